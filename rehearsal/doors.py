@@ -19,7 +19,7 @@ LOGIN_PATH = "/oauth2/token"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
-_APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
+_APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB", "CLOUDSCHEDULER")
 # Below the ports that Linux gives to outgoing connections, and below those on which runs meet.
 _FIRST, _COUNT = 10_000, 10_000
 FILES: dict[Cloud, str] = {"aws": "doors.port", "google": "google-doors.port"}

@@ -42,7 +42,8 @@ INPUTS = (
 PREFIX = "smoke-"
 """Of the names of all validations."""
 SCHEDULED = "smoke-scheduled"
-"""The name of a repeated validation in its request: whoever starts it puts another one there every time."""
+"""The name of a repeated validation in its request. Whoever starts it puts another one there every time, or,
+where names may be the same, the job takes a folder of its own."""
 SCHEDULED_PLAN = "scheduled.json"
 # The most of smoke.queue_timeout_s and smoke.timeout_s together, and some.
 _LONGEST = timedelta(days=2)
@@ -162,12 +163,14 @@ def _run(props: Mapping[str, Any], name: str) -> RunPlan:
 
 
 def _scheduled(props: Mapping[str, Any]) -> str | None:
-    """The request of a repetition, which is told what it finds; None without one."""
+    """The request of a repetition, whose plan says whom it tells; None without one."""
     if not props["scheduled_plan"]:
         return None
     plan = _run(props, SCHEDULED)
-    command = tuple(word.replace(PLAN_FILE, SCHEDULED_PLAN) for word in plan.command)
-    return json.dumps(managed.sagemaker(replace(plan, command=command)))
+    plan = replace(plan, command=tuple(word.replace(PLAN_FILE, SCHEDULED_PLAN) for word in plan.command))
+    if plan.vertex is None:
+        return json.dumps(managed.sagemaker(plan))
+    return json.dumps(managed.vertex(replace(plan, vertex=replace(plan.vertex, folder_each=True))))
 
 
 def _keep(props: Mapping[str, Any], service: JobService) -> None:

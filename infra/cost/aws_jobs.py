@@ -9,24 +9,26 @@ from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.aws import network_items
 from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import Estimate, Item, Use
-from infra.cost.tariff import Tariff, always, machines
+from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import SmallLayout
-from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
+from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 3
-"""Customer-managed keys: of the data, of the flow logs, of other logs and messages."""
+"""Customer-managed keys: of the data, of the flow logs, of other logs and messages. With a schedule also that
+of the topic, which alarms publish to."""
 
 
 def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> Estimate:
     """Price a stack: its minimum is what it costs while nobody trains."""
     tariff = Tariff(facts.service_price, spec.region)
+    keys = _KEYS + (spec.smoke.schedule is not None)
     busy = max(one.expected_utilization for one in layout.machines)
     parts = (
         _jobs(spec.region, layout),
         network_items(spec.region, len(layout.zones), cloud),
         checkpoint_items(spec, busy, tariff, (STANDARD, COOL, COLD)),
-        [tariff.item(f"KMS keys ({_KEYS})", "kms_key", always(_KEYS))],
+        [tariff.item(f"KMS keys ({keys})", "kms_key", always(keys))],
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
 
@@ -55,12 +57,7 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
         name = f"notebooks ({machine})"
         yield Use(name, price.usd, "hour") if price else Use(name)
     yield Use("disks of notebooks")
-    hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
-    for one in layout.machines:
-        if (nodes := spec.validated.get(one.name)) is not None:
-            price = jobs.price(one.machine, spec.region)
-            name = f"validations ({nodes} x {one.machine}, at most {hours * 60:.0f} min)"
-            yield Use(name, round(nodes * hours * price.usd, 2), "run") if price else Use(name)
+    yield from validations(spec, layout, jobs.price)
     by_use = (
         ("NAT traffic", "nat_gateway_data"),
         ("bucket contents", "s3_standard"),
@@ -69,5 +66,5 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
     )
     for name, key in by_use:
         yield tariff.use(name, key)
-    for name in ("requests", "calls of functions", "data transfer", "taxes and discounts"):
+    for name in ("requests", "calls of functions", "alarms", "data transfer", "taxes and discounts"):
         yield Use(name)

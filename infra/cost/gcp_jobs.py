@@ -10,7 +10,7 @@ from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import checkpoint_items
 from infra.cost.gcp import database_items
 from infra.cost.model import Estimate, Item, Use
-from infra.cost.tariff import Tariff, always, machines
+from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.stack import StackSpec
@@ -58,6 +58,7 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
     machine = layout.notebooks.machines[0]
     price = node_price(machine, spec.region, "on_demand")
     yield Use(f"notebooks ({machine})", price.expected, "hour") if price else Use(f"notebooks ({machine})")
+    yield from validations(spec, layout, jobs.price)
     by_use = (
         ("Cloud NAT", "cloud_nat_vm"),
         ("NAT traffic", "cloud_nat_data"),
@@ -73,7 +74,8 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
         "the address of Cloud NAT",
         "requests",
         "calls and builds of functions",
-        "metrics",
+        "metrics and alerts",
+        *(["a job of Cloud Scheduler"] if spec.smoke.schedule else []),
         "backups",
         "data transfer",
         "taxes and discounts",

@@ -1,12 +1,15 @@
 """Prices of services in one region, as items of an estimate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import DatedPrice
 from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Item, Use
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
 
 Units = tuple[float, float, float]
 """Units per month: least, usual, most."""
@@ -23,6 +26,26 @@ def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPr
         return Item(name, None, None, None)
     low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, usd_per_hour, strict=True))
     return Item(name, low, usual, high, price)
+
+
+class HourPrice(Protocol):
+    """What a catalog says of an hour of a machine."""
+
+    @property
+    def usd(self) -> float:
+        """Dollars."""
+
+
+def validations(
+    spec: StackSpec, layout: SmallLayout, price: Callable[[str, str], HourPrice | None]
+) -> Iterator[Use]:
+    """What a validation that runs as a job costs at most; `price` is a catalog's, by machine and region."""
+    hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
+    for one in layout.machines:
+        if (nodes := spec.validated.get(one.name)) is not None:
+            found = price(one.machine, spec.region)
+            name = f"validations ({nodes} x {one.machine}, at most {hours * 60:.0f} min)"
+            yield Use(name, round(nodes * hours * found.usd, 2), "run") if found else Use(name)
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,7 @@ def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) ->
     for option, said in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
         if said:
             yield Problem(option, said, "is of a single run, and --tune starts many", f"Leave {option} out.")
-    if machine is not None and machine.training_plan is not None:
+    if machine is not None and machine.reservation is not None:
         rule = "is reserved by a training plan, which no search is known to use"
         yield Problem("--on", machine.name, rule, "Search on another machine.")
 

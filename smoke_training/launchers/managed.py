@@ -20,6 +20,11 @@ PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
 VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
 # Where Vertex AI shows buckets (documentation, "Prepare training code").
 BUCKETS = "/gcs"
+# A request that is sent again says the same name: only the service tells one job from the next, by an id that
+# all its replicas know. Source: googleapis/python-aiplatform training_utils/environment_variables.py, and
+# training_utils/cloud_profiler, where it is the id of the job's experiment. No document promises it, so the
+# time stands in where it lacks: results come from node 0 alone.
+_FOLDER_EACH = 'export WORK_DIR="$WORK_DIR-${CLOUD_ML_JOB_ID:-$(date -u +%y%m%d%H%M%S)}"; '
 _RESERVATION = "compute.googleapis.com/reservation-name"
 # `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
 # Training Configuration").
@@ -164,7 +169,8 @@ def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
     if place.reservation:
         affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "key": _RESERVATION}
         machine["reservationAffinity"] = {**affinity, "values": [place.reservation]}
-    env = {**joining_environment(plan), START: _bring(place) + _start(_VERTEX)}
+    first = _bring(place) + (_FOLDER_EACH if place.folder_each else "")
+    env = {**joining_environment(plan), START: _start(_VERTEX, first)}
     return {
         "machineSpec": machine,
         "replicaCount": count,

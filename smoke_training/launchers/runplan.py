@@ -125,6 +125,8 @@ class Vertex:
     """`gs://...` folder that every node finds at /tmp/trainstack/code."""
     packed: bool = False
     """Whether it has a code.tar.gz, which is unpacked to /tmp/trainstack/run, where the command then runs."""
+    folder_each: bool = False
+    """Whether every job of this request has a WORK_DIR of its own, with the job's id at its end."""
     kms_key: str | None = None
     """Key of the job's disks; null: Google's."""
     spot: bool = False

@@ -9,6 +9,7 @@ from components.aws import iam
 from components.aws.account import Account, current_account
 from components.base import Component
 from components.jobs.gate_provider import PREFIX, SCHEDULED
+from components.ordering import after
 from infra.catalog.aws.schedules import for_scheduler
 
 # Every start has one, and the name of a job is used once (EventBridge Scheduler user guide, "Adding context
@@ -16,6 +17,14 @@ from infra.catalog.aws.schedules import for_scheduler
 _START = "<aws.scheduler.execution-id>"
 # A universal target: the request of an API (user guide, "Using universal targets in EventBridge Scheduler").
 _TARGET = "arn:aws:scheduler:::aws-sdk:sagemaker:createTrainingJob"
+# Metrics have one dimension, the group of schedules (user guide, "Monitoring Amazon EventBridge Scheduler
+# with Amazon CloudWatch"; aws-cdk aws-scheduler/lib/schedule-group.ts).
+_PERIOD_S = 300
+_SAID = (
+    "A scheduled validation was not started: the request of EventBridge Scheduler was refused. Nothing is "
+    "tried before the next time. CloudTrail has CreateTrainingJob with its error: a right that was taken "
+    "away (trainstack refresh, then trainstack up), or a quota (trainstack preflight)."
+)
 
 
 class AwsJobScheduleArgs(TypedDict):
@@ -28,22 +37,29 @@ class AwsJobScheduleArgs(TypedDict):
     """The request of a validation that passed, as JSON (`components.jobs.gate.JobGate.scheduled`)."""
     role_arn: pulumi.Input[str]
     """The role of the job."""
+    topic_arn: pulumi.Input[str]
+    """Where people are told: a topic that CloudWatch may publish to (`AwsAlertTopicArgs.alarms_of`)."""
 
 
 class AwsJobSchedule(Component):
     """Starts the validation at its times, with a role that can do nothing else.
 
-    A start that the service refuses is not told to anybody: it is missing among the runs.
+    A start that the service refuses is dropped, and an alarm tells so. Metrics are those of a group of
+    schedules, so this one has a group of its own; CloudWatch promises to deliver most of them, not all.
+    *Untested in a real account.*
     """
 
     name: pulumi.Output[str]
+    """Name of the schedule; comes after the alarm."""
 
     def __init__(
         self, name: str, args: AwsJobScheduleArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
         owner = current_account(self)
-        role = iam.role(self, f"{name}-role", owner.apply(_trust))
+        group = aws.scheduler.ScheduleGroup(f"{name}-group", opts=self.child())
+        trusted = pulumi.Output.all(owner, group.arn).apply(lambda found: _trust(*found))
+        role = iam.role(self, f"{name}-role", trusted)
         known = pulumi.Output.all(account=owner, role=args["role_arn"])
         policy = aws.iam.RolePolicy(
             f"{name}-start",
@@ -55,6 +71,7 @@ class AwsJobSchedule(Component):
         assert expression is not None  # the rules of the spec say so
         schedule = aws.scheduler.Schedule(
             f"{name}-schedule",
+            group_name=group.name,
             schedule_expression=expression,
             schedule_expression_timezone="UTC",
             flexible_time_window={"mode": "OFF"},
@@ -67,8 +84,29 @@ class AwsJobSchedule(Component):
             },
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
-        self.name = schedule.name
+        self.name = after(schedule.name, [self._alarm(name, args["topic_arn"], group.name)])
         self.register_outputs({"name": self.name})
+
+    def _alarm(
+        self, name: str, topic_arn: pulumi.Input[str], group: pulumi.Output[str]
+    ) -> aws.cloudwatch.MetricAlarm:
+        """About what is dropped: with no retries, each start that failed, for whatever reason."""
+        return aws.cloudwatch.MetricAlarm(
+            f"{name}-dropped",
+            alarm_description=_SAID,
+            namespace="AWS/Scheduler",
+            metric_name="InvocationDroppedCount",
+            dimensions={"ScheduleGroup": group},
+            statistic="Sum",
+            period=_PERIOD_S,
+            evaluation_periods=1,
+            comparison_operator="GreaterThanThreshold",
+            threshold=0,
+            # Nothing is written while nothing is dropped. When it ends nothing is repaired: no word of that.
+            treat_missing_data="notBreaching",
+            alarm_actions=[topic_arn],
+            opts=self.child(),
+        )
 
 
 def _each_of_its_own(request: str) -> str:
@@ -76,9 +114,9 @@ def _each_of_its_own(request: str) -> str:
     return request.replace(SCHEDULED, f"{PREFIX}{_START}")
 
 
-def _trust(owner: Account) -> str:
-    source = f"arn:{owner.partition}:scheduler:*:{owner.id}:schedule/*"
-    return iam.trust("scheduler.amazonaws.com", conditions=iam.from_account(owner.id, source))
+def _trust(owner: Account, group_arn: str) -> str:
+    """The source is the group, never the schedule (user guide, "Confused deputy prevention")."""
+    return iam.trust("scheduler.amazonaws.com", conditions=iam.from_account(owner.id, group_arn))
 
 
 def _rights(region: str, account: Account, role: str) -> str:

@@ -8,7 +8,7 @@ import pulumi
 
 from components.base import Component
 from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
-from components.gcp.validation.alert_topic import alerts_of
+from components.gcp.validation.alert_lines import alerts_of
 from components.ordering import after
 
 

@@ -32,6 +32,8 @@ class PolicyArgs(TypedDict):
     by_line: NotRequired[bool]
     """Whether the condition is about lines of a log: the mail's subject is theirs, and an incident is closed
     after half an hour without a mail, so that the next line is mailed. Default: no."""
+    subject: NotRequired[str]
+    """Subject of mail about a line. Default: the label `subject` that the condition extracts."""
 
 
 def told(component: Component, name: str, emails: Sequence[str], path: str) -> list[pulumi.Output[str]]:
@@ -43,13 +45,13 @@ def told(component: Component, name: str, emails: Sequence[str], path: str) -> l
 
 
 def mail_policy(
-    component: Component, name: str, args: PolicyArgs, channels: Sequence[pulumi.Input[str]]
+    component: Component, name: str, args: PolicyArgs, channels: pulumi.Input[Sequence[pulumi.Input[str]]]
 ) -> gcp.monitoring.AlertPolicy:
     """The policy NAME-policy."""
     documentation: Any = {"mime_type": "text/markdown", "content": args["documentation"]}
     more: dict[str, Any] = {}
     if args.get("by_line"):
-        documentation["subject"] = SUBJECT
+        documentation["subject"] = args.get("subject", SUBJECT)
         more["alert_strategy"] = {
             "notification_rate_limit": {"period": f"{_MAIL_AT_MOST_EVERY_S}s"},
             "auto_close": f"{_CLOSE_AFTER_S}s",

@@ -45,6 +45,8 @@ class GcpValidator(Component):
 
     email: pulumi.Output[str]
     """Address of the account; what runs as it comes after its rights."""
+    member: pulumi.Output[str]
+    """The account, as IAM calls it."""
 
     def __init__(self, name: str, args: GcpValidatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -96,5 +98,5 @@ class GcpValidator(Component):
                 opts=self.child(),
             )
         )
-        self.email = after(account.email, rights)
-        self.register_outputs({"email": self.email})
+        self.email, self.member = after(account.email, rights), account.member
+        self.register_outputs({"email": self.email, "member": self.member})

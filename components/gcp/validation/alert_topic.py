@@ -1,6 +1,5 @@
 """Where a stack reports that training got worse."""
 
-import json
 from collections.abc import Sequence
 from typing import TypedDict
 
@@ -9,6 +8,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.validation.alert_lines import AlertLinesArgs
 from components.ordering import after
 
 KEPT_S = 7 * 24 * 3600
@@ -18,15 +18,12 @@ KEPT_S = 7 * 24 * 3600
 class GcpAlertTopicArgs(TypedDict):
     """Arguments of `GcpAlertTopic`."""
 
-    project: str
     region: str
     """Where messages are kept."""
-    cluster_name: pulumi.Input[str]
-    """Cluster of the validations; its workloads' logs have to go to Cloud Logging."""
-    namespace: str
-    """Namespace of the validations."""
+    lines: AlertLinesArgs
+    """The lines in which the validations tell of something (`alert_lines`)."""
     publisher: pulumi.Input[str]
-    """The pods of the validations, as IAM calls them; they may publish."""
+    """As whom the validations run, as IAM calls it; they may publish."""
     emails: Sequence[str]
     """Addresses that get the alerts, one to sixteen."""
 
@@ -35,13 +32,11 @@ class GcpAlertTopic(Component):
     """A topic for programs, and mail for people, about the same alert.
 
     Pub/Sub sends no mail. People are told by Cloud Monitoring: a run that finds something says so in its log,
-    in one line of JSON that GKE takes apart (`jsonPayload`), and a policy on the log mails it. So they hear
-    of it also where the run could not publish. The mail has the subject, and a link to the line with the
-    rest. Only the validations' own namespace counts: what other pods print mails nobody.
+    in one line of JSON, and a policy on the log mails it. So they hear of it also where the run could not
+    publish. The mail has the subject, and a link to the line with the rest.
 
     An incident of such a policy never ends by itself; it is closed after half an hour, without a mail, so
-    that the next one is mailed. Nobody has to confirm an address. A run that never started leaves no line:
-    `trainstack status` shows when the last one ran.
+    that the next one is mailed. Nobody has to confirm an address. A run that never started leaves no line.
 
     The topic has no key of ours: it holds a verdict, and a key that is withdrawn would silence it. Without a
     subscription, nobody reads it; it keeps a week of messages for one that comes later.
@@ -51,6 +46,8 @@ class GcpAlertTopic(Component):
 
     topic: pulumi.Output[str]
     """`projects/<project>/topics/<topic>`; what publishes to it comes after its right and the policy."""
+    channels: pulumi.Output[Sequence[str]]
+    """Names of people's notification channels, for what else they should be told."""
 
     def __init__(
         self, name: str, args: GcpAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
@@ -71,53 +68,33 @@ class GcpAlertTopic(Component):
             opts=self.child(),
         )
         self.topic = after(topic.id, [right, self._policy(name, args, people)])
-        self.register_outputs({"topic": self.topic})
+        self.channels = pulumi.Output.all(*people)
+        self.register_outputs({"topic": self.topic, "channels": self.channels})
 
     def _policy(
         self, name: str, args: GcpAlertTopicArgs, people: Sequence[pulumi.Input[str]]
     ) -> gcp.monitoring.AlertPolicy:
-        said = pulumi.Output.from_input(args["cluster_name"]).apply(
-            lambda cluster: alerts_of(args["project"], cluster, args["namespace"])
-        )
+        lines = args["lines"]
         asked: PolicyArgs = {
             "title": f"{name}: a scheduled validation found something",
             "condition": {
                 "display_name": "a validation wrote an alert",
                 "condition_matched_log": {
-                    "filter": said,
+                    "filter": lines["filter"],
                     # Each run is an incident of its own: the first one does not hide the second.
-                    "label_extractors": {
-                        "subject": "EXTRACT(jsonPayload.subject)",
-                        "pod": "EXTRACT(resource.labels.pod_name)",
-                    },
+                    "label_extractors": {"subject": lines["subject"], "run": lines["run"]},
                 },
             },
-            "documentation": DOCUMENTATION,
+            "documentation": _documentation(lines),
             "by_line": True,
         }
         return mail_policy(self, name, asked, people)
 
 
-DOCUMENTATION = """\
-${log.extracted_label.subject}, in the pod ${log.extracted_label.pod}.
+def _documentation(lines: AlertLinesArgs) -> str:
+    return f"""\
+${{log.extracted_label.subject}}, in the {lines["kind"]} ${{log.extracted_label.run}}.
 
-The log entry says in `jsonPayload.text` which check failed, by how much, and where the run is recorded.
-`trainstack status` shows the last result of each pool; `trainstack validate` runs the validation again.
+The log entry says in `{lines["rest"]}` which check failed, by how much, and where the run is recorded.
+{lines["again"]}
 """
-
-
-def alerts_of(project: str, cluster: str, namespace: str) -> str:
-    """A filter of Cloud Logging: the line `alert` of a validation that has something to tell.
-
-    The fields are those of `smoke_training.runtime.output.emit` and of `record.alert.send`.
-    """
-    return " AND ".join(
-        (
-            'resource.type="k8s_container"',
-            f"resource.labels.project_id={json.dumps(project)}",
-            f"resource.labels.cluster_name={json.dumps(cluster)}",
-            f"resource.labels.namespace_name={json.dumps(namespace)}",
-            'jsonPayload.event="alert"',
-            "jsonPayload.subject:*",
-        )
-    )

@@ -13,11 +13,11 @@ _LEAST = (0, 0, 1, 1, 1)
 
 def for_scheduler(expression: str) -> str | None:
     """`0 5 * * 1` as `cron(0 5 ? * MON *)`, in UTC; None where both days are named, which it cannot say."""
-    fields = ["*" if field == "?" else field for field in expression.split()]
+    fields = ["*" if field == "?" else field for field in expression.upper().split()]
     _, _, day, _, weekday = fields
     if day != "*" and weekday != "*":
         return None
-    fields[4] = re.sub(r"(?<![/\d])[0-6](?!\d)", lambda found: _DAYS[int(found[0])], weekday).upper()
+    fields[4] = re.sub(r"(?<![/\d])[0-6](?!\d)", lambda found: _DAYS[int(found[0])], weekday)
     stepped = [re.sub(r"^\*/", f"{least}/", field) for field, least in zip(fields, _LEAST, strict=True)]
     stepped[4 if weekday == "*" else 2] = "?"
     return f"cron({' '.join(stepped)} *)"

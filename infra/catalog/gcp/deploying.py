@@ -31,10 +31,11 @@ class Api(Fact):
     name: Name
     of: Literal["every", "cluster", "jobs"] = "every"
     """Whether stacks with a cluster need it, those without, or both."""
-    needed_by: Literal["", "data.shared_fs", "data.homes", "data.on_destroy"] = ""
-    """The value of the spec without which it is not needed; empty: every stack of that kind needs it.
+    needed_by: tuple[Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule"], ...] = ()
+    """Values of the spec of which one asks for it; empty: every stack of that kind needs it.
 
-    `data.on_destroy`: of homes that are kept, and so backed up.
+    `data.on_destroy`: of homes that are kept, and so backed up. `smoke.schedule`: without a cluster, whose
+    own schedule it would be.
     """
 
 
@@ -51,22 +52,27 @@ def apis() -> Mapping[str, Api]:
     return by_key(read_rows(_TABLES / "apis.toml", "api", Api), lambda row: row.name, "apis.toml")
 
 
-def permissions_of_jobs() -> list[str]:
-    """What the deployer of a stack without a cluster must be allowed on the project."""
+def permissions_of_jobs(*, scheduled: bool) -> list[str]:
+    """What the deployer of a stack without a cluster must be allowed on the project.
+
+    `scheduled`: its validation is repeated.
+    """
+    left_out = () if scheduled else ("gcp:cloudscheduler/",)
     rows = [row for row in permissions().values() if row.on == "project" and row.of != "cluster"]
-    return sorted({one for row in rows for one in row.permissions})
+    return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
 
 
 def apis_of(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
     """The APIs of a stack with a cluster and these parts; `kept`: its data outlives it."""
-    absent = {
-        "data.shared_fs": not shared_fs,
-        "data.homes": not homes,
-        "data.on_destroy": not (homes and kept),
-    }
-    return [row.name for row in apis().values() if row.of != "jobs" and not absent.get(row.needed_by, False)]
+    wanted = {"data.shared_fs": shared_fs, "data.homes": homes, "data.on_destroy": homes and kept}
+    return _apis("jobs", wanted)
 
 
-def apis_of_jobs() -> list[str]:
-    """The APIs of a stack without a cluster."""
-    return [row.name for row in apis().values() if row.of != "cluster" and not row.needed_by]
+def apis_of_jobs(*, scheduled: bool) -> list[str]:
+    """The APIs of a stack without a cluster; `scheduled`: its validation is repeated."""
+    return _apis("cluster", {"smoke.schedule": scheduled})
+
+
+def _apis(others: str, wanted: Mapping[str, bool]) -> list[str]:
+    rows = (row for row in apis().values() if row.of != others)
+    return [row.name for row in rows if not row.needed_by or any(wanted.get(one) for one in row.needed_by)]

@@ -72,15 +72,19 @@ def simulated(account: Account) -> Mapping[str, list[str]]:
 def actions(account: Account) -> list[str]:
     """What the types of this stack take: some have parts only where the spec asks for them."""
     spec, balancer = account.spec, account.on.load_balancer
+    without_cluster = isinstance(spec.layout, SmallLayout)
+    # In a cluster, it is repeated by the cluster.
+    repeats = without_cluster and spec.smoke.schedule is not None
     absent = {
         "aws:lb/": balancer is None,
         "aws:autoscaling/attachment:": balancer is None,
         "aws:costexplorer/": spec.budget.anomaly_usd is None,
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
-        "aws:cloudwatch/metricAlarm:": not storage_alarms.on_aws(spec),
+        "aws:scheduler/": not repeats,
+        # About storage, or about what repeats the validation.
+        "aws:cloudwatch/metricAlarm:": not (repeats if without_cluster else storage_alarms.on_aws(spec)),
     }
-    without_cluster = isinstance(spec.layout, SmallLayout)
     absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
     left_out = tuple(prefix for prefix, none in absent.items() if none)
     rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))

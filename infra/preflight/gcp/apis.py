@@ -13,7 +13,7 @@ _CHECK = "apis"
 def wanted(project: Project) -> list[str]:
     """The APIs of this stack: some are needed only where the spec asks for a part."""
     if isinstance(project.layout, SmallLayout):
-        return deploying.apis_of_jobs()
+        return deploying.apis_of_jobs(scheduled=project.spec.smoke.schedule is not None)
     data = project.spec.data
     shared, kept = data.shared_fs is not None, data.on_destroy == "keep"
     return deploying.apis_of(shared_fs=shared, homes=data.homes, kept=kept)

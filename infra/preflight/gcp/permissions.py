@@ -39,7 +39,7 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 def permissions(project: Project) -> list[str]:
     """What the types of this stack take of the project: some have parts only where the spec asks for them."""
     if isinstance(project.layout, SmallLayout):
-        return deploying.permissions_of_jobs()
+        return deploying.permissions_of_jobs(scheduled=project.spec.smoke.schedule is not None)
     spec, pools = project.spec, project.cluster.pools
     known = facts.machine_types
     racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]

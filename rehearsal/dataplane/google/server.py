@@ -1,7 +1,7 @@
 """A loopback HTTP server that speaks enough of Google's REST APIs: in pods, in jobs, and of an operator.
 
-Secret Manager, IAM Credentials and Pub/Sub are always there; others are given. Every other method is answered
-with an error that names it.
+Secret Manager, IAM Credentials, Pub/Sub and Cloud Scheduler are always there; others are given. Every other
+method is answered with an error that names it.
 """
 
 import json
@@ -17,6 +17,7 @@ from rehearsal.dataplane.google.credentials import Credentials
 from rehearsal.dataplane.google.identity import LIFETIME_S, GoogleIdentities, PodIdentity
 from rehearsal.dataplane.google.metadata import MetadataServer
 from rehearsal.dataplane.google.pubsub import PubSub
+from rehearsal.dataplane.google.scheduler import CloudScheduler
 from rehearsal.dataplane.google.secret_manager import SecretManager
 from rehearsal.doors import LOGIN_PATH
 
@@ -31,7 +32,13 @@ class GooglePlane:
 
     def __init__(self, state: State, apis: Sequence[Api] = (), *, port: int = 0) -> None:
         self.identities = GoogleIdentities(state)
-        self._apis: list[Api] = [SecretManager(state), Credentials(self.identities), PubSub(state), *apis]
+        self._apis: list[Api] = [
+            SecretManager(state),
+            Credentials(self.identities),
+            PubSub(state),
+            CloudScheduler(state, self.identities, self.answer),
+            *apis,
+        ]
         self._servers: dict[PodIdentity, MetadataServer] = {}
         self._lock = threading.Lock()
         plane = self

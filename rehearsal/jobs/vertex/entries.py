@@ -1,4 +1,4 @@
-"""Cloud Logging: entries.list, of what custom jobs write.
+"""Cloud Logging: entries.list, of what custom jobs write, and of what Cloud Scheduler started.
 
 Source: Cloud Logging API v2 reference (entries.list, LogEntry); monitored resource `ml_job` with the labels
 job_id, task_name and project_id (Cloud Logging documentation, "Monitored resource types").
@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rehearsal.core.state import State
+from rehearsal.dataplane.google import scheduler
 from rehearsal.dataplane.google.bindings import allowed_in_project
 from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
 from rehearsal.jobs.logs.store import LogStore, events
@@ -57,6 +58,8 @@ class LogEntries:
         for job in self._store.all():
             if job.project in projects:
                 yield from self._of(job)
+        for project in projects:
+            yield from scheduler.entries(self._state, project)
 
     def _of(self, job: CustomJob) -> Iterator[dict[str, Any]]:
         try:

@@ -1,5 +1,6 @@
 """Filters of lists (AIP-160): comparisons joined by AND, as clients of jobs and logs write them."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +17,8 @@ _HOLDS: Mapping[str, Callable[[str, str], bool]] = {
     "<=": lambda has, wanted: has <= wanted,
     ":": lambda has, wanted: wanted == "*" or wanted in has,
 }
+# In their order (Cloud Logging API v2, LogSeverity).
+_SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
 Filter = Callable[[Mapping[str, Any]], bool]
 
 
@@ -30,7 +33,8 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
         found = _TERM.match(rest)
         if found is None:
             raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
-        terms.append((found[1].strip('"'), found[2], found[3].strip('"')))
+        value = json.loads(found[3]) if found[3].startswith('"') else found[3]
+        terms.append((found[1].strip('"'), found[2], value))
         rest = rest[found.end() :]
         if rest and not rest.startswith("AND"):
             raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
@@ -38,8 +42,13 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
 
     def let_through(row: Mapping[str, Any]) -> bool:
         return all(
-            has is not None and _HOLDS[sign](has, wanted)
-            for has, sign, wanted in ((fields(row, name), sign, wanted) for name, sign, wanted in terms)
+            (has := fields(row, name)) is not None and _HOLDS[sign](_ranked(name, has), _ranked(name, wanted))
+            for name, sign, wanted in terms
         )
 
     return let_through
+
+
+def _ranked(name: str, value: str) -> str:
+    """A severity by its place, so that it can be compared as text is."""
+    return str(_SEVERITIES.index(value)) if name == "severity" and value in _SEVERITIES else value

@@ -1,6 +1,5 @@
 """How a stack without a cluster is validated on AWS: a job of SageMaker with a role of its own."""
 
-from functools import partial
 from typing import Any
 
 import pulumi
@@ -51,6 +50,21 @@ def job_validation_on_aws(
         security_groups=list(place.security_groups),
         training_plan_arn=machine.reservation,
     )
+
+    def repeat(request: pulumi.Output[str], passed: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        assert spec.smoke.schedule is not None and topic is not None  # else nothing asks for it
+        return AwsJobSchedule(
+            f"{spec.name}-smoke-repeated",
+            {
+                "region": spec.region,
+                "schedule": spec.smoke.schedule,
+                "request": request,
+                "role_arn": role.role_arn,
+                "topic_arn": topic,
+            },
+            pulumi.ResourceOptions.merge(opts, passed),
+        ).name
+
     return JobValidation(
         account=on.account_id,
         machine=_as_pool(machine, spec.region),
@@ -58,23 +72,8 @@ def job_validation_on_aws(
         environment={"AWS_REGION": spec.region},
         results=pulumi.Output.concat("s3://", tiers.checkpoint_bucket, RESULTS),
         alerts=None if topic is None else Alerts(topic=topic, plan={"alert_topic_arn": topic}),
-        repeat=partial(_repeated, spec, role.role_arn, opts),
+        repeat=repeat,
     )
-
-
-def _repeated(
-    spec: StackSpec,
-    role: pulumi.Output[str],
-    on_aws: pulumi.ResourceOptions,
-    request: pulumi.Output[str],
-    passed: pulumi.ResourceOptions,
-) -> pulumi.Output[str]:
-    assert spec.smoke.schedule is not None  # else nothing asks for it
-    return AwsJobSchedule(
-        f"{spec.name}-smoke-repeated",
-        {"region": spec.region, "schedule": spec.smoke.schedule, "request": request, "role_arn": role},
-        pulumi.ResourceOptions.merge(on_aws, passed),
-    ).name
 
 
 def _as_pool(machine: JobMachineSpec, region: str) -> Pool:

@@ -216,6 +216,9 @@ class AwsJobs:
     def _alert_topic(self) -> AwsAlertTopic:
         """The topic of those who answer for the stack."""
         args: AwsAlertTopicArgs = {"emails": self._spec.budget.alert_emails}
+        if self._spec.smoke.schedule:
+            # An alarm tells of starts that failed.
+            args["alarms_of"] = self._spec.region
         return AwsAlertTopic(f"{self._spec.name}-training-alerts", args, self._on_aws)
 
     def budgets(self, place: AwsJobPlace) -> list[JobBudget]:

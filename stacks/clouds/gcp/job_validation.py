@@ -1,18 +1,110 @@
-"""A machine type of custom jobs as the validation sees it."""
+"""How a stack without a cluster is validated on Google Cloud: a custom job with an account of its own."""
 
 from typing import Any
 
+import pulumi
+
+from components.gcp.jobs.folders import RUNS, GcpJobFolders
+from components.gcp.jobs.schedule import GcpJobSchedule
+from components.gcp.jobs.validator import GcpValidator
 from components.gcp.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
+from components.gcp.storage.tiers import GcpStorage
+from components.gcp.validation.alert_lines import lines_of_jobs
+from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.catalog.gcp import facts
+from infra.catalog.gcp.jobs import jobs
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
-from stacks.parts import Pool
+from stacks.parts import Alerts, JobValidation, Pool
+from stacks.validation import RESULTS
 
 # What a job may use of a machine is what a node of GKE with the fewest pods offers: less than it has.
 _PODS_PER_NODE, _DISK_GIB = 8, 200
 
 
-def as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
+def job_validation_on_gcp(
+    spec: StackSpec,
+    on: GcpSpec,
+    machine: JobMachineSpec,
+    *,
+    tiers: GcpStorage,
+    folders: GcpJobFolders,
+    key: pulumi.Output[str],
+    tracking: pulumi.Output[str],
+    signs_role: pulumi.Output[str],
+    opts: pulumi.ResourceOptions,
+) -> JobValidation:
+    """A job on machines of one type, and what repeats it; `tracking` is the service of MLflow."""
+    account = GcpValidator(
+        f"{spec.name}-smoke",
+        {
+            "project": on.project,
+            "region": spec.region,
+            "checkpoint_bucket": tiers.checkpoint_bucket,
+            "results": f"{RESULTS.removeprefix('/')}/",
+            "artifact_bucket": tiers.artifact_bucket,
+            "code": folders.code,
+            "runs": folders.runs,
+            "tracking": tracking,
+            "signs_role": signs_role,
+        },
+        opts,
+    )
+    topic = _topic(spec, on, account, opts) if spec.smoke.schedule else None
+
+    def repeat(request: pulumi.Output[str], passed: pulumi.ResourceOptions) -> pulumi.Output[str]:
+        assert spec.smoke.schedule is not None and topic is not None  # else nothing asks for it
+        return GcpJobSchedule(
+            f"{spec.name}-smoke-repeated",
+            {
+                "project": on.project,
+                "region": spec.region,
+                "stack": spec.name,
+                "schedule": spec.smoke.schedule,
+                "request": request,
+                "account": account.email,
+                "channels": topic.channels,
+            },
+            pulumi.ResourceOptions.merge(opts, passed),
+        ).name
+
+    return JobValidation(
+        account=on.project,
+        machine=_as_pool(machine, spec.region),
+        place=pulumi.Output.all(
+            service_account=account.email,
+            accelerator_type=jobs.machines[machine.machine].accelerator,
+            output_uri=pulumi.Output.concat("gs://", tiers.artifact_bucket, f"/{RUNS}"),
+            kms_key=key,
+            reservation=machine.reservation,
+        ),
+        environment={"GOOGLE_CLOUD_PROJECT": on.project},
+        results=pulumi.Output.concat("gs://", tiers.checkpoint_bucket, RESULTS),
+        alerts=Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic}) if topic else None,
+        repeat=repeat,
+    )
+
+
+def _topic(
+    spec: StackSpec, on: GcpSpec, account: GcpValidator, opts: pulumi.ResourceOptions
+) -> GcpAlertTopic:
+    return GcpAlertTopic(
+        f"{spec.name}-training-alerts",
+        {
+            "region": spec.region,
+            "lines": lines_of_jobs(on.project, spec.name),
+            "publisher": account.member,
+            "emails": spec.budget.alert_emails,
+        },
+        opts,
+    )
+
+
+def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
     """The machine type as a pool of it. Vertex AI knows no fabric between machines that it would tell of."""
+    price = jobs.price(machine.machine, region, "reserved" if machine.reservation else "on_demand")
+    usd_per_hour = price.usd if price else None
     processors, known = facts.cpu_type(machine.machine), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(

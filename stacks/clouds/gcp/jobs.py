@@ -10,13 +10,12 @@ import pulumi_gcp as gcp
 
 from components.gcp.apis import GcpApis
 from components.gcp.encryption import compute_agent
-from components.gcp.jobs.folders import CODE, RUNS, GcpJobFolders
+from components.gcp.jobs.folders import CODE, GcpJobFolders
 from components.gcp.jobs.network import GcpJobNetwork
 from components.gcp.jobs.person import GcpPerson
 from components.gcp.jobs.roles import GcpJobRoles
 from components.gcp.jobs.tracking import GcpJobTracking, GcpTrackingVisitors
 from components.gcp.jobs.users import GcpKeyUsers
-from components.gcp.jobs.validator import GcpValidator
 from components.gcp.money.scopes import ScopeArgs
 from components.gcp.money.stopper import GcpBudgetStop
 from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
@@ -30,10 +29,9 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
-from stacks.clouds.gcp.job_validation import as_pool
+from stacks.clouds.gcp.job_validation import job_validation_on_gcp
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
-from stacks.validation import RESULTS
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,8 @@ class GcpJobs:
             f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
         )
         provided = pulumi.ResourceOptions(providers=[self._provider])
-        switched_on = GcpApis(f"{spec.name}-apis", {"names": apis_of_jobs()}, provided)
+        apis = apis_of_jobs(scheduled=spec.smoke.schedule is not None)
+        switched_on = GcpApis(f"{spec.name}-apis", {"names": apis}, provided)
         self._on_gcp = pulumi.ResourceOptions(providers=[self._provider], depends_on=[switched_on])
         self._number = gcp.organizations.get_project_output(
             project_id=on.project, opts=pulumi.InvokeOutputOptions(provider=self._provider)
@@ -241,38 +240,17 @@ class GcpJobs:
         ]
 
     def validation(self, place: GcpJobPlace, _: pulumi.Output[str], machine: JobMachineSpec) -> JobValidation:
-        """A custom job of Vertex AI, with an account of its own."""
-        spec, tiers = self._spec, place.tiers
-        account = GcpValidator(
-            f"{spec.name}-smoke",
-            {
-                "project": self._on.project,
-                "region": spec.region,
-                "checkpoint_bucket": tiers.checkpoint_bucket,
-                "results": f"{RESULTS.removeprefix('/')}/",
-                "artifact_bucket": tiers.artifact_bucket,
-                "code": place.folders.code,
-                "runs": place.folders.runs,
-                "tracking": self._server.service,
-                "signs_role": self._roles.signs,
-            },
-            self._on_gcp,
-        )
-        found = pulumi.Output.all(
-            service_account=account.email,
-            accelerator_type=jobs.machines[machine.machine].accelerator,
-            output_uri=_gs(tiers.artifact_bucket, f"/{RUNS}"),
-            kms_key=place.key,
-            reservation=machine.reservation,
-        )
-        return JobValidation(
-            account=self._on.project,
-            machine=as_pool(machine, self.price(machine)),
-            place=found,
-            environment={"GOOGLE_CLOUD_PROJECT": self._on.project},
-            results=_gs(tiers.checkpoint_bucket, RESULTS),
-            alerts=None,
-            repeat=lambda request, _: request,
+        """A custom job of Vertex AI, with an account of its own; with a schedule, also a topic."""
+        return job_validation_on_gcp(
+            self._spec,
+            self._on,
+            machine,
+            tiers=place.tiers,
+            folders=place.folders,
+            key=place.key,
+            tracking=self._server.service,
+            signs_role=self._roles.signs,
+            opts=self._on_gcp,
         )
 
     def budgets(self, place: GcpJobPlace) -> list[JobBudget]:

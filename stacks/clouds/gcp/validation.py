@@ -9,6 +9,7 @@ from components.gcp.cluster.gke import GcpCluster
 from components.gcp.pod_account import GcpPodAccount
 from components.gcp.teams.team_data import WRITE
 from components.gcp.tracking.server import grants
+from components.gcp.validation.alert_lines import lines_of_pods
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
@@ -64,10 +65,8 @@ def validation_on_gcp(
     topic = GcpAlertTopic(
         f"{spec.name}-training-alerts",
         {
-            "project": on.project,
             "region": spec.region,
-            "cluster_name": gke.cluster_name,
-            "namespace": pods.namespace,
+            "lines": lines_of_pods(on.project, gke.cluster_name, pods.namespace),
             "publisher": account.principal,
             "emails": spec.budget.alert_emails,
         },

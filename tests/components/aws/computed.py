@@ -2,6 +2,11 @@
 
 from tests.components.graph import Computed
 
+# Of repetitions, with their names alone.
+_REQUESTS = {
+    "sagemaker": '{"TrainingJobName": "smoke-scheduled"}',
+    "vertex": '{"displayName": "smoke-scheduled"}',
+}
 COMPUTED: Computed = {
     "aws:eks/cluster:Cluster": lambda args: {
         "endpoint": "https://k8s.example",
@@ -21,7 +26,7 @@ COMPUTED: Computed = {
         "job": "smoke-0123456789-261126120000",
         "result_uri": f"{args.inputs['results_uri']}/smoke-0123456789-261126120000/result.json",
         "headline": "PASS",
-        "scheduled": args.inputs["scheduled_plan"] and '{"TrainingJobName": "smoke-scheduled"}',
+        "scheduled": args.inputs["scheduled_plan"] and _REQUESTS[args.inputs["service"]],
     },
     "aws:fsx/lustreFileSystem:LustreFileSystem": lambda _: {"dnsName": "fs.example", "mountName": "abcdef"},
 }

@@ -52,6 +52,7 @@ def props(**changed: Any) -> dict[str, Any]:
         "region": REGION,
         "run": _document("vertex", run, code, place=place, environment={}, results="gs://runs-bucket/smoke"),
         "plan": json.dumps(plan),
+        "scheduled_plan": "",
         "code_sha256": code,
         "code_uri": "gs://code-bucket/code",
         "results_uri": "gs://runs-bucket/smoke",

@@ -17,8 +17,9 @@ SPOT = "ml.g6.xlarge for spot training job usage"
 ON_DEMAND = "ml.g6.12xlarge for training job usage"
 
 
-def account(cloud: Cloud) -> Account:
+def account(cloud: Cloud, schedule: str | None = None) -> Account:
     spec = stackspec.load_file("small-aws").spec
+    spec = spec.model_copy(update={"smoke": spec.smoke.model_copy(update={"schedule": schedule})})
     assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, AwsSpec)
     return Account(spec, spec.layout, spec.on, cloud)
 
@@ -127,3 +128,12 @@ def test_only_what_the_stack_makes_is_asked_for() -> None:
     assert {"sagemaker", "lambda", "events", "budgets"} <= actions
     assert not actions & {"eks", "rds", "autoscaling", "secretsmanager", "fsx", "elasticfilesystem"}
     assert {"job-quotas", "job-logs"} <= set(JOB_CHECKS)
+
+
+def test_a_repetition_takes_a_schedule_an_alarm_and_their_rights() -> None:
+    without, more = (permissions.actions(account(Cloud(), when)) for when in (None, "0 5 * * 1"))
+    assert {*more} - {*without} == {
+        *("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"),
+        *("scheduler:CreateSchedule", "scheduler:DeleteSchedule", "scheduler:UpdateSchedule"),
+        *("scheduler:CreateScheduleGroup", "scheduler:DeleteScheduleGroup", "scheduler:TagResource"),
+    }

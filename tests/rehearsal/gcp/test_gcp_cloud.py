@@ -215,6 +215,6 @@ def test_types_in_no_table_show_values_of_the_right_form(google: Driver) -> None
     given: dict[str, Any] = {"name": "f", "runtime": "python312"}
     made = google.create(token, "f", **given)
     assert made["versionId"].startswith("function-") and made["runtime"] == "python312"
-    job = google.create("cloudscheduler/job:Job", "j", name="j", schedule="* * * * *")
-    assert isinstance(job["state"], str)
+    workflow = google.create("workflows/workflow:Workflow", "w", name="w", sourceContents="main:")
+    assert isinstance(workflow["state"], str)
     assert google.create(token, "g", preview=True, **{**given, "name": "g"})["versionId"] is UNKNOWN

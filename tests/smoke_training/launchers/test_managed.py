@@ -2,7 +2,9 @@
 
 import importlib
 import json
+import os
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from infra.naming import gcp_labels
 from smoke_training.launchers import managed
+from smoke_training.launchers.runplan import Vertex
 from tests.smoke_training.launchers import plans
 
 _session: Any = importlib.import_module("botocore.session")  # without type hints
@@ -153,6 +156,30 @@ def test_code_in_a_bucket_is_there_before_the_command() -> None:
     assert "ln -sfn /gcs/b/code/1 /tmp/trainstack/code; " in start[managed.START] and "tar " not in str(start)
     packed = _container(bringing(code_uri="gs://b/code/1/", packed=True))["env"]
     assert "tar -xzf /tmp/trainstack/code/code.tar.gz; " in str(packed)
+
+
+@pytest.mark.parametrize(
+    ("known", "ending"),
+    [({"CLOUD_ML_JOB_ID": "417"}, "417"), ({}, r"\d{12}")],
+    ids=["by its id", "by the time"],
+)
+def test_jobs_of_one_request_have_a_folder_each_before_the_command(
+    known: dict[str, str], ending: str
+) -> None:
+    plan = plans.vertex()
+    each = replace(plan, work_root="/tmp/runs", vertex=Vertex(code_uri="gs://b/c/", folder_each=True))
+    found = managed.vertex(each)
+    jsonschema.validate(found, VERTEX)
+    told = {one["name"]: one["value"] for one in _container(found)["env"]}
+    brought, _, _ = told[managed.START].partition("P=$(")
+    first = brought[brought.index("export WORK_DIR") :]
+    ran = subprocess.run(
+        ["bash", "-c", f"{first} echo $WORK_DIR"],
+        env={"WORK_DIR": told["WORK_DIR"], "PATH": os.environ["PATH"], **known},
+        capture_output=True, text=True, check=True, timeout=10,
+    )  # fmt: skip
+    assert re.fullmatch(f"/tmp/runs/{plan.name}-{ending}", ran.stdout.strip())
+    assert "CLOUD_ML_JOB_ID" not in json.dumps(managed.vertex(plan))
 
 
 def _container(job: dict[str, Any]) -> dict[str, Any]:

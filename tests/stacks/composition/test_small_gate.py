@@ -1,5 +1,6 @@
 """The gate of a stack without a cluster, composed: what it runs on, as whom, and what repeats it."""
 
+import datetime
 import functools
 import json
 from collections.abc import Mapping
@@ -7,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from components.aws.validation.alert_topic import ENCRYPTION_KEY
+from infra import cost
+from infra.catalog.aws import facts
 from infra.stackspec.stack import JOB_STARTUP_S
 from smoke_training.launchers import managed, runplan
 from tests.components.graph import Graph
@@ -73,12 +77,50 @@ def test_a_schedule_starts_the_same_job_and_tells_what_it_found() -> None:
     assert request == {"TrainingJobName": "smoke-<aws.scheduler.execution-id>"}
     assert json.loads(gate(graph)["scheduled_plan"])["alert_topic_arn"]
     assert any("sns:Publish" in one["Action"] for one in statements(graph, "dev-smoke-data"))
+    assert schedule["target"]["retryPolicy"] == {"maximumRetryAttempts": 0}
     start = statements(graph, "dev-smoke-repeated-start")
     assert [one["Action"] for one in start] == [
         ["sagemaker:CreateTrainingJob", "sagemaker:AddTags"],
         ["iam:PassRole"],
     ]
     assert start[0]["Resource"][0].endswith(":training-job/smoke-*")
+
+
+def test_the_service_takes_the_role_of_a_schedule_for_its_group() -> None:
+    """The source that it names is the group, never the schedule (user guide, confused deputy prevention)."""
+    graph = made("0 5 * * 1")
+    (trust,) = json.loads(graph.find("iam/role:Role", "smoke-repeated-role")["assumeRolePolicy"])["Statement"]
+    (group,) = graph.all("ScheduleGroup")
+    assert trust["Condition"]["ArnLike"]["aws:SourceArn"].endswith(f":{group}")
+    assert graph.find("Schedule")["groupName"] == group
+    assert "ScheduleGroup:dev-smoke-repeated-group" in graph.waits_for("Role:dev-smoke-repeated-role")
+
+
+def test_a_start_that_was_dropped_is_told_to_people_through_a_key_that_alarms_may_use() -> None:
+    graph = made("0 5 * * 1")
+    alarm, topic = graph.find("MetricAlarm"), graph.find("sns/topic:Topic", "training-alerts-topic")
+    assert (alarm["namespace"], alarm["metricName"]) == ("AWS/Scheduler", "InvocationDroppedCount")
+    assert alarm["dimensions"] == {"ScheduleGroup": graph.find("Schedule")["groupName"]}
+    # One is told of, and silence is no alarm: there are no samples of what went well.
+    assert (alarm["statistic"], alarm["threshold"], alarm["comparisonOperator"]) == (
+        *("Sum", 0, "GreaterThanThreshold"),
+    )
+    assert alarm["treatMissingData"] == "notBreaching" and alarm["evaluationPeriods"] == 1
+    assert [one.rpartition(":")[2] for one in alarm["alarmActions"]] == ["dev-training-alerts-topic"]
+    assert topic["kmsMasterKeyId"] not in ("", ENCRYPTION_KEY)
+    (key,) = [one for name, one in graph.all("kms/key:Key").items() if "training-alerts" in name]
+    assert "cloudwatch.amazonaws.com" in key["policy"]
+    assert made().find("sns/topic:Topic", "training-alerts-topic")["kmsMasterKeyId"] == ENCRYPTION_KEY
+
+
+@pytest.mark.parametrize("schedule", [None, "0 5 * * 1"])
+def test_keys_are_priced_and_rights_are_known(schedule: str | None) -> None:
+    graph = made(schedule)
+    spec = stack_spec(PAIR, lambda wanted: wanted["smoke"].update({"schedule": schedule}))
+    names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 26)).items}
+    assert f"KMS keys ({len(graph.all('kms/key:Key'))})" in names
+    types = {asked.type for asked in graph.cloud.asked if asked.type.startswith("aws:")}
+    assert types <= set(facts.permissions)
 
 
 def test_a_stack_without_a_gate_has_no_job() -> None:

@@ -19,6 +19,7 @@ from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.composed import composed, stack_spec
 
 PAIR = ("small", "gcp")
+VALIDATION = f"dev-smoke-validation@{PROJECT}.iam.gserviceaccount.com"
 EVE = f"serviceAccount:dev-job-eve@{PROJECT}.iam.gserviceaccount.com"
 DAY = datetime.date(2026, 11, 26)
 
@@ -142,10 +143,9 @@ def test_only_the_proxy_calls_mlflow_and_only_people_and_their_jobs_pass_it() ->
     calls = {one["member"] for one in made().all("ServiceIamMember").values() if "tracking" in one["name"]}
     assert calls == {"serviceAccount:agent-of-iap"}
     visitors = {one["member"] for one in made().all("WebCloudRunServiceIamMember").values()}
-    jobs = {"job-ada", "job-ben", "job-eve", "smoke-validation"}
     assert visitors == {f"user:{who}@example.com" for who in ("ada", "ben", "eve")} | {
-        f"serviceAccount:dev-{job}@{PROJECT}.iam.gserviceaccount.com" for job in jobs
-    }
+        f"serviceAccount:dev-job-{who}@{PROJECT}.iam.gserviceaccount.com" for who in ("ada", "ben", "eve")
+    } | {f"serviceAccount:{VALIDATION}"}
 
 
 def test_the_database_is_private_small_and_encrypted() -> None:

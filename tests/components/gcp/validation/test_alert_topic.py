@@ -9,7 +9,8 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.gcp.validation.alert_topic import GcpAlertTopic, GcpAlertTopicArgs, alerts_of
+from components.gcp.validation.alert_lines import alerts_of, lines_of_jobs, lines_of_pods
+from components.gcp.validation.alert_topic import GcpAlertTopic, GcpAlertTopicArgs
 from infra.errors import UserError
 from rehearsal.gcp.rules import BOOK
 from smoke_training.record import alert
@@ -22,18 +23,22 @@ POLICY, TOPIC = "gcp:monitoring/alertPolicy:AlertPolicy", "gcp:pubsub/topic:Topi
 CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
 PODS = "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/s/sa/smoke"
 DEFAULTS = {
-    "project": "dev-project-1",
     "region": "europe-west4",
-    "cluster_name": "dev-gcp",
-    "namespace": "trainstack-smoke",
     "publisher": PODS,
     "emails": ["a@example.com", "b@example.com"],
 }
 
 
+def declared(**changes: Any) -> dict[str, pulumi.Output[Any]]:
+    lines = lines_of_pods("dev-project-1", "dev-gcp", "trainstack-smoke")
+    args = cast(GcpAlertTopicArgs, DEFAULTS | {"lines": lines} | changes)
+    found = GcpAlertTopic("dev-alerts", args)
+    return {"topic": found.topic, "channels": found.channels}
+
+
 def made(**changes: Any) -> Graph:
     def program() -> dict[str, pulumi.Output[Any]]:
-        return {"topic": GcpAlertTopic("dev-alerts", cast(GcpAlertTopicArgs, DEFAULTS | changes)).topic}
+        return declared(**changes)
 
     return deploy_graph(
         program,
@@ -61,14 +66,13 @@ def test_the_validations_may_publish_and_do_nothing_else() -> None:
 
 def test_every_address_gets_mail_of_the_policy() -> None:
     graph = made()
-    people = graph.cloud.of_type(CHANNEL)
+    people = sorted(graph.cloud.of_type(CHANNEL), key=lambda row: row.name)
     assert [row.properties["labels"] for row in people] == [
         {"email_address": "a@example.com"},
         {"email_address": "b@example.com"},
     ]
-    assert policy(graph)["notificationChannels"] == [
-        f"projects/p/notificationChannels/{row.name}" for row in people
-    ]
+    names = [f"projects/p/notificationChannels/{row.name}" for row in people]
+    assert policy(graph)["notificationChannels"] == graph.outputs["channels"] == names
 
 
 def test_a_policy_on_logs_says_how_often_it_mails_which_the_service_asks_for() -> None:
@@ -81,7 +85,7 @@ def test_a_policy_on_logs_says_how_often_it_mails_which_the_service_asks_for() -
 
 def test_the_topic_is_told_when_the_policy_is_there() -> None:
     def program() -> dict[str, pulumi.Output[Any]]:
-        topic = GcpAlertTopic("dev-alerts", cast(GcpAlertTopicArgs, DEFAULTS)).topic
+        topic = declared()["topic"]
         pulumi.CustomResource("test:index:Run", "run", {"topic": topic})
         return {"topic": topic}
 
@@ -104,12 +108,11 @@ def entry(line: str, **changes: str) -> dict[str, str]:
 
 
 def matches(query: str, found: dict[str, str]) -> bool:
-    """The two comparisons of the query language that are used: equal, and present (`:*`)."""
+    """The comparisons of the query language that are used: equal, present (`:*`), and holds (`:"text"`)."""
     for term in query.split(" AND "):
         path, operator, value = re.fullmatch(r"([\w.]+)(=|:)(.+)", term).groups()  # type: ignore[union-attr]
         if operator == ":":
-            assert value == "*"
-            if path not in found:
+            if path not in found or (value != "*" and json.loads(value) not in found[path]):
                 return False
         elif found.get(path) != json.loads(value):
             return False
@@ -177,3 +180,40 @@ def test_the_service_would_refuse_nothing_that_a_rule_knows() -> None:
 def test_addresses_that_cannot_be_mailed_are_refused(emails: list[str], words: str) -> None:
     with pytest.raises(UserError, match=words):
         made(emails=emails)
+
+
+def of_a_job(line: str, **changes: str) -> dict[str, str]:
+    """A line of a custom job as Cloud Logging keeps it: JSON stays text."""
+    return {
+        "resource.type": "ml_job",
+        "resource.labels.project_id": "dev-project-1",
+        "resource.labels.job_id": "417",
+        "jsonPayload.levelname": "INFO",
+        "jsonPayload.message": line,
+        **changes,
+    }
+
+
+def test_a_job_that_failed_is_mailed_although_its_line_is_not_taken_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    line = emitted("FAIL", monkeypatch)
+    stack = plan().stack
+    asked = policy(made(lines=lines_of_jobs("dev-project-1", stack)))
+    (condition,) = asked["conditions"]
+    said = condition["conditionMatchedLog"]
+    assert matches(said["filter"], of_a_job(line))
+    assert not matches(said["filter"], of_a_job(emitted("PASS", monkeypatch)))
+    assert not matches(said["filter"], of_a_job(line, **{"resource.labels.project_id": "another"}))
+    field, pattern = re.fullmatch(
+        r"REGEXP_EXTRACT\(([\w.]+), (.+)\)", said["labelExtractors"]["subject"]
+    ).groups()  # type: ignore[union-attr]
+    (subject,) = re.search(json.loads(pattern), of_a_job(line)[field]).groups()  # type: ignore[union-attr]
+    assert subject == json.loads(line)["subject"] and subject.startswith(f"{stack}: scheduled validation")
+    assert "trainstack runs" in asked["documentation"]["content"]
+    assert [*BOOK.broken_alone(POLICY, asked)] == []
+
+
+def test_a_validation_of_another_stack_in_the_project_is_not_mailed(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = emitted("FAIL", monkeypatch)
+    assert not matches(str(lines_of_jobs("dev-project-1", "other")["filter"]), of_a_job(line))

@@ -22,13 +22,16 @@ SPOT = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_l4_gp
 LISTED = "aiplatform.googleapis.com/custom_model_training_nvidia_l4_gpus"
 
 
-def project(google: Google, purchase: Mapping[str, str] | None = None) -> Project:
+def project(
+    google: Google, purchase: Mapping[str, str] | None = None, schedule: str | None = None
+) -> Project:
     """The shipped stack; `purchase` is how its first machine is bought."""
     content = json.loads(json.dumps(read(CONFIG / "Pulumi.small-gcp.yaml", "f")))["config"]
     values = {key.partition(":")[2]: value for key, value in content.items()}
     if purchase is not None:
         values["spec"]["layout"]["machines"][0]["purchase"] = dict(purchase)
     spec = stackspec.load("small-gcp", values, "f").spec
+    spec = spec.model_copy(update={"smoke": spec.smoke.model_copy(update={"schedule": schedule})})
     assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, GcpSpec)
     return Project(spec, spec.layout, spec.on, google.session())
 
@@ -137,6 +140,14 @@ def test_the_deployer_is_asked_for_rights_to_make_notebooks_and_no_cluster() -> 
     wanted = {*permissions.permissions(project(Google()))}
     assert {"notebooks.instances.create", "run.services.create", "iam.roles.create"} <= wanted
     assert not {one for one in wanted if one.startswith(("container.", "lustre.", "secretmanager."))}
+
+
+def test_a_repetition_takes_cloud_scheduler_and_rights_to_its_jobs() -> None:
+    once, again = project(Google()), project(Google(), "0 5 * * 1")
+    assert {*apis.wanted(again)} - {*apis.wanted(once)} == {"cloudscheduler.googleapis.com"}
+    assert {*permissions.permissions(again)} - {*permissions.permissions(once)} == {
+        f"cloudscheduler.jobs.{verb}" for verb in ("create", "get", "update", "delete")
+    }
 
 
 @pytest.mark.parametrize(

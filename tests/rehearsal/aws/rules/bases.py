@@ -253,4 +253,12 @@ BASES: dict[str, dict[str, Any]] = {
         "defaultUserSettings": {"executionRole": "$sage_role.arn"},
         "retentionPolicy": {"homeEfsFileSystem": "Delete"},
     },
+    "scheduler/schedule:Schedule": {
+        "scheduleExpression": "cron(0 5 ? * MON *)",
+        "flexibleTimeWindow": {"mode": "OFF"},
+        "target": {
+            "arn": "arn:aws:scheduler:::aws-sdk:sagemaker:createTrainingJob",
+            "roleArn": "$of_a_group.arn",
+        },
+    },
 }

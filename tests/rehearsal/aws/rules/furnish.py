@@ -85,6 +85,9 @@ def _taken_addresses(world: World) -> None:
     world.add("ec2/subnetCidrReservation:SubnetCidrReservation", "half", **half)
 
 
+_SCHEDULER = f"arn:aws:scheduler:*:{ACCOUNT}"
+
+
 def _roles(world: World) -> None:
     both = ["sts:AssumeRole", "sts:TagSession"]
     for name, trusted in (
@@ -95,6 +98,8 @@ def _roles(world: World) -> None:
         ("half_pod_role", trust("pods.eks.amazonaws.com")),
         ("sage_role", trust("sagemaker.amazonaws.com")),
         ("lonely", trust("ec2.amazonaws.com")),
+        ("of_a_group", trust("scheduler.amazonaws.com", source=f"{_SCHEDULER}:schedule-group/*")),
+        ("of_a_schedule", trust("scheduler.amazonaws.com", source=f"{_SCHEDULER}:schedule/*")),
     ):
         world.add("iam/role:Role", name, assumeRolePolicy=trusted)
     worker = "arn:aws:iam::aws:policy/AmazonEKSWorkerNodePolicy"

@@ -41,9 +41,11 @@ def limit(type: str, path: str, good: Any, bad: Any, at: str = "", **more: Any) 
     return Example(type, at or path, {**more, path: bad}, {**more, path: good})
 
 
-def trust(*services: str, actions: Any = "sts:AssumeRole") -> str:
-    """A trust policy for services."""
+def trust(*services: str, actions: Any = "sts:AssumeRole", source: str = "") -> str:
+    """A trust policy for services, on demand where they act for a source."""
     statement = {"Effect": "Allow", "Action": actions, "Principal": {"Service": list(services)}}
+    if source:
+        statement["Condition"] = {"ArnLike": {"aws:SourceArn": source}}
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
 
 

@@ -1,4 +1,4 @@
-"""Examples of the rules about SageMaker."""
+"""Examples of the rules about SageMaker, and about what starts its jobs."""
 
 from tests.rehearsal.aws.rules.world import DROP, Example, limit
 
@@ -30,6 +30,9 @@ EXAMPLES: dict[str, Example] = {
         },
     ),
     "AWS-SM-007": Example(_DOMAIN, "retentionPolicy.homeEfsFileSystem", {"retentionPolicy": DROP}),
+    "AWS-SCHED-001": Example(
+        "scheduler/schedule:Schedule", "target.roleArn", {"target.roleArn": "$of_a_schedule.arn"}
+    ),
     "AWS-LIM-140": limit(_NOTEBOOK, "name", "my-book", "-book"),
     "AWS-LIM-141": limit(_DOMAIN, "domainName", "lab", "lab_1"),
     "AWS-LIM-142": limit(_TRACKING, "trackingServerName", "mlflow-1", "mlflow_1"),

@@ -1,0 +1,160 @@
+"""The validation of a stack without a cluster, again and again: Cloud Scheduler asks for the job."""
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import TypedDict
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from components.gcp.alerts.policies import PolicyArgs, mail_policy
+from components.gcp.jobs.roles import role_id
+from components.ordering import after
+from infra.catalog.gcp.schedules import for_scheduler
+from infra.naming import sanitize
+
+_ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
+_API = "https://{}-aiplatform.googleapis.com/v1"
+_ACTS = "roles/iam.serviceAccountUser"
+STARTS = ("aiplatform.customJobs.create",)
+"""All that whoever starts the job may do in the project."""
+
+
+class GcpJobScheduleArgs(TypedDict):
+    """What is repeated, when, and who is told that it could not be."""
+
+    project: str
+    """Id of the project."""
+    region: str
+    stack: str
+    """Name of the stack."""
+    schedule: str
+    """Five fields, in UTC."""
+    request: pulumi.Input[str]
+    """The request of a validation that passed, as JSON (`components.jobs.gate.JobGate.scheduled`)."""
+    account: pulumi.Input[str]
+    """Address of the account as which the job runs."""
+    channels: pulumi.Input[Sequence[str]]
+    """Notification channels of people."""
+
+
+class GcpJobSchedule(Component):
+    """Starts the validation at its times, as an account that may start jobs as that of the job, and no more.
+
+    The body of the request is the same every time: the job itself takes a folder of its own
+    (`runplan.Vertex.folder_each`). A start that fails is an error in the log of Cloud Scheduler, and a policy
+    on the log mails it. It is not tried again: the service may have made a job of a request whose answer was
+    lost.
+
+    Cloud Scheduler's own agent lets it be the account, by the role that it gets when its API is switched on.
+    *Untested in a real project.*
+    """
+
+    name: pulumi.Output[str]
+    """Name of the job of Cloud Scheduler; comes after the policy."""
+
+    def __init__(
+        self, name: str, args: GcpJobScheduleArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(name, opts)
+        account = gcp.serviceaccount.Account(
+            f"{name}-starter",
+            account_id=sanitize(name, max_length=_ACCOUNT),
+            display_name=f"Starts the validation of {args['stack']}",
+            opts=self.child(),
+        )
+        project, region = args["project"], args["region"]
+        job = gcp.cloudscheduler.Job(
+            f"{name}-job",
+            region=region,
+            description=f"Starts the validation of {args['stack']}",
+            schedule=for_scheduler(args["schedule"]),
+            time_zone="Etc/UTC",
+            retry_config={"retry_count": 0},
+            http_target={
+                "http_method": "POST",
+                "uri": f"{_API.format(region)}/projects/{project}/locations/{region}/customJobs",
+                "headers": {"Content-Type": "application/json"},
+                "body": pulumi.Output.from_input(args["request"]).apply(_encoded),
+                "oauth_token": {"service_account_email": account.email},
+            },
+            opts=self.child(pulumi.ResourceOptions(depends_on=self._rights(name, args, account))),
+        )
+        self.name = after(job.name, [self._policy(name, args, job)])
+        self.register_outputs({"name": self.name})
+
+    def _rights(
+        self, name: str, args: GcpJobScheduleArgs, account: gcp.serviceaccount.Account
+    ) -> list[pulumi.Resource]:
+        role = gcp.projects.IAMCustomRole(
+            f"{name}-role",
+            role_id=role_id(args["stack"], "starts"),
+            title=f"Start the validation ({args['stack']})",
+            permissions=[*STARTS],
+            opts=self.child(),
+        )
+        runs_as = pulumi.Output.concat("projects/", args["project"], "/serviceAccounts/", args["account"])
+        return [
+            gcp.projects.IAMMember(
+                f"{name}-starts",
+                project=args["project"],
+                role=role.name,
+                member=account.member,
+                opts=self.child(),
+            ),
+            gcp.serviceaccount.IAMMember(
+                f"{name}-acts",
+                service_account_id=runs_as,
+                role=_ACTS,
+                member=account.member,
+                opts=self.child(),
+            ),
+        ]
+
+    def _policy(
+        self, name: str, args: GcpJobScheduleArgs, job: gcp.cloudscheduler.Job
+    ) -> gcp.monitoring.AlertPolicy:
+        refused = job.name.apply(lambda made: refused_starts(args["project"], args["region"], made))
+        asked: PolicyArgs = {
+            "title": f"{name}: a scheduled validation was not started",
+            "condition": {
+                "display_name": "Cloud Scheduler could not start it",
+                "condition_matched_log": {
+                    "filter": refused,
+                    "label_extractors": {"status": "EXTRACT(jsonPayload.status)"},
+                },
+            },
+            "documentation": DOCUMENTATION,
+            "subject": f"{args['stack']}: scheduled validation not started, {_STATUS}",
+            "by_line": True,
+        }
+        return mail_policy(self, name, asked, args["channels"])
+
+
+_STATUS = "${log.extracted_label.status}"
+DOCUMENTATION = f"""\
+Vertex AI made no job: {_STATUS}. Nothing was validated, and nothing is tried before the next time.
+
+The log entry says in `jsonPayload.debugInfo` what was answered. With PERMISSION_DENIED, rights of the account
+that starts the job were taken away: `trainstack refresh`, then `trainstack up`, gives them again. With
+RESOURCE_EXHAUSTED, the quota of the machine type is too small: `trainstack preflight` says what is needed.
+"""
+
+
+def refused_starts(project: str, region: str, job: str) -> str:
+    """A filter of Cloud Logging: attempts of a job of Cloud Scheduler that failed.
+
+    One entry is written when an attempt has ended (`AttemptFinished`), of the severity ERROR and with a
+    `status` where it failed. Source: Cloud Logging documentation, "Monitored resource types"
+    (cloud_scheduler_job); the fields as filters and tests of public repositories read them, 2026-11-26.
+    """
+    labels = {"project_id": project, "location": region, "job_id": job}
+    of_labels = (f"resource.labels.{name}={json.dumps(value)}" for name, value in labels.items())
+    return " AND ".join(('resource.type="cloud_scheduler_job"', *of_labels, "severity>=ERROR"))
+
+
+def _encoded(text: str) -> str:
+    """In base64, as Cloud Scheduler takes a body."""
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,80 @@
+"""The lines of Cloud Logging in which a validation says that training got worse, wherever it runs.
+
+The fields are those of `smoke_training.runtime.output.emit` and of `record.alert.send`.
+"""
+
+import json
+from typing import TypedDict
+
+import pulumi
+
+
+class AlertLinesArgs(TypedDict):
+    """Which lines are alerts, and how they are read: expressions of Cloud Logging."""
+
+    filter: pulumi.Input[str]
+    """Lets alerts through, and nothing else."""
+    subject: str
+    """Extracts the subject."""
+    run: str
+    """Extracts the name of what wrote the line."""
+    kind: str
+    """What that is, in the text of a mail."""
+    rest: str
+    """The field of the line that says more."""
+    again: str
+    """A sentence about what to do then."""
+
+
+def lines_of_pods(project: str, cluster: pulumi.Input[str], namespace: str) -> AlertLinesArgs:
+    """Those of the pods of a namespace: GKE takes lines of JSON apart."""
+    return {
+        "filter": pulumi.Output.from_input(cluster).apply(lambda name: alerts_of(project, name, namespace)),
+        "subject": "EXTRACT(jsonPayload.subject)",
+        "run": "EXTRACT(resource.labels.pod_name)",
+        "kind": "pod",
+        "rest": "jsonPayload.text",
+        "again": "`trainstack status` shows the last results; `trainstack validate` runs it again.",
+    }
+
+
+def lines_of_jobs(project: str, stack: str) -> AlertLinesArgs:
+    """Those of custom jobs about a stack: Vertex AI keeps a line of JSON as the text of `message`.
+
+    A job's lines do not say whose it is, so those of all jobs of the project are looked at, and the subject
+    tells whether one is about the stack's validation.
+
+    Source: googleapis/python-aiplatform issue 629 (JSON of a job stays in `jsonPayload.message`, beside
+    `levelname`); viamrobotics/api pull request 534 (an entry); Cloud Logging documentation, "Monitored
+    resource types" (ml_job).
+    """
+    event, subject = '"event": "alert"', f'"subject": "{stack}: scheduled validation'
+    terms = (
+        'resource.type="ml_job"',
+        f"resource.labels.project_id={json.dumps(project)}",
+        f"jsonPayload.message:{json.dumps(event)}",
+        f"jsonPayload.message:{json.dumps(subject)}",
+    )
+    pattern = json.dumps('"subject": "([^"]+)"')
+    return {
+        "filter": " AND ".join(terms),
+        "subject": f"REGEXP_EXTRACT(jsonPayload.message, {pattern})",
+        "run": "EXTRACT(resource.labels.job_id)",
+        "kind": "custom job",
+        "rest": "jsonPayload.message",
+        "again": "`trainstack runs` shows the job; its result is below `smoke/` of the checkpoints.",
+    }
+
+
+def alerts_of(project: str, cluster: str, namespace: str) -> str:
+    """A filter of Cloud Logging: the line `alert` of a pod that has something to tell."""
+    return " AND ".join(
+        (
+            'resource.type="k8s_container"',
+            f"resource.labels.project_id={json.dumps(project)}",
+            f"resource.labels.cluster_name={json.dumps(cluster)}",
+            f"resource.labels.namespace_name={json.dumps(namespace)}",
+            'jsonPayload.event="alert"',
+            "jsonPayload.subject:*",
+        )
+    )
