@@ -167,9 +167,10 @@ class Rehearsal:
     def service_url(self, url: str) -> str | None:
         """Where a Service of an emulated cluster answers on this machine; None when nothing does.
 
-        `url` may be the ARN of an MLflow App, whose server is started when it does not run.
+        `url` may be the ARN of an MLflow App, whose server is started when it does not run, or the address of
+        a service of Cloud Run, which starts with its first request.
         """
-        if url.startswith("arn:"):
+        if url.startswith("arn:") or url.endswith(".run.app"):
             return self._located(url)
         parts = urllib.parse.urlsplit(url)
         name, namespace = (*(parts.hostname or "").split("."), "", "")[:2]
@@ -179,17 +180,17 @@ class Rehearsal:
                     return str(answering)
         return None
 
-    def _located(self, arn: str) -> str | None:
+    def _located(self, name: str) -> str | None:
         path = self.home / "state.sqlite"
         state = State(path) if path.exists() else None
         if state is None:
             return None
         try:
-            if not state.issued(arn):
+            if name.startswith("arn:") and not state.issued(name):
                 return None
         finally:
             state.close()
-        connection, answer = control.lease(self.home, {"op": "locate", "arn": arn})
+        connection, answer = control.lease(self.home, {"op": "locate", "name": name})
         connection.close()
         url: str | None = answer["url"]
         return url

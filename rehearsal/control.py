@@ -9,7 +9,8 @@ behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
 `{"op": "seed", "resources": [{"type": ..., "id": ..., "outputs": {...}}]}` makes known what exists beside the
 programs' -> `{"new": [ids]}`.
 `{"op": "hold", "engine": pid}` -> `{}`: the real control plane of the home runs as long as the connection.
-`{"op": "locate", "arn": text}` -> `{"url": text or null}`: where an MLflow App answers, started for it.
+`{"op": "locate", "name": text}` -> `{"url": text or null}`: where an MLflow App (an ARN; it is started) or a
+service of Cloud Run (its address) answers here.
 `{"op": "serving", "engine": pid}` -> `{}`: the services of the home answer at its port (`doors`) as long as
 the connection.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.

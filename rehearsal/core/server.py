@@ -67,7 +67,7 @@ class _Restoring(_Supervisor, Protocol):
 class _Services(_Supervisor, Protocol):
     """What programs of the user ask by HTTP."""
 
-    def locate(self, arn: str) -> str | None: ...
+    def locate(self, name: str) -> str | None: ...
 
 
 class _Holding(Protocol):
@@ -259,8 +259,8 @@ class Server:
         return {"new": new}
 
     def _locate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Where a service that has an ARN instead of an address answers."""
-        return {"url": self.services().locate(message["arn"])}
+        """Where a service that has an ARN, or an address in a cloud, answers here."""
+        return {"url": self.services().locate(message["name"])}
 
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
         self._stopping.set()

@@ -6,13 +6,9 @@ it may do in the bucket is not checked. Source: SageMaker Developer Guide, "MLfl
 tracking URI).
 """
 
-import http.client
-import os
 import re
-import socket
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,37 +17,27 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.s3.objects import uri
+from rehearsal.jobs.instance import SOCKET, Instance, InstanceError
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.addresses import Addresses
-from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.proxy import Proxy
-from rehearsal.workloads.translate import Plan
+from rehearsal.workloads.translate import Plan, clean_start
 
 TYPE = "aws:sagemaker/mlflowApp:MlflowApp"
 _ARN = re.compile(r"arn:aws:sagemaker:[a-z0-9-]+:\d{12}:mlflow-app/[A-Za-z0-9-]+")
 _PORT = 5000
-_SOCKET = "mlflow.sock"
-_PATIENCE_S, _TICK_S, _GRACE_S = 120.0, 0.2, 5.0
-
-
-class MlflowError(Exception):
-    """The server of an app did not start: the end of its log."""
+_PATIENCE_S, _TICK_S = 120.0, 0.2
 
 
 @dataclass(frozen=True)
 class _Running:
-    process: ContainerProcess
+    instance: Instance
     address: str
     folder: Path
-    descriptor: int  # of the folder: the path of a socket may have 107 bytes only
 
     @property
     def url(self) -> str:
         return f"http://{self.address}:{_PORT}"
-
-    @property
-    def socket(self) -> str:
-        return f"/proc/{os.getpid()}/fd/{self.descriptor}/{_SOCKET}"
 
 
 class MlflowApps:
@@ -71,15 +57,17 @@ class MlflowApps:
     def url(self, arn: str) -> str | None:
         """Where the server of an app answers, once it does; None when there is no such app.
 
-        Raises MlflowError when it does not start.
+        Raises InstanceError when it does not start.
         """
         record = self._record(arn)
         if record is None:
             return None
         with self._starting:
             running = self._running.get(arn)
-            if running is None or running.process.exit_code() is not None:
-                running = self._start(record)
+            if running is not None and not running.instance.running:
+                self._end(arn)
+                running = None
+            running = running or self._start(record)
         return running.url
 
     def live(self) -> list[dict[str, Any]]:
@@ -95,11 +83,11 @@ class MlflowApps:
                 address=running.address,
                 ports=[_PORT],
                 urls=[running.url],
-                pids=[running.process.supervisor_pid, *running.process.pids()],
-                log=str(running.folder / "log"),
+                pids=running.instance.pids,
+                log=str(running.instance.log),
             )
             for arn, running in list(self._running.items())
-            if running.process.exit_code() is None
+            if running.instance.running
         ]
 
     def stop(self) -> None:
@@ -117,34 +105,21 @@ class MlflowApps:
     def _start(self, record: Record) -> _Running:
         arn = str(record.outputs["arn"])
         folder = folders.runs(self._home, arn)
-        (folder / "tmp").mkdir(parents=True, exist_ok=True)
-        (folder / _SOCKET).unlink(missing_ok=True)
         bucket, prefix = uri(str(record.inputs.get("artifactStoreUri")))
         artifacts = folders.bucket(self._home, bucket) / prefix
         address = self._addresses.of(f"mlflow-app|{arn}")
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        process = ContainerProcess(_plan(folder, artifacts, address), folder / "log", (), _GRACE_S)
-        running = _Running(process, address, folder, descriptor)
+        instance = Instance(folder, lambda place: _plan(place, artifacts, address))
+        running = _Running(instance, address, folder)
         self._running[arn] = running
         try:
-            self._await(running)
-        except MlflowError:
+            instance.await_answer("/health", _PATIENCE_S, self._stopping)
+        except InstanceError:
             self._end(arn)
             raise
         self._proxy = self._proxy or Proxy()
-        self._proxy.open(address, {_PORT: lambda: running.socket})
+        self._proxy.open(address, {_PORT: lambda: instance.socket})
         threading.Thread(target=self._watch, args=(arn,), name=f"mlflow {arn}", daemon=True).start()
         return running
-
-    def _await(self, running: _Running) -> None:
-        """Wait until the server answers."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while not _answers(running.socket):
-            if running.process.wait(_TICK_S) is not None or time.monotonic() > deadline:
-                words = (running.folder / "log").read_text(errors="replace").splitlines()[-20:]
-                raise MlflowError("the MLflow server did not start:\n" + "\n".join(words))
-            if self._stopping.is_set():
-                raise MlflowError("the rehearsal's daemon ends")
 
     def _watch(self, arn: str) -> None:
         """End the server when its app is deleted."""
@@ -162,33 +137,7 @@ class MlflowApps:
         running = self._running.pop(arn)
         if self._proxy is not None:
             self._proxy.open(running.address, {})
-        running.process.kill()
-        os.close(running.descriptor)
-
-
-class _Connection(http.client.HTTPConnection):
-    """HTTP over a socket of the file system."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=5)
-        self._path = path
-
-    def connect(self) -> None:
-        """Open the socket."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
-def _answers(path: str) -> bool:
-    connection = _Connection(path)
-    try:
-        connection.request("GET", "/health")
-        return connection.getresponse().status == 200
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
+        running.instance.end()
 
 
 def _plan(folder: Path, artifacts: Path, address: str) -> Plan:
@@ -198,14 +147,10 @@ def _plan(folder: Path, artifacts: Path, address: str) -> Plan:
         *("--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"),
         *("--artifacts-destination", artifacts.as_uri(), "--serve-artifacts"),
         *("--allowed-hosts", f"localhost,{address}:{_PORT}"),  # no page of a browser by another name
-        *("--uvicorn-opts", f"--uds {_SOCKET} --log-level warning"),
+        *("--uvicorn-opts", f"--uds {SOCKET} --log-level warning"),
     )
     env = {
-        "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(folder),
-        "TMPDIR": str(folder / "tmp"),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
+        **clean_start(folder, "mlflow"),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }

@@ -95,9 +95,9 @@ class Services:
         mine += self._searches.live()
         return [*mine, *self._google.live(), *self._functions.live(), *self._apps.live()]
 
-    def locate(self, arn: str) -> str | None:
-        """Where a service with this ARN answers on this machine, started for it; None when none does."""
-        return self._apps.url(arn)
+    def locate(self, name: str) -> str | None:
+        """Where a service with this ARN or address answers on this machine; None when none does."""
+        return self._apps.url(name) if name.startswith("arn:") else self._google.locate(name)
 
     def stop(self) -> None:
         """End everything that runs."""

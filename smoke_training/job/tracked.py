@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from smoke_training.record import google
 from smoke_training.record.fields import TEXT_LIMIT
 from smoke_training.record.mlflow import NOT_SET, TrackingError, within
 
@@ -33,6 +34,8 @@ class Tracked:
     def __init__(self, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
         self._uri = environment.get("MLFLOW_TRACKING_URI", "")
         self._experiment = environment.get("MLFLOW_EXPERIMENT_NAME") or "Default"
+        # A server that sleeps while nobody asks has to start first.
+        self._wakes_s = google.WAKING_S if google.sleeps(environment) else 0.0
         self._say = say
         self._mlflow: Any = None
         self._client: Any = None
@@ -48,7 +51,8 @@ class Tracked:
         if not self._uri:
             self._complain(NOT_SET)
             return
-        self._opened = self._try("the run was not begun", OPEN_S, self._open, earlier, name, tags, params)
+        opened_s = OPEN_S + self._wakes_s
+        self._opened = self._try("the run was not begun", opened_s, self._open, earlier, name, tags, params)
         if self._opened:
             self._try("the machine is not sampled", CLOSE_S, self._sample)
 
@@ -86,6 +90,8 @@ class Tracked:
     ) -> None:
         for variable, value in _PATIENCE.items():
             os.environ.setdefault(variable, value)
+        if self._wakes_s:
+            os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = f"{self._wakes_s:.0f}"
         try:
             self._mlflow = importlib.import_module("mlflow")
         except ImportError as error:

@@ -22,6 +22,11 @@ MAX_BYTES = 1024 * 1024 - 64 * 1024
 # Caches and what editors leave behind must not decide whether a deploy is validated again.
 _DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+PLUGIN = {
+    "METADATA": "Metadata-Version: 2.1\nName: smoke-training\nVersion: 0\n",
+    "entry_points.txt": "[mlflow.request_auth_provider]\niap = smoke_training.record.iap:IapAuth\n",
+}
+"""What Python's `importlib.metadata` reads of the zip: mlflow finds its plug-ins by it."""
 
 
 class BundleError(DocumentError):
@@ -65,6 +70,7 @@ def bundle(sources: Path = SOURCES) -> Bundle:
         if path.is_file() and path.suffix in _DATA_SUFFIXES and "__pycache__" not in path.parts:
             files[f"{sources.name}/{path.relative_to(sources).as_posix()}"] = path.read_bytes()
 
+    files |= {f"{sources.name}-0.dist-info/{name}": text.encode() for name, text in PLUGIN.items()}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in sorted(files):

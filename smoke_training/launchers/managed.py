@@ -18,6 +18,8 @@ START = "TRAINSTACK_START"
 PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
 # Where a job of Vertex AI finds its folder of code, and works.
 VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
+IAP = "trainstack-iap"
+"""MLFLOW_TRACKING_AUTH of a server behind Identity-Aware Proxy: our plug-in for mlflow (`record.iap`)."""
 # Where Vertex AI shows buckets (documentation, "Prepare training code").
 BUCKETS = "/gcs"
 # A request that is sent again says the same name: only the service tells one job from the next, by an id that

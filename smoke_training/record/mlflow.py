@@ -1,7 +1,7 @@
 """A small client of MLflow's REST API (`/api/2.0/mlflow/...`, MLflow 3.17), standard library only.
 
 The training image does not ship the mlflow package, and one run with a few hundred figures needs none. boto3
-is asked only where AWS itself runs the server, or keeps its password.
+is asked only where AWS itself runs the server, or keeps its password; Google Cloud without a library.
 """
 
 import base64
@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from smoke_training.reader import parsed
-from smoke_training.record import amazon
+from smoke_training.record import amazon, google
 
 T = TypeVar("T")
+Sign = Callable[[str, str, bytes | None, Mapping[str, str]], dict[str, str]]
 
 # log-batch takes at most 1000 entries in all, of them at most 100 params and 100 tags.
 AT_MOST = {"metrics": 800, "params": 100, "tags": 100}
-REQUEST_TIMEOUT_S = 30.0
+REQUEST_TIMEOUT_S = 60.0  # a server may have to start first
 LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
@@ -62,7 +63,7 @@ class Run:
 class Tracking:
     """One tracking server. `deadline` (monotonic seconds) bounds all requests together.
 
-    `app` signs requests to a server that SageMaker runs.
+    `sign` makes the headers of a request (of method, address, content, headers) where a cloud guards it.
     """
 
     def __init__(
@@ -70,13 +71,13 @@ class Tracking:
         uri: str,
         credentials: tuple[str, str] | None,
         deadline: float,
-        app: amazon.MlflowApp | None = None,
+        sign: Sign | None = None,
     ) -> None:
         scheme = urllib.parse.urlsplit(uri).scheme
         if scheme not in ("http", "https"):
             rule = "must be an http or https address, or the ARN of an MLflow App"
             raise TrackingError(f"MLFLOW_TRACKING_URI: got {uri!r}; {rule}")
-        self._uri, self._deadline, self._app = uri.rstrip("/"), deadline, app
+        self._uri, self._deadline, self._sign = uri.rstrip("/"), deadline, sign
         self._headers = {"Content-Type": "application/json"}
         if credentials is not None:
             token = base64.b64encode(":".join(credentials).encode()).decode()
@@ -196,17 +197,17 @@ class Tracking:
             raise TrackingError(f"{method} {path}: no time left for the tracking server")
         address = f"{self._uri}/api/2.0/{path}"
         headers = {**self._headers, "Content-Type": content_type}
-        if self._app is not None:
-            headers = self._app.headers(method, address, content, headers)
-        request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
         try:
+            if self._sign is not None:
+                headers = self._sign(method, address, content, headers)
+            request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
             with urllib.request.urlopen(request, timeout=min(REQUEST_TIMEOUT_S, left)) as answer:  # noqa: S310 - as above
                 raw: bytes = answer.read()
                 return raw
         except urllib.error.HTTPError as error:
             detail = error.read(500).decode(errors="replace")
             raise TrackingError(f"{method} {path}: status {error.code}: {detail}", error.code) from error
-        except (OSError, ValueError, http.client.HTTPException) as error:
+        except (OSError, ValueError, KeyError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise TrackingError(f"{method} {path}: {reason}") from error
 
@@ -259,13 +260,16 @@ def connect(environment: Mapping[str, str], seconds: float) -> Tracking:
     if not uri:
         raise TrackingError(NOT_SET)
     until = time.monotonic() + seconds
+    if google.sleeps(environment):
+        login = google.IapLogin(uri)
+        return Tracking(uri, None, until, lambda _, __, ___, known: {**known, **login.header()})
     if not uri.startswith("arn:"):
         return Tracking(uri, _credentials(environment), until)
     try:
         app = amazon.MlflowApp(uri, environment)
     except Exception as error:  # boto3 makes its exception classes at run time
         raise TrackingError(f"{uri}: {type(error).__name__}: {error}") from error
-    return Tracking(app.address, None, until, app)
+    return Tracking(app.address, None, until, app.headers)
 
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:

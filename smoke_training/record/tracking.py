@@ -15,7 +15,7 @@ from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.reader import UNFIT
-from smoke_training.record import accepted, fields, mlflow
+from smoke_training.record import accepted, fields, google, mlflow
 from smoke_training.record.mlflow import Run, Tracking, TrackingError
 from smoke_training.statistics import baseline as baselines
 from smoke_training.statistics.baseline import Baseline, Fingerprint
@@ -93,11 +93,12 @@ class _Attempt:
 def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
     """The `baseline` evidence: the accepted runs of the same fingerprint, or the reason for none.
 
-    Never raises. The search takes at most `seconds`, and at most `LOOKUP_PATIENCE_S`.
+    Never raises. The search takes at most `seconds`, and at most `LOOKUP_PATIENCE_S`; more where the server
+    sleeps while nobody asks.
     """
     if not environment.get("MLFLOW_TRACKING_URI"):
         return _none(mlflow.NOT_SET)
-    bound = min(LOOKUP_PATIENCE_S, seconds)
+    bound = min(google.WAKING_S if google.sleeps(environment) else LOOKUP_PATIENCE_S, seconds)
     try:
         return mlflow.within(bound, lambda: _find(stack, own, environment, bound))
     except TrackingError as error:

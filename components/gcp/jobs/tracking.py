@@ -12,10 +12,13 @@ from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabas
 from components.gcp.tracking.login import database_uri, only_instance
 from components.ordering import after
 from infra.naming import sanitize
+from smoke_training.launchers.managed import IAP as PLUGIN
 
 ARTIFACT_PREFIX = "mlflow"
 """Everything the server stores lies below this folder of the artifact bucket."""
 IAP = "iap.googleapis.com"
+ASKED_BY = {"MLFLOW_TRACKING_AUTH": PLUGIN}
+"""What jobs of ours are told that ask the server."""
 VISITS = "roles/iap.httpsResourceAccessor"
 # The database user is the account: with `@`, the project's name and `.iam` at most 63 characters.
 _ACCOUNT = 28

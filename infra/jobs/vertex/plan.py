@@ -5,7 +5,7 @@ from infra.catalog.gcp.jobs import jobs
 from infra.jobs.options import Order
 from infra.jobs.place import Place
 from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.managed import VERTEX_CODE
+from smoke_training.launchers.managed import IAP, VERTEX_CODE
 from smoke_training.launchers.runplan import Vertex
 
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
@@ -24,6 +24,7 @@ def place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) ->
         cpu=facts.vcpus(machine) or 1,
         memory_gib=gpu.memory_gib if gpu else cpus.memory_gib if cpus else 1,
         environment={
+            "MLFLOW_TRACKING_AUTH": IAP,
             "TRAINSTACK_CHECKPOINT_URI": checkpoint_uri or own,
             **({"TRAINSTACK_DATA_URI": order.options.data} if order.options.data else {}),
         },

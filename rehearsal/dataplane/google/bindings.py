@@ -26,6 +26,8 @@ _OF_RESOURCES: Mapping[str, str] = {
     "gcp:storage/managedFolderIamMember:ManagedFolderIamMember": "bucket",
     "gcp:pubsub/topicIAMMember:TopicIAMMember": "topic",
     "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember": "cryptoKeyId",
+    "gcp:cloudrunv2/serviceIamMember:ServiceIamMember": "name",
+    "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember": "cloudRunServiceName",
 }
 _TERM = re.compile(r'resource\.name(?P<starts>\.startsWith\(|\s*==\s*)"(?P<value>[^"]*)"\)?')
 

@@ -1,4 +1,4 @@
-"""Tokens: IAM Credentials (generateAccessToken), and the login of a rehearsal's user.
+"""Tokens: IAM Credentials (generateAccessToken, signJwt), and the login of a rehearsal's user.
 
 Source: the discovery document of iamcredentials v1; RFC 6749, section 6 (refreshing an access token).
 """
@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
 from rehearsal.dataplane.google.identity import LIFETIME_S, Denied, GoogleIdentities
+from rehearsal.dataplane.google.signing import UnsignableError
 
 
 class Credentials:
@@ -18,8 +19,11 @@ class Credentials:
 
     def methods(self) -> Sequence[Method]:
         """See `calls.Api`."""
-        email = r"v1/projects/-/serviceAccounts/(?P<email>[^/:]+):generateAccessToken"
-        return (Method("POST", email, self._impersonate),)
+        account = r"v1/projects/-/serviceAccounts/(?P<email>[^/:]+)"
+        return (
+            Method("POST", f"{account}:generateAccessToken", self._impersonate),
+            Method("POST", f"{account}:signJwt", self._sign),
+        )
 
     def _impersonate(self, call: Call) -> Answer:
         if not call.body.get("scope"):
@@ -30,3 +34,14 @@ class Credentials:
             raise ServiceError(403, str(denied)) from None
         until = datetime.now(UTC) + timedelta(seconds=LIFETIME_S)
         return {"accessToken": token, "expireTime": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+    def _sign(self, call: Call) -> Answer:
+        try:
+            key, token = self._identities.sign(
+                call.caller, call.words["email"], str(call.body.get("payload") or "")
+            )
+        except Denied as denied:
+            raise ServiceError(403, str(denied)) from None
+        except UnsignableError as error:
+            raise ServiceError(400, str(error)) from None
+        return {"keyId": key, "signedJwt": token}

@@ -13,6 +13,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.google.bindings import EVERYTHING, allowed
+from rehearsal.dataplane.google.signing import SigningKeys
 from rehearsal.fence import OPERATOR_KEY
 from rehearsal.gcp.site import project_number
 
@@ -22,6 +23,7 @@ _ACCOUNT = "gcp:serviceaccount/account:Account"
 _POOL = "gcp:container/nodePool:NodePool"
 _ANYBODY = ("allUsers", "allAuthenticatedUsers")
 _IMPERSONATE = "iam.serviceAccounts.getAccessToken"
+_SIGN = "iam.serviceAccounts.signJwt"
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class GoogleIdentities:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.keys = SigningKeys()
         self._tokens: dict[str, Caller] = {}
         self._lock = threading.Lock()
 
@@ -106,14 +109,20 @@ class GoogleIdentities:
 
     def impersonate(self, caller: Caller, email: str) -> str:
         """A token of a Google service account for a caller that may be it. Raises Denied."""
-        account = account_record(self._state, email)
-        if account is None or not allowed(self._state, caller.members, _IMPERSONATE, account, account.id):
-            raise Denied(f"Permission '{_IMPERSONATE}' denied on resource (or it may not exist).")
-        return self._issue(Caller(email, (f"serviceAccount:{email}", *_ANYBODY)))
+        self._check(caller, _IMPERSONATE, email)
+        return self.account(email)
+
+    def sign(self, caller: Caller, email: str, payload: str) -> tuple[str, str]:
+        """The id of the key, and a token that a service account signed for a caller that may ask it to.
+
+        Raises Denied, and `signing.UnsignableError`.
+        """
+        self._check(caller, _SIGN, email)
+        return self.keys.signed(email, payload)
 
     def account(self, email: str) -> str:
         """A token of a Google service account for what a service of Google's runs as it."""
-        return self._issue(Caller(email, (f"serviceAccount:{email}", *_ANYBODY)))
+        return self._issue(account_caller(email))
 
     def operator(self, refresh_token: str) -> str | None:
         """A token of the user of the rehearsal for the login that `doors` wrote; None for another one."""
@@ -124,11 +133,35 @@ class GoogleIdentities:
         with self._lock:
             return self._tokens.get(authorization.removeprefix("Bearer "))
 
+    def _check(self, caller: Caller, permission: str, email: str) -> None:
+        """Raise Denied unless a caller has a permission on a service account."""
+        account = account_record(self._state, email)
+        if account is None or not allowed(self._state, caller.members, permission, account, account.id):
+            raise Denied(f"Permission '{permission}' denied on resource (or it may not exist).")
+
     def _issue(self, caller: Caller) -> str:
         token = f"ya29.{secrets.token_urlsafe(48)}"
         with self._lock:
             self._tokens[token] = caller
         return token
+
+
+def machine_identity(email: str, project: str, location: str) -> PodIdentity:
+    """Who the programs of a machine are that runs as a service account, outside of any cluster."""
+    return PodIdentity(
+        project=project,
+        pool="",
+        cluster="",
+        location=location,
+        namespace="",
+        account="",
+        node_account=email,
+    )
+
+
+def account_caller(email: str) -> Caller:
+    """A Google service account as who asks."""
+    return Caller(email, (f"serviceAccount:{email}", *_ANYBODY))
 
 
 def identity_of(

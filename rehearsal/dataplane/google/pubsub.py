@@ -1,6 +1,8 @@
 """Pub/Sub: publish. Source: the discovery document of pubsub v1."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rehearsal.core.state import State
 from rehearsal.dataplane.google.bindings import allowed
@@ -9,6 +11,7 @@ from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
 # What was published, by topic: document space.
 MESSAGES = "pubsub-message"
 _TOPIC = "gcp:pubsub/topic:Topic"
+Wake = Callable[[str, Sequence[Mapping[str, Any]]], None]
 
 
 class PubSub:
@@ -16,6 +19,8 @@ class PubSub:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self.wakes: Wake = lambda _, __: None
+        """Who hears of the messages of a topic."""
 
     def methods(self) -> Sequence[Method]:
         """See `calls.Api`."""
@@ -36,4 +41,8 @@ class PubSub:
             kept = [*(self._state.document(MESSAGES, topic.id) or []), *messages]
             self._state.put_document(MESSAGES, topic.id, kept)
         first = len(kept) - len(messages) + 1
-        return {"messageIds": [str(first + index) for index in range(len(messages))]}
+        ids = [str(first + index) for index in range(len(messages))]
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        pairs = zip(messages, ids, strict=True)
+        self.wakes(topic.id, [{**one, "messageId": number, "publishTime": now} for one, number in pairs])
+        return {"messageIds": ids}

@@ -32,10 +32,11 @@ class GooglePlane:
 
     def __init__(self, state: State, apis: Sequence[Api] = (), *, port: int = 0) -> None:
         self.identities = GoogleIdentities(state)
+        self.pubsub = PubSub(state)
         self._apis: list[Api] = [
             SecretManager(state),
             Credentials(self.identities),
-            PubSub(state),
+            self.pubsub,
             CloudScheduler(state, self.identities, self.answer),
             *apis,
         ]

@@ -13,6 +13,9 @@ from rehearsal.workloads.rewriting import World, rewrite
 from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, Plan, clean_start, port_of_run
 
 _SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
+# Machines of jobs share processors, so threads that wait for others let go of theirs (OpenMP 5.2, 21.1): a
+# small model on two threads takes half the processor time.
+_SHARED = {"OMP_WAIT_POLICY": "PASSIVE"}
 # Where the machines of a job meet: here all jobs share the ports of one machine.
 _PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
 
@@ -39,7 +42,7 @@ class Machine:
         `job` is the same for all machines of a job, and no other job's.
         """
         here = {**dict.fromkeys(INTERFACES, "lo"), **dict.fromkeys(_PORTS, port_of_run(job))}
-        env = {**clean_start(self.folder, self.name), **environment, **here}
+        env = {**clean_start(self.folder, self.name), **_SHARED, **environment, **here}
         self.process = ContainerProcess(
             Plan(argv=tuple(argv), env=env, cwd=self.folder / "home"), self.log, cpus, grace_s
         )

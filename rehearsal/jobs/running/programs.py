@@ -69,14 +69,18 @@ class Limits:
     def __init__(
         self, *, run_s: float, wait_s: float | None = None, interruption_s: float | None = None
     ) -> None:
-        now = time.monotonic()
-        self._ends = (
-            (Due.INTERRUPTED, now + (math.inf if interruption_s is None else interruption_s)),
-            (Due.TOO_LONG, now + run_s),
-            (Due.WAITED, now + (math.inf if wait_s is None else wait_s)),
-        )
+        now = self._began = time.monotonic()
+        self._ends = {
+            Due.INTERRUPTED: now + (math.inf if interruption_s is None else interruption_s),
+            Due.TOO_LONG: now + run_s,
+            Due.WAITED: now + (math.inf if wait_s is None else wait_s),
+        }
+
+    def interrupt(self, after_s: float) -> None:
+        """The machines are taken back after so many seconds of running, at once where they are over."""
+        self._ends[Due.INTERRUPTED] = self._began + after_s
 
     def due(self) -> Due | None:
         """What has to happen now, None for nothing."""
         now = time.monotonic()
-        return next((due for due, end in self._ends if now >= end), None)
+        return next((due for due, end in self._ends.items() if now >= end), None)

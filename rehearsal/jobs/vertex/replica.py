@@ -6,7 +6,7 @@ googleapis/python-aiplatform (CLOUD_ML_JOB_ID, AIP_TENSORBOARD_RESOURCE_NAME).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ class Surroundings:
     """With a slash at its end."""
     metadata_host: str
     members: tuple[str, ...]
+    located: Callable[[str], str]
+    """Replaces the addresses of services that run here by where they answer."""
 
 
 class Replica(Machine):
@@ -65,7 +67,7 @@ class Replica(Machine):
         """Start the container's command. Raises JobFailed when it cannot run here."""
         spec = self._job.spec["workerPoolSpecs"][self._pool]
         container = spec.get("containerSpec") or {}
-        here = self.translator({_MOUNT: self.folder / "gcs"})
+        here = self.translator({_MOUNT: self.folder / "gcs"}, around.located)
         words = command(container)
         given = {str(one["name"]): here(str(one.get("value") or "")) for one in container.get("env") or ()}
         argv = (runnable(container), *(here(word) for word in words[1:]))

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.identity import PodIdentity
+from rehearsal.dataplane.google.identity import machine_identity
 from rehearsal.dataplane.google.server import GooglePlane
 from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.rows import row
@@ -52,6 +52,8 @@ SERVICE = "service"
 """The log stream of the service itself."""
 _LOG = logging.getLogger("rehearsal")
 _TICK_S = 0.1
+# Other machines take minutes to come; here so long that whoever follows the job sees that it waits for them.
+_MACHINES_S = 2.0
 
 
 class End(Enum):
@@ -65,12 +67,14 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class Ground:
-    """What jobs share: the state, addresses, logs; where the APIs answer; how full the project is."""
+    """What jobs share: state, addresses, logs, where APIs and services answer, how full the project is."""
 
     state: State
     addresses: Addresses
     logs: LogStore
     plane: GooglePlane
+    located: Callable[[str], str]
+    """Text with the addresses of services of Cloud Run replaced by where they answer here."""
     interruption: Callable[[str], float | None]
     """After how many seconds of running a spot job of this name is preempted, once; None: never."""
     crowded: Callable[[CustomJob], bool]
@@ -157,6 +161,8 @@ class CustomJobRunner(Running[CustomJob, Replica]):
             self._clear()
             self._append(SERVICE, [f"{self._last.message} The job is tried again."])
             self._change(lambda job: job.entered(PENDING))
+            if end is End.PREEMPTED:
+                self._stop.wait(_MACHINES_S)
         return end
 
     def _admitted(self) -> bool:
@@ -191,8 +197,7 @@ class CustomJobRunner(Running[CustomJob, Replica]):
     def _watch(self, programs: Programs[Replica]) -> End:
         """Watch the programs to their end. Raises JobFailed when one fails for good."""
         job = self._job
-        taken_s = self._ground.interruption(job.display_name) if job.spot else None
-        limits = Limits(run_s=job.timeout_s - self._ran_s, interruption_s=taken_s)
+        limits = Limits(run_s=job.timeout_s - self._ran_s)
         asked = False
         while True:
             programs.collect()
@@ -210,6 +215,10 @@ class CustomJobRunner(Running[CustomJob, Replica]):
                     if found is Exit.FINAL:
                         raise JobFailed(self._last)
                     return End.RETRIED
+            # Asked again and again: a job that runs can still be told of one.
+            taken_s = self._ground.interruption(job.display_name) if job.spot else None
+            if taken_s is not None:
+                limits.interrupt(taken_s)
             due = None if asked else limits.due()
             if due is Due.INTERRUPTED:
                 self._last = no_resources(job.region)
@@ -241,13 +250,6 @@ class CustomJobRunner(Running[CustomJob, Replica]):
 
 def _surroundings(job: CustomJob, ground: Ground) -> Surroundings:
     """Who the replicas of a job are: its service account."""
-    identity = PodIdentity(
-        project=job.project,
-        pool="",
-        cluster="",
-        location=job.region,
-        namespace="",
-        account="",
-        node_account=job.account,
-    )
-    return Surroundings(ground.plane.url, ground.plane.metadata_host(identity), identity.members)
+    identity = machine_identity(job.account, job.project, job.region)
+    host = ground.plane.metadata_host(identity)
+    return Surroundings(ground.plane.url, host, identity.members, ground.located)

@@ -1,4 +1,4 @@
-"""The APIs of Google Cloud for the programs of a rehearsal's user, and the jobs that run behind them."""
+"""The APIs of Google Cloud for the programs of a rehearsal's user, and what runs behind them."""
 
 import threading
 from pathlib import Path
@@ -8,13 +8,16 @@ from rehearsal import doors
 from rehearsal.core.faulty import FaultPlan
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.identity import GoogleIdentities
+from rehearsal.dataplane.google.identity import GoogleIdentities, machine_identity
 from rehearsal.dataplane.google.server import GooglePlane
 from rehearsal.dataplane.google.storage import Storage
+from rehearsal.jobs.cloud_run.service import CloudRun
 from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.functions.topics import WokenFunctions
 from rehearsal.jobs.logs.store import LogStore
 from rehearsal.jobs.vertex.api import TYPE, CustomJobs
 from rehearsal.jobs.vertex.entries import LogEntries
+from rehearsal.jobs.vertex.others import Others
 from rehearsal.jobs.vertex.quotas import beyond
 from rehearsal.jobs.vertex.records import FAILED, QUEUED, CustomJob, Store
 from rehearsal.jobs.vertex.runner import CustomJobRunner, Ground
@@ -37,7 +40,8 @@ class GoogleServices:
         for job in self._store.all():
             if not job.over:  # it was under way when the daemon before this one ended
                 self._store.put(job.entered(FAILED, INTERNAL))
-        apis = (Storage(state), LogEntries(state, logs), CustomJobs(state, self, self._faults))
+        jobs = CustomJobs(state, self, self._faults)
+        apis = (Storage(state), LogEntries(state, logs), jobs, Others(state))
         try:
             self._plane = GooglePlane(state, apis, port=doors.port(home, "google"))
         except OSError as error:
@@ -46,21 +50,43 @@ class GoogleServices:
             kept = home / doors.FILES["google"]
             fix = f"End that program, or remove {kept}: then another port is chosen."
             raise RefusalError("PortTaken", why, fix) from error
-        self._ground = Ground(state, addresses, logs, self._plane, self._faults.interruption, self._crowded)
+        self._functions = WokenFunctions(state, self._plane)
+        self._plane.pubsub.wakes = self._functions.wake
+        self._services = CloudRun(state, self._plane, addresses)
+        self._ground = Ground(
+            state=state,
+            addresses=addresses,
+            logs=logs,
+            plane=self._plane,
+            located=self._services.located,
+            interruption=self._faults.interruption,
+            crowded=self._crowded,
+        )
 
     @property
     def identities(self) -> GoogleIdentities:
         """Who may ask."""
         return self._plane.identities
 
+    def metadata_host(self, email: str, project: str, location: str) -> str:
+        """The metadata server of a machine that runs as a service account."""
+        return self._plane.metadata_host(machine_identity(email, project, location))
+
     def live(self) -> list[dict[str, Any]]:
-        """The replicas of jobs that run."""
-        return [row for runner in self._running() for row in runner.describe()]
+        """The replicas of jobs that run, functions, and instances of Cloud Run."""
+        replicas = [row for runner in self._running() for row in runner.describe()]
+        return [*replicas, *self._functions.live(), *self._services.live()]
+
+    def locate(self, uri: str) -> str | None:
+        """Where a service of Cloud Run with this address answers on this machine; None when none does."""
+        return self._services.url(uri)
 
     def stop(self) -> None:
         """End everything that runs."""
+        self._services.stop()  # a job may wait for one
         for runner in self._running():
             runner.kill()
+        self._functions.stop()
         self._plane.stop()
 
     # -- what Vertex AI asks for -----------------------------------------------------------------------

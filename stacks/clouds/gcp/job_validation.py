@@ -6,6 +6,7 @@ import pulumi
 
 from components.gcp.jobs.folders import RUNS, GcpJobFolders
 from components.gcp.jobs.schedule import GcpJobSchedule
+from components.gcp.jobs.tracking import ASKED_BY
 from components.gcp.jobs.validator import GcpValidator
 from components.gcp.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from components.gcp.storage.tiers import GcpStorage
@@ -79,7 +80,7 @@ def job_validation_on_gcp(
             kms_key=key,
             reservation=machine.reservation,
         ),
-        environment={"GOOGLE_CLOUD_PROJECT": on.project},
+        environment={"GOOGLE_CLOUD_PROJECT": on.project, **ASKED_BY},
         results=pulumi.Output.concat("gs://", tiers.checkpoint_bucket, RESULTS),
         alerts=Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic}) if topic else None,
         repeat=repeat,

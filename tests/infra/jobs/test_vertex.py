@@ -17,6 +17,7 @@ from infra.jobs.submission import Submission, prepare, start
 from infra.jobs.vertex.prices import spot_share
 from infra.jobs.vertex.service import VertexService
 from rehearsal import doors
+from smoke_training.launchers.managed import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
 from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, TRAINER, Project
 
@@ -185,3 +186,5 @@ def test_data_is_read_where_it_lies(service: VertexService, tmp_path: Path) -> N
     plan = run_plan(run.order, run.pack, run.code_uri, NOW)
     assert plan.env["TRAINSTACK_DATA_URI"] == "gs://code-bucket/data/a/"
     assert plan.vertex is not None and plan.vertex.service_account == TRAINER
+    # The tracking server is behind a proxy, and mlflow finds its login by this name.
+    assert plan.env["MLFLOW_TRACKING_AUTH"] == IAP

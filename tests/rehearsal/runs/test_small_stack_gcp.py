@@ -1,98 +1,185 @@
 """The life of a stack without a cluster on the emulated Google Cloud, by the real engine."""
 
+import base64
+import datetime
 import json
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
+import requests
 
 from rehearsal.client import Rehearsal
-from tests.rehearsal.runs import life
-from tests.rehearsal.runs.life import NOTHING, UNCHANGED, UP, Done, Seen, audited, do, native, seen
+from rehearsal.core.state import State
+from tests.rehearsal.runs import life, small
+from tests.rehearsal.runs.life import NOTHING, Done, Seen, do
+from tests.rehearsal.runs.small import ADA, EXAMPLES, SMALL, Begun, Lives
 
 STACK = "small-gcp"
-pytestmark = pytest.mark.timeout(600)
+ACCOUNT = "small-gcp-job-ada@example-ml-jobs.iam.gserviceaccount.com"
+pytestmark = pytest.mark.timeout(900)
+# The template itself, which does not end by itself where it has no checkpoint yet.
+HALF = """import pathlib, os, subprocess, sys, time
+first = not any(pathlib.Path(os.environ["TRAINSTACK_CHECKPOINTS"]).glob("step-*.pt"))
+steps = ["--steps", "20" if first else "40"]
+ended = subprocess.run([sys.executable, "-u", "train.py", *sys.argv[1:], *steps])
+if first:
+    time.sleep(600)
+sys.exit(ended.returncode)
+"""
 
 
 @dataclass(frozen=True)
 class Life:
     """What each command said."""
 
-    made: Seen
-    verdict: str
-    """Of the custom job that gates the deploy."""
-    status: str
-    preview: str
-    unchanged: Seen
-    audited: Done
-    refused: Done
+    begun: Begun
+    ran: Mapping[str, Done]
+    """Of each template."""
+    recorded: list[Mapping[str, Any]]
+    """What MLflow has in the team's experiment."""
+    records: list[dict[str, Any]]
+    """What the function wrote down about what it stopped."""
+    stopped: str
+    """The name of the job above a budget."""
+    runs: str
     destroyed: Seen
 
 
 @pytest.fixture(scope="module")
 def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     for home in life.home(tmp_path_factory.mktemp(STACK)):
-        config = life.beside_others(home, STACK)
-        made = seen(home, native(home, *UP, "--config-file", config, stack=STACK))
-        assert made.done.returncode == 0, made.output
-        verdict = json.loads(max(made.results).read_text())["verdict"]
-        status = do(home, "status", stack=STACK).stdout
-        preview = do(home, "preview", stack=STACK).stdout
-        unchanged = seen(home, native(home, *UNCHANGED, "--config-file", config, stack=STACK))
-        policed = audited(home, STACK)
-        refused = do(home, "queue", stack=STACK)
-        ended = do(home, "destroy", "--yes", stack=STACK)
-        Rehearsal(home).wait_until_idle()
-        yield Life(
-            made=made,
-            verdict=verdict,
-            status=status,
-            preview=preview,
-            unchanged=unchanged,
-            audited=policed,
-            refused=refused,
-            destroyed=seen(home, ended),
-        )
+        yield _live(home, tmp_path_factory.mktemp("code"))
 
 
-def test_training_on_two_machines_opens_the_gate(lived: Life) -> None:
-    assert lived.verdict in ("PASS", "INCONCLUSIVE")
+def _live(home: Path, code: Path) -> Life:
+    begun = small.begin(home, STACK)
+    ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"))
+    stopped = small.endless(home, STACK, code / "forever")
+    _tell(home)
+    small.until(lambda: len(small.records(home)) == 2 and stopped in _over(home))
+    return Life(
+        begun=begun,
+        ran=ran,
+        recorded=_recorded(home),
+        records=small.records(home),
+        stopped=stopped,
+        runs=do(home, "runs", stack=STACK).stdout,
+        destroyed=small.end(home, STACK),
+    )
 
 
-def test_the_stack_is_made_and_says_who_may_spend_what(lived: Life) -> None:
-    assert "vertex for 3 people" in lived.status
-    assert "person eve: $500 a month, stops what runs" in lived.status
-    assert "person     ada (vision): small-gcp-job-ada@example-ml-jobs.iam" in lived.status
+def _interrupted(home: Path, folder: Path) -> Done:
+    """A fine-tuning that loses its machine when it has written a checkpoint."""
+    shutil.copytree(EXAMPLES / "finetune", folder)
+    (folder / "half.py").write_text(HALF)
+    words = (str(folder), *ADA, "--spot", "--script", "half.py", "--", *SMALL)
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(do, home, "run", *words, stack=STACK)
+        small.until(lambda: running.done() or any(home.glob("gs/*checkpoints*/**/step-*20.pt")), 240)
+        Rehearsal(home).set_faults({"interruptions": [{"seconds": 0.1}]})
+        return running.result()
 
 
-def test_a_preview_itemises_what_an_idle_stack_costs(lived: Life) -> None:
-    for item in (
-        "Cloud SQL db-f1-micro",
-        "disks of notebooks (3 of 170 GiB)",
-        "KMS keys (1)",
-        "jobs on l4 (",
-    ):
-        assert item in lived.preview, lived.preview
+def _asked(home: Path, path: str, body: Any) -> Any:
+    """What an API answers to the user of the rehearsal."""
+    with Rehearsal(home).serving() as environment:
+        login = json.loads(Path(environment["GOOGLE_APPLICATION_CREDENTIALS"]).read_text())
+        form = {"grant_type": "refresh_token", "refresh_token": login["refresh_token"]}
+        token = requests.post(login["token_url"], data=form, timeout=30).json()["access_token"]
+        url = f"{environment['CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB']}{path}"
+        answer = requests.post(url, json=body, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        assert answer.ok, answer.text
+        return answer.json()
 
 
-def test_an_unchanged_up_changes_nothing(lived: Life) -> None:
-    assert lived.unchanged.done.returncode == 0, lived.unchanged.output
-    assert lived.unchanged.resources == lived.made.resources
+def _tell(home: Path) -> None:
+    """What Cloud Billing says when eve's budget is used up."""
+    month = datetime.datetime.now(datetime.UTC).replace(day=1)
+    told = {
+        "budgetDisplayName": f"{STACK}-person-eve-monthly",
+        "costAmount": 501,
+        "budgetAmount": 500,
+        "costIntervalStart": month.isoformat(),
+        "currencyCode": "USD",
+    }
+    message = {"data": base64.b64encode(json.dumps(told).encode()).decode()}
+    _asked(home, f"v1/{_one(home, 'gcp:pubsub/topic:Topic').id}:publish", {"messages": [message]})
 
 
-def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
-    outcomes = json.loads(lived.audited.stdout)["outcomes"]
-    assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
-    assert lived.audited.returncode == 0
+def _recorded(home: Path) -> list[Mapping[str, Any]]:
+    """The runs of the team in MLflow, as the account of ada's jobs sees them through the proxy."""
+    uri = next(one.outputs["uri"] for one in _all(home, "gcp:cloudrunv2/service:Service") if one.inputs)
+    url, now = Rehearsal(home).service_url(uri), int(time.time())
+    claims = {"iss": ACCOUNT, "sub": ACCOUNT, "aud": f"{url}/*", "iat": now, "exp": now + 600}
+    signed = _asked(home, f"v1/projects/-/serviceAccounts/{ACCOUNT}:signJwt", {"payload": json.dumps(claims)})
+    session = requests.Session()
+    session.headers["Authorization"] = f"Bearer {signed['signedJwt']}"
+    api = f"{url}/api/2.0/mlflow"
+    found = session.get(f"{api}/experiments/get-by-name?experiment_name=vision", timeout=120).json()
+    asked = {"experiment_ids": [found["experiment"]["experiment_id"]], "max_results": 100}
+    return [
+        {
+            "name": run["info"]["run_name"],
+            "status": run["info"]["status"],
+            **{tag["key"]: tag["value"] for tag in run["data"].get("tags", ())},
+            **{metric["key"]: metric["value"] for metric in run["data"].get("metrics", ())},
+        }
+        for run in session.post(f"{api}/runs/search", json=asked, timeout=60).json()["runs"]
+    ]
 
 
-def test_a_command_for_clusters_says_that_there_is_none(lived: Life) -> None:
-    assert lived.refused.returncode == 2
-    assert "has no cluster" in lived.refused.stderr and "Traceback" not in lived.refused.stderr
+def _over(home: Path) -> set[str]:
+    """The names of jobs that were cancelled."""
+    state = State(home / "state.sqlite")
+    try:
+        jobs = state.documents("vertex-custom-job").values()
+        return {job["request"]["displayName"] for job in jobs if job["state"] == "JOB_STATE_CANCELLED"}
+    finally:
+        state.close()
 
 
-def test_destroy_leaves_no_resource_and_no_process(lived: Life) -> None:
-    assert lived.destroyed.done.returncode == 0, lived.destroyed.output
+def _all(home: Path, type: str) -> list[Any]:
+    state = State(home / "state.sqlite")
+    try:
+        return list(state.find(type=type))
+    finally:
+        state.close()
+
+
+def _one(home: Path, type: str) -> Any:
+    (found,) = _all(home, type)
+    return found
+
+
+class TestLife(Lives):
+    """Also what is particular on Google Cloud."""
+
+    stack = STACK
+    says = ("vertex for 3 people", f"person     ada (vision): {ACCOUNT.partition('.')[0]}")
+    price = "$0.10 (1 x 0.1 h x $0.981671)"
     # The data access log of Cloud Storage is a setting of the project, which outlives the stack.
-    assert lived.destroyed.resources == {**NOTHING, "gcp": 1}
-    assert lived.destroyed.processes == []
+    stays = {**NOTHING, "gcp": 1}  # noqa: RUF012 - read only
+
+    def test_a_run_goes_on_from_its_checkpoint(self, lived: Life) -> None:
+        assert "goes on after step 20" in lived.ran["finetune"].stdout
+
+    @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
+    def test_mlflow_behind_the_proxy_has_what_every_run_has_to_say(self, lived: Life, template: str) -> None:
+        (run,) = (one for one in lived.recorded if str(one["name"]).startswith(f"{STACK}-ada-{template}-"))
+        assert (run["status"], run["owner"], run["team"]) == ("FINISHED", "ada", "vision")
+        assert run["dataset"] and run["trainstack.code_version"] and run["job/duration_seconds"] > 0
+        assert run["trainstack.interruptions"] == ("1" if template == "finetune" else "0")
+
+    def test_a_budget_stops_what_runs_above_it_and_says_so(self, lived: Life) -> None:
+        told = {record["kind"]: record for record in lived.records}
+        assert set(told) == {"custom-job", "notebook"}
+        assert {record["outcome"] for record in lived.records} == {"stopped"}
+        assert told["custom-job"]["name"] == lived.stopped
+        assert (told["custom-job"]["spent_usd"], told["custom-job"]["limit_usd"]) == (501, 500)
+        assert any(line.startswith(lived.stopped) and " stopped " in line for line in lived.runs.splitlines())

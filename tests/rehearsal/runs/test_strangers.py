@@ -1,12 +1,13 @@
 """A second user of the machine can neither read nor run anything of a rehearsal."""
 
+import http.client
 import os
 import subprocess
 import sys
 import tempfile
 import textwrap
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from rehearsal import control
 from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
 from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.jobs.cloud_run.front import Behind, Front
+from rehearsal.jobs.cloud_run.iap import GENERATED, RefusedError
 from rehearsal.workloads.proxy import Proxy
 
 STRANGER = 65534
@@ -193,3 +196,13 @@ def test_a_service_address_hangs_up_on_a_stranger(pod: tuple[str, int]) -> None:
     assert run(os.geteuid(), FETCH, "127.64.3.4", 28080, "/") == "204"
     assert run(STRANGER, FETCH, "127.64.3.4", 28080, "/") == "nothing"
     proxy.stop()
+
+
+def test_a_service_of_cloud_run_hangs_up_on_a_stranger() -> None:
+    def judge(_: str, __: Mapping[str, str]) -> None:
+        raise RefusedError(302, "Invalid IAP credentials: empty token", GENERATED)
+
+    front = Front("127.64.3.5", 28080, Behind(judge, lambda: http.client.HTTPConnection("localhost")))
+    assert run(os.geteuid(), FETCH, "127.64.3.5", 28080, "/") == "302"
+    assert run(STRANGER, FETCH, "127.64.3.5", 28080, "/") == "nothing"
+    front.stop()

@@ -43,6 +43,8 @@ def test_entries_are_sorted_sources_and_data_only(package: Path) -> None:
     (package / "notes.swp").write_text("editor")
     assert names(bundle(package).content) == [
         "__main__.py",
+        "workload-0.dist-info/METADATA",
+        "workload-0.dist-info/entry_points.txt",
         "workload/__init__.py",
         "workload/__main__.py",
         "workload/probes/__init__.py",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 Answer = tuple[int, dict[str, Any]]
+ACCOUNT = "job@research.iam.gserviceaccount.com"
 
 
 @contextmanager
@@ -25,6 +26,8 @@ def serving(
         if handler.path.startswith("/computeMetadata/v1/instance/service-accounts/default/token"):
             assert handler.headers["Metadata-Flavor"] == "Google", "it answers no other request"
             return 200, {"access_token": "t", "expires_in": 3599}
+        if handler.path == "/computeMetadata/v1/instance/service-accounts/default/?recursive=true":
+            return 200, {"aliases": ["default"], "email": ACCOUNT, "scopes": []}
         assert handler.headers["Authorization"] == "Bearer t"
         return api(handler.path, handler.rfile.read(int(handler.headers["Content-Length"])))
 

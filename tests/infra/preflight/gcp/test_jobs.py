@@ -143,7 +143,7 @@ def test_the_deployer_is_asked_for_rights_to_make_notebooks_and_no_cluster() -> 
 
 
 def test_a_repetition_takes_cloud_scheduler_and_rights_to_its_jobs() -> None:
-    once, again = project(Google()), project(Google(), "0 5 * * 1")
+    once, again = project(Google()), project(Google(), schedule="0 5 * * 1")
     assert {*apis.wanted(again)} - {*apis.wanted(once)} == {"cloudscheduler.googleapis.com"}
     assert {*permissions.permissions(again)} - {*permissions.permissions(once)} == {
         f"cloudscheduler.jobs.{verb}" for verb in ("create", "get", "update", "delete")

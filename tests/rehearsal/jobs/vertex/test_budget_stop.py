@@ -1,7 +1,9 @@
-"""The function that budgets wake, held against the emulated Vertex AI and Cloud Storage."""
+"""The function that budgets wake, held against the emulated Vertex AI, Workbench and Cloud Storage."""
 
 import datetime
 import json
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,11 +11,18 @@ import pytest
 from components.gcp.money.stop import function
 from components.gcp.money.stop.rest import Google, RefusedError
 from components.gcp.money.stopper import STOPS
-from tests.components.gcp.money.stop.google import running
+from rehearsal.core.validate import SIGNATURE
 from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, Project
 
 STOPPER = f"stopper@{PROJECT}.iam.gserviceaccount.com"
 ROLE = f"projects/{PROJECT}/roles/stops"
+# A program as the engine uploads it: an archive of texts (rehearsal/dataplane/assets.py).
+ARCHIVE, ASSET = "0def7320c3a5731c473e5ecbe6d01bc7", "c44067f5952c0a294b673a41bacd8c17"
+WOKEN = """import functions_framework, os
+@functions_framework.cloud_event
+def woken(event):
+    print(os.environ["WORD"], event.data["message"]["data"])
+"""
 NOW = datetime.datetime(2026, 11, 26, 12, tzinfo=datetime.UTC)
 BUDGET = {"name": "small-person-eve-monthly", "scope": "person", "value": "eve", "over_budget": "stop"}
 MESSAGE = {
@@ -32,28 +41,19 @@ def labels(person: str, **more: str) -> dict[str, str]:
 
 def woken(project: Project) -> dict[str, Any]:
     """What the function does with a message, with the rights that the stack gives it."""
-    with running() as notebooks:
-        notebooks.token = project.token(STOPPER)
-        environment = {
-            **notebooks.environment,
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_AIPLATFORM": project.url,
-            "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": project.url,
-        }
-        settings = {
-            "stack": "small",
-            "project": PROJECT,
-            "region": REGION,
-            "bucket": "runs-bucket",
-            "budgets": [BUDGET],
-        }
-        # Endpoints are not emulated.
-        google = _WithoutEndpoints(environment, REGION)
-        return function.act(MESSAGE, settings, google, NOW)
-
-
-class _WithoutEndpoints(Google):
-    def pages(self, api: str, path: str, key: str, **query: str) -> Any:
-        return iter(()) if key == "endpoints" else super().pages(api, path, key, **query)
+    apis = ("AIPLATFORM", "NOTEBOOKS", "STORAGE")
+    environment = {
+        "GCE_METADATA_HOST": project.services.google.metadata_host(STOPPER, PROJECT, REGION),
+        **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": project.url for api in apis},
+    }
+    settings = {
+        "stack": "small",
+        "project": PROJECT,
+        "region": REGION,
+        "bucket": "runs-bucket",
+        "budgets": [BUDGET],
+    }
+    return function.act(MESSAGE, settings, Google(environment, REGION), NOW)
 
 
 @pytest.fixture
@@ -90,3 +90,43 @@ def test_without_its_role_the_function_may_not_even_look(project: Project) -> No
     project.add("serviceaccount/account:Account", STOPPER, {}, email=STOPPER)
     with pytest.raises(RefusedError, match="status 403"):
         woken(project)
+
+
+def test_a_notebook_that_is_on_is_stopped_once(stopping: Project) -> None:
+    path = f"projects/{PROJECT}/locations/{REGION}-a/instances/notebook-eve"
+    stopping.add("workbench/instance:Instance", path, {"labels": labels("eve")}, state="ACTIVE")
+    (done,) = woken(stopping)["done"]
+    assert (done["kind"], done["name"], done["outcome"]) == ("notebook", "notebook-eve", "stopped")
+    assert woken(stopping)["done"] == []
+
+
+def test_a_message_wakes_the_function_whose_trigger_may_call_it(
+    stopping: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic, place = f"projects/{PROJECT}/topics/budgets", f"projects/{PROJECT}/locations/{REGION}"
+    source = {SIGNATURE: ARCHIVE, "assets": {"main.py": {SIGNATURE: ASSET, "text": WOKEN}}}
+    stored = {"bucket": "code-bucket", "object": "stop.zip"}
+    stopping.add("storage/bucketObject:BucketObject", "o", {**stored, "source": source}, name="stop.zip")
+    stopping.add("pubsub/topic:Topic", topic, {})
+    service = stopping.add("cloudrunv2/service:Service", f"{place}/services/stop", {})
+    inputs = {
+        "buildConfig": {"entryPoint": "woken", "source": {"storageSource": stored}},
+        "serviceConfig": {"serviceAccountEmail": STOPPER, "environmentVariables": {"WORD": "told"}},
+        "eventTrigger": {"pubsubTopic": topic, "serviceAccountEmail": STOPPER},
+    }
+    stopping.add("cloudfunctionsv2/function:Function", f"{place}/functions/stop", inputs, location=REGION)
+    log = stopping.home / "functions" / "stop.log"
+
+    def published(word: str, heard: Callable[[], bool]) -> None:
+        answer = stopping.ask("POST", f"v1/{topic}:publish", {"messages": [{"data": word}]})
+        assert answer.ok, answer.text
+        deadline = time.monotonic() + 30
+        while not heard():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    published("Zmlyc3Q=", lambda: "the trigger may not call it" in caplog.text)
+    invoker = {"name": service.id, "role": "roles/run.invoker", "member": f"serviceAccount:{STOPPER}"}
+    binding = stopping.add("cloudrunv2/serviceIamMember:ServiceIamMember", "wakes", invoker)
+    stopping.state.refer(binding, {"name": service})
+    published("c2Vjb25k", lambda: log.exists() and log.read_text() == "told c2Vjb25k\n")

@@ -144,12 +144,18 @@ def test_the_whole_job_starts_again_where_it_asks_for_that(project: Project) -> 
 
 
 def test_a_preempted_job_starts_again_and_finds_its_files(project: Project) -> None:
-    project.faults(interruptions=[{"seconds": 0.5}])
     script = "F=/gcs/runs-bucket/step; echo begins; [ -e $F ] && exit 0; touch $F; sleep 60"
-    found = project.run(script, scheduling={"strategy": "SPOT"})
+    name = project.start(script, scheduling={"strategy": "SPOT"})
+    deadline = time.monotonic() + 30
+    while not project.file("runs-bucket", "step").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    project.faults(interruptions=[{"seconds": 0.1}])  # of a job that runs
+    project.reached(name, {"JOB_STATE_PENDING"})  # for as long as it has no other machines
+    found = project.reached(name, OVER)
     assert found["state"] == "JOB_STATE_SUCCEEDED", found
-    assert project.lines(found["name"]).count("begins") == 2
-    assert any("insufficient in region" in line for line in project.lines(found["name"], "service"))
+    assert project.lines(name).count("begins") == 2
+    assert any("insufficient in region" in line for line in project.lines(name, "service"))
 
 
 def test_a_preempted_job_without_retries_fails_for_want_of_machines(project: Project) -> None:

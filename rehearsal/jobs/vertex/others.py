@@ -1,0 +1,62 @@
+"""What else costs money: notebooks of Workbench that are on. Endpoints with models there are none.
+
+Source: Notebooks API v2 (projects.locations.instances: list, stop; State), Vertex AI API v1
+(projects.locations.endpoints.list), and IAM documentation of both for permissions.
+"""
+
+from collections.abc import Sequence
+
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.bindings import allowed_in_project
+from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
+
+_NOTEBOOK = "gcp:workbench/instance:Instance"
+
+
+class Others:
+    """See `calls.Api`."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def methods(self) -> Sequence[Method]:
+        """See `calls.Api`."""
+        place = r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)"
+        return (
+            Method("GET", f"v2/{place}/instances", self._notebooks),
+            Method("POST", rf"v2/{place}/instances/(?P<name>[^/:]+):stop", self._stop),
+            Method("GET", f"v1/{place}/endpoints", self._endpoints),
+        )
+
+    def _notebooks(self, call: Call) -> Answer:
+        self._authorise(call, "notebooks.instances.list")
+        found = [one for one in self._state.find(type=_NOTEBOOK) if self._in(one, call)]
+        return {"instances": [self._described(one) for one in found]} if found else {}
+
+    def _stop(self, call: Call) -> Answer:
+        self._authorise(call, "notebooks.instances.stop")
+        found = (one for one in self._state.find(type=_NOTEBOOK) if self._in(one, call))
+        one = next((one for one in found if one.id.rpartition("/")[2] == call.words["name"]), None)
+        if one is None:
+            raise ServiceError(404, f"Resource '{call.words['name']}' was not found")
+        self._state.replace(one, inputs=one.inputs, outputs={**one.outputs, "state": "STOPPED"})
+        return {"name": f"{one.id.rpartition('/instances/')[0]}/operations/stop", "done": True}
+
+    def _endpoints(self, call: Call) -> Answer:
+        self._authorise(call, "aiplatform.endpoints.list")
+        return {}
+
+    def _authorise(self, call: Call, permission: str) -> None:
+        if not allowed_in_project(self._state, call.caller.members, permission, call.words["project"]):
+            raise ServiceError(403, f"Permission '{permission}' denied on the project (or it may not exist).")
+
+    def _in(self, one: Record, call: Call) -> bool:
+        """Whether a notebook is in the project and the location that are asked about; `-`: in any."""
+        place = f"projects/{call.words['project']}/locations/"
+        location = call.words["location"]
+        return one.id.startswith(place if location == "-" else f"{place}{location}/")
+
+    def _described(self, one: Record) -> Answer:
+        labels = one.outputs.get("effectiveLabels") or one.inputs.get("labels") or {}
+        return {"name": one.id, "state": one.outputs.get("state"), "labels": labels}

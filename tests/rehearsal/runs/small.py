@@ -1,0 +1,157 @@
+"""What the lives of stacks without a cluster have in common, whatever the cloud."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rehearsal.client import Rehearsal
+from tests.rehearsal.runs import life
+from tests.rehearsal.runs.life import ROOT, UNCHANGED, UP, Done, Seen, audited, do, native, seen
+
+EXAMPLES = ROOT / "examples"
+ADA = ("--on", "l4", "--max-hours", "0.1", "--as", "ada", "--dataset", "synthetic")
+# As small as they can be and still learn something.
+SMALL = ("--base-steps", "10", "--batch", "8")
+_PATIENCE_S = 90
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What each command said up to the first runs."""
+
+    made: Seen
+    result: Mapping[str, Any]
+    """Of the job that gates the deploy."""
+    status: str
+    unchanged: Seen
+    audited: Done
+
+
+def begin(home: Path, stack: str) -> Begun:
+    """A deploy, another one without a change, and what commands say."""
+    config = life.beside_others(home, stack)
+    made = seen(home, native(home, *UP, "--config-file", config, stack=stack))
+    # Without a passed gate there is nothing further to look at.
+    assert made.done.returncode == 0, made.output
+    return Begun(
+        made=made,
+        result=json.loads(max(made.results).read_text()),
+        status=do(home, "status", stack=stack).stdout,
+        unchanged=seen(home, native(home, *UNCHANGED, "--config-file", config, stack=stack)),
+        audited=audited(home, stack),
+    )
+
+
+def templates(home: Path, stack: str, finetune: Callable[[], Done]) -> Mapping[str, Done]:
+    """The first run of each template; the first one loses its spot machine on the way."""
+
+    def run(template: str, *words: str) -> Done:
+        return do(home, "run", str(EXAMPLES / template), *ADA, *words, stack=stack)
+
+    tuned = finetune()
+    model = re.search(r"^model +(\w+://\S+?)(?:/model\.tar\.gz)?$", tuned.stdout, re.MULTILINE)
+    assert model, tuned.stdout + tuned.stderr
+    return {
+        "finetune": tuned,
+        "evaluate": run(
+            "evaluate", "--script", "evaluate.py", "--data", f"{model[1]}/", "--task", "evaluation"
+        ),
+        "ddp": run("ddp", "--nodes", "2", "--", "--epochs", "1"),
+        "sweep": run(
+            "sweep", "--script", "sweep.py", "--", "--trials", "2", "--steps", "8", "--base-steps", "10"
+        ),
+    }
+
+
+def endless(home: Path, stack: str, folder: Path) -> str:
+    """The name of a job of eve's that would never end by itself."""
+    folder.mkdir()
+    (folder / "train.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(3600)\n")
+    eve = ("--on", "l4x4", "--max-hours", "0.1", "--as", "eve", "--dataset", "none", "--detach")
+    started = do(home, "run", str(folder), *eve, stack=stack)
+    found = re.search(r"^run +(\S+)$", started.stdout, re.MULTILINE)
+    assert found, started.stdout + started.stderr
+    return found[1]
+
+
+def end(home: Path, stack: str) -> Seen:
+    """What is left after the end."""
+    ended = do(home, "destroy", "--yes", stack=stack)
+    Rehearsal(home).wait_until_idle()
+    return seen(home, ended)
+
+
+def records(home: Path) -> list[dict[str, Any]]:
+    """What the function wrote down about what it stopped."""
+    found = sorted(home.glob("*/*artifacts*/audit/**/*.json"))
+    return [json.loads(file.read_text()) for file in found]
+
+
+def until(holds: Callable[[], bool], patience_s: float = _PATIENCE_S) -> None:
+    """Wait for something."""
+    deadline = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+
+
+class Lives:
+    """What holds in every such life; `lived.begun` has what was seen, `lived.ran` the first runs."""
+
+    stack: str
+    says: tuple[str, ...]
+    """Words of `status`."""
+    price: str
+    """Of a run of a tenth of an hour."""
+    stays: Mapping[str, int] = life.NOTHING
+    """What outlives the stack."""
+
+    def test_training_on_two_machines_opens_the_gate_and_is_recorded(self, lived: Any) -> None:
+        result = lived.begun.result
+        assert result["verdict"] in ("PASS", "INCONCLUSIVE")
+        assert len({str(rank["host"]) for rank in result["cluster"]["ranks"]}) == 2
+        assert result["mlflow"]["synced"] is True, result["mlflow"]
+
+    def test_the_stack_says_who_trains_and_who_may_spend_what(self, lived: Any) -> None:
+        for words in (*self.says, "person eve: $500 a month, stops what runs"):
+            assert words in lived.begun.status, lived.begun.status
+
+    @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
+    def test_each_template_runs_to_its_end(self, lived: Any, template: str) -> None:
+        done = lived.ran[template]
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"\nCOMPLETED  {self.stack}-ada-{template}-" in done.stdout
+        assert re.search(rf"^{self.stack}-ada-{template}-.* completed ", lived.runs, re.MULTILINE), lived.runs
+
+    def test_a_run_shows_its_price_and_its_budgets_before_it_starts(self, lived: Any) -> None:
+        said = lived.ran["finetune"].stdout
+        assert f"price      at most {self.price}" in said, said
+        assert "budget     team vision: $" in said and " of $3,000.00 spent this month" in said
+
+    def test_a_spot_machine_that_is_taken_away_is_shown_and_costs_no_result(self, lived: Any) -> None:
+        said = lived.ran["finetune"].stdout
+        assert "interrupted" in said
+        assert said.count(" training (") + said.count(" training\n") == 2, said
+        assert "held-out loss" in said
+
+    def test_an_unchanged_up_changes_nothing_and_trains_nothing(self, lived: Any) -> None:
+        unchanged, made = lived.begun.unchanged, lived.begun.made
+        assert unchanged.done.returncode == 0, unchanged.output
+        assert unchanged.resources == made.resources
+        assert unchanged.results == made.results != {}
+
+    def test_the_state_keeps_every_rule_without_a_waiver(self, lived: Any) -> None:
+        outcomes = json.loads(lived.begun.audited.stdout)["outcomes"]
+        assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
+        assert lived.begun.audited.returncode == 0
+
+    def test_destroy_leaves_no_resource_and_no_process(self, lived: Any) -> None:
+        assert lived.destroyed.done.returncode == 0, lived.destroyed.output
+        assert lived.destroyed.resources == self.stays
+        assert lived.destroyed.processes == []
