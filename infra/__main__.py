@@ -1,11 +1,14 @@
 """The Pulumi program: load the spec, compose the stack, export what it offers."""
 
+import atexit
 import gc
 import sys
 
 if __name__ == "__main__":
-    # A process of seconds has no garbage worth looking for; during the imports alone a second goes into it.
+    # A process of seconds has no garbage worth looking for; during the imports alone a second goes into it,
+    # and another one at its end, when Python looks through all that was imported.
     gc.disable()
+    atexit.register(gc.freeze)
 
 import pulumi
 

@@ -1,5 +1,6 @@
 """The policy pack, as the Pulumi engine starts it: `pulumi preview --policy-pack policies`."""
 
+import atexit
 import gc
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 if __name__ == "__main__":
     # The engine waits for this process before it does anything else. `serve` looks for garbage again.
     gc.disable()
+    atexit.register(gc.freeze)
     from infra.engine.protocol import leave_out_sdk
 
     leave_out_sdk()

@@ -7,28 +7,35 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.supported import pairs
-from stacks.clouds.aws.cluster import AwsCloud
-from stacks.clouds.aws.jobs import AwsJobs
-from stacks.clouds.gcp.cluster import GcpCloud
-from stacks.clouds.gcp.jobs import GcpJobs
-from stacks.layouts.cluster import one_cluster
-from stacks.layouts.jobs import managed_jobs
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
     """Declare every resource of a stack; the result is what `export` of its outputs takes.
 
     Those are `infra.job_outputs` of a `SmallLayout` and `infra.outputs` of others. Raises UserError for a
-    pair of profile and cloud that does not exist.
+    pair of profile and cloud that does not exist. A program imports what its own stack needs: of the SDKs of
+    both clouds and of Kubernetes, importing the rest was half of its processor time.
     """
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as on:
+            from stacks.clouds.aws.jobs import AwsJobs
+            from stacks.layouts.jobs import managed_jobs
+
             return managed_jobs(AwsJobs(spec, small, on), spec, small)
         case SmallLayout() as small, GcpSpec() as on:
+            from stacks.clouds.gcp.jobs import GcpJobs
+            from stacks.layouts.jobs import managed_jobs
+
             return managed_jobs(GcpJobs(spec, small, on), spec, small)
         case ClusterLayout() as layout, AwsSpec() as on:
+            from stacks.clouds.aws.cluster import AwsCloud
+            from stacks.layouts.cluster import one_cluster
+
             return one_cluster(AwsCloud(spec, layout, on), spec, layout)
         case ClusterLayout() as layout, GcpSpec() as on:
+            from stacks.clouds.gcp.cluster import GcpCloud
+            from stacks.layouts.cluster import one_cluster
+
             return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
     raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])

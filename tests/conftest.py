@@ -1,5 +1,6 @@
 """What every process of tests shares."""
 
+import atexit
 import gc
 from collections.abc import Generator
 from pathlib import Path
@@ -18,6 +19,7 @@ _HERE = Path(__file__).parent
 def pytest_collection() -> Generator[None, object, object]:
     """Look for garbage rarely, and never in what was imported: it stays."""
     gc.disable()
+    atexit.register(gc.freeze)  # nor once more at the end
     try:
         return (yield)
     finally:

@@ -26,7 +26,8 @@ class Request:
 
     action: str
     resource: str
-    context: Mapping[str, str] = field(default_factory=dict)
+    context: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    """A tuple is a key of several values."""
 
 
 def role_record(state: State, arn: str) -> Record | None:
@@ -148,7 +149,7 @@ def _applies(statement: Mapping[str, Any], request: Request) -> bool:
     return acts and hits and _conditions_hold(statement.get("Condition") or {}, request.context)
 
 
-def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
+def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str | tuple[str, ...]]) -> bool:
     known = {key.lower(): value for key, value in context.items()}
     return all(
         _holds(operator, known.get(key.lower()), [str(item) for item in _list(expected)])
@@ -157,13 +158,17 @@ def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) 
     )
 
 
-def _holds(operator: str, value: str | None, values: list[str]) -> bool:
+def _holds(operator: str, value: str | tuple[str, ...] | None, values: list[str]) -> bool:
     """One row of a condition; False for an operator that is not known here.
 
-    Keys have one value here: ForAnyValue and ForAllValues differ only where there is none. Source: IAM User
-    Guide, "IAM JSON policy elements: Condition operators" and "Set operators for multi-valued context keys".
+    Source: IAM User Guide, "IAM JSON policy elements: Condition operators" and "Set operators for
+    multi-valued context keys". A key of several values without such an operator is taken as ForAnyValue.
     """
     scope, _, plain = operator.rpartition(":")
+    if isinstance(value, tuple) and value and plain != "Null":
+        each = [_holds(plain, one, values) for one in value]
+        return all(each) if scope == "ForAllValues" else any(each)
+    value = None if value == () else value
     bare = plain.removesuffix("IfExists")
     if value is None and (bare != plain or scope == "ForAllValues"):
         return True
@@ -172,7 +177,7 @@ def _holds(operator: str, value: str | None, values: list[str]) -> bool:
     compare = _OPERATORS.get(bare.replace("Not", "", 1))
     if compare is None:
         return False
-    found = value is not None and any(compare(value, one) for one in values)
+    found = isinstance(value, str) and any(compare(value, one) for one in values)
     return found != ("Not" in bare)
 
 

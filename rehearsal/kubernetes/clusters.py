@@ -98,16 +98,16 @@ class Cluster:
 
     def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
         """The objects of a kind, whatever version they were written in, oldest first."""
-        for record in self.state.find(package=PACKAGE, scope=self.scope):
+        for record in self.state.find(package=PACKAGE, scope=self.scope, kind=kind):
             inside = namespace is None or namespace_of(record.outputs) == namespace
-            if inside and record.type.endswith(f":{kind}") and record.type != HELM_RELEASE:
+            if inside and record.type != HELM_RELEASE:
                 yield record
 
     def get(self, kind: str, namespace: str, name: str) -> Record | None:
         """One object; `namespace` is empty for kinds that have none."""
-        for record in self.state.find(package=PACKAGE, scope=self.scope, name=name):
+        for record in self.state.find(package=PACKAGE, scope=self.scope, name=name, kind=kind):
             inside = not namespace or namespace_of(record.outputs) == namespace
-            if inside and record.type.endswith(f":{kind}") and record.type != HELM_RELEASE:
+            if inside and record.type != HELM_RELEASE:
                 return record
         return None
 

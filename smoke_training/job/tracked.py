@@ -14,6 +14,7 @@ from typing import Any
 from smoke_training.record import google
 from smoke_training.record.fields import TEXT_LIMIT
 from smoke_training.record.mlflow import NOT_SET, TrackingError, within
+from smoke_training.runtime.imports import large
 
 OPEN_S = 45.0  # that the start of the script waits for its run: importing mlflow is 2 s of it and more
 CLOSE_S = 20.0  # of the 120 s between SIGTERM and SIGKILL
@@ -93,7 +94,7 @@ class Tracked:
         if self._wakes_s:
             os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = f"{self._wakes_s:.0f}"
         try:
-            self._mlflow = importlib.import_module("mlflow")
+            self._mlflow = large("mlflow")
         except ImportError as error:
             raise TrackingError(NO_LIBRARY) from error
         self._mlflow.set_tracking_uri(self._uri)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-from pulumi.runtime import MockResourceArgs, resource, set_mocks
+from pulumi.runtime import MockResourceArgs, set_mocks
 from pulumi.runtime.mocks import MockMonitor
-from pulumi.runtime.proto.source_pb2 import StackTrace
 from typing_extensions import override
 
 from tests.components.recorder import Recorder
@@ -100,8 +99,6 @@ def deploy_graph(program: Program, computed: Computed | None = None) -> Graph:
     set_mocks(recorder, project="trainstack", stack="dev", preview=False, monitor=monitor)
     outputs: dict[str, Any] = {}
 
-    # A stack trace of every resource is a third of the time, and is for the engine's messages alone.
-    resource._get_stack_trace = StackTrace
     wait_for_all: Callable[[Callable[[], object]], Callable[[], None]] = pulumi.runtime.test
     wait_for_all(lambda: pulumi.Output.all(**program()).apply(outputs.update))()
     return Graph(

@@ -1,5 +1,8 @@
 """The Pulumi program shows what it refuses as a user error, whichever part of it refuses."""
 
+import subprocess
+import sys
+
 import pulumi
 import pytest
 
@@ -29,3 +32,13 @@ def test_what_is_refused_is_a_message_with_path_and_fix(part: str, monkeypatch: 
 
 def test_other_failures_are_not_refusals_of_input() -> None:
     assert not Outcome(succeeded=False, errors=["creating the cluster failed", ""]).refused
+
+
+def test_the_program_begins_without_any_service_of_an_sdk() -> None:
+    """Those that a stack needs come with its cloud and layout; all of them together are seconds."""
+    look = (
+        "import sys, infra.__main__\n"
+        "print({'pulumi_aws.ec2', 'pulumi_gcp.compute', 'pulumi_kubernetes.core'} & sys.modules.keys())"
+    )
+    done = subprocess.run([sys.executable, "-c", look], check=False, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pulumi import automation
 
-from infra import sdk
 from infra.engine import install
 from rehearsal.client import Rehearsal
+from tests.rehearsal.frugal import FrugalStack, select
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,29 +32,17 @@ def rehearsal(tmp_path: Path) -> Iterator[Rehearsal]:
 
 
 @pytest.fixture
-def stack(rehearsal: Rehearsal, engine: Path) -> Iterator[Callable[[Callable[[], None]], automation.Stack]]:
+def stack(rehearsal: Rehearsal) -> Iterator[Callable[[Callable[[], None]], automation.Stack]]:
     """A stack whose program may be exchanged between updates."""
-    sdk.without_debug_messages()
-    environment = rehearsal.environment()
-    settings = automation.ProjectSettings(
-        name="rehearsed",
-        runtime="python",
-        backend=automation.ProjectBackend(url=environment["PULUMI_BACKEND_URL"]),
-    )
+    found: list[FrugalStack] = []
 
-    def select(program: Callable[[], None]) -> automation.Stack:
-        options = automation.LocalWorkspaceOptions(
-            env_vars=environment,
-            project_settings=settings,
-            pulumi_command=automation.PulumiCommand(root=str(engine)),
-        )
-        stack = automation.create_or_select_stack(
-            "dev", project_name="rehearsed", program=program, opts=options
-        )
-        stack.set_config("aws:region", automation.ConfigValue("us-east-1"))
-        return stack
+    def selected(program: Callable[[], None]) -> automation.Stack:
+        if not found:
+            found.append(select(rehearsal.environment(), "rehearsed", "dev", program))
+            found[0].set_config("aws:region", automation.ConfigValue("us-east-1"))
+        return found[0].running(program)
 
-    yield select
+    yield selected
     # A program that failed leaves coroutines behind. Collected at any later moment, such as while a module is
     # parsed, their last words end the interpreter (python/cpython#106905).
     gc.collect()

@@ -80,9 +80,8 @@ class SageMaker(JsonService):
         rest = {member: value for member, value in body.items() if member != "Tags"}
         job = JobRecord(account, request.region, name, rest, tags, now, now)
         context = context_of(request.region)
-        more = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
         passed = Check("iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"})
-        known = {**context, **more, **refusals.machine_keys(body)}
+        known = {**context, **refusals.condition_keys(body, tags)}
         # A plan is a resource of the request beside the job ("IAM for SageMaker training plans").
         plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
         named = [job.arn, *([str(plan)] if plan else [])]

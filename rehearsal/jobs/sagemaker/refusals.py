@@ -142,9 +142,19 @@ def local_storage_gb(machine: str) -> int:
     return int(found.local_nvme_gb or 0) if found is not None else 0
 
 
-def machine_keys(body: Mapping[str, Any]) -> dict[str, str]:
-    """Condition keys about the machines; source: Service Authorization Reference, Amazon SageMaker."""
-    resources = body.get("ResourceConfig") or {}
-    found = {"sagemaker:InstanceTypes": resources.get("InstanceType")}
-    found["sagemaker:VolumeKmsKey"] = resources.get("VolumeKmsKeyId")
-    return {key: str(value) for key, value in found.items() if value}
+def condition_keys(request: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
+    """What policies are told of machines, network and tags.
+
+    Source: Service Authorization Reference, Amazon SageMaker (CreateTrainingJob,
+    CreateHyperParameterTuningJob).
+    """
+    resources, network = request.get("ResourceConfig") or {}, request.get("VpcConfig") or {}
+    found: dict[str, str | tuple[str, ...] | None] = {
+        "sagemaker:InstanceTypes": resources.get("InstanceType"),
+        "sagemaker:VolumeKmsKey": resources.get("VolumeKmsKeyId"),
+        "sagemaker:VpcSubnets": tuple(network.get("Subnets") or ()),
+        "sagemaker:VpcSecurityGroupIds": tuple(network.get("SecurityGroupIds") or ()),
+        "aws:TagKeys": tuple(tags),
+        **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
+    }
+    return {key: value for key, value in found.items() if value}

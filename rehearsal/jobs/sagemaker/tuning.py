@@ -58,11 +58,7 @@ class Tuning:
         rest = {member: value for member, value in body.items() if member != "Tags"}
         now, account = time.time(), role.split(":")[4]
         search = SearchRecord(account, request.region, name, rest, tags, now, now)
-        context = {
-            **context_of(request.region),
-            **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
-            **refusals.machine_keys(definition),
-        }
+        context = {**context_of(request.region), **refusals.condition_keys(definition, tags)}
         passed = Check(
             "iam:PassRole",
             role,

@@ -1,5 +1,6 @@
 """How a stack without a cluster is validated on Google Cloud: a custom job with an account of its own."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -73,17 +74,24 @@ def job_validation_on_gcp(
     return JobValidation(
         account=on.project,
         machine=_as_pool(machine, spec.region),
-        place=pulumi.Output.all(
-            service_account=account.email,
-            accelerator_type=jobs.machines[machine.machine].accelerator,
-            output_uri=pulumi.Output.concat("gs://", tiers.artifact_bucket, f"/{RUNS}"),
-            kms_key=key,
-            reservation=machine.reservation,
-        ),
+        place=_place(machine, account.email, tiers.artifact_bucket, key),
         environment={"GOOGLE_CLOUD_PROJECT": on.project, **ASKED_BY},
         results=pulumi.Output.concat("gs://", tiers.checkpoint_bucket, RESULTS),
         alerts=Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic}) if topic else None,
         repeat=repeat,
+    )
+
+
+def _place(
+    machine: JobMachineSpec, account: pulumi.Output[str], bucket: pulumi.Output[str], key: pulumi.Output[str]
+) -> pulumi.Output[Mapping[str, Any]]:
+    """What `runplan.Vertex` takes."""
+    return pulumi.Output.all(
+        service_account=account,
+        accelerator_type=jobs.machines[machine.machine].accelerator,
+        output_uri=pulumi.Output.concat("gs://", bucket, f"/{RUNS}"),
+        kms_key=key,
+        reservation=machine.reservation,
     )
 
 

@@ -1,22 +1,18 @@
 """The shipped stack with the real engine in the emulated clouds, with a program that runs in this process."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from pulumi import automation
-
-from infra import sdk
 from infra.__main__ import deploy
-from infra.engine.install import require
 from infra.engine.plan import Plan, Step
 from infra.plans.drains import drains
 from rehearsal.client import Rehearsal
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
-from tests.rehearsal.frugal import FRUGAL
+from tests.rehearsal.frugal import FRUGAL, FrugalStack, Program, select
 from tests.stacks.composition.composed import STACK, Pair, stack_spec
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -36,7 +32,7 @@ class Life:
         """The reviewed list of what a change does."""
         return GOLDEN / self.pair[1] / f"{name.lower().replace(' ', '-')}.txt"
 
-    def program(self, *edits: Edit) -> Callable[[], None]:
+    def program(self, *edits: Edit) -> Program:
         """The program of the shipped stack after edits of its spec."""
 
         def change(spec: Any) -> None:
@@ -46,27 +42,28 @@ class Life:
         spec = stack_spec(self.pair, change)
         return lambda: deploy(spec)
 
-    def planned(self, home: Rehearsal, *edits: Edit) -> list[Step]:
+    def planned(self, stack: FrugalStack, *edits: Edit) -> list[Step]:
         """What an `up` after the edits would do."""
-        stack, plan = select(home, self.program(*edits), **FRUGAL), Plan()
+        stack, plan = stack.running(self.program(*edits)), Plan()
         cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(
             lambda _: None
         )
         return plan.steps
 
-    def plans(self, home: Rehearsal) -> dict[str, list[Step]]:
+    def plans(self, stack: FrugalStack) -> dict[str, list[Step]]:
         """What an `up` after each of the edits would do."""
-        return {name: self.planned(home, edit) for name, edit in self.edits.items()}
+        return {name: self.planned(stack, edit) for name, edit in self.edits.items()}
 
     @contextmanager
-    def deployed(self, folder: Path) -> Iterator[Rehearsal]:
-        """A home in which the stack runs; gone afterwards."""
+    def deployed(self, folder: Path) -> Iterator[FrugalStack]:
+        """The stack, which runs in a home below the folder; gone afterwards."""
         CACHE.mkdir(parents=True, exist_ok=True)
         (folder / "cache").symlink_to(CACHE)
         home = Rehearsal(folder / "rehearsal")
         try:
-            select(home, self.program(), **FRUGAL).up()
-            yield home
+            stack = selected(home, self.program(), **FRUGAL)
+            stack.up()
+            yield stack
         finally:
             home.stop()
 
@@ -80,17 +77,6 @@ def ended(steps: list[Step]) -> set[str]:
     return {line.partition(":")[0] for line in drains(steps)}
 
 
-def select(rehearsal: Rehearsal, program: Callable[[], None], **variables: str) -> automation.Stack:
+def selected(rehearsal: Rehearsal, program: Program, **variables: str) -> FrugalStack:
     """The stack of a home, with this program; `variables` are the engine's."""
-    sdk.without_debug_messages()
-    environment = rehearsal.environment() | variables
-    options = automation.LocalWorkspaceOptions(
-        env_vars=environment,
-        project_settings=automation.ProjectSettings(
-            name="trainstack",
-            runtime="python",
-            backend=automation.ProjectBackend(url=environment["PULUMI_BACKEND_URL"]),
-        ),
-        pulumi_command=automation.PulumiCommand(root=str(Path(require().path).parents[1])),
-    )
-    return automation.create_or_select_stack(STACK, project_name="trainstack", program=program, opts=options)
+    return select(rehearsal.environment() | variables, "trainstack", STACK, program)

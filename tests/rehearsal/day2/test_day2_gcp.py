@@ -13,8 +13,8 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[Step]]]:
-    with GCP.deployed(tmp_path_factory.mktemp("day2")) as home:
-        yield GCP.plans(home)
+    with GCP.deployed(tmp_path_factory.mktemp("day2")) as stack:
+        yield GCP.plans(stack)
 
 
 @pytest.mark.parametrize("name", GCP.edits)

@@ -178,7 +178,7 @@ def test_stopping_is_polite_and_uploads(account: Account) -> None:
 
 
 def test_who_does_not_stop_is_killed(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rehearsal.jobs.host.GRACE_S", 0.3)
+    monkeypatch.setattr("rehearsal.jobs.sagemaker.host.GRACE_S", 0.3)
     account.start(script="trap '' TERM; sleep 60 & while true; do wait; done")
     account.reached("job-1", {"Training"})
     account.client("sagemaker").stop_training_job(TrainingJobName="job-1")

@@ -3,6 +3,8 @@
 `python -m tests.rehearsal.runs.small_google up HOME` prints how many resources it created, updated and so on.
 """
 
+import atexit
+import gc
 import json
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from rehearsal.client import Rehearsal
 from tests.rehearsal.day2.changes import pool
-from tests.rehearsal.day2.stack import GCP, select
+from tests.rehearsal.day2.stack import GCP, selected
 from tests.rehearsal.runs.updates import changes
 
 
@@ -22,8 +24,10 @@ def small(spec: Any) -> None:
 
 
 def main() -> None:
+    gc.disable()  # and not at the end either: as in `infra.__main__`
+    atexit.register(gc.freeze)
     operation, home = sys.argv[1:]
-    stack = select(Rehearsal(Path(home)), GCP.program(small))
+    stack = selected(Rehearsal(Path(home)), GCP.program(small))
     done = stack.destroy() if operation == "destroy" else stack.up()
     sys.stdout.write(json.dumps(changes(done)))
 

@@ -57,6 +57,8 @@ def test_up_unchanged_up_and_destroy_leave_nothing(rehearsal: Rehearsal, stack: 
     assert rehearsal.status()["resources"] == {"aws": 0, "gcp": 0, "kubernetes": 0}
     rehearsal.wait_until_idle()
     assert daemons(rehearsal) == []
+    # Automatic logs of the engine would be a folder: a third of its processor time.
+    assert (rehearsal.home / "pulumi" / "logs").is_file()
 
 
 def test_a_change_is_previewed_as_it_then_happens(stack: Select) -> None:

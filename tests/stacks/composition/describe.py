@@ -82,6 +82,8 @@ def _inputs(graph: Graph, key: str) -> Any:
 
 def _differing(was: Any, now: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """The path of every value that differs, and both values."""
+    if was == now:
+        return
     was, now = _document(was), _document(now)
     if isinstance(was, Mapping) and isinstance(now, Mapping):
         for name in sorted(was.keys() | now.keys()):

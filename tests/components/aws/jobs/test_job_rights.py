@@ -107,6 +107,11 @@ def account(tmp_path: Path) -> Iterator[Account]:
 def test_a_job_may_do_what_its_class_is_for_and_nothing_else(account: Account, kind: JobClass) -> None:
     documents = [json.loads(text) for text in RIGHTS[kind](PLACE, EVE)]
     account.role(*(statement for one in documents for statement in one["Statement"]))
+    assert probed(account) == MAY[kind]
+
+
+def probed(account: Account) -> set[str]:
+    """What a job with the role's rights may do, of what its script tries."""
     source = {"S3DataType": "S3Prefix", "S3Uri": "s3://code-bucket/code/1/"}
     ended = account.run(
         JOB,
@@ -115,4 +120,56 @@ def test_a_job_may_do_what_its_class_is_for_and_nothing_else(account: Account, k
         OutputDataConfig={"S3OutputPath": "s3://code-bucket/runs"},
     )
     assert ended["TrainingJobStatus"] == "Completed", ended.get("FailureReason")
-    assert set(json.loads(account.file("code-bucket", f"runs/{JOB}/done.json").read_text())) == MAY[kind]
+    return set(json.loads(account.file("code-bucket", f"runs/{JOB}/done.json").read_text()))
+
+
+TRAINER = f"arn:aws:iam::{ACCOUNT}:role/eve-training"
+NOTEBOOK = replace(EVE, job_roles=[TRAINER], job_machines=["ml.g6.xlarge", "ml.g6.12xlarge"])
+STARTS = f"""
+import copy, json
+import boto3
+from botocore.exceptions import ClientError
+jobs, s3 = boto3.client("sagemaker"), boto3.client("s3")
+tags = [dict(Key="trainstack:stack", Value="dev"), dict(Key="trainstack:person", Value="eve")]
+common = dict(
+    RoleArn="{TRAINER}", OutputDataConfig=dict(S3OutputPath="s3://code-bucket/runs"),
+    ResourceConfig=dict(InstanceType="ml.g6.xlarge", InstanceCount=1, VolumeSizeInGB=10),
+    StoppingCondition=dict(MaxRuntimeInSeconds=60),
+    VpcConfig=dict(Subnets=["subnet-1"], SecurityGroupIds=["sg-1"]))
+image = dict(TrainingImage="1.dkr.ecr.{REGION}.amazonaws.com/x", TrainingInputMode="File")
+def job(name="dev-eve-x-1", tags=tags, **changes):
+    jobs.create_training_job(
+        TrainingJobName=name, AlgorithmSpecification=image, Tags=tags, **{{**common, **changes}})
+def search(tags=tags):
+    jobs.create_hyper_parameter_tuning_job(
+        HyperParameterTuningJobName="dev-eve-0", Tags=tags, HyperParameterTuningJobConfig=dict(
+            Strategy="Random", ResourceLimits=dict(MaxNumberOfTrainingJobs=1, MaxParallelTrainingJobs=1),
+            HyperParameterTuningJobObjective=dict(Type="Minimize", MetricName="loss"),
+            ParameterRanges=dict(CategoricalParameterRanges=[dict(Name="rank", Values=["4"])])),
+        TrainingJobDefinition=dict(common, AlgorithmSpecification=dict(
+            image, MetricDefinitions=[dict(Name="loss", Regex="loss (.*)")])))
+machines = lambda kind: dict(common["ResourceConfig"], InstanceType=kind)
+tries = dict(
+    starts=job, starts_on_another=lambda: job("dev-eve-x-2", ResourceConfig=machines("ml.p5.48xlarge")),
+    starts_elsewhere=lambda: job("dev-eve-x-3", VpcConfig=dict(common["VpcConfig"], Subnets=["subnet-2"])),
+    starts_as_itself=lambda: job("dev-eve-x-4", RoleArn="{ROLE}"),
+    starts_exempt=lambda: job("dev-eve-x-5", tags + [dict(Key="trainstack:budget-exempt", Value="x")]),
+    starts_for_another=lambda: job("dev-ada-x-1"), starts_untagged=lambda: job("dev-eve-x-6", tags[:1]),
+    searches_untagged=lambda: search(tags[:1]), searches=search,
+    sees_search=lambda: jobs.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName="dev-eve-0"),
+    stops_another=lambda: jobs.stop_training_job(TrainingJobName="dev-ada-y-1"),
+)
+"""
+
+
+def test_a_notebook_starts_what_the_stack_is_for_and_nothing_else(account: Account) -> None:
+    place = replace(PLACE, subnets=["subnet-1"], groups=["sg-1"])
+    known = {"subnet-1": "subnet:Subnet", "subnet-2": "subnet:Subnet", "sg-1": "securityGroup:SecurityGroup"}
+    for name, kind in known.items():
+        account.add(f"aws:ec2/{kind}", name)
+    account.role(arn=TRAINER)
+    documents = [json.loads(text) for text in rights(place, NOTEBOOK)]
+    account.role(*(statement for one in documents for statement in one["Statement"]))
+    ending = PROBE[PROBE.index("def may(do)") :].replace("Key=result", f'Key="runs/{JOB}/done.json"')
+    account.file("code-bucket", "code/1/probe.py").write_text(STARTS + ending)
+    assert probed(account) == {"starts", "searches", "sees_search"}

@@ -106,6 +106,28 @@ def test_a_run_from_its_price_to_its_verdict_and_the_table(door: Door) -> None:
     assert "No runs yet" in run("runs", "-s", "small-aws", "--rehearse", "--person", "bob")[1]
 
 
+def test_a_search_shows_the_price_of_all_its_trials_and_its_best_one(door: Door) -> None:
+    (door.folder / "sweep.toml").write_text(
+        """trials = 2
+[objective]
+metric = "loss"
+regex = "loss ([0-9.]+)"
+goal = "minimize"
+[parameters]
+lr = {values = [0.5]}
+"""
+    )
+    code, said = door.run("print('loss 0.5')", "--tune", "sweep.toml")
+    assert code == 0, said
+    assert "price      at most $2.25 (2 trials x 1 x 1 h x $1.127)" in said
+    assert "search     minimize loss over lr: 2 trials at most, 1 at a time" in said
+    assert f"\nbest         loss 0.5 by {name_in(said)}-00" in said and "(lr 0.5)" in said
+    _, table = run("runs", "-s", "small-aws", "--rehearse")
+    assert table.count(name_in(said)) >= 3 and "its trials" in table
+    with pytest.raises(UserError, match="--tune: is no file of"):
+        door.run("print('loss 0.5')", "--tune", "none.toml")
+
+
 def test_the_documented_transcript_has_the_lines_of_a_run(door: Door) -> None:
     """Beside those of the script; in a stack with its key, people and budgets the values are others."""
 
