@@ -1,7 +1,9 @@
 """What a budget that is used up stops: pure decisions from budgets, what runs, and its tags."""
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 PREFIX = "trainstack"
 EXEMPT = f"{PREFIX}:budget-exempt"
@@ -68,6 +70,26 @@ def decide(budgets: Iterable[Budget], running: Sequence[Running]) -> list[Decisi
         if about is not None:
             found.append(_decision(thing, about))
     return found
+
+
+def recorded(decision: Decision, outcome: str, now: datetime.datetime) -> dict[str, Any]:
+    """What is kept of a decision and of what came of it, for auditors: `trainstack.budget-stop/1`."""
+    thing, budget = decision.running, decision.budget
+    return {
+        "schema_version": "trainstack.budget-stop/1",
+        "time": now.isoformat(timespec="seconds"),
+        "action": decision.action,
+        "outcome": outcome,
+        "kind": thing.kind,
+        "name": thing.name,
+        "arn": thing.arn,
+        "tags": dict(thing.tags),
+        "budget": budget.name,
+        "over_budget": budget.over_budget,
+        "limit_usd": budget.limit_usd,
+        "spent_usd": budget.spent_usd,
+        "reason": decision.reason,
+    }
 
 
 def belongs(thing: Running, budget: Budget) -> bool:

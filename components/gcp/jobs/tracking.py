@@ -8,14 +8,13 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.jobs.program import START, VARIABLE, zipped
+from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import database_uri, only_instance
 from components.ordering import after
 from infra.naming import sanitize
 from smoke_training.launchers.managed import IAP as PLUGIN
 
-ARTIFACT_PREFIX = "mlflow"
-"""Everything the server stores lies below this folder of the artifact bucket."""
 IAP = "iap.googleapis.com"
 ASKED_BY = {"MLFLOW_TRACKING_AUTH": PLUGIN}
 """What jobs of ours are told that ask the server."""
@@ -31,7 +30,6 @@ _MODULES = (
 )
 # Importing MLflow and looking at the schema takes a quarter of a minute on one processor.
 _PROBE_S, _PROBES = 10, 24
-_ARTIFACTS = ("roles/storage.objectCreator", "roles/storage.objectViewer")
 
 
 class GcpJobTrackingArgs(TypedDict):
@@ -106,7 +104,7 @@ class GcpJobTracking(Component):
             opts=self.child(),
         )
         user, ready = self._login(name, args, account, database)
-        ready += self._artifacts(name, args["artifact_bucket"], account.member)
+        ready += artifact_folder(self, name, args["artifact_bucket"], account.member)
         uri = pulumi.Output.all(user=user, address=database.address).apply(
             lambda known: database_uri(**known, port=POSTGRES_PORT, database=DATABASE)
         )
@@ -176,29 +174,6 @@ class GcpJobTracking(Component):
             opts=self.child(),
         )
         return called, [right, user]
-
-    def _artifacts(
-        self, name: str, bucket: pulumi.Input[str], member: pulumi.Output[str]
-    ) -> list[pulumi.Resource]:
-        """The server's folder of the bucket. Deleting it deletes its rights; objects stay where they are."""
-        folder = gcp.storage.ManagedFolder(
-            f"{name}-artifacts",
-            bucket=bucket,
-            name=f"{ARTIFACT_PREFIX}/",
-            force_destroy=True,
-            opts=self.child(),
-        )
-        return [
-            gcp.storage.ManagedFolderIamMember(
-                f"{name}-artifacts-{role.rpartition('.')[2]}",
-                bucket=folder.bucket,
-                managed_folder=folder.name,
-                role=role,
-                member=member,
-                opts=self.child(),
-            )
-            for role in _ARTIFACTS
-        ]
 
     def _service(
         self,

@@ -23,8 +23,8 @@ class GcpValidatorArgs(TypedDict):
     """Region of the tracking server."""
     checkpoint_bucket: pulumi.Input[str]
     """Name of the bucket of checkpoints."""
-    results: str
-    """Folder of results there, with a slash at its end."""
+    results: pulumi.Input[str]
+    """Managed folder of results there."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket of artifacts."""
     code: pulumi.Input[str]
@@ -56,15 +56,8 @@ class GcpValidator(Component):
             display_name=f"Validation of {name}",
             opts=self.child(),
         )
-        results = gcp.storage.ManagedFolder(
-            f"{name}-results",
-            bucket=args["checkpoint_bucket"],
-            name=args["results"],
-            force_destroy=True,
-            opts=self.child(),
-        )
         folders = (
-            ("results", args["checkpoint_bucket"], results.name, WRITE),
+            ("results", args["checkpoint_bucket"], args["results"], WRITE),
             ("runs", args["artifact_bucket"], args["runs"], WRITE),
             ("code", args["artifact_bucket"], args["code"], READ),
         )

@@ -18,9 +18,9 @@ def nat(
     *,
     network: pulumi.Input[str],
     subnetwork: gcp.compute.Subnetwork,
-    pod_range: str | None = None,
+    pod_range: str,
 ) -> gcp.compute.RouterNat:
-    """NAT for machines of one subnetwork, and pods in its range `pod_range`, for outgoing connections only.
+    """NAT for nodes and pods of one subnetwork, for outgoing connections only.
 
     Google takes and gives back addresses as they are needed: nothing outside has to know them, since the
     stack's own services are reached privately. Google's APIs do not come this way (Private Google Access).
@@ -38,10 +38,8 @@ def nat(
         subnetworks=[
             gcp.compute.RouterNatSubnetworkArgs(
                 name=subnetwork.id,
-                source_ip_ranges_to_nats=(
-                    ["PRIMARY_IP_RANGE", "LIST_OF_SECONDARY_IP_RANGES"] if pod_range else ["PRIMARY_IP_RANGE"]
-                ),
-                secondary_ip_range_names=[pod_range] if pod_range else None,
+                source_ip_ranges_to_nats=["PRIMARY_IP_RANGE", "LIST_OF_SECONDARY_IP_RANGES"],
+                secondary_ip_range_names=[pod_range],
             )
         ],
         # A fixed number of ports would be too few for a node that installs, and idle on all others. It

@@ -1,4 +1,4 @@
-"""A team's part of the buckets, which no other team can read."""
+"""A team's part of the buckets, which no other team can read; with a cluster and without."""
 
 from typing import NotRequired, TypedDict
 
@@ -16,14 +16,14 @@ READ, WRITE = "roles/storage.objectViewer", "roles/storage.objectUser"
 
 
 class GcpTeamDataArgs(TypedDict):
-    """Whose pods get which data."""
+    """Whose data, and whose pods get it."""
 
     project: str
     """Id of the project."""
     project_number: pulumi.Input[str]
     """Number of that project."""
-    namespace: str
-    """The team's namespace."""
+    namespace: NotRequired[str]
+    """The team's namespace. Default: there is no cluster, and others give roles on the folders."""
     folder: str
     """Name of the team's folder in buckets and file systems."""
     checkpoint_bucket: pulumi.Input[str]
@@ -50,8 +50,10 @@ class GcpTeamData(Component):
     *Untested in a real project.*
     """
 
-    principal: pulumi.Output[str]
-    """The team's pods, as IAM calls them; what uses it comes after their rights."""
+    datasets: pulumi.Output[str]
+    """The team's managed folder in the bucket of datasets."""
+    checkpoints: pulumi.Output[str]
+    """The team's managed folder in the bucket of checkpoints."""
 
     def __init__(self, name: str, args: GcpTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -64,19 +66,21 @@ class GcpTeamData(Component):
         }
         if "rapid_bucket" in args:
             rights["rapid"] = self._folder(f"{name}-rapid", args["rapid_bucket"], own, WRITE)
-        account = GcpPodAccount(
-            f"{name}-pods",
-            {
-                "project": args["project"],
-                "project_number": args["project_number"],
-                "namespace": args["namespace"],
-                "service_account": SERVICE_ACCOUNT,
-                "folders": rights,
-            },
-            self.child(),
-        )
-        self.principal = account.principal
-        self.register_outputs({"principal": self.principal})
+        if "namespace" in args:
+            GcpPodAccount(
+                f"{name}-pods",
+                {
+                    "project": args["project"],
+                    "project_number": args["project_number"],
+                    "namespace": args["namespace"],
+                    "service_account": SERVICE_ACCOUNT,
+                    "folders": rights,
+                },
+                self.child(),
+            )
+        folders = {what: pulumi.Output.from_input(one["folder"]) for what, one in rights.items()}
+        self.datasets, self.checkpoints = folders["datasets"], folders["checkpoints"]
+        self.register_outputs({"datasets": self.datasets, "checkpoints": self.checkpoints})
 
     def _folder(self, name: str, bucket: pulumi.Input[str], folder: str, role: str) -> FolderRightArgs:
         made = gcp.storage.ManagedFolder(

@@ -9,13 +9,21 @@ _USES = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 
 
 def may_use_key(
-    component: Component, name: str, service: str, key_id: pulumi.Input[str]
+    component: Component,
+    name: str,
+    service: str,
+    key_id: pulumi.Input[str],
+    formerly_below: pulumi.Input[str] | None = None,
 ) -> gcp.kms.CryptoKeyIAMMember:
     """Let a service (such as `sqladmin.googleapis.com`) use a key; what it encrypts comes after this.
 
     Its service agent is an account of Google in the project, which does not exist until somebody asks for it.
+    `formerly_below` is the URN of a component that had both: were they made once more, and these deleted
+    afterwards, the right would be gone.
     """
-    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=component.child())
+    aliases = [pulumi.Alias(parent=formerly_below)] if formerly_below is not None else []
+    kept = component.child(pulumi.ResourceOptions(aliases=[*aliases]))
+    agent = gcp.projects.ServiceIdentity(f"{name}-agent", service=service, opts=kept)
     return gcp.kms.CryptoKeyIAMMember(
-        f"{name}-use", crypto_key_id=key_id, role=_USES, member=agent.member, opts=component.child()
+        f"{name}-use", crypto_key_id=key_id, role=_USES, member=agent.member, opts=kept
     )

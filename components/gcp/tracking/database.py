@@ -64,6 +64,8 @@ class GcpDatabaseArgs(TypedDict):
     """Refuse to delete the database. Default: yes."""
     last_backup: NotRequired[bool]
     """Take a backup when it is deleted after all, and keep the others. Default: yes."""
+    formerly_below: NotRequired[pulumi.Input[str]]
+    """URN of the component that had another database of this name before; its right to the key is kept."""
 
 
 class GcpDatabase(Component):
@@ -89,7 +91,9 @@ class GcpDatabase(Component):
     def __init__(self, name: str, args: GcpDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         check(args)
-        key_use = may_use_key(self, f"{name}-key", "sqladmin.googleapis.com", args["key_id"])
+        below = args.get("formerly_below")
+        before = pulumi.create_urn(name, "trainstack:index:GcpDatabase", below) if below else None
+        key_use = may_use_key(self, f"{name}-key", "sqladmin.googleapis.com", args["key_id"], before)
         instance = self._instance(name, args, key_use)
         database = gcp.sql.Database(
             f"{name}-database",

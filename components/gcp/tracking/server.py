@@ -10,6 +10,7 @@ from components.base import Component
 from components.gcp.pod_account import metadata_grants, pod_principal
 from components.gcp.tracking import secret_store
 from components.gcp.tracking.agents import may_use_key
+from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import GcpDatabaseLogin, database_uri
 from components.kubernetes.tracking import logins
@@ -19,14 +20,12 @@ from components.ordering import after
 
 # The program by which pods read secrets.
 SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
-# Everything the server stores lies below this folder of the artifact bucket.
-ARTIFACT_PREFIX = "mlflow"
-
+# What had the same folder of artifacts, and the same right to the key, when the stack had no cluster.
+_OF_JOBS = "trainstack:index:GcpJobTracking"
 _READS_SECRETS, _ADDS_VALUES = (
     "roles/secretmanager.secretAccessor",
     "roles/secretmanager.secretVersionAdder",
 )
-_ARTIFACTS = ("roles/storage.objectCreator", "roles/storage.objectViewer")
 
 
 class GcpTrackingArgs(TypedDict):
@@ -89,7 +88,8 @@ class GcpTracking(Component):
     def __init__(self, name: str, args: GcpTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         server = self._principal(args, args.get("namespace", NAME), NAME)
-        database = self._database(f"{name}-mlflow", args)
+        before = pulumi.create_urn(name, _OF_JOBS)
+        database = self._database(f"{name}-mlflow", args, before)
         login = GcpDatabaseLogin(
             f"{name}-mlflow",
             {"project": args["project"], "instance": database.instance, "principal": server},
@@ -97,7 +97,13 @@ class GcpTracking(Component):
         )
         admin = self._secret(f"{name}-mlflow-admin", args)
         rights = [
-            *self._artifacts(f"{name}-mlflow", args["artifact_bucket"], server),
+            *artifact_folder(
+                self,
+                f"{name}-mlflow",
+                args["artifact_bucket"],
+                server,
+                [pulumi.Alias(name=f"{name}-artifacts", parent=before)],
+            ),
             self._may(f"{name}-mlflow-reads", admin, _READS_SECRETS, server),
             self._may(f"{name}-mlflow-fills", admin, _ADDS_VALUES, server),
         ]
@@ -134,11 +140,12 @@ class GcpTracking(Component):
         known = pulumi.Output.all(number=args["project_number"], pool=args["workload_pool"])
         return known.apply(lambda of: pod_principal(args["project"], str(of["number"]), namespace, account))
 
-    def _database(self, name: str, args: GcpTrackingArgs) -> GcpDatabase:
+    def _database(self, name: str, args: GcpTrackingArgs, before: pulumi.Input[str]) -> GcpDatabase:
         return GcpDatabase(
             name,
             {
                 "region": args["region"],
+                "formerly_below": before,
                 "network_id": args["network_id"],
                 "key_id": args["key_id"],
                 "tier": args["tier"],
@@ -177,29 +184,6 @@ class GcpTracking(Component):
         return gcp.secretmanager.SecretIamMember(
             name, secret_id=secret.id, role=role, member=member, opts=self.child()
         )
-
-    def _artifacts(
-        self, name: str, bucket: pulumi.Input[str], member: pulumi.Output[str]
-    ) -> list[pulumi.Resource]:
-        """The server's folder of the bucket. Deleting it deletes its rights; objects stay where they are."""
-        folder = gcp.storage.ManagedFolder(
-            f"{name}-artifacts",
-            bucket=bucket,
-            name=f"{ARTIFACT_PREFIX}/",
-            force_destroy=True,
-            opts=self.child(),
-        )
-        return [
-            gcp.storage.ManagedFolderIamMember(
-                f"{name}-artifacts-{role.rpartition('.')[2]}",
-                bucket=folder.bucket,
-                managed_folder=folder.name,
-                role=role,
-                member=member,
-                opts=self.child(),
-            )
-            for role in _ARTIFACTS
-        ]
 
 
 def grants(project: str) -> GrantsArgs:

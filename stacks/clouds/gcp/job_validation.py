@@ -18,6 +18,7 @@ from infra.catalog.gcp.jobs import jobs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
+from stacks.clouds.gcp.validation import results_folder
 from stacks.parts import Alerts, JobValidation, Pool
 from stacks.validation import RESULTS
 
@@ -44,7 +45,7 @@ def job_validation_on_gcp(
             "project": on.project,
             "region": spec.region,
             "checkpoint_bucket": tiers.checkpoint_bucket,
-            "results": f"{RESULTS.removeprefix('/')}/",
+            "results": results_folder(spec, tiers, opts).name,
             "artifact_bucket": tiers.artifact_bucket,
             "code": folders.code,
             "runs": folders.runs,

@@ -11,15 +11,16 @@ import pulumi_gcp as gcp
 from components.gcp.apis import GcpApis
 from components.gcp.encryption import compute_agent
 from components.gcp.jobs.folders import CODE, GcpJobFolders
-from components.gcp.jobs.network import GcpJobNetwork
 from components.gcp.jobs.person import GcpPerson
 from components.gcp.jobs.roles import GcpJobRoles
 from components.gcp.jobs.tracking import GcpJobTracking, GcpTrackingVisitors
 from components.gcp.jobs.users import GcpKeyUsers
 from components.gcp.money.scopes import ScopeArgs
 from components.gcp.money.stopper import GcpBudgetStop
+from components.gcp.network.vpc import GcpNetwork
 from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
 from components.gcp.studio.notebook import GcpNotebook
+from components.gcp.teams.team_data import GcpTeamData
 from components.ordering import after
 from infra.catalog.gcp.deploying import apis_of_jobs
 from infra.catalog.gcp.jobs import jobs
@@ -33,14 +34,19 @@ from stacks.clouds.gcp.job_validation import job_validation_on_gcp
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 
+# There are no pods. With room for them, the network is that of a cluster: a stack that grows keeps it.
+_PODS_PER_NODE = 32
+
 
 @dataclass(frozen=True)
 class GcpJobPlace(JobPlace):
     """The network and the stores of jobs on Google Cloud."""
 
-    network: GcpJobNetwork
+    network: GcpNetwork
     tiers: GcpStorage
     folders: GcpJobFolders
+    teams: Mapping[str, GcpTeamData]
+    """The data of each team, by the name of its folder."""
     key: pulumi.Output[str]
     """The key of the buckets, once disks and jobs may use it, too."""
 
@@ -69,12 +75,13 @@ class GcpJobs:
     def place(self) -> GcpJobPlace:
         """A VPC with one way out, three buckets, and the folders that people get rights to."""
         spec = self._spec
-        network = GcpJobNetwork(
+        network = GcpNetwork(
             f"{spec.name}-network",
             {
                 "project": self._on.project,
                 "region": spec.region,
                 "cidr": self._layout.network_cidr,
+                "pods_per_node": _PODS_PER_NODE,
                 "flow_log_retention_days": spec.data.log_retention_days,
             },
             self._on_gcp,
@@ -90,14 +97,7 @@ class GcpJobs:
             self._on_gcp,
         )
         folders = GcpJobFolders(
-            f"{spec.name}-folders",
-            {
-                "teams": sorted({self._folders[one.team] for one in self._layout.people}),
-                "checkpoint_bucket": tiers.checkpoint_bucket,
-                "dataset_bucket": tiers.dataset_bucket,
-                "artifact_bucket": tiers.artifact_bucket,
-            },
-            self._on_gcp,
+            f"{spec.name}-folders", {"artifact_bucket": tiers.artifact_bucket}, self._on_gcp
         )
         return GcpJobPlace(
             store=Store(
@@ -115,10 +115,29 @@ class GcpJobs:
             network=network,
             tiers=tiers,
             folders=folders,
+            teams={
+                folder: self._team(folder, tiers)
+                for folder in sorted({self._folders[one.team] for one in self._layout.people})
+            },
             key=users.key_id,
         )
 
-    def _storage(self, network: GcpJobNetwork) -> GcpStorageArgs:
+    def _team(self, folder: str, tiers: GcpStorage) -> GcpTeamData:
+        """Named as in a cluster: a stack that grows keeps the folders."""
+        return GcpTeamData(
+            f"{self._spec.name}-team-{folder}",
+            {
+                "project": self._on.project,
+                "project_number": self._number,
+                "folder": folder,
+                "checkpoint_bucket": tiers.checkpoint_bucket,
+                "dataset_bucket": tiers.dataset_bucket,
+                "shared_folder": tiers.shared_folder,
+            },
+            self._on_gcp,
+        )
+
+    def _storage(self, network: GcpNetwork) -> GcpStorageArgs:
         wanted = self._spec.data
         args: GcpStorageArgs = {
             "project": self._on.project,
@@ -170,7 +189,7 @@ class GcpJobs:
         )
 
     def _person(self, place: GcpJobPlace, one: PersonSpec) -> GcpPerson:
-        folder, tiers, folders = self._folders[one.team], place.tiers, place.folders
+        team, tiers, folders = place.teams[self._folders[one.team]], place.tiers, place.folders
         return GcpPerson(
             f"{self._spec.name}-person-{one.name}",
             {
@@ -181,9 +200,9 @@ class GcpJobs:
                 "folders": {
                     "dataset_bucket": tiers.dataset_bucket,
                     "shared": tiers.shared_folder,
-                    "datasets": folders.datasets[folder],
+                    "datasets": team.datasets,
                     "checkpoint_bucket": tiers.checkpoint_bucket,
-                    "checkpoints": folders.checkpoints[folder],
+                    "checkpoints": team.checkpoints,
                     "artifact_bucket": tiers.artifact_bucket,
                     "code": folders.code,
                     "runs": folders.runs,

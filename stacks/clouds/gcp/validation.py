@@ -7,6 +7,7 @@ import pulumi_gcp as gcp
 
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.pod_account import GcpPodAccount
+from components.gcp.storage.tiers import GcpStorage
 from components.gcp.teams.team_data import WRITE
 from components.gcp.tracking.server import grants
 from components.gcp.validation.alert_lines import lines_of_pods
@@ -32,14 +33,7 @@ def validation_on_gcp(
 
     The pods copy results themselves: Managed Lustre is copied by the clock, and not every stack has one.
     """
-    folder = gcp.storage.ManagedFolder(
-        f"{spec.name}-smoke-results",
-        bucket=store.tiers.checkpoint_bucket,
-        name=f"{RESULTS.removeprefix('/')}/",
-        # The folder and its rights; results stay where they are.
-        force_destroy=True,
-        opts=opts,
-    )
+    folder = results_folder(spec, store.tiers, opts)
     account = GcpPodAccount(
         f"{spec.name}-smoke",
         {
@@ -74,3 +68,17 @@ def validation_on_gcp(
     )
     alerts = Alerts(topic=topic.topic, plan={"alert_pubsub_topic": topic.topic})
     return replace(access, alerts=alerts, ready=[account, topic])
+
+
+def results_folder(
+    spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions
+) -> gcp.storage.ManagedFolder:
+    """The managed folder of results, with a cluster and without: a stack that grows keeps it."""
+    return gcp.storage.ManagedFolder(
+        f"{spec.name}-smoke-results",
+        bucket=tiers.checkpoint_bucket,
+        name=f"{RESULTS.removeprefix('/')}/",
+        # The folder and its rights; results stay where they are.
+        force_destroy=True,
+        opts=opts,
+    )

@@ -80,6 +80,20 @@ def endless(home: Path, stack: str, folder: Path) -> str:
     return found[1]
 
 
+def grown(home: Path, stack: str, as_medium: Callable[[Any], None]) -> list[Mapping[str, Any]]:
+    """What a preview of the next larger profile would do, step by step."""
+    larger = life.beside_others(home, stack, as_medium)
+    told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
+    assert told.returncode == 0, told.stdout + told.stderr
+    steps: list[Mapping[str, Any]] = json.loads(told.stdout)["steps"]
+    return steps
+
+
+def kind(step: Mapping[str, Any]) -> str:
+    """The type of what a step is about."""
+    return str(step["urn"].split("::")[2].split("$")[-1])
+
+
 def end(home: Path, stack: str) -> Seen:
     """What is left after the end."""
     ended = do(home, "destroy", "--yes", stack=stack)

@@ -1,7 +1,6 @@
 """The life of a stack without a cluster in the emulated clouds, by the real engine: from nothing to none."""
 
 import importlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +51,7 @@ def _live(home: Path, code: Path) -> Life:
     begun = small.begin(home, STACK)
     preview = do(home, "preview", stack=STACK).stdout
     refused = do(home, "queue", stack=STACK)
-    grown = _grown(home)
+    grown = {(step["op"], small.kind(step)) for step in small.grown(home, STACK, _as_medium)}
     ran = small.templates(home, STACK, lambda: _interrupted(home))
     runs = do(home, "runs", stack=STACK).stdout
     stopped = _above_budget(home, code / "forever")
@@ -74,14 +73,6 @@ def _interrupted(home: Path) -> Done:
     """A fine-tuning that loses its machine on the way."""
     words = (str(EXAMPLES / "finetune"), *ADA, "--spot", "--fault", "jobs:interrupted=4", "--", *SMALL)
     return do(home, "run", *words, "--steps", "40", stack=STACK)
-
-
-def _grown(home: Path) -> set[tuple[str, str]]:
-    larger = life.beside_others(home, STACK, _as_medium)
-    told = native(home, "preview", "--json", "--config-file", larger, stack=STACK)
-    assert told.returncode == 0, told.stdout + told.stderr
-    steps = json.loads(told.stdout)["steps"]
-    return {(step["op"], step["urn"].split("::")[2].split("$")[-1]) for step in steps}
 
 
 def _as_medium(config: Any) -> None:

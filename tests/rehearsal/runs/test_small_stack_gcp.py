@@ -39,6 +39,8 @@ class Life:
     """What each command said."""
 
     begun: Begun
+    grown: list[Mapping[str, Any]]
+    """What a preview as `medium` would do."""
     ran: Mapping[str, Done]
     """Of each template."""
     recorded: list[Mapping[str, Any]]
@@ -59,12 +61,14 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
 
 def _live(home: Path, code: Path) -> Life:
     begun = small.begin(home, STACK)
+    grown = small.grown(home, STACK, _as_medium)
     ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"))
     stopped = small.endless(home, STACK, code / "forever")
     _tell(home)
     small.until(lambda: len(small.records(home)) == 2 and stopped in _over(home))
     return Life(
         begun=begun,
+        grown=grown,
         ran=ran,
         recorded=_recorded(home),
         records=small.records(home),
@@ -72,6 +76,18 @@ def _live(home: Path, code: Path) -> Life:
         runs=do(home, "runs", stack=STACK).stdout,
         destroyed=small.end(home, STACK),
     )
+
+
+def _as_medium(config: Any) -> None:
+    """What docs/growing.md asks for."""
+    config["trainstack:profile"] = "medium"
+    spec = config["trainstack:spec"]
+    zones = spec["layout"]["zones"]
+    pool = {"name": "l4", "machine": "g2-standard-8", "purpose": "fine_tuning", "purchase": {"kind": "spot"}}
+    spec["layout"] = {"zones": zones, "pools": [{**pool, "zones": zones, "rdma": False, "max_nodes": 4}]}
+    spec["teams"] = [{"name": name, "gpus": {"l4": 1}} for name in ("vision", "language")]
+    spec["on"]["admins"] = ["group:ml@example.com"]
+    spec["data"]["shared_fs"] = None
 
 
 def _interrupted(home: Path, folder: Path) -> Done:
@@ -109,7 +125,9 @@ def _tell(home: Path) -> None:
         "currencyCode": "USD",
     }
     message = {"data": base64.b64encode(json.dumps(told).encode()).decode()}
-    _asked(home, f"v1/{_one(home, 'gcp:pubsub/topic:Topic').id}:publish", {"messages": [message]})
+    topics = [one.id for one in _all(home, "gcp:pubsub/topic:Topic")]
+    (topic,) = (one for one in topics if f"/{STACK}-budgets-" in one)
+    _asked(home, f"v1/{topic}:publish", {"messages": [message]})
 
 
 def _recorded(home: Path) -> list[Mapping[str, Any]]:
@@ -152,9 +170,11 @@ def _all(home: Path, type: str) -> list[Any]:
         state.close()
 
 
-def _one(home: Path, type: str) -> Any:
-    (found,) = _all(home, type)
-    return found
+def _identity(step: Mapping[str, Any]) -> str:
+    """What the cloud tells a right, an agent or a folder apart by; the same for two of them is one."""
+    inputs = (step.get("newState") or step["oldState"]).get("inputs", {})  # components have none
+    told = {key: value for key, value in inputs.items() if not key.startswith("__")}
+    return f"{small.kind(step)} {json.dumps(told, sort_keys=True)}"
 
 
 class TestLife(Lives):
@@ -183,3 +203,17 @@ class TestLife(Lives):
         assert told["custom-job"]["name"] == lived.stopped
         assert (told["custom-job"]["spent_usd"], told["custom-job"]["limit_usd"]) == (501, 500)
         assert any(line.startswith(lived.stopped) and " stopped " in line for line in lived.runs.splitlines())
+
+    def test_growing_keeps_network_and_data(self, lived: Life) -> None:
+        done = {(step["op"], small.kind(step)) for step in lived.grown}
+        for kept in ("compute/network:Network", "storage/bucket:Bucket", "kms/cryptoKey:CryptoKey"):
+            assert {op for op, kind in done if kind == f"gcp:{kept}"} <= {"same", "update", "create"}, kept
+        assert ("delete", "gcp:workbench/instance:Instance") in done
+        assert ("create", "gcp:container/cluster:Cluster") in done
+
+    def test_growing_takes_away_nothing_that_it_makes(self, lived: Life) -> None:
+        """What is deleted comes last: of two rights that are one, none would be left."""
+        made = {_identity(step) for step in lived.grown if step["op"] == "create"}
+        gone = {_identity(step) for step in lived.grown if step["op"] == "delete"}
+        shared = ("ServiceIdentity", "IAMMember", "IamMember", "ManagedFolder ")
+        assert [one for one in made & gone if any(kind in one for kind in shared)] == []

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.aws.money.stop import running
-from components.spending.decisions import STOP, Budget, Decision, decide
+from components.spending.decisions import STOP, Budget, Decision, decide, recorded
 
 SETTINGS = "TRAINSTACK_BUDGETS"
 """JSON: stack, account, bucket, topic, people (team by person), budgets (name, scope, value, over_budget)."""
@@ -55,7 +55,7 @@ def act(
         except Exception as error:  # one refusal must not keep the rest running
             outcome = f"failed: {error}"
             failed.append(error)
-        record = _record(decision, outcome, now)
+        record = recorded(decision, outcome, now)
         done.append(record)
         if _keep(record, settings["bucket"], clients["s3"]):
             news.append(record)
@@ -93,25 +93,6 @@ def _carried_out(decision: Decision, sagemaker: Any) -> str:
     if decision.action != STOP:
         return "left running"
     return "stopped" if running.end(sagemaker, decision.running) else "had ended"
-
-
-def _record(decision: Decision, outcome: str, now: datetime.datetime) -> dict[str, Any]:
-    thing, budget = decision.running, decision.budget
-    return {
-        "schema_version": "trainstack.budget-stop/1",
-        "time": now.isoformat(timespec="seconds"),
-        "action": decision.action,
-        "outcome": outcome,
-        "kind": thing.kind,
-        "name": thing.name,
-        "arn": thing.arn,
-        "tags": dict(thing.tags),
-        "budget": budget.name,
-        "over_budget": budget.over_budget,
-        "limit_usd": budget.limit_usd,
-        "spent_usd": budget.spent_usd,
-        "reason": decision.reason,
-    }
 
 
 def _keep(record: Mapping[str, Any], bucket: str, s3: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from components.gcp.money.stop import running
 from components.gcp.money.stop.rest import Google
-from components.spending.decisions import STOP, Budget, Decision, decide
+from components.spending.decisions import STOP, Budget, Decision, decide, recorded
 
 SETTINGS = "TRAINSTACK_BUDGETS"
 """JSON: stack, project, region, bucket, budgets (name, scope, value, over_budget), as labels have them."""
@@ -54,7 +54,7 @@ def act(
         except Exception as error:
             outcome = f"failed: {error}"
             failed.append(error)
-        record = _record(decision, outcome, now)
+        record = recorded(decision, outcome, now)
         done.append(record)
         if _keep(record, settings["bucket"], google):
             news.append(record)
@@ -85,25 +85,6 @@ def _carried_out(decision: Decision, google: Google) -> str:
     if decision.action != STOP:
         return "left running"
     return "stopped" if running.end(google, decision.running) else "had ended"
-
-
-def _record(decision: Decision, outcome: str, now: datetime.datetime) -> dict[str, Any]:
-    thing, budget = decision.running, decision.budget
-    return {
-        "schema_version": "trainstack.budget-stop/1",
-        "time": now.isoformat(timespec="seconds"),
-        "action": decision.action,
-        "outcome": outcome,
-        "kind": thing.kind,
-        "name": thing.name,
-        "arn": thing.arn,
-        "tags": dict(thing.tags),
-        "budget": budget.name,
-        "over_budget": budget.over_budget,
-        "limit_usd": budget.limit_usd,
-        "spent_usd": budget.spent_usd,
-        "reason": decision.reason,
-    }
 
 
 def _keep(record: Mapping[str, Any], bucket: str, google: Google) -> bool:

@@ -25,8 +25,9 @@ ADA, ML = "user:ada@example.com", "group:ml@example.com"
 
 def data(**changes: Any) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        made = GcpTeamData("dev-team-vision", cast(GcpTeamDataArgs, ARGS | changes))
-        return {"principal": made.principal}
+        told = {key: value for key, value in (ARGS | changes).items() if value is not None}
+        made = GcpTeamData("dev-team-vision", cast(GcpTeamDataArgs, told))
+        return {"datasets": made.datasets, "checkpoints": made.checkpoints}
 
     return deploy_graph(program)
 
@@ -44,6 +45,10 @@ def granted(made: Graph) -> set[tuple[str, str, str]]:
         (row["bucket"], row["managedFolder"], row["role"])
         for row in made.all("ManagedFolderIamMember").values()
     }
+
+
+def whose(made: Graph) -> set[str]:
+    return {row["member"].partition("/subject/ns/")[2] for row in made.all("ManagedFolderIamMember").values()}
 
 
 def test_pods_read_datasets_and_write_checkpoints_of_their_team_and_nothing_else() -> None:
@@ -65,7 +70,7 @@ def test_a_role_is_about_a_folder_and_not_about_names_that_begin_alike() -> None
 
 
 def test_rights_are_those_of_pods_that_name_no_account() -> None:
-    assert data().outputs["principal"].endswith("/subject/ns/team-vision/sa/default")
+    assert whose(data()) == {"team-vision/sa/default"}
 
 
 def test_a_fast_bucket_has_the_teams_folder_too() -> None:
@@ -82,7 +87,14 @@ def test_a_team_that_is_renamed_and_keeps_its_folder_keeps_its_data() -> None:
     before, after = data(), data(namespace="team-perception")
     assert before.all("ManagedFolder") == after.all("ManagedFolder")
     assert granted(before) == granted(after)
-    assert after.outputs["principal"].endswith("/subject/ns/team-perception/sa/default")
+    assert whose(after) == {"team-perception/sa/default"}
+
+
+def test_without_a_cluster_there_are_the_same_folders_and_no_roles() -> None:
+    with_pods, without = data(), data(namespace=None)
+    assert without.all("ManagedFolder") == with_pods.all("ManagedFolder")
+    assert granted(without) == set()
+    assert without.outputs == {"datasets": "teams/vision/", "checkpoints": "teams/vision/"}
 
 
 def test_members_connect_to_clusters_and_have_no_right_to_anything_in_them() -> None:

@@ -1,0 +1,45 @@
+"""The tracking server's folder of the artifacts, and its rights there; with a cluster and without."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+
+ARTIFACT_PREFIX: Final = "mlflow"
+"""Everything the server stores lies below this folder of the artifact bucket."""
+_ROLES: Final = ("roles/storage.objectCreator", "roles/storage.objectViewer")
+
+
+def artifact_folder(
+    component: Component,
+    name: str,
+    bucket: pulumi.Input[str],
+    member: pulumi.Input[str],
+    formerly: Sequence[pulumi.Alias] = (),
+) -> list[pulumi.Resource]:
+    """Rights of `member` on the folder. Deleting it deletes its rights; objects stay where they are.
+
+    `formerly` is what the folder was before: a stack that grows keeps it, for a second managed folder of one
+    name is refused.
+    """
+    folder = gcp.storage.ManagedFolder(
+        f"{name}-artifacts",
+        bucket=bucket,
+        name=f"{ARTIFACT_PREFIX}/",
+        force_destroy=True,
+        opts=component.child(pulumi.ResourceOptions(aliases=[*formerly])),
+    )
+    return [
+        gcp.storage.ManagedFolderIamMember(
+            f"{name}-artifacts-{role.rpartition('.')[2]}",
+            bucket=folder.bucket,
+            managed_folder=folder.name,
+            role=role,
+            member=member,
+            opts=component.child(),
+        )
+        for role in _ROLES
+    ]
