@@ -9,7 +9,7 @@ ALONE := tests/faults tests/rehearsal/kubernetes tests/rehearsal/runs tests/smok
 # A shell that keeps Python from writing compiled modules makes every process of a run compile PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up down test lint unit alone cluster binaries setup lock clean
+.PHONY: up down test lint unit alone more cluster binaries setup lock clean
 
 up: setup ## Rehearse an environment (STACK, by default dev-aws): a real `pulumi up`, offline, gated by a real training run
 	@$(VENV)/trainstack up -s $(STACK) --rehearse --yes
@@ -33,10 +33,13 @@ lint: setup
 # a program in Go that uses one processor costs a fifth less than one that looks for work on all; so does one that
 # collects garbage a quarter as often.
 unit: setup binaries
-	GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone"
+	GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone and not more"
 
 alone: setup binaries ## The tests that load or measure the whole machine
 	$(VENV)/pytest -m alone $(ALONE)
+
+more: setup binaries ## What shows on further stacks what other tests show: lives, day two and recovery on Google Cloud, and each shape of stack at an API server
+	GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m more
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
 	@$(VENV)/trainstack cluster

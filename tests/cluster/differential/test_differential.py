@@ -14,6 +14,7 @@ _MOST_EXCEPTIONS = 0.02
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.more  # whole stacks against an API server: two minutes
 def test_the_emulation_answers_as_the_api_server_does(rehearsed: Rehearsed, api: Api) -> None:
     found = compare(corpus(), rehearsed, api)
     assert found.sequences >= 400

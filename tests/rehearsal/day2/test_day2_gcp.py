@@ -8,7 +8,8 @@ from infra.engine.plan import Step
 from tests.rehearsal.day2.describe import text
 from tests.rehearsal.day2.stack import GCP, ended
 
-pytestmark = pytest.mark.timeout(900)
+# `more`: twenty-five previews; the rules of replacement have tests of their own.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ SOLD_OUT = {
         {"instance_type": "a2-highgpu-8g", "zone": "us-central1-c", "market": "spot", "instances": 0}
     ]
 }
-pytestmark = pytest.mark.timeout(900)
+# `more`: what recovers is the engine's and the daemon's, as on AWS.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,14 @@ class Life:
     destroyed: Seen
 
 
-@pytest.fixture(scope="module", params=sorted(POOLS))
+# Their parts live in prod-gcp and small-eks-aws, too.
+MORE = ("dev-gcp", "small-gke-gcp")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(one, marks=pytest.mark.more if one in MORE else ()) for one in sorted(POOLS)],
+)
 def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     for home in life.home(tmp_path_factory.mktemp(request.param)):
         yield _live(home, request.param)
