@@ -66,6 +66,23 @@ class Pool:
     """When jobs may use it; None: at any time."""
 
 
+def pool_of_jobs(
+    name: str, max_nodes: int, usd_per_hour: float | None, offer: NodeOffer, facts: Mapping[str, Any]
+) -> Pool:
+    """A machine type of a service's jobs as a pool of it; nobody queues for it, and nobody labels it."""
+    return Pool(
+        machine=name,
+        max_nodes=max_nodes,
+        labels={},
+        offer=offer,
+        usd_per_hour=usd_per_hour,
+        next_usd_per_hour=usd_per_hour,
+        preference=0,
+        own_queue=False,
+        facts=facts,
+    )
+
+
 @dataclass(frozen=True)
 class Pools:
     """The GPU pools of a cluster."""

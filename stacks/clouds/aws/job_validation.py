@@ -14,7 +14,7 @@ from infra.catalog.aws.jobs import jobs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec
-from stacks.parts import Alerts, JobPlace, JobValidation, Pool
+from stacks.parts import Alerts, JobPlace, JobValidation, Pool, pool_of_jobs
 from stacks.validation import RESULTS
 
 
@@ -27,6 +27,7 @@ def job_validation_on_aws(
     tiers: AwsStorage,
     tracking: pulumi.Output[str],
     topic: pulumi.Output[str] | None,
+    usd_per_hour: float | None,
     opts: pulumi.ResourceOptions,
 ) -> JobValidation:
     """A job in the stack's network on machines of one type; `topic` is that of a schedule."""
@@ -67,7 +68,7 @@ def job_validation_on_aws(
 
     return JobValidation(
         account=on.account_id,
-        machine=_as_pool(machine, spec.region),
+        machine=_as_pool(machine, usd_per_hour),
         place=found,
         environment={"AWS_REGION": spec.region},
         results=pulumi.Output.concat("s3://", tiers.checkpoint_bucket, RESULTS),
@@ -76,10 +77,9 @@ def job_validation_on_aws(
     )
 
 
-def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
+def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
     """The machine type, with what is declared about its hardware: that of the EC2 type behind it."""
-    name, price = jobs.machines[machine.machine].ec2, jobs.price(machine.machine, region)
-    usd_per_hour = 0.0 if machine.reservation else price.usd if price else None
+    name = jobs.machines[machine.machine].ec2
     processors, known = facts.cpu_type(name), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(processors)
@@ -87,14 +87,4 @@ def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
         hardware = facts.instance_type(name)
         offer = node_offer(hardware, None)
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, efa=False)}
-    return Pool(
-        machine=name,
-        max_nodes=machine.max_nodes,
-        labels={},
-        offer=offer,
-        usd_per_hour=usd_per_hour,
-        next_usd_per_hour=usd_per_hour,
-        preference=0,
-        own_queue=False,
-        facts=known,
-    )
+    return pool_of_jobs(name, machine.max_nodes, usd_per_hour, offer, known)

@@ -209,6 +209,7 @@ class AwsJobs:
             tiers=place.tiers,
             tracking=tracking,
             topic=self._alert_topic.topic_arn if self._spec.smoke.schedule else None,
+            usd_per_hour=self.price(machine),
             opts=self._on_aws,
         )
 

@@ -19,7 +19,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
 from stacks.clouds.gcp.validation import results_folder
-from stacks.parts import Alerts, JobValidation, Pool
+from stacks.parts import Alerts, JobValidation, Pool, pool_of_jobs
 from stacks.validation import RESULTS
 
 # What a job may use of a machine is what a node of GKE with the fewest pods offers: less than it has.
@@ -36,6 +36,7 @@ def job_validation_on_gcp(
     key: pulumi.Output[str],
     tracking: pulumi.Output[str],
     signs_role: pulumi.Output[str],
+    usd_per_hour: float | None,
     opts: pulumi.ResourceOptions,
 ) -> JobValidation:
     """A job on machines of one type, and what repeats it; `tracking` is the service of MLflow."""
@@ -74,7 +75,7 @@ def job_validation_on_gcp(
 
     return JobValidation(
         account=on.project,
-        machine=_as_pool(machine, spec.region),
+        machine=_as_pool(machine, usd_per_hour),
         place=_place(machine, account.email, tiers.artifact_bucket, key),
         environment={"GOOGLE_CLOUD_PROJECT": on.project, **ASKED_BY},
         results=pulumi.Output.concat("gs://", tiers.checkpoint_bucket, RESULTS),
@@ -111,10 +112,8 @@ def _topic(
     )
 
 
-def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
+def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
     """The machine type as a pool of it. Vertex AI knows no fabric between machines that it would tell of."""
-    price = jobs.price(machine.machine, region, "reserved" if machine.reservation else "on_demand")
-    usd_per_hour = price.usd if price else None
     processors, known = facts.cpu_type(machine.machine), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(
@@ -126,14 +125,4 @@ def _as_pool(machine: JobMachineSpec, region: str) -> Pool:
             hardware, pods_per_node=_PODS_PER_NODE, disk_gib=_DISK_GIB, rdma=False, networks=()
         )
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, rdma=False)}
-    return Pool(
-        machine=machine.machine,
-        max_nodes=machine.max_nodes,
-        labels={},
-        offer=offer,
-        usd_per_hour=usd_per_hour,
-        next_usd_per_hour=usd_per_hour,
-        preference=0,
-        own_queue=False,
-        facts=known,
-    )
+    return pool_of_jobs(machine.machine, machine.max_nodes, usd_per_hour, offer, known)

@@ -18,7 +18,7 @@ from components.gcp.jobs.users import GcpKeyUsers
 from components.gcp.money.scopes import ScopeArgs
 from components.gcp.money.stopper import GcpBudgetStop
 from components.gcp.network.vpc import GcpNetwork
-from components.gcp.storage.tiers import GcpStorage, GcpStorageArgs
+from components.gcp.storage.tiers import GcpStorage
 from components.gcp.studio.notebook import GcpNotebook
 from components.gcp.teams.team_data import GcpTeamData
 from components.ordering import after
@@ -31,6 +31,7 @@ from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.gcp.job_validation import job_validation_on_gcp
+from stacks.clouds.gcp.storage import storage_args
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 
@@ -86,7 +87,9 @@ class GcpJobs:
             },
             self._on_gcp,
         )
-        tiers = GcpStorage(f"{spec.name}-storage", self._storage(network), self._on_gcp)
+        tiers = GcpStorage(
+            f"{spec.name}-storage", storage_args(spec, self._on, self._number, network), self._on_gcp
+        )
         users = GcpKeyUsers(
             f"{spec.name}-key-users",
             {
@@ -136,26 +139,6 @@ class GcpJobs:
             },
             self._on_gcp,
         )
-
-    def _storage(self, network: GcpNetwork) -> GcpStorageArgs:
-        wanted = self._spec.data
-        args: GcpStorageArgs = {
-            "project": self._on.project,
-            "project_number": self._number,
-            "region": self._spec.region,
-            "network_name": network.network_name,
-            "services_network": network.services_network,
-            "checkpoint_retention_days": wanted.checkpoints.expire_days,
-            "noncurrent_days": wanted.noncurrent_days,
-            "log_retention_days": wanted.log_retention_days,
-            "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-            "deletion_protection": wanted.protect,
-        }
-        if wanted.checkpoints.cool_after_days is not None:
-            args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
-        if wanted.checkpoints.cold_after_days is not None:
-            args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
-        return args
 
     @functools.cached_property
     def _roles(self) -> GcpJobRoles:
@@ -269,6 +252,7 @@ class GcpJobs:
             key=place.key,
             tracking=self._server.service,
             signs_role=self._roles.signs,
+            usd_per_hour=self.price(machine),
             opts=self._on_gcp,
         )
 

@@ -12,7 +12,6 @@ from components.kubernetes.volumes import VolumeArgs
 from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
-from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from stacks.parts import SharedFolder, Store
@@ -40,19 +39,7 @@ def store_on_gcp(
 ) -> GcpStore:
     """Buckets, and on demand Managed Lustre and Filestore, which the range `clients` may mount."""
     wanted, shared = spec.data, spec.data.shared_fs
-    args: GcpStorageArgs = {
-        "project": on.project,
-        "project_number": number,
-        "region": spec.region,
-        "network_name": network.network_name,
-        "services_network": network.services_network,
-        "checkpoint_retention_days": wanted.checkpoints.expire_days,
-        "noncurrent_days": wanted.noncurrent_days,
-        "log_retention_days": wanted.log_retention_days,
-        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
-        "deletion_protection": wanted.protect,
-    }
-    _say_moves(args, wanted.checkpoints)
+    args = storage_args(spec, on, number, network)
     if wanted.homes:
         args["homes"] = {
             "capacity_gib": HOMES_GIB,
@@ -108,12 +95,28 @@ def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptio
     return GcpStorageAlerts(f"{spec.name}-storage-alerts", args, opts)
 
 
-def _say_moves(args: GcpStorageArgs, policy: CheckpointSpec) -> None:
-    """When checkpoints go to cheaper classes, if they do."""
-    if policy.cool_after_days is not None:
-        args["checkpoint_cool_days"] = policy.cool_after_days
-    if policy.cold_after_days is not None:
-        args["checkpoint_cold_days"] = policy.cold_after_days
+def storage_args(
+    spec: StackSpec, on: GcpSpec, number: pulumi.Output[str], network: GcpNetwork
+) -> GcpStorageArgs:
+    """Buckets as the spec wants them, without any file system; `number` is the project's."""
+    wanted = spec.data
+    args: GcpStorageArgs = {
+        "project": on.project,
+        "project_number": number,
+        "region": spec.region,
+        "network_name": network.network_name,
+        "services_network": network.services_network,
+        "checkpoint_retention_days": wanted.checkpoints.expire_days,
+        "noncurrent_days": wanted.noncurrent_days,
+        "log_retention_days": wanted.log_retention_days,
+        "force_destroy": not wanted.protect and wanted.on_destroy == "discard",
+        "deletion_protection": wanted.protect,
+    }
+    if wanted.checkpoints.cool_after_days is not None:
+        args["checkpoint_cool_days"] = wanted.checkpoints.cool_after_days
+    if wanted.checkpoints.cold_after_days is not None:
+        args["checkpoint_cold_days"] = wanted.checkpoints.cold_after_days
+    return args
 
 
 def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
