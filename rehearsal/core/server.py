@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -21,6 +20,7 @@ from rehearsal import control
 from rehearsal.core import drift
 from rehearsal.core.faulty import FaultPlan, Faulty
 from rehearsal.core.journal import Journal, Journaled
+from rehearsal.core.leases import Leases
 from rehearsal.core.model import Cloud, RefusalError
 from rehearsal.core.provider import Provider
 from rehearsal.core.schema import Schemas
@@ -28,8 +28,6 @@ from rehearsal.core.state import State
 from rehearsal.kind_of_cluster import real_cluster
 
 _LOG = logging.getLogger("rehearsal")
-# Long enough for the next command of a script, short enough that nothing seems to be left behind.
-_IDLE_S = 2.0
 # A Kubernetes create holds its thread until the object is ready, and the engine sets no limit of its own.
 _THREADS = 256
 _CLOUDS = {
@@ -89,10 +87,9 @@ class Server:
         self._services: _Services | None = None
         self._building = threading.RLock()
         self._lock = threading.Lock()
-        self._engines: dict[int, int] = {}  # lease -> process of the engine
+        self._leases = Leases()
         self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
         self._real = real_cluster(home)
-        self._idle_since = time.monotonic()
         self._file = self._state_file()
         self._stopping = threading.Event()
 
@@ -107,11 +104,12 @@ class Server:
                 self.services()  # says of them that they have failed
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             while not self._stopping.wait(0.2):
-                if self._idle() or not self._at_home():
+                if self._leases.end_if_idle(lambda: bool(self._workloads())) or not self._at_home():
                     break
+            self._leases.end()
             if self._at_home():
                 control.socket_path(self._home).unlink(missing_ok=True)
-            # Who was accepted in the meantime sees the connection close and starts a new daemon.
+            # Who is accepted in the meantime sees the connection close and starts a new daemon.
         for supervisor in self._supervisors():
             supervisor.stop()
         for schemas in self._schemas.values():
@@ -163,17 +161,6 @@ class Server:
             return None
         return found.st_dev, found.st_ino
 
-    def _idle(self) -> bool:
-        with self._lock:
-            if self._engines or time.monotonic() - self._idle_since < _IDLE_S:
-                return False
-        if not self._workloads():
-            return True
-        # Looking reads the whole state: not again before it could matter.
-        with self._lock:
-            self._idle_since = time.monotonic()
-        return False
-
     # -- conversations ---------------------------------------------------------------------------------
 
     def _accept(self, listener: socket.socket) -> None:
@@ -193,14 +180,15 @@ class Server:
         try:
             with sock, sock.makefile("rw", encoding="utf-8") as file:
                 for line in file:
-                    file.write(json.dumps(self._answer(json.loads(line), held, lease)) + "\n")
-                    file.flush()
+                    with self._leases.answering() as in_time:
+                        if not in_time:
+                            break
+                        file.write(json.dumps(self._answer(json.loads(line), held, lease)) + "\n")
+                        file.flush()
         except (OSError, ValueError) as error:
             _LOG.debug("a conversation ended: %s", error)
         finally:
-            with self._lock:
-                if self._engines.pop(lease, None) is not None:  # a question for the status does not count
-                    self._idle_since = time.monotonic()
+            self._leases.take_back(lease)
             for server, provider in held:
                 provider.end()
                 server.stop(None)
@@ -214,16 +202,14 @@ class Server:
         try:
             if message["op"] == "serve":
                 engine = int(message.get("engine", 0))
-                with self._lock:
-                    self._engines[lease] = engine
+                self._leases.give(lease, engine)
                 server, provider, port = self._serve(
                     message["package"], message.get("environment", {}), engine
                 )
                 held.append((server, provider))
                 return {"port": port}
             if message["op"] in ("hold", "serving"):
-                with self._lock:
-                    self._engines[lease] = int(message["engine"])
+                self._leases.give(lease, int(message["engine"]))
                 if message["op"] == "hold":
                     cast(_Holding, self.cloud("kubernetes")).hold()
                 else:
@@ -306,14 +292,12 @@ class Server:
         return server, provider, port
 
     def _status(self, message: dict[str, Any]) -> dict[str, Any]:
-        with self._lock:
-            engines = len(set(self._engines.values()))
         return {
             "resources": {
                 package: self._state.count(package) for package in _CLOUDS if package not in _HELPERS
             },
             "workloads": self._workloads(),
-            "engines": engines,
+            "engines": self._leases.engines(),
         }
 
 

@@ -49,6 +49,17 @@ def test_the_port_is_known_before_and_kept(rehearsal: Rehearsal) -> None:
     assert rehearsal.environment() == before
 
 
+def test_a_daemon_that_found_itself_idle_leases_nothing_more(rehearsal: Rehearsal) -> None:
+    """An engine that began in that moment would lose its provider; so it gets another daemon."""
+    with rehearsal.serving():
+        accepted, _ = control.lease(rehearsal.home, {"op": "status"})
+    while control.socket_path(rehearsal.home).exists():
+        time.sleep(0.001)
+    with pytest.raises(control.GoneError):
+        accepted.ask({"op": "serving", "engine": os.getpid()})
+    accepted.close()
+
+
 def test_a_port_that_another_program_has_is_named(rehearsal: Rehearsal) -> None:
     url = rehearsal.environment()["AWS_ENDPOINT_URL_S3"]
     with (

@@ -1,0 +1,69 @@
+"""Who needs the daemon. Once it has seen that nobody does, it ends, and nobody may begin."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+# Long enough for the next command of a script, short enough that nothing seems to be left behind.
+_IDLE_S = 2.0
+
+
+class Leases:
+    """The engines that lease something, each under a number of its conversation, and answers under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._engines: dict[int, int] = {}  # lease -> process of the engine
+        self._answering = 0
+        self._ending = False
+        self._idle_since = time.monotonic()
+
+    def engines(self) -> int:
+        """How many engines there are: each leases several servers."""
+        with self._lock:
+            return len(set(self._engines.values()))
+
+    def give(self, lease: int, engine: int) -> None:
+        """The daemon stays until `take_back`."""
+        with self._lock:
+            self._engines[lease] = engine
+
+    def take_back(self, lease: int) -> None:
+        """A conversation is over; a question for the status, which leased nothing, does not count."""
+        with self._lock:
+            if self._engines.pop(lease, None) is not None:
+                self._idle_since = time.monotonic()
+
+    @contextmanager
+    def answering(self) -> Iterator[bool]:
+        """The daemon stays meanwhile; False when it is too late, because it ends."""
+        with self._lock:
+            in_time = not self._ending
+            self._answering += in_time
+        try:
+            yield in_time
+        finally:
+            with self._lock:
+                self._answering -= in_time
+
+    def end_if_idle(self, works: Callable[[], bool]) -> bool:
+        """End when nothing was leased for a while, and `works`, asked then, says that nothing runs."""
+        with self._lock:
+            if self._used() or time.monotonic() - self._idle_since < _IDLE_S:
+                return False
+        at_work = works()
+        with self._lock:
+            if at_work:  # looking reads the whole state: not again before it could matter
+                self._idle_since = time.monotonic()
+            elif not self._used():
+                self._ending = True
+            return self._ending
+
+    def end(self) -> None:
+        """End, whoever leases."""
+        with self._lock:
+            self._ending = True
+
+    def _used(self) -> bool:
+        return bool(self._engines or self._answering)
