@@ -88,7 +88,7 @@ def test_no_file_imports_itself_by_way_of_others() -> None:
     assert circles == []
 
 
-@pytest.mark.parametrize("sdk", ["pulumi_aws", "pulumi_gcp"])
+@pytest.mark.parametrize("sdk", ["pulumi_aws", "pulumi_gcp", "pulumi_kubernetes"])
 def test_no_service_of_a_cloud_that_is_used_escapes_the_type_checker(sdk: str) -> None:
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
     (checked,) = (one["module"] for one in overrides if one.get("follow_imports") == "normal")
@@ -99,12 +99,14 @@ def test_no_service_of_a_cloud_that_is_used_escapes_the_type_checker(sdk: str) -
 
 
 def _services(tree: ast.Module, sdk: str) -> Iterator[str]:
-    """The services of an SDK that a module reads: `aws.ec2`, or by `from pulumi_aws.s3 import`."""
+    """The services of an SDK that a module reads: `aws.ec2`, or by `from pulumi_aws.s3 import` and so on."""
     nodes = list(ast.walk(tree))
     imported = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names = {alias.asname or alias.name for alias in imported if alias.name == sdk}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{sdk}."):
             yield str(node.module).split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == sdk:
+            yield from (alias.name for alias in node.names if alias.name.islower())
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
             yield from () if node.attr[0].isupper() or node.attr.startswith("get_") else (node.attr,)

@@ -20,12 +20,12 @@ from rehearsal import control
 from rehearsal.core import drift
 from rehearsal.core.faulty import FaultPlan, Faulty
 from rehearsal.core.journal import Journal, Journaled
-from rehearsal.core.leases import Leases
 from rehearsal.core.model import Cloud, RefusalError
 from rehearsal.core.provider import Provider
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kind_of_cluster import real_cluster
+from rehearsal.leases import Leases
 
 _LOG = logging.getLogger("rehearsal")
 # A Kubernetes create holds its thread until the object is ready, and the engine sets no limit of its own.
