@@ -11,7 +11,7 @@ from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import Estimate, Item, Use
 from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 
 _KEYS: Final = 3
@@ -31,6 +31,17 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> Estima
         [tariff.item(f"KMS keys ({keys})", "kms_key", always(keys))],
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
+
+
+def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
+    """What a job adds for an hour of a machine, at most; None where no source says.
+
+    Of a machine that a training plan reserves that is nothing: the plan is paid in advance.
+    """
+    if machine.reservation is not None:
+        return 0.0
+    found = jobs.price(machine.machine, region)
+    return found.usd if found else None
 
 
 def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
@@ -57,7 +68,7 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
         name = f"notebooks ({machine})"
         yield Use(name, price.usd, "hour") if price else Use(name)
     yield Use("disks of notebooks")
-    yield from validations(spec, layout, jobs.price)
+    yield from validations(spec, layout, job_hour_usd)
     by_use = (
         ("NAT traffic", "nat_gateway_data"),
         ("bucket contents", "s3_standard"),

@@ -12,7 +12,7 @@ from infra.cost.gcp import database_items
 from infra.cost.model import Estimate, Item, Use
 from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.clouds import GcpSpec
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 
 _BOUGHT: Final = {"on_demand": "on demand", "spot": "spot", "reserved": "reserved: the fee alone"}
@@ -32,6 +32,15 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> Estima
         [tariff.item(f"KMS keys ({_KEYS})", "kms_key_version", always(_KEYS))],
     )
     return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
+
+
+def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
+    """What a job adds for an hour of a machine, at most; None where no source says.
+
+    The service's fee is in it. Of a reserved machine that is all: Compute Engine bills the reservation.
+    """
+    found = jobs.price(machine.machine, region, "reserved" if machine.reservation else "on_demand")
+    return found.usd if found else None
 
 
 def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
@@ -58,7 +67,7 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
     machine = layout.notebooks.machines[0]
     price = node_price(machine, spec.region, "on_demand")
     yield Use(f"notebooks ({machine})", price.expected, "hour") if price else Use(f"notebooks ({machine})")
-    yield from validations(spec, layout, jobs.price)
+    yield from validations(spec, layout, job_hour_usd)
     by_use = (
         ("Cloud NAT", "cloud_nat_vm"),
         ("NAT traffic", "cloud_nat_data"),

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import DatedPrice
 from infra.catalog.rows import ServicePrice
 from infra.cost.model import HOURS_PER_MONTH, Item, Use
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
 
 Units = tuple[float, float, float]
@@ -28,24 +27,16 @@ def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPr
     return Item(name, low, usual, high, price)
 
 
-class HourPrice(Protocol):
-    """What a catalog says of an hour of a machine."""
-
-    @property
-    def usd(self) -> float:
-        """Dollars."""
-
-
 def validations(
-    spec: StackSpec, layout: SmallLayout, price: Callable[[str, str], HourPrice | None]
+    spec: StackSpec, layout: SmallLayout, hour_usd: Callable[[JobMachineSpec, str], float | None]
 ) -> Iterator[Use]:
-    """What a validation that runs as a job costs at most; `price` is a catalog's, by machine and region."""
+    """What a validation that runs as a job adds at most; `hour_usd` is a cloud's, by machine and region."""
     hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
     for one in layout.machines:
         if (nodes := spec.validated.get(one.name)) is not None:
-            found = price(one.machine, spec.region)
+            usd = hour_usd(one, spec.region)
             name = f"validations ({nodes} x {one.machine}, at most {hours * 60:.0f} min)"
-            yield Use(name, round(nodes * hours * found.usd, 2), "run") if found else Use(name)
+            yield Use(name, round(nodes * hours * usd, 2), "run") if usd is not None else Use(name)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from infra import cost, stackspec
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, Spot
+from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, SmallLayout, Spot, TrainingPlan
 from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)
@@ -59,6 +59,20 @@ def test_jobs_cost_what_their_machines_do_while_they_run() -> None:
     assert found.minimum == 0
     assert found.expected == pytest.approx(0.1 * hours * 1.127)
     assert found.maximum == pytest.approx(hours * 1.127)
+
+
+def test_a_validation_on_a_planned_machine_adds_nothing() -> None:
+    """A training plan is paid in advance, whoever trains."""
+    stack = stackspec.load_file("small-aws").spec
+    plan = TrainingPlan(kind="training_plan", arn="arn:aws:sagemaker:us-west-2:123456789012:training-plan/p")
+    assert isinstance(stack.layout, SmallLayout)
+    planned = [one.model_copy(update={"purchase": plan}) for one in stack.layout.machines]
+    bought, reserved = (
+        next(use for use in cost.estimate(one, TODAY).uses if use.name.startswith("validations"))
+        for one in (stack, with_layout(stack, machines=planned))
+    )
+    assert bought.usd is not None and bought.usd > 1
+    assert (reserved.name, reserved.usd) == (bought.name, 0.0)
 
 
 def items(stack: StackSpec) -> dict[str, cost.Item]:

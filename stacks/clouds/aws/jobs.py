@@ -19,7 +19,7 @@ from components.aws.money.stopper import AwsBudgetStop
 from components.aws.network.vpc import AwsNetwork
 from components.aws.storage.tiers import AwsStorage
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
-from infra.catalog.aws.jobs import jobs
+from infra.cost.aws_jobs import job_hour_usd
 from infra.naming import lasting_tags
 from infra.providers import aws_provider
 from infra.stackspec import StackSpec
@@ -269,11 +269,8 @@ class AwsJobs:
         return scopes
 
     def price(self, machine: JobMachineSpec) -> float | None:
-        """The list price of a training hour; a training plan is paid in advance."""
-        if machine.reservation is not None:
-            return 0.0
-        found = jobs.price(machine.machine, self._spec.region)
-        return found.usd if found else None
+        """What an hour of one machine of a job adds."""
+        return job_hour_usd(machine, self._spec.region)
 
 
 def _scope(scope: str, value: str, usd: float, over_budget: str, emails: Sequence[str]) -> ScopeArgs:

@@ -23,7 +23,7 @@ from components.gcp.studio.notebook import GcpNotebook
 from components.gcp.teams.team_data import GcpTeamData
 from components.ordering import after
 from infra.catalog.gcp.deploying import apis_of_jobs
-from infra.catalog.gcp.jobs import jobs
+from infra.cost.gcp_jobs import job_hour_usd
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.providers import gcp_provider
 from infra.stackspec import StackSpec
@@ -314,11 +314,8 @@ class GcpJobs:
         ]
 
     def price(self, machine: JobMachineSpec) -> float | None:
-        """The price of a machine-hour of a job, the service's fee included; of a reserved one, the fee."""
-        found = jobs.price(
-            machine.machine, self._spec.region, "reserved" if machine.reservation else "on_demand"
-        )
-        return found.usd if found else None
+        """What an hour of one machine of a job adds."""
+        return job_hour_usd(machine, self._spec.region)
 
 
 def _gs(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
