@@ -9,7 +9,7 @@ from pulumi.runtime import MockResourceArgs, set_mocks
 from pulumi.runtime.mocks import MockMonitor
 from typing_extensions import override
 
-from tests.components.recorder import Recorder
+from tests.components.recorder import Recorder, until_settled
 
 
 class _Monitor(MockMonitor):
@@ -99,8 +99,7 @@ def deploy_graph(program: Program, computed: Computed | None = None) -> Graph:
     set_mocks(recorder, project="trainstack", stack="dev", preview=False, monitor=monitor)
     outputs: dict[str, Any] = {}
 
-    wait_for_all: Callable[[Callable[[], object]], Callable[[], None]] = pulumi.runtime.test
-    wait_for_all(lambda: pulumi.Output.all(**program()).apply(outputs.update))()
+    until_settled(lambda: pulumi.Output.all(**program()).apply(outputs.update))
     return Graph(
         recorder, outputs, monitor.edges, monitor.ignored, monitor.delete_before_replace, monitor.requests
     )

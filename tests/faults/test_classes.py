@@ -15,7 +15,7 @@ from tests.faults.world import MissingNode, OtherPlan
 REASON = system.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
-# What is found by speed. The others may have neighbours: a laboratory has its wires, and the CPUs go to it first.
+# What is found by speed. Others may have neighbours: the wires are the laboratory's, and the CPUs are first.
 SPEED = frozenset(
     {
         "slow rank",

@@ -62,15 +62,23 @@ def props(**changed: Any) -> dict[str, Any]:
     }
 
 
-def test_two_replicas_train_and_open_the_gate(project: Project) -> None:
-    found = JobGateProvider().create(props())
-    assert found.outs is not None and found.outs["verdict"] in ("PASS", "INCONCLUSIVE"), found.outs
-    result = json.loads(project.file("runs-bucket", f"smoke/{found.id}/result.json").read_text())
-    assert result["headline"] == found.outs["headline"]
+def judging(text: str, code: int) -> str:
+    """A plan whose command does not train, but leaves this result and ends so."""
+    folder = "/gcs/runs-bucket/smoke/$(basename $WORK_DIR)"
+    script = f"mkdir -p {folder}; echo '{text}' > {folder}/result.json; exit {code}"
+    return runplan.render(replace(runplan.parse(props()["run"]), command=("bash", "-c", script)))
+
+
+def test_a_job_that_judged_and_passed_opens_the_gate(project: Project) -> None:
+    """The command is another one here; the life of `small-gcp` really trains."""
+    run = judging('{"verdict": "PASS", "headline": "PASS fast enough"}', 0)
+    found = JobGateProvider().create(props(run=run))
+    assert found.outs is not None
+    assert (found.outs["verdict"], found.outs["headline"]) == ("PASS", "PASS fast enough")
     (job,) = project.ask("GET", f"v1/projects/{PROJECT}/locations/{REGION}/customJobs").json()["customJobs"]
     assert job["displayName"] == found.id and job["labels"]["trainstack-stack"] == "small"
     assert job["jobSpec"]["scheduling"]["disableRetries"] is True
-    folder = code_folder(props()).removeprefix("gs://code-bucket/")
+    folder = code_folder(props(run=run)).removeprefix("gs://code-bucket/")
     assert project.file("code-bucket", f"{folder}plan.json").is_file()
 
 
@@ -82,11 +90,6 @@ def test_a_job_that_fails_before_a_result_shows_where_its_lines_are(project: Pro
 
 
 def test_a_job_that_judged_and_failed_tells_the_headline(project: Project) -> None:
-    plan = runplan.parse(props()["run"])
-    text = '{"verdict": "FAIL", "headline": "FAIL too slow"}'
-    script = (
-        f"D=/gcs/runs-bucket/smoke/$(basename $WORK_DIR); mkdir -p $D; echo '{text}' > $D/result.json; exit 1"
-    )
-    broken = runplan.render(replace(plan, command=("bash", "-c", script)))
+    run = judging('{"verdict": "FAIL", "headline": "FAIL too slow"}', 1)
     with pytest.raises(GateClosedError, match=r"failed\. FAIL too slow\. All of it is in gs://runs-bucket"):
-        JobGateProvider().create(props(run=broken))
+        JobGateProvider().create(props(run=run))

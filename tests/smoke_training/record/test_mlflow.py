@@ -2,6 +2,7 @@ import contextlib
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 import mlflow
 import pytest
 from mlflow.entities import Run
+from werkzeug.security import generate_password_hash
 
 from smoke_training import cli, evidence
 from smoke_training.evidence.world import Lookup
@@ -56,6 +58,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
         try:
             _wait(f"http://127.0.0.1:{port}/health", process, home / "log")
+            _checked_quickly(home / "auth.db")
             yield f"http://127.0.0.1:{port}"
         finally:
             os.killpg(process.pid, 15)
@@ -71,6 +74,13 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             assert process.poll() is None, log.read_text()
             time.sleep(0.1)
     raise AssertionError(log.read_text())
+
+
+def _checked_quickly(users: Path) -> None:
+    """Each request is checked against the password's hash; the server's own takes 50 ms of a processor."""
+    hashed = generate_password_hash(PASSWORD, "pbkdf2:sha256:1")
+    with contextlib.closing(sqlite3.connect(users)) as database, database:
+        assert database.execute("UPDATE users SET password_hash = ?", (hashed,)).rowcount == 1
 
 
 def variables(address: str, **others: str) -> dict[str, str]:
