@@ -21,7 +21,7 @@ from tests.faults.system import Group, LabError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MASTER_PORT = 29500
-MOST_SHARES = 262_144  # the kernel's largest CPU weight (MAX_SHARES, kernel/sched/sched.h)
+SHARES = 32_768  # CPU weight of a laboratory; a process outside has 1,024, so that others go on, slowly
 ENDING_S = 45.0  # what a launcher may take beyond its plan's limit before the lab calls it hung
 # Every node sees its own interfaces in /sys/class/net, as a pod does, and still finds its control groups.
 FURNISH = """
@@ -137,9 +137,9 @@ class Lab:
         (self.home / "hosts").write_text("\n".join(["127.0.0.1 localhost", *hosts]) + "\n")
         whole = Group(self.name)
         whole.make()
-        # A cluster has its machines to itself: whatever else runs here gets what the laboratory leaves. Who
-        # is to disturb it (`neighbour.py`) does so from within.
-        whole.write("cpu", "cpu.shares", str(MOST_SHARES))
+        # A cluster has its machines to itself: what else runs here gets little more than what it leaves.
+        # Who is to disturb it (`neighbour.py`) does so from within.
+        whole.write("cpu", "cpu.shares", str(SHARES))
         self.switch = self._hold("switch")
         self.nodes = [self._node(index) for index in range(self.size)]
         network.connect(self.switch, [node.place for node in self.nodes], self.wires)
