@@ -38,7 +38,7 @@ unit: setup binaries
 alone: setup binaries ## The tests that load or measure the whole machine
 	$(VENV)/pytest -m alone $(ALONE)
 
-more: setup binaries ## What shows on further stacks what other tests show: lives, day two and recovery on Google Cloud, and each shape of stack at an API server
+more: setup binaries ## What shows on further stacks what other tests show: lives, also on a real control plane, day two and recovery on Google Cloud, and each shape of stack at an API server
 	OMP_NUM_THREADS=1 GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m more
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C

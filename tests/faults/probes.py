@@ -125,9 +125,17 @@ def transfer_gbit_s(lab: "Lab", source: int, target: int, interface: str, megaby
     return float(found["bytes"] * 8 / found["seconds"] / 1e9)
 
 
-def fastest_gbit_s(lab: "Lab", source: int, target: int, interface: str, megabytes: float) -> float:
-    """The best of three transfers: a busy machine pauses them, and nothing makes one faster than its wire."""
-    return max(transfer_gbit_s(lab, source, target, interface, megabytes) for _ in range(3))
+def fastest_gbit_s(
+    lab: "Lab", source: int, target: int, interface: str, megabytes: float, *, wanted: float = 0.0
+) -> float:
+    """The best of three transfers, or of up to ten until one has the wanted rate.
+
+    A busy machine pauses them and wakes late, for seconds at times; nothing makes one faster than its wire.
+    """
+    best, done = 0.0, 0
+    while done < 3 or (best <= wanted and done < 10):
+        best, done = max(best, transfer_gbit_s(lab, source, target, interface, megabytes)), done + 1
+    return best
 
 
 def answers(lab: "Lab", source: int, target: int, interface: str, patience_s: float = 0.5) -> bool:

@@ -16,6 +16,7 @@ from tests.faults.world import MissingNode, OtherPlan
 REASON = system.missing()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
+MORE = "corruption of large messages"  # twenty seconds for what "corruption" shows of small ones
 SEED = 1  # of the plan; picks victims other than rank and node 0 in some classes, and 0 in others
 
 
@@ -26,7 +27,9 @@ def only_noise(outcome: Outcome) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.more if name == MORE else ()) for name in CLASSES]
+)
 def test_a_fault_is_found_and_attributed(name: str) -> None:
     for _ in range(3):
         try:

@@ -29,7 +29,7 @@ UNTOLD = {
     "MLS-REP-04": "when and how a validation ended, the engine knows",
     "MLS-TRK-03": "which buckets there are, the account knows",
 }
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.more]
 
 
 @dataclass(frozen=True)
