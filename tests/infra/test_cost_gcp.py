@@ -7,10 +7,20 @@ import pytest
 
 from infra import cost, stackspec
 from infra.catalog.gcp import facts
+from infra.catalog.gcp.jobs import jobs
 from infra.catalog.gcp.prices import node_price
 from infra.stackspec import StackSpec, layers
 from infra.stackspec.clouds import CloudSqlSpec, GcpSpec
-from infra.stackspec.layouts import Block, ClusterLayout, FlexStart, OnDemand, Queued, Reserved, Spot
+from infra.stackspec.layouts import (
+    Block,
+    ClusterLayout,
+    FlexStart,
+    OnDemand,
+    Queued,
+    Reserved,
+    SmallLayout,
+    Spot,
+)
 from infra.stackspec.supported import SUPPORTED
 
 TODAY = datetime.date(2026, 11, 25)
@@ -62,6 +72,21 @@ def test_a_pool_costs_its_nodes_times_hours_times_price(dev: StackSpec) -> None:
     for nodes, usd in ((1, item.minimum), (2, item.expected), (4, item.maximum)):
         assert usd == pytest.approx(nodes * 730 * (2.958 + 11.4728), rel=1e-4)
     assert item.date == datetime.date(2026, 11, 25)
+
+
+def test_a_validation_on_a_reserved_machine_adds_the_fee_alone() -> None:
+    """Compute Engine bills the reservation, whoever trains."""
+    stack = stackspec.load_file("small-gcp").spec
+    kept = Reserved(kind="reserved", id="projects/research-1/zones/us-central1-a/reservations/l4")
+    assert isinstance(stack.layout, SmallLayout)
+    machines = [one.model_copy(update={"purchase": kept}) for one in stack.layout.machines]
+    bought, reserved = (
+        next(use for use in cost.estimate(one, TODAY).uses if use.name.startswith("validations"))
+        for one in (stack, with_layout(stack, machines=machines))
+    )
+    share = jobs.fee.share
+    assert bought.usd is not None and bought.usd > 1
+    assert reserved.usd == pytest.approx(bought.usd * share / (1 + share), abs=0.01)
 
 
 def test_reserved_capacity_is_paid_whether_it_runs_or_not(prod: StackSpec) -> None:
