@@ -6,6 +6,12 @@ VENV := .venv/bin
 # Where tests are that load or measure the whole machine; to look everywhere takes longer than some of them.
 ALONE := tests/faults tests/rehearsal/kubernetes tests/rehearsal/runs tests/smoke_training/probes tests/smoke_training/runs
 
+# Three workers on two processors, because tests wait for servers to start. The order of files is that of
+# tests/conftest.py: a long file has few tests, in order of their number it would come last. With so many processes,
+# a program in Go that uses one processor costs a fifth less than one that looks for work on all; so does one that
+# collects garbage a quarter as often. Small models on one thread cost a third: threads wait by spinning.
+WORKERS := OMP_NUM_THREADS=1 GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+
 # A shell that keeps Python from writing compiled modules makes every process of a run compile PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -28,18 +34,14 @@ lint: setup
 	$(VENV)/mypy
 	$(VENV)/lint-imports
 
-# Three workers on two processors, because tests wait for servers to start. The order of files is that of
-# tests/conftest.py: a long file has few tests, in order of their number it would come last. With so many processes,
-# a program in Go that uses one processor costs a fifth less than one that looks for work on all; so does one that
-# collects garbage a quarter as often. Small models on one thread cost a third: threads wait by spinning.
 unit: setup binaries
-	OMP_NUM_THREADS=1 GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not alone and not more"
+	$(WORKERS) -m "not alone and not more"
 
 alone: setup binaries ## The tests that load or measure the whole machine
 	$(VENV)/pytest -m alone $(ALONE)
 
 more: setup binaries ## What shows on further stacks what other tests show: lives, also on a real control plane, day two and recovery on Google Cloud, and each shape of stack at an API server
-	OMP_NUM_THREADS=1 GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m more
+	$(WORKERS) -m more
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
 	@$(VENV)/trainstack cluster

@@ -107,6 +107,11 @@ def _services(tree: ast.Module, sdk: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{sdk}."):
             yield str(node.module).split(".")[1]
         elif isinstance(node, ast.ImportFrom) and node.module == sdk:
-            yield from (alias.name for alias in node.names if alias.name.islower())
+            yield from filter(_is_service, (alias.name for alias in node.names))
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
-            yield from () if node.attr[0].isupper() or node.attr.startswith("get_") else (node.attr,)
+            yield from filter(_is_service, [node.attr])
+
+
+def _is_service(name: str) -> bool:
+    """Whether a name at the top of an SDK is neither a class nor a function."""
+    return not name[0].isupper() and not name.startswith("get_")
