@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from rehearsal.dataplane.google.calls import ServiceError
@@ -19,6 +20,8 @@ _HOLDS: Mapping[str, Callable[[str, str], bool]] = {
 }
 # In their order (Cloud Logging API v2, LogSeverity).
 _SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
+# RFC 3339; a time has up to nine digits below the second, or none.
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 Filter = Callable[[Mapping[str, Any]], bool]
 
 
@@ -34,7 +37,8 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
         if found is None:
             raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
         value = json.loads(found[3]) if found[3].startswith('"') else found[3]
-        terms.append((found[1].strip('"'), found[2], value))
+        name = found[1].strip('"')
+        terms.append((name, found[2], _ranked(name, value)))
         rest = rest[found.end() :]
         if rest and not rest.startswith("AND"):
             raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
@@ -42,7 +46,7 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
 
     def let_through(row: Mapping[str, Any]) -> bool:
         return all(
-            (has := fields(row, name)) is not None and _HOLDS[sign](_ranked(name, has), _ranked(name, wanted))
+            (has := fields(row, name)) is not None and _HOLDS[sign](_ranked(name, has), wanted)
             for name, sign, wanted in terms
         )
 
@@ -50,5 +54,16 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
 
 
 def _ranked(name: str, value: str) -> str:
-    """A severity by its place, so that it can be compared as text is."""
-    return str(_SEVERITIES.index(value)) if name == "severity" and value in _SEVERITIES else value
+    """A severity by its place and a time in one form, so that they can be compared as text is.
+
+    Raises ServiceError for a time that there is not.
+    """
+    if name == "severity" and value in _SEVERITIES:
+        return str(_SEVERITIES.index(value))
+    if found := _MOMENT.fullmatch(value):
+        try:
+            second = datetime.fromisoformat(found[1] + found[3]).astimezone(UTC)
+        except ValueError:
+            raise ServiceError(400, f"Unparseable filter: timestamp {value} is invalid") from None
+        return f"{second:%Y-%m-%dT%H:%M:%S}.{(found[2] or '').ljust(9, '0')}"
+    return value

@@ -99,6 +99,12 @@ def test_entries_come_in_pages_by_time(project: Project) -> None:
     after = found[9]["timestamp"]
     later = f' AND timestamp>"{after}" AND resource.labels.task_name:workerpool'
     assert len(project.entries(name, later)) == 15
+    # Text would put "07.5Z" before "07Z".
+    first, last = found[0]["timestamp"], found[-1]["timestamp"]
+    of_replicas = " AND resource.labels.task_name:workerpool"
+    assert len(project.entries(name, f'{of_replicas} AND timestamp>="{first[:19]}Z"')) == 25
+    assert project.entries(name, f'{of_replicas} AND timestamp<"{first[:19]}Z"') == []
+    assert len(project.entries(name, f'{of_replicas} AND timestamp<="{last.removesuffix("Z")}+00:00"')) == 25
     newest = project.entries(name, orderBy="timestamp desc", pageSize=1)
     assert newest[0]["resource"]["labels"]["task_name"] == "service"
 
