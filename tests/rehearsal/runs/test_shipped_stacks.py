@@ -57,8 +57,8 @@ class Life:
     destroyed: Seen
 
 
-# Their parts live in prod-gcp, in dev-aws (test_medium_stack.py), and in what grows without a cluster, too.
-MORE = ("dev-gcp", "small-eks-aws", "small-gke-gcp")
+# Their parts live in prod-gcp and small-eks-aws, too.
+MORE = ("dev-gcp", "small-gke-gcp")
 
 
 @pytest.fixture(
