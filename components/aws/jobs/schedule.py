@@ -1,6 +1,8 @@
 """The validation of a stack without a cluster, again and again: EventBridge Scheduler starts the job."""
 
-from typing import TypedDict
+import json
+from collections.abc import Mapping
+from typing import NamedTuple, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -17,13 +19,36 @@ from infra.catalog.aws.schedules import for_scheduler
 _START = "<aws.scheduler.execution-id>"
 # A universal target: the request of an API (user guide, "Using universal targets in EventBridge Scheduler").
 _TARGET = "arn:aws:scheduler:::aws-sdk:sagemaker:createTrainingJob"
+_PERIOD_S = 300
+
+
+class _Count(NamedTuple):
+    """A metric that is written while there is something to count, and what people are told then."""
+
+    namespace: str
+    metric: str
+    dimension: str
+    said: str
+
+
 # Metrics have one dimension, the group of schedules (user guide, "Monitoring Amazon EventBridge Scheduler
 # with Amazon CloudWatch"; aws-cdk aws-scheduler/lib/schedule-group.ts).
-_PERIOD_S = 300
-_SAID = (
+_DROPPED = _Count(
+    "AWS/Scheduler",
+    "InvocationDroppedCount",
+    "ScheduleGroup",
     "A scheduled validation was not started: the request of EventBridge Scheduler was refused. Nothing is "
     "tried before the next time. CloudTrail has CreateTrainingJob with its error: a right that was taken "
-    "away (trainstack refresh, then trainstack up), or a quota (trainstack preflight)."
+    "away (trainstack refresh, then trainstack up), or a quota (trainstack preflight).",
+)
+# A rule without a target writes metrics, and does no more (EventBridge user guide, "Using IAM policy
+# conditions"). A topic as target would need a policy of its own, and a key that rules may use.
+_ENDED = _Count(
+    "AWS/Events",
+    "TriggeredRules",
+    "RuleName",
+    "A validation did not pass, or found no machines, or took too long. What a run found is in a message of "
+    "its own; without one, trainstack runs shows why the service ended it.",
 )
 
 
@@ -46,11 +71,12 @@ class AwsJobSchedule(Component):
 
     A start that the service refuses is dropped, and an alarm tells so. Metrics are those of a group of
     schedules, so this one has a group of its own; CloudWatch promises to deliver most of them, not all.
+    Another alarm tells of jobs that ended badly, also of those that never ran.
     *Untested in a real account.*
     """
 
     name: pulumi.Output[str]
-    """Name of the schedule; comes after the alarm."""
+    """Name of the schedule; comes after the alarms."""
 
     def __init__(
         self, name: str, args: AwsJobScheduleArgs, opts: pulumi.ResourceOptions | None = None
@@ -84,29 +110,55 @@ class AwsJobSchedule(Component):
             },
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
-        self.name = after(schedule.name, [self._alarm(name, args["topic_arn"], group.name)])
+        rule = aws.cloudwatch.EventRule(
+            f"{name}-ended",
+            description="Validations that did not pass, or were ended by the service",
+            event_pattern=pulumi.Output.from_input(args["role_arn"]).apply(ended_badly),
+            opts=self.child(),
+        )
+        alarms = [
+            self._alarm(f"{name}-dropped", args["topic_arn"], _DROPPED, group.name),
+            self._alarm(f"{name}-ended", args["topic_arn"], _ENDED, rule.name),
+        ]
+        self.name = after(schedule.name, alarms)
         self.register_outputs({"name": self.name})
 
     def _alarm(
-        self, name: str, topic_arn: pulumi.Input[str], group: pulumi.Output[str]
+        self, name: str, topic_arn: pulumi.Input[str], count: _Count, of: pulumi.Output[str]
     ) -> aws.cloudwatch.MetricAlarm:
-        """About what is dropped: with no retries, each start that failed, for whatever reason."""
+        """About each that is counted: with no retries, each start that failed, for whatever reason."""
         return aws.cloudwatch.MetricAlarm(
-            f"{name}-dropped",
-            alarm_description=_SAID,
-            namespace="AWS/Scheduler",
-            metric_name="InvocationDroppedCount",
-            dimensions={"ScheduleGroup": group},
+            name,
+            alarm_description=count.said,
+            namespace=count.namespace,
+            metric_name=count.metric,
+            dimensions={count.dimension: of},
             statistic="Sum",
             period=_PERIOD_S,
             evaluation_periods=1,
             comparison_operator="GreaterThanThreshold",
             threshold=0,
-            # Nothing is written while nothing is dropped. When it ends nothing is repaired: no word of that.
+            # Nothing is written while there is nothing to count. When it ends nothing is repaired: no word of
+            # that.
             treat_missing_data="notBreaching",
             alarm_actions=[topic_arn],
             opts=self.child(),
         )
+
+
+def ended_badly(role: str) -> str:
+    """A pattern of events: training jobs as this role that failed, or for which there was too little time.
+
+    Who stops a job knows of it. Source: SageMaker developer guide, "Events that Amazon SageMaker AI sends to
+    Amazon EventBridge" (the detail is that of DescribeTrainingJob); SageMaker API reference,
+    DescribeTrainingJob, `SecondaryStatus`.
+    """
+    detail: Mapping[str, object] = {
+        "RoleArn": [role],
+        "SecondaryStatus": ["Failed", "MaxRuntimeExceeded", "MaxWaitTimeExceeded"],
+    }
+    kind = "SageMaker Training Job State Change"
+    return json.dumps({"source": ["aws.sagemaker"], "detail-type": [kind], "detail": detail}, sort_keys=True)
 
 
 def _each_of_its_own(request: str) -> str:

@@ -17,6 +17,7 @@ from tests.components.graph import Graph
 from tests.stacks.composition.composed import composed, stack_spec
 
 PAIR = ("small", "aws")
+_REPEATED = "dev-smoke-repeated"
 
 
 @functools.cache
@@ -96,21 +97,46 @@ def test_the_service_takes_the_role_of_a_schedule_for_its_group() -> None:
     assert "ScheduleGroup:dev-smoke-repeated-group" in graph.waits_for("Role:dev-smoke-repeated-role")
 
 
-def test_a_start_that_was_dropped_is_told_to_people_through_a_key_that_alarms_may_use() -> None:
+@pytest.mark.parametrize(
+    "of, metric, counted",
+    [
+        (
+            "dropped",
+            ("AWS/Scheduler", "InvocationDroppedCount"),
+            ("ScheduleGroup", "dev-smoke-repeated-group"),
+        ),
+        ("ended", ("AWS/Events", "TriggeredRules"), ("RuleName", f"{_REPEATED}-ended")),
+    ],
+)
+def test_what_does_not_start_or_ends_badly_is_told_to_people(
+    of: str, metric: tuple[str, str], counted: tuple[str, str]
+) -> None:
     graph = made("0 5 * * 1")
-    alarm, topic = graph.find("MetricAlarm"), graph.find("sns/topic:Topic", "training-alerts-topic")
-    assert (alarm["namespace"], alarm["metricName"]) == ("AWS/Scheduler", "InvocationDroppedCount")
-    assert alarm["dimensions"] == {"ScheduleGroup": graph.find("Schedule")["groupName"]}
+    alarm = graph.find("MetricAlarm", f"{_REPEATED}-{of}")
+    assert (alarm["namespace"], alarm["metricName"]) == metric
+    assert alarm["dimensions"] == dict([counted])
     # One is told of, and silence is no alarm: there are no samples of what went well.
     assert (alarm["statistic"], alarm["threshold"], alarm["comparisonOperator"]) == (
         *("Sum", 0, "GreaterThanThreshold"),
     )
     assert alarm["treatMissingData"] == "notBreaching" and alarm["evaluationPeriods"] == 1
     assert [one.rpartition(":")[2] for one in alarm["alarmActions"]] == ["dev-training-alerts-topic"]
+
+
+def test_the_topic_of_alarms_has_a_key_that_alarms_may_use() -> None:
+    graph = made("0 5 * * 1")
+    topic = graph.find("sns/topic:Topic", "training-alerts-topic")
     assert topic["kmsMasterKeyId"] not in ("", ENCRYPTION_KEY)
     (key,) = [one for name, one in graph.all("kms/key:Key").items() if "training-alerts" in name]
     assert "cloudwatch.amazonaws.com" in key["policy"]
     assert made().find("sns/topic:Topic", "training-alerts-topic")["kmsMasterKeyId"] == ENCRYPTION_KEY
+
+
+def test_a_validation_is_told_from_other_jobs_by_its_role() -> None:
+    graph = made("0 5 * * 1")
+    pattern = json.loads(graph.find("EventRule", f"{_REPEATED}-ended")["eventPattern"])
+    request = managed.sagemaker(runplan.parse(gate(graph)["run"]))
+    assert pattern["detail"]["RoleArn"] == [request["RoleArn"]]
 
 
 @pytest.mark.parametrize("schedule", [None, "0 5 * * 1"])

@@ -197,6 +197,7 @@ BASES: dict[str, dict[str, Any]] = {
         "protocol": "email",
         "endpoint": "a@example.com",
     },
+    "cloudwatch/eventRule:EventRule": {"name": "ended", "eventPattern": '{"source": ["aws.sagemaker"]}'},
     "cloudwatch/logGroup:LogGroup": {"name": "/stack/flow", "retentionInDays": 30},
     "budgets/budget:Budget": {
         "name": "month",

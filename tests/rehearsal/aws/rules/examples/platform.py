@@ -12,6 +12,7 @@ _BUDGET = "budgets/budget:Budget"
 _MONITOR = "costexplorer/anomalyMonitor:AnomalyMonitor"
 _SUBSCRIPTION = "costexplorer/anomalySubscription:AnomalySubscription"
 _TOPIC = "sns/topic:Topic"
+_EVENTS = "cloudwatch/eventRule:EventRule"
 _TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:t"
 _CLOUDFRONT = "arn:aws:iam::cloudfront:user/CloudFront Origin Access Identity"
 _MISSING = "arn:aws:iam::123456789012:role/nobody"
@@ -123,6 +124,15 @@ EXAMPLES = {
         "endpoint",
         {"endpoint": "pager"},
         {"protocol": "https", "endpoint": "https://example.com/hook"},
+    ),
+    "AWS-EVT-001": Example(
+        _EVENTS, "eventPattern", {"eventPattern": DROP}, {"scheduleExpression": "rate(1 hour)"}
+    ),
+    "AWS-EVT-002": Example(
+        _EVENTS,
+        "eventPattern",
+        {"eventPattern": '{"detail": {"RoleArn": "arn"}}'},
+        {"eventPattern": '{"detail": {"RoleArn": ["arn"]}}'},
     ),
     "AWS-BUD-001": Example(_BUDGET, "limitAmount", {"limitAmount": "0"}),
     "AWS-BUD-002": Example(_BUDGET, "notifications[0]", {"notifications[0].subscriberEmailAddresses": DROP}),

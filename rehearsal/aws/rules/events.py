@@ -1,0 +1,53 @@
+"""EventBridge: what a rule matches."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rehearsal.aws.rules.book import BOOK
+from rehearsal.aws.rules.reading import text
+from rehearsal.core.model import Properties
+from rehearsal.core.rules.model import Violation
+
+_RULE = "aws:cloudwatch/eventRule:EventRule"
+
+
+@BOOK.rule("AWS-EVT-001", _RULE, source="botocore 1.44.5 events/2015-10-07 PutRule (documentation)")
+def matches_something(inputs: Properties) -> Iterator[Violation]:
+    """A rule has a pattern of events, a schedule, or both."""
+    if not inputs.get("eventPattern") and not inputs.get("scheduleExpression"):
+        message = "Parameter(s) EventPattern or ScheduleExpression must be specified."
+        yield Violation("eventPattern", message, code="ValidationException")
+
+
+@BOOK.rule(
+    "AWS-EVT-002",
+    _RULE,
+    source='EventBridge user guide, "Creating event patterns"; words in getmoto/moto events/models.py',
+)
+def pattern_of_events(inputs: Properties) -> Iterator[Violation]:
+    """A pattern is an object of objects, whose values are lists of what is matched."""
+    pattern = text(inputs.get("eventPattern"))
+    for reason in () if pattern is None else _faults(pattern):
+        message = f"Event pattern is not valid. Reason: {reason}"
+        fix = 'Write each value as a list: {"source": ["aws.sagemaker"]}.'
+        yield Violation("eventPattern", message, fix, "InvalidEventPatternException")
+
+
+def _faults(pattern: str) -> Iterator[str]:
+    try:
+        found = json.loads(pattern)
+    except ValueError:
+        yield "Invalid JSON"
+        return
+    yield from _faults_of(found) if isinstance(found, dict) else ("Filter is not an object",)
+
+
+def _faults_of(found: dict[str, Any]) -> Iterator[str]:
+    for name, value in found.items():
+        if isinstance(value, dict):
+            yield from _faults_of(value)
+        elif not isinstance(value, list):
+            yield f"'{name}' must be an object or an array"
+        elif not value:
+            yield "Empty arrays are not allowed"

@@ -1,0 +1,60 @@
+"""Which ends of a validation's job people are told of, by events with the details of real answers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto.events.models import EventPattern
+
+from components.aws.jobs.schedule import ended_badly
+from tests.rehearsal.jobs.account import ROLE, Account
+
+_BRIEF = {"StoppingCondition": {"MaxRuntimeInSeconds": 1}}
+_FULL = {"faults": [{"on": "aws:sagemaker/trainingJob", "kind": "capacity"}], "run": "1"}
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Iterator[Account]:
+    found = Account(tmp_path)
+    yield found
+    found.services.stop()
+    found.state.close()
+
+
+def event(job: dict[str, Any]) -> Any:
+    """What EventBridge gets: a training job, as it is described."""
+    detail = json.loads(json.dumps(job, default=str))
+    return {"source": "aws.sagemaker", "detail-type": "SageMaker Training Job State Change", "detail": detail}
+
+
+def told(job: dict[str, Any], role: str = ROLE) -> bool:
+    return bool(EventPattern.load(ended_badly(role)).matches_event(event(job)))
+
+
+@pytest.mark.parametrize(
+    "script, more, faults, expected",
+    [
+        ("true", {}, {}, False),
+        ("exit 1", {}, {}, True),
+        ("sleep 60", _BRIEF, {}, True),
+        ("true", {}, _FULL, True),
+    ],
+    ids=["passed", "failed", "too long", "no machines"],
+)
+def test_ends_that_people_are_told_of(
+    account: Account, script: str, more: dict[str, Any], faults: dict[str, Any], expected: bool
+) -> None:
+    account.faults(**faults)
+    account.start(script=script, **more)
+    job = account.ended("job-1")
+    assert told(job) is expected, job
+    assert told(job, f"{ROLE}-of-others") is False
+
+
+def test_a_job_that_runs_or_was_stopped_is_no_news(account: Account) -> None:
+    account.start(script="sleep 60")
+    assert not told(account.reached("job-1", {"Training"}))
+    account.client("sagemaker").stop_training_job(TrainingJobName="job-1")
+    assert not told(account.ended("job-1"))
