@@ -57,8 +57,8 @@ class Life:
     destroyed: Seen
 
 
-# Their parts live in prod-gcp and small-eks-aws, too.
-MORE = ("dev-gcp", "small-gke-gcp")
+# Its parts live in dev-gcp and small-eks-aws, too.
+MORE = ("small-gke-gcp",)
 
 
 @pytest.fixture(
