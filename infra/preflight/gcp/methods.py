@@ -41,6 +41,11 @@ METHODS: Final[Mapping[str, Method]] = {
     "cloudresourcemanager.projects.testIamPermissions": Method(
         f"{_CRM}/{{resource}}:testIamPermissions", "POST"
     ),
+    "cloudscheduler.projects.locations.list": Method(
+        "https://cloudscheduler.googleapis.com/v1/{name}/locations",
+        page={"pageSize": 100},
+        right="cloudscheduler.locations.list",
+    ),
     "compute.acceleratorTypes.aggregatedList": Method(
         f"{_COMPUTE}/aggregated/acceleratorTypes", page=_LIST, right="compute.acceleratorTypes.list"
     ),

@@ -1,12 +1,14 @@
-"""Where the stack goes: its zones, and the machine types and GPUs that they offer."""
+"""Where the stack goes: its zones, the machine types and GPUs that they offer, services of its region."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from infra.catalog.gcp import facts
 from infra.preflight.answers import Answer, State
+from infra.preflight.gcp import apis
 from infra.preflight.gcp.project import Project
+from infra.stackspec.layouts import SmallLayout
 
-_ZONES, _TYPES, _GPUS = "zones", "types", "accelerators"
+_ZONES, _TYPES, _GPUS, _SCHEDULER = "zones", "types", "accelerators", "scheduler"
 
 
 def zones(project: Project) -> Iterator[Answer]:
@@ -52,6 +54,25 @@ def accelerators(project: Project) -> Iterator[Answer]:
     if wanted:
         offered = _offered(project, "acceleratorTypes", {name for name, _ in wanted.values()})
         yield from _judged(project, _GPUS, wanted, offered)
+
+
+def scheduler(project: Project) -> Iterator[Answer]:
+    """Cloud Scheduler is in the region of a stack that uses it.
+
+    It is not in all regions and comes to more of them, europe-west4 in April 2026 (its release notes): no
+    table of ours would stay true.
+    """
+    if "cloudscheduler.googleapis.com" not in apis.wanted(project):
+        return
+    region = project.spec.region
+    rows = project.items("cloudscheduler.projects.locations.list", "locations", name=project.path)
+    found = sorted(str(row["locationId"]) for row in rows)
+    if region in found:
+        yield Answer(_SCHEDULER, State.READY, f"Cloud Scheduler is in {region}")
+        return
+    what = "smoke.schedule" if isinstance(project.layout, SmallLayout) else "data.shared_fs"
+    fix = f"Do without {what}, or choose a region that it is in: {', '.join(found) or 'it lists none'}."
+    yield Answer(_SCHEDULER, State.SHORT, f"{what} needs Cloud Scheduler, which is not in {region}", fix)
 
 
 def _offered(project: Project, kind: str, names: Iterable[str]) -> Mapping[str, set[str]]:

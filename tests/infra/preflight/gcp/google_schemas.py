@@ -15,6 +15,7 @@ FILE: Final = Path(__file__).with_name("google_schemas.json")
 ROOTS: Final = {
     "cloudbilling.v1": ("BillingAccount", "ProjectBillingInfo", "TestIamPermissionsResponse"),
     "cloudresourcemanager.v3": ("Project", "TestIamPermissionsResponse"),
+    "cloudscheduler.v1": ("ListLocationsResponse",),
     "compute.v1": (
         "AcceleratorTypeAggregatedList",
         "AddressAggregatedList",

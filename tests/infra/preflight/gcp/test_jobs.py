@@ -8,7 +8,7 @@ import pytest
 
 from infra import stackspec
 from infra.preflight.answers import Answer, State
-from infra.preflight.gcp import JOB_CHECKS, apis, jobs, permissions, policies
+from infra.preflight.gcp import JOB_CHECKS, apis, jobs, permissions, places, policies
 from infra.preflight.gcp.project import Project, answered
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
@@ -48,6 +48,14 @@ def info(metric: str, **by_region: str | None) -> dict[str, Any]:
     ]
     name = metric.partition("/")[2]
     return {"quotaId": f"Id-{name}", "metric": metric, "dimensions": ["region"], "dimensionsInfos": rows}
+
+
+def test_only_a_validation_that_is_repeated_needs_cloud_scheduler() -> None:
+    google = Google({"cloudscheduler.projects.locations.list": {"locations": []}})
+    assert [*answered("scheduler", places.scheduler, project(google))] == []
+    (answer,) = answered("scheduler", places.scheduler, project(google, schedule="0 5 * * 1"))
+    assert answer.state is State.SHORT
+    assert answer.said == "smoke.schedule needs Cloud Scheduler, which is not in us-central1"
 
 
 def room(*infos: Mapping[str, Any]) -> dict[str, Answer]:

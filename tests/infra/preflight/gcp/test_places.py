@@ -1,5 +1,6 @@
 """Zones, machine types, GPUs and versions, as the project is offered them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ TYPES, GPUS, ZONES = (
     "compute.zones.list",
 )
 CONFIG = "container.projects.locations.getServerConfig"
+SCHEDULER = "cloudscheduler.projects.locations.list"
 _URL = f"https://www.googleapis.com/compute/v1/projects/{ID}"
 OFFERED = {
     "us-central1-a": ["e2-standard-4", "a3-megagpu-8g", "g2-standard-12", "n2-standard-16"],
@@ -49,6 +51,32 @@ def test_a_zone_that_is_down_or_of_another_region() -> None:
     )
     assert [one.said for one in found] == ["us-central1-b is down", "us-east4-a is not in us-central1"]
     assert found[0].fix == "us-central1 has us-central1-a."
+
+
+def scheduler(*regions: str) -> Google:
+    prefix = f"projects/{ID}/locations"
+    rows = [{"locationId": one, "name": f"{prefix}/{one}"} for one in regions]
+    half = len(rows) // 2
+
+    def page(given: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "pageToken" in given:
+            return {"locations": rows[half:]}
+        return {"locations": rows[:half], "nextPageToken": "more"}
+
+    return Google({SCHEDULER: page})
+
+
+def test_cloud_scheduler_is_where_lustre_is_copied() -> None:
+    (answer,) = asked(places.scheduler, project(scheduler("us-central1", "us-east1")))
+    assert answer.state is State.READY
+    (answer,) = asked(places.scheduler, project(scheduler("us-west1", "us-east1")))
+    assert answer.state is State.SHORT
+    assert answer.said == "data.shared_fs needs Cloud Scheduler, which is not in us-central1"
+    assert answer.fix.endswith(": us-east1, us-west1.")
+
+
+def test_who_has_nothing_that_cloud_scheduler_starts_is_not_asked_for_it() -> None:
+    assert asked(places.scheduler, project(Google(), data__shared_fs=None)) == []
 
 
 def test_types_that_are_offered_in_all_their_zones() -> None:
