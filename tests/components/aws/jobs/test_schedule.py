@@ -1,8 +1,6 @@
 """Which ends of a validation's job people are told of, by events with the details of real answers."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,14 +11,6 @@ from tests.rehearsal.jobs.account import ROLE, Account
 
 _BRIEF = {"StoppingCondition": {"MaxRuntimeInSeconds": 1}}
 _FULL = {"faults": [{"on": "aws:sagemaker/trainingJob", "kind": "capacity"}], "run": "1"}
-
-
-@pytest.fixture
-def account(tmp_path: Path) -> Iterator[Account]:
-    found = Account(tmp_path)
-    yield found
-    found.services.stop()
-    found.state.close()
 
 
 def event(job: dict[str, Any]) -> Any:
