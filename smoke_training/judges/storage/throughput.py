@@ -155,8 +155,11 @@ class _Finding:
     def culprits(self, found: Evidence) -> list[Culprit]:
         slow = {s.node: s for s in self.scores if s.verdict is Verdict.FAIL}
         failing = [s for s in self.absolute if s.verdict is Verdict.FAIL]
-        if len(self.absolute) == len(failing) > 0:
-            # Every node is below the declared rate: the service is slow, or the path that all of them share.
+        reached = any(s.verdict is Verdict.PASS for s in self.absolute)
+        apart = any(s.verdict is Verdict.FAIL for s in self.peers)
+        if failing and (len(failing) == len(self.absolute) or not (reached or apart)):
+            # Every node is below the declared rate, or none is shown to reach it and none to be slower than
+            # the others: the service is slow, or the path that all of them share.
             worst = max(failing, key=lambda s: s.value)
             return [self._culprit(self.item.name, worst, None)]
         return [

@@ -61,6 +61,17 @@ def test_one_node_below_the_declared_rate_is_the_only_one_accused() -> None:
     assert [culprit.id for culprit in check.culprits] == ["checkpoints@1"]
 
 
+def test_where_no_node_is_shown_to_reach_the_declared_rate_none_is_accused_alone() -> None:
+    """One clearly too slow, the other about at the limit: neither is slower than its peers."""
+    declared = [{**CHECKPOINTS, "write_mb_s": 839 * 1.51, "source": None}]
+    check = judged(storages(1.25, name="checkpoints"), storage=declared)
+    assert check.status is Verdict.FAIL
+    assert check.measured is not None
+    factors = [row["factor"] for row in check.measured.detail["targets"][0]["factors"]]  # type: ignore[index]
+    assert factors[-2] == pytest.approx(TOLERATED, rel=0.03) and factors[-1] > 1.8
+    assert [(culprit.id, culprit.node) for culprit in check.culprits] == [("checkpoints", None)]
+
+
 def test_disks_that_are_all_slow_are_no_silent_pass() -> None:
     slow = {**storages(), "stream_mb_s": [20.3, 20.1]}
     check = judged(slow)
