@@ -42,7 +42,7 @@ def test_lost_packets_are_dropped_by_the_kernel_and_sent_again_by_tcp(lab: Lab, 
         with pytest.raises(InjectorError, match="packets of the run were lost"):
             loss.prove(run)
         # The receiver's cable loses on the way in; the other way only if both ends do.
-        assert sent_again(lab, 0, 1) > 0.004
+        assert 0.004 < sent_again(lab, 0, 1) < 0.03
         assert (sent_again(lab, 1, 0) > 0.004) is both
         assert "segments sent again" in loss.prove(run)
     assert sent_again(lab, 0, 1) < 0.004

@@ -103,7 +103,7 @@ def test_the_service_takes_the_role_of_a_schedule_for_its_group() -> None:
         (
             "dropped",
             ("AWS/Scheduler", "InvocationDroppedCount"),
-            ("ScheduleGroup", "dev-smoke-repeated-group"),
+            ("ScheduleGroup", f"{_REPEATED}-group"),
         ),
         ("ended", ("AWS/Events", "TriggeredRules"), ("RuleName", f"{_REPEATED}-ended")),
     ],
