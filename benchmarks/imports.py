@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTHON = str(ROOT / ".venv" / "bin" / "python")
 CASES = {
     "python -c pass": [PYTHON, "-c", "pass"],
-    "import of the program": [PYTHON, "-c", "import infra.__main__"],
+    "import of the program": [PYTHON, "-c", "import stacks.__main__"],
     "import + load + check spec": [
         PYTHON,
         "-c",

@@ -60,7 +60,8 @@ def timed(command: list[str], environment: dict[str, str], cwd: Path) -> tuple[f
 def stack_copy(folder: Path, *, smoke: bool, stack: str = "dev-aws") -> Path:
     """A checkout that shares everything with this one but the stack file and the state."""
     folder.mkdir()
-    for name in ("infra", "stacks", "components", "smoke_training", "Pulumi.yaml", "pyproject.toml"):
+    folders = ("agents", "components", "infra", "policies", "smoke_training", "stacks")
+    for name in (*folders, "Pulumi.yaml", "pyproject.toml"):
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -83,7 +84,7 @@ def rehearse(folder: Path, *words: str, stack: str = "dev-aws") -> tuple[float, 
     command = [
         str(ROOT / ".venv/bin/python"),
         "-c",
-        "from infra.cli import main; main()",
+        "from trainstack.cli import main; main()",
         *words,
         "-s",
         stack,

@@ -11,7 +11,7 @@ State = Literal["passed", "failed", "running"]
 
 POOL_LABEL = "trainstack.dev/pool"  # of nodes; components/kubernetes/accelerators.py
 _JOB, _COMPONENT = "kubernetes:batch/v1:Job", "trainstack:index:SmokeTest"
-# How a watcher's last words begin, wherever the engine puts them (components/kubernetes/waiting/watch.py).
+# How a watcher's last words begin, wherever the engine puts them (agents/waiting/watch.py).
 _WORDS = re.compile(r"validation \S+ did not pass: ([^\n]+)")
 
 

@@ -12,9 +12,9 @@ from infra.stackspec.supported import pairs
 def compose(spec: StackSpec) -> dict[str, Any]:
     """Declare every resource of a stack; the result is what `export` of its outputs takes.
 
-    Those are `infra.job_outputs` of a `SmallLayout` and `infra.outputs` of others. Raises UserError for a
-    pair of profile and cloud that does not exist. A program imports what its own stack needs: of the SDKs of
-    both clouds and of Kubernetes, importing the rest was half of its processor time.
+    Those are `infra.outputs.jobs` of a `SmallLayout` and `infra.outputs.cluster` of others. Raises UserError
+    for a pair of profile and cloud that does not exist. A program imports only the SDKs that its own stack
+    needs: importing those of both clouds and of Kubernetes took half of its processor time.
     """
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as on:

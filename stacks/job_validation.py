@@ -28,7 +28,7 @@ def job_validation(
     access: JobValidation,
     after: Sequence[pulumi.Resource],
 ) -> Mapping[str, Any]:
-    """Declare the job that gates the deploy; returns what `infra.job_outputs.Smoke` holds.
+    """Declare the job that gates the deploy; returns what `infra.outputs.jobs.Smoke` holds.
 
     It is bought on demand where people buy spot: what the cloud takes away was not validated. Machines of a
     training plan are validated as people have them. `after` are the

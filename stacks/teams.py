@@ -29,7 +29,7 @@ def teams_at_work(
     queueing: Queueing,
     tracking: Tracking,
 ) -> Sequence[Mapping[str, Any]]:
-    """Declare what teams mount; returns what `infra.outputs.Team` holds of each."""
+    """Declare what teams mount; returns what `infra.outputs.cluster.Team` holds of each."""
     made = _folders(spec, cluster, store, data, tracking)
     ready = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=made))
     after_policies = pulumi.ResourceOptions.merge(

@@ -52,8 +52,8 @@ def validations(
     """Declare the gating Job of each pool that is validated, and its repetition.
 
     `login` is the Secret with its user of the tracking server; `after` are the parts that have to be ready
-    before training can be judged. Returns what `infra.outputs.Smoke` holds of each pool. The runs do not wait
-    for each other: the gate has nodes for all of them, and one that fails hides no other one.
+    before training can be judged. Returns what `infra.outputs.cluster.Smoke` holds of each pool. The runs do
+    not wait for each other: the gate has nodes for all of them, and a failure does not hide another one.
     """
     home = SmokeHome(f"{spec.name}-smoke", {"namespace": queueing.gate_namespace}, cluster.inside)
     claim = store.checkpoints and _claim(spec, cluster, queueing, store.checkpoints)

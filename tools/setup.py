@@ -32,7 +32,7 @@ PYTHON = VENV / "bin" / "python"
 # Pulumi looks for the environment of dynamic resources from the folder of the program, and for that of the
 # program itself from the folder of Pulumi.yaml: provider_plugin.go of its SDK hands the option on as it is,
 # and pulumi-resource-pulumi-python makes it absolute where it stands.
-PROGRAM_VENV = ROOT / "infra" / VENV.name
+PROGRAM_VENV = ROOT / "stacks" / VENV.name
 LOCK = ROOT / "requirements.lock"
 BOOTSTRAP_LOCK = ROOT / "requirements.bootstrap.lock"
 # 5.9 GB of packages, 1.5 GB of Go modules and build cache, and room for the download of the largest wheel.

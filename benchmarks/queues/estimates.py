@@ -22,14 +22,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
-from infra.collect.kubectl import Cluster, connected
-from infra.queues import history, simulation
-from infra.queues.bound import wait_bound
-from infra.queues.reading import read
-from infra.queues.report import MAX_EXEC_TIME
-from infra.queues.state import State
+from infra.clouds.kubectl import Cluster, connected
 from rehearsal.controlplane.order import Order, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from trainstack.queues import history, simulation
+from trainstack.queues.bound import wait_bound
+from trainstack.queues.reading import read
+from trainstack.queues.report import MAX_EXEC_TIME
+from trainstack.queues.state import State
 
 JOBS, SEED = 240, 1
 TEAMS = ("Research", "Vision")

@@ -29,9 +29,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from components.kubernetes.accounting.attempts import PROJECT_LABEL
-from components.kubernetes.accounting.collector import CHANGED_S
-from components.kubernetes.accounting.ledger import Book
+from agents.gpu_ledger.attempts import PROJECT_LABEL
+from agents.gpu_ledger.collector import CHANGED_S
+from agents.gpu_ledger.ledger import Book
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.api import Api
 from rehearsal.controlplane.order import Order, running

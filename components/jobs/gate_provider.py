@@ -101,11 +101,11 @@ def _told_plainly(what: str) -> Iterator[None]:
 def _service(props: Mapping[str, Any]) -> JobService:
     """The service of a stack. Raises UserError where nobody is logged in."""
     if props["service"] == "vertex":
-        from infra.jobs.vertex.service import VertexService  # noqa: PLC0415 - of one cloud
+        from infra.jobs.gcp.service import VertexService  # noqa: PLC0415 - of one cloud
 
         return VertexService(props["account"], props["region"], props["stack"])
-    from infra.aws_login import clients  # noqa: PLC0415 - an SDK of one cloud
-    from infra.jobs.sagemaker import SageMakerService  # noqa: PLC0415
+    from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
+    from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415
 
     return SageMakerService(clients(), props["stack"], props["region"])
 

@@ -7,7 +7,10 @@ that no spec states, is named and never counted as 0. A month has 730 hours, as 
 
 import datetime
 
-from infra.cost import aws, aws_jobs, gcp, gcp_jobs
+from infra.cost.aws import cluster as aws
+from infra.cost.aws import jobs as aws_jobs
+from infra.cost.gcp import cluster as gcp
+from infra.cost.gcp import jobs as gcp_jobs
 from infra.cost.model import Estimate, Item, Use
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout

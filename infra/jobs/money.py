@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from infra.errors import Problem
-from infra.job_outputs import Budget, JobMachine, JobOutputs
 from infra.jobs.options import Order
 from infra.jobs.service import Job, Moment
+from infra.outputs.jobs import Budget, JobMachine, JobOutputs
 
 HOUR_S = 3600.0
 

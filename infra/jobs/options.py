@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.job_outputs import JobMachine, JobOutputs, Person
+from infra.jobs.aws.search.tuning import Tuning
 from infra.jobs.pack import DEFAULT_SCRIPT
 from infra.jobs.roles import JobClass
-from infra.jobs.search.tuning import Tuning
 from infra.jobs.service import Caller
+from infra.outputs.jobs import JobMachine, JobOutputs, Person
 
 DEFAULT_TASK = "training"
 # Tasks, by their first word, that need to read alone.

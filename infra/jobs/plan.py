@@ -7,12 +7,12 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.jobs import JobMachine as Hardware
 from infra.catalog.aws.jobs import jobs
 from infra.errors import Problem, UserError
+from infra.jobs.aws.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
+from infra.jobs.gcp import plan as vertex
 from infra.jobs.options import Order
 from infra.jobs.pack import Pack
 from infra.jobs.place import Place
-from infra.jobs.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
 from infra.jobs.service import Moment
-from infra.jobs.vertex import plan as vertex
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
 from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.runplan import PER_NODE, RunPlan, SageMaker

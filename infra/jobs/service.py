@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from infra.jobs.search.tuning import Tuning
+from infra.jobs.aws.search.tuning import Tuning
 from smoke_training.launchers.runplan import RunPlan
 
 Moment = datetime.datetime

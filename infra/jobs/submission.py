@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.job_outputs import JobOutputs
 from infra.jobs import money
 from infra.jobs.options import Options, Order, resolve
 from infra.jobs.pack import Pack, pack
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.roles import account_of
 from infra.jobs.service import Caller, JobService, LostError, Moment, Searching
+from infra.outputs.jobs import JobOutputs
 from smoke_training.launchers import bundle, managed, trial
 from smoke_training.launchers.runplan import RunPlan
 

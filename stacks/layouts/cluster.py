@@ -25,7 +25,7 @@ from stacks.windows import capacity_windows
 def one_cluster(
     cloud: ClusterCloud[ClusterT, StoreT], spec: StackSpec, layout: ClusterLayout
 ) -> dict[str, Any]:
-    """Declare the stack; its outputs are those of `infra.outputs.StackOutputs`."""
+    """Declare the stack; its outputs are those of `infra.outputs.cluster.StackOutputs`."""
     cluster = cloud.cluster()
     pools = cloud.pools(cluster)
     store = cloud.store(cluster)

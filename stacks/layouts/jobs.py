@@ -10,7 +10,7 @@ from stacks.parts import JobBudget, JobCloud, JobPlaceT
 
 
 def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayout) -> dict[str, Any]:
-    """Declare the stack; its outputs are those of `infra.job_outputs.JobOutputs`."""
+    """Declare the stack; its outputs are those of `infra.outputs.jobs.JobOutputs`."""
     place = cloud.place()
     notebooks = cloud.notebooks(place)
     tracking = cloud.tracking(place)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.programs import api_server
-from components.kubernetes.programs.api_server import ApiServer, RefusedError
+from agents.shared import api_server
+from agents.shared.api_server import ApiServer, RefusedError
 from rehearsal.controlplane.api import Api
 
 

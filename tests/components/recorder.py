@@ -11,7 +11,7 @@ import pulumi
 from pulumi.runtime import MockCallArgs, MockResourceArgs, Mocks, resource, set_mocks
 from pulumi.runtime.proto.source_pb2 import StackTrace
 
-from infra import sdk
+from stacks import sdk
 
 ACCOUNT = "111122223333"
 REGION = "eu-central-1"

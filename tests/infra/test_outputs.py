@@ -1,8 +1,8 @@
 import pytest
 from pydantic import ValidationError
 
-from infra.outputs import KEY, Smoke, parse
-from tests.infra.cli.test_access import EXPORTED
+from infra.outputs.cluster import KEY, Smoke, parse
+from tests.trainstack.cli.test_access import EXPORTED
 
 
 def test_a_stack_deployed_before_baselines_is_still_read() -> None:

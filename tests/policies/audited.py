@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.infra.cli.command import run
+from tests.trainstack.cli.command import run
 
 LOGS, BUCKET = "aws:cloudwatch/logGroup:LogGroup", "aws:s3/bucket:Bucket"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}

@@ -11,8 +11,8 @@ from pulumi.automation._stack import StackInitMode
 from pulumi.runtime import resource
 from pulumi.runtime.proto.source_pb2 import StackTrace
 
-from infra import sdk
 from infra.engine.install import require
+from stacks import sdk
 
 # Before and after each resource the engine writes all of them, unless it is told to write once, at the end:
 # 34 of 42 s of its processor time for the 517 resources of dev-aws (pulumi v3.259.0, pkg/backend/snapshot.go,

@@ -28,7 +28,7 @@ class AwsFunctionArgs(TypedDict):
     """What runs, as whom, and for how long."""
 
     package: str
-    """The package whose modules are taken along, such as `components.aws.money.stop`."""
+    """The package whose modules are taken along, such as `agents.aws.budget_stop`."""
     imports: NotRequired[Sequence[str]]
     """Further packages that it imports. Default: none."""
     handler: str

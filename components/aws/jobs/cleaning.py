@@ -41,7 +41,7 @@ class AwsCleaning(Component):
         self._function = AwsFunction(
             f"{name}-function",
             {
-                "package": "components.aws.jobs.leftovers",
+                "package": "agents.aws.leftovers",
                 "handler": "function.handler",
                 "environment": {},
                 "statements": pulumi.Output.all(current_account(self), args["vpc_id"]).apply(

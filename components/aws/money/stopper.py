@@ -7,11 +7,11 @@ from typing import NamedTuple, NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from agents.aws.budget_stop.function import AUDIT, SETTINGS
 from components.aws import iam
 from components.aws.account import Account, current_account
 from components.aws.functions.function import AwsFunction
 from components.aws.money.scopes import ScopeArgs, scoped_budget
-from components.aws.money.stop.function import AUDIT, SETTINGS
 from components.base import Component
 from infra.naming import TAG_PREFIX
 
@@ -109,8 +109,8 @@ class AwsBudgetStop(Component):
         return AwsFunction(
             f"{name}-function",
             {
-                "package": "components.aws.money.stop",
-                "imports": ["components.spending"],
+                "package": "agents.aws.budget_stop",
+                "imports": ["agents.budget_stop"],
                 "handler": "function.handler",
                 "environment": {SETTINGS: settings},
                 "statements": pulumi.Output.all(

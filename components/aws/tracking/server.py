@@ -7,9 +7,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
+from agents.aws.mlflow_server import secret_store
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
-from components.aws.tracking import secret_store
 from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
 from components.base import Component
 from components.kubernetes.tracking import logins

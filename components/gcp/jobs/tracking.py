@@ -23,10 +23,10 @@ VISITS = "roles/iap.httpsResourceAccessor"
 _ACCOUNT = 28
 _NAME = 40  # a service has a name of at most 49 characters, of which Pulumi takes eight
 _MODULES = (
-    "components.gcp.jobs.serving.server",
-    "components.gcp.jobs.serving.metadata",
-    "components.kubernetes.tracking.libpq",
-    "components.kubernetes.tracking.serve",
+    "agents.gcp.cloud_run_mlflow.server",
+    "agents.gcp.cloud_run_mlflow.metadata",
+    "agents.mlflow_server.libpq",
+    "agents.mlflow_server.serve",
 )
 # Importing MLflow and looking at the schema takes a quarter of a minute on one processor.
 _PROBE_S, _PROBES = 10, 24

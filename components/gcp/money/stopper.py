@@ -7,13 +7,13 @@ from typing import Final, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
+from agents.gcp.budget_stop.function import AUDIT, EVENT, SETTINGS
 from components.base import Component
 from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
 from components.gcp.money.budget import PUBLISHER
 from components.gcp.money.scopes import ScopeArgs, scoped_budget
-from components.gcp.money.stop.function import AUDIT, EVENT, SETTINGS
 
 # Cancelling takes a second each.
 _TIMEOUT_S: Final = 300
@@ -137,7 +137,7 @@ class GcpBudgetStop(Component):
             {
                 "project": args["project"],
                 "region": args["region"],
-                "packages": ["components.gcp.money.stop", "components.spending"],
+                "packages": ["agents.gcp.budget_stop", "agents.budget_stop"],
                 "environment": {SETTINGS: settings},
                 "topic": topic.id,
                 "source_bucket": args["artifact_bucket"],

@@ -29,7 +29,7 @@ class GcpGpuPool(Component):
 
     GKE replaces all nodes for another version, machine, disk or setting of the operating system, and the pool
     itself for another way of payment, GPU, network or account; bounds, labels, taints and cost labels change
-    beside nodes that run (`infra/plans/drains.py`).
+    beside nodes that run (`trainstack/plans/drains.py`).
     Raises UserError with every impossible combination; UnknownFactError for a type the catalog lacks.
     Untested in a real project.
     """

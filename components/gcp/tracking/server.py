@@ -6,9 +6,9 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
+from agents.gcp.mlflow_server import secret_store
 from components.base import Component
 from components.gcp.pod_account import metadata_grants, pod_principal
-from components.gcp.tracking import secret_store
 from components.gcp.tracking.agents import may_use_key
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase

@@ -6,9 +6,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from agents.gpu_ledger.check import CHECK
+from agents.gpu_ledger.shelf import NAME
 from components.base import Component
-from components.kubernetes.accounting.check import CHECK
-from components.kubernetes.accounting.shelf import NAME
 from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.programs.home import Home, Rule, granted, settled
 from components.kubernetes.programs.program import Program
@@ -16,7 +16,7 @@ from components.kubernetes.programs.standing import Standing, standing
 
 NAMESPACE = "trainstack-accounting"
 _KUEUE = "kueue.x-k8s.io"
-_HERE = "components.kubernetes.accounting"
+_HERE = "agents.gpu_ledger"
 _PARTS = (
     "archive",
     "attempts",
@@ -35,7 +35,7 @@ PROGRAM = Program(
     f"{_HERE}.collector",
     imports=[
         *(f"{_HERE}.{part}" for part in _PARTS),
-        *(f"components.kubernetes.programs.{part}" for part in _SHARED),
+        *(f"agents.shared.{part}" for part in _SHARED),
         "infra.quantity",
     ],
 )

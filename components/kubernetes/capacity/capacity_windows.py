@@ -15,16 +15,16 @@ from components.ordering import after
 NAMESPACE = "trainstack-capacity"
 NAME = "capacity-keeper"
 PROGRAM = Program(
-    "components.kubernetes.capacity.keeper",
+    "agents.capacity_windows.keeper",
     imports=[
-        "components.kubernetes.capacity.measures",
-        "components.kubernetes.capacity.verdicts",
-        "components.kubernetes.capacity.windows",
-        "components.kubernetes.capacity.workloads",
-        "components.kubernetes.programs.events",
-        "components.kubernetes.programs.exposition",
-        "components.kubernetes.programs.health",
-        "components.kubernetes.programs.times",
+        "agents.capacity_windows.measures",
+        "agents.capacity_windows.verdicts",
+        "agents.capacity_windows.windows",
+        "agents.capacity_windows.workloads",
+        "agents.shared.events",
+        "agents.shared.exposition",
+        "agents.shared.health",
+        "agents.shared.times",
     ],
 )
 _KUEUE = "kueue.x-k8s.io"

@@ -15,18 +15,18 @@ from components.kubernetes.programs.standing import Standing, standing
 NAMESPACE = "trainstack-idle"
 NAME = "idle"
 PROGRAM = Program(
-    "components.kubernetes.idle.watch",
+    "agents.idle_gpus.watch",
     imports=(
-        "components.kubernetes.idle.actions",
-        "components.kubernetes.idle.decisions",
-        "components.kubernetes.idle.holders",
-        "components.kubernetes.idle.measures",
-        "components.kubernetes.programs.dcgm",
-        "components.kubernetes.programs.events",
-        "components.kubernetes.programs.exposition",
-        "components.kubernetes.programs.health",
-        "components.kubernetes.programs.prometheus",
-        "components.kubernetes.programs.times",
+        "agents.idle_gpus.actions",
+        "agents.idle_gpus.decisions",
+        "agents.idle_gpus.holders",
+        "agents.idle_gpus.measures",
+        "agents.shared.dcgm",
+        "agents.shared.events",
+        "agents.shared.exposition",
+        "agents.shared.health",
+        "agents.shared.prometheus",
+        "agents.shared.times",
         "smoke_training.launchers.checkpoint_policy",
     ),
 )

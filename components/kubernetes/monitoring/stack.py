@@ -26,10 +26,8 @@ CHART = "kube-prometheus-stack"
 ALERT_LOG = "alert-log"
 ALERT_LOG_URL = f"http://{ALERT_LOG}.{NAMESPACE}.svc.cluster.local:{PORT}"
 """Where alerts are written to a log, behind it the name of the receiver."""
-LOGIN_PROGRAM = Program("components.kubernetes.waiting.grafana_login")
-ALERT_LOG_PROGRAM = Program(
-    "components.kubernetes.monitoring.alert_log", imports=["components.kubernetes.programs.health"]
-)
+LOGIN_PROGRAM = Program("agents.waiting.grafana_login")
+ALERT_LOG_PROGRAM = Program("agents.monitoring.alert_log", imports=["agents.shared.health"])
 _LOGIN_LIMIT_S = 120
 _DASHBOARD_LABEL = "grafana_dashboard"  # the sidecar of Grafana's chart looks for it
 

@@ -12,7 +12,7 @@ from pulumi_kubernetes import core, meta
 ROOT = "/opt/trainstack"
 ACCOUNT = "/var/run/trainstack/account"
 _TREE = Path(__file__).parents[3]
-_SHARED = "components.kubernetes.programs.api_server"
+_SHARED = "agents.shared.api_server"
 _TOKEN_S = 3600  # the least that the API server gives; the kubelet renews it
 _NOBODY = 65534
 
@@ -22,7 +22,7 @@ class Program:
     """Modules of this tree, which use the standard library and each other only."""
 
     module: str
-    """The module that runs, such as `components.kubernetes.waiting.watch`."""
+    """The module that runs, such as `agents.waiting.watch`."""
     imports: Sequence[str] = ()
     """Modules that it imports besides the API server's."""
     files: Mapping[str, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import apps
 
-from components.kubernetes.programs.health import ADDRESS
+from agents.shared.health import ADDRESS
 from components.kubernetes.programs.program import Program, Running, config_map, pod
 
 PORT = 8080

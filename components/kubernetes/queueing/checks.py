@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.accounting.check import CHECK, CONTROLLER
+from agents.gpu_ledger.check import CHECK, CONTROLLER
 from components.kubernetes.capacity.args import window_check
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
 from infra.naming import flavor_name
 
-# Who answers for the windows of pools: `components.kubernetes.capacity.keeper`.
+# Who answers for the windows of pools: `agents.capacity_windows.keeper`.
 KEEPER = "trainstack.dev/capacity-window"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.accounting.attempts import PROJECT_LABEL
+from agents.gpu_ledger.attempts import PROJECT_LABEL
 from components.kubernetes.fence import Ports
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the

@@ -1,7 +1,7 @@
 """Folders of a shared file system, made before anything mounts them."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from importlib import resources
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
@@ -57,7 +57,7 @@ class SharedFolders(Component):
         inside = pulumi.ResourceOptions(depends_on=[space])
         # The node mounts the file system; its pod talks to nobody.
         alone = closed(f"{name}-policy", namespace, "closed", self.child(inside), out=False)
-        text = Path(__file__).with_name("make_folders.py").read_text(encoding="utf-8")
+        text = resources.files("agents.teams").joinpath("make_folders.py").read_text(encoding="utf-8")
         program = core.v1.ConfigMap(
             f"{name}-program",
             metadata=meta.v1.ObjectMetaArgs(name=f"{NAME}-{digest(text)}", namespace=namespace),

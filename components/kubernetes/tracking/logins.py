@@ -7,6 +7,7 @@ from typing import TypedDict
 import pulumi
 from pulumi_kubernetes import core, meta, rbac
 
+from agents.waiting.mlflow_logins import SECRET
 from components.base import Component
 from components.kubernetes.fence import restricted
 from components.kubernetes.programs.program import Program, digest
@@ -14,7 +15,6 @@ from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.waiting.home import closed_home
 from components.kubernetes.waiting.job import Waiting, waiting_job
-from components.kubernetes.waiting.logins import SECRET
 from components.ordering import after
 
 NAMESPACE = "trainstack-logins"
@@ -72,7 +72,7 @@ class MlflowLogins(Component):
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
         files = {"components.kubernetes.waiting.secret_store": args["secret_store"]}
-        program = Program("components.kubernetes.waiting.logins", files=files)
+        program = Program("agents.waiting.mlflow_logins", files=files)
         waits = Waiting(
             program=program,
             arguments={

@@ -86,7 +86,7 @@ class MlflowServer(Component):
         )
 
     def _program(self, name: str, namespace: pulumi.Input[str], secret_store: str) -> k8s.core.v1.ConfigMap:
-        folder = resources.files("components.kubernetes.tracking")
+        folder = resources.files("agents.mlflow_server")
         files = {own: folder.joinpath(own).read_text() for own in ("libpq.py", "serve.py")}
         files["secret_store.py"] = secret_store
         # Named after its content: a new program makes new pods, and the old ones keep theirs until they go.

@@ -14,7 +14,7 @@ from components.kubernetes.waiting.job import Waiting, waiting_job
 # Apart from the validation: in its namespace every pod is queued, and this one must never wait in a queue.
 NAMESPACE = "trainstack-watch"
 NAME = "smoke-watch"
-PROGRAM = Program("components.kubernetes.waiting.watch")
+PROGRAM = Program("agents.waiting.watch")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pulumi_kubernetes import batch, core, meta, rbac
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.waiting.job import Waiting, waiting_job
 
-PROGRAM = Program("components.kubernetes.waiting.dry_run")
+PROGRAM = Program("agents.waiting.dry_run")
 _RBAC = "rbac.authorization.k8s.io"
 # Endpoints, certificates and the caches of every API server take seconds in a cluster that is well.
 LIMIT_S = 300

@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from infra.errors import Problem
 from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
-from infra.stackspec.rules import aws, checkpoints, cluster, core, gcp, parts, small, small_gcp, windows
+from infra.stackspec.rules import checkpoints, cluster, core, parts, windows
+from infra.stackspec.rules.aws import cluster as aws
+from infra.stackspec.rules.aws import small
+from infra.stackspec.rules.gcp import cluster as gcp
+from infra.stackspec.rules.gcp import small as small_gcp
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]

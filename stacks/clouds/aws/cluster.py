@@ -21,7 +21,6 @@ from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicAr
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, lasting_tags
-from infra.providers import aws_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -42,6 +41,7 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
+from stacks.providers import aws_provider, kubernetes_provider
 
 # EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
 ADDONS = (

@@ -19,9 +19,8 @@ from components.aws.money.stopper import AwsBudgetStop
 from components.aws.network.vpc import AwsNetwork
 from components.aws.storage.tiers import AwsStorage
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
-from infra.cost.aws_jobs import job_hour_usd
+from infra.cost.aws.jobs import job_hour_usd
 from infra.naming import lasting_tags
-from infra.providers import aws_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
@@ -29,6 +28,7 @@ from stacks.clouds.aws.job_validation import job_validation_on_aws
 from stacks.clouds.aws.storage import storage_args
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
+from stacks.providers import aws_provider
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from components.aws.pools.live_size import LiveSizeArgs
 from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from infra.catalog.aws import facts
 from infra.catalog.aws.pools import BLOCK_DRAIN_MINUTES, layers
-from infra.cost.aws import node_price
+from infra.cost.aws.cluster import node_price
 from infra.stackspec.clouds import AwsSpec, RepairSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from infra.stackspec.model import demanded

@@ -26,7 +26,6 @@ from infra.catalog.gcp.deploying import apis_of
 from infra.catalog.gcp.network import nodes_by_pods
 from infra.catalog.gcp.pools import stays_idle
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
-from infra.providers import gcp_provider, kubernetes_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -47,6 +46,7 @@ from stacks.parts import (
     Tracking,
     ValidationAccess,
 )
+from stacks.providers import gcp_provider, kubernetes_provider
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,8 @@ from components.gcp.studio.notebook import GcpNotebook
 from components.gcp.teams.team_data import GcpTeamData
 from components.ordering import after
 from infra.catalog.gcp.deploying import apis_of_jobs
-from infra.cost.gcp_jobs import job_hour_usd
+from infra.cost.gcp.jobs import job_hour_usd
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
-from infra.providers import gcp_provider
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
@@ -34,6 +33,7 @@ from stacks.clouds.gcp.job_validation import job_validation_on_gcp
 from stacks.clouds.gcp.storage import storage_args
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
+from stacks.providers import gcp_provider
 
 # There are no pods. With room for them, the network is that of a cluster: a stack that grows keeps it.
 _PODS_PER_NODE = 32

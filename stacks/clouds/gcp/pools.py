@@ -21,7 +21,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.fabrics import making
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import BLOCK_DRAIN_MINUTES, layers
-from infra.cost.gcp import pool_price
+from infra.cost.gcp.cluster import pool_price
 from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from infra.stackspec.model import demanded

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from components.kubernetes.accounting.check import CHECK, CONTROLLER, active
+from agents.gpu_ledger.check import CHECK, CONTROLLER, active
+from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.shelf import KEY, NAME
 from components.kubernetes.accounting.gpu_ledger import NAMESPACE, PROGRAM, GpuLedger
-from components.kubernetes.accounting.ledger import Book
-from components.kubernetes.accounting.shelf import KEY, NAME
 from components.kubernetes.queueing.kueue import API_VERSION
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.processes import free_ports

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.accounting.attempts import PROJECT_LABEL
-from components.kubernetes.accounting.budget import LIMIT_LABEL
-from components.kubernetes.accounting.check import CHECK
+from agents.gpu_ledger.attempts import PROJECT_LABEL
+from agents.gpu_ledger.budget import LIMIT_LABEL
+from agents.gpu_ledger.check import CHECK
 from rehearsal.controlplane.api import Api
 from tests.cluster.accounting.standing import Standing, booked, check_is_active, ledger
 from tests.cluster.accounting.watcher import Watcher

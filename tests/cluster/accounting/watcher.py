@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from requests import RequestException
 
-from components.kubernetes.accounting.attempts import PROJECT_LABEL
-from components.kubernetes.programs.times import seconds
+from agents.gpu_ledger.attempts import PROJECT_LABEL
+from agents.shared.times import seconds
 from components.kubernetes.queueing.kueue import API_VERSION
 from rehearsal.controlplane.api import Api, Object
 

@@ -12,14 +12,14 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
-from infra.cli import validate
-from infra.outputs import Smoke
+from infra.outputs.cluster import Smoke
 from rehearsal.controlplane.api import Api
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.lab import flavor, machines, queues
 from tests.components.graph import deploy_graph
+from trainstack.cli import validate
 
 POOL = flavor("turns", "g6.2xlarge", 3)
 TEAM: list[TeamArgs] = [{"name": "Turns", "weight": 1}]

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from infra.collect import listing
-from infra.collect.cluster_rights import role
-from infra.collect.kubernetes import collect
 from infra.errors import UserError
 from policies.sources.live.kubernetes.sorts import SORTS
 from policies.sources.live.records import Account, account
@@ -22,7 +19,10 @@ from policies.sources.live.tables import tables
 from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.waiting import eventually
-from tests.infra.cli.command import run
+from tests.trainstack.cli.command import run
+from trainstack.collect import listing
+from trainstack.collect.cluster_rights import role
+from trainstack.collect.kubernetes import collect
 
 pytestmark = pytest.mark.usefixtures("_kubectl")
 HIDDEN = "hunter2-of-the-cluster"

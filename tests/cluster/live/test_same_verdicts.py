@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from infra.collect.manifests import kept
 from policies.rules import CATALOGUE
 from policies.sources import state
 from policies.sources.live.kubernetes.sorts import SORTS
@@ -17,6 +16,7 @@ from policies.sources.live.snapshot import Snapshot
 from rehearsal.controlplane.api import Api, Object
 from tests.cluster.live.comparing import place, verdicts
 from tests.policies.recording.example import RECORDED, rule_of
+from trainstack.collect.manifests import kept
 
 # What a state has beside objects that rules look at.
 BESIDE = ("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "kubernetes:core/v1:Secret")

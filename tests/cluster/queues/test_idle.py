@@ -20,19 +20,19 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.idle.holders import INTERACTIVE, PURPOSE_LABEL, STOP_AT
+from agents.idle_gpus.holders import INTERACTIVE, PURPOSE_LABEL, STOP_AT
 from components.kubernetes.idle.idle_gpus import PROGRAM, IdleGpus, IdleGpusArgs
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.processes import free_ports
 from smoke_training.launchers.checkpoint_policy import LAST
 from smoke_training.runtime.announcement import UnsaidError, announce
+from tests.agents.idle_gpus.recorded import answer, series
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import started
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually
 from tests.components.graph import deploy_graph
-from tests.components.kubernetes.idle.recorded import answer, series
 
 L4 = flavor("l4", "g6.2xlarge", 6)
 TEAM = "Vision"

@@ -10,18 +10,18 @@ import pytest
 
 from components.kubernetes.queueing.kueue import API_VERSION, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import TeamArgs
-from infra.cli import queue
 from infra.errors import UserError
-from infra.outputs import Team
-from infra.queues.report import MAX_EXEC_TIME
+from infra.outputs.cluster import Team
 from rehearsal.controlplane.api import Access, Api
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.queues.tenants import RBAC
 from tests.cluster.waiting import eventually
-from tests.infra.cli.command import run
-from tests.infra.cli.test_access import EXPORTED
+from tests.trainstack.cli.command import run
+from tests.trainstack.cli.test_access import EXPORTED
+from trainstack.cli import queue
+from trainstack.queues.report import MAX_EXEC_TIME
 
 LEVELS = [f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3)]
 # Two machines for everybody, and four in two network blocks, where Kueue itself places pods.

@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from infra.collect.kubernetes import collect
 from policies.rules import CATALOGUE
 from policies.sources import state
 from policies.sources.live.records import account
@@ -22,6 +21,7 @@ from rehearsal.kind_of_cluster import ClusterKind, choose
 from tests.cluster.live.comparing import Verdicts, verdicts
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import NOTHING, Done
+from trainstack.collect.kubernetes import collect
 
 # Rules that a cluster leaves open, of some object that its state tells of.
 UNTOLD = {

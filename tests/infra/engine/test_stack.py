@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli.app import app
 from infra.engine.install import require
 from infra.engine.stack import EngineStack
 from infra.errors import Problem, UserError
+from trainstack.cli.app import app
 
 COMMANDS = (["preview"], ["status"], ["up", "--yes"], ["destroy", "--yes"], ["kubeconfig"])
 

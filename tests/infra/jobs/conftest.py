@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from infra.job_outputs import JobOutputs
+from infra.jobs.aws.service import SageMakerService
 from infra.jobs.following import follow
 from infra.jobs.options import Options
-from infra.jobs.sagemaker import SageMakerService
 from infra.jobs.service import Job
 from infra.jobs.submission import Submission, prepare, start
+from infra.outputs.jobs import JobOutputs
 from tests.infra.jobs.samples import ACCOUNT, NOW, OPTIONS, OUTPUTS
 from tests.rehearsal.jobs import account as emulated
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infra.job_outputs import Budget, JobMachine, JobOutputs, Person
 from infra.jobs.options import Options, Order, resolve
 from infra.jobs.service import Caller, Job, Phase, State
+from infra.outputs.jobs import Budget, JobMachine, JobOutputs, Person
 
 ACCOUNT = "123456789012"
 NOW = datetime.datetime(2026, 11, 26, 15, 30, 12, tzinfo=datetime.UTC)

@@ -6,7 +6,7 @@ import pytest
 from botocore.stub import Stubber
 
 from infra.errors import UserError
-from infra.jobs.sagemaker import SageMakerService
+from infra.jobs.aws.service import SageMakerService
 from infra.jobs.service import LostError
 from tests.infra.jobs.samples import NOW
 from tests.rehearsal.jobs.account import boto3

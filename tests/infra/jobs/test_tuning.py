@@ -8,9 +8,9 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money
+from infra.jobs.aws.search.tuning import Tuning, is_search, read, request
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.report import table
-from infra.jobs.search.tuning import Tuning, is_search, read, request
 from infra.jobs.service import State
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start

@@ -10,12 +10,12 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs.following import follow
+from infra.jobs.gcp.prices import spot_share
+from infra.jobs.gcp.service import VertexService
 from infra.jobs.plan import run_plan
 from infra.jobs.service import Job, LostError, Phase, State
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
-from infra.jobs.vertex.prices import spot_share
-from infra.jobs.vertex.service import VertexService
 from rehearsal import doors
 from smoke_training.launchers.managed import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from infra.jobs.gcp.described import described, moment
 from infra.jobs.roles import account_of
 from infra.jobs.service import Phase, State
-from infra.jobs.vertex.described import described, moment
 
 TIMES = {
     "createTime": "2026-11-26T15:00:00.123456789Z",

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infra.job_outputs import JobMachine, JobOutputs, Person
 from infra.jobs.options import Options
+from infra.outputs.jobs import JobMachine, JobOutputs, Person
 from tests.infra.jobs import samples
 from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, TRAINER
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli.app import app
 from infra.errors import UserError
 from policies.rules import CATALOGUE
 from policies.sources.live import snapshot
@@ -22,6 +21,7 @@ from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 from policies.verdict import ExitCode
 from tests.policies.audited import AT, LOGS, SECRET, audit, logs, provider, row, state, urn
+from trainstack.cli.app import app
 
 PASSWORD = "correct-horse-battery"
 FILES = {

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from infra.engine.plan import Step
-from infra.plans.drains import drains
+from trainstack.plans.drains import drains
 
 _INDEX = re.compile(r"\[\d+\]")
 _ORDER = ("replace", "delete", "update", "create")

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from infra.__main__ import deploy
 from infra.engine.plan import Plan, Step
-from infra.plans.drains import drains
 from rehearsal.client import Rehearsal
+from stacks.__main__ import deploy
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
 from tests.rehearsal.day2.changes_gcp import ENDING_ON_GCP, ON_GCP
 from tests.rehearsal.frugal import FRUGAL, FrugalStack, Program, select
 from tests.stacks.composition.composed import STACK, Pair, stack_spec
+from trainstack.plans.drains import drains
 
 GOLDEN = Path(__file__).with_name("golden")
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"

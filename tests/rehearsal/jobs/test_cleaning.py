@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.aws.budget_stop import running
+from agents.aws.leftovers import function
 from components.aws.account import Account as Owner
 from components.aws.jobs.cleaning import cleaning_rights
-from components.aws.jobs.leftovers import function
-from components.aws.money.stop import running
 from rehearsal.aws.cloud import AwsCloud
 from rehearsal.core.faulty import FaultPlan
 from rehearsal.core.model import RefusalError

@@ -307,9 +307,9 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
     rehearsed.namespace()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
-    components = Path(__file__).parents[3] / "components"
-    program = components / "kubernetes" / "tracking" / "serve.py"
-    store = components / "aws" / "tracking" / "secret_store.py"
+    agents = Path(__file__).parents[3] / "agents"
+    program = agents / "mlflow_server" / "serve.py"
+    store = agents / "aws" / "mlflow_server" / "secret_store.py"
     rehearsed.config_map("serve", {"main.py": program.read_text(), store.name: store.read_text()})
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {

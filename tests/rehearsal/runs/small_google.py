@@ -24,7 +24,7 @@ def small(spec: Any) -> None:
 
 
 def main() -> None:
-    gc.disable()  # and not at the end either: as in `infra.__main__`
+    gc.disable()  # and not at the end either: as in `stacks.__main__`
     atexit.register(gc.freeze)
     operation, home = sys.argv[1:]
     stack = selected(Rehearsal(Path(home)), GCP.program(small))

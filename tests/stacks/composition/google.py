@@ -11,13 +11,13 @@ import requests
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from infra.catalog.gcp import deploying, facts
 from infra.naming import team_namespace
-from infra.preflight.gcp import apis, permissions
-from infra.preflight.gcp.project import Project
-from infra.preflight.gcp_needs import needs
 from infra.stackspec import StackSpec
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from tests.components.graph import Graph
+from trainstack.preflight.gcp import apis, permissions
+from trainstack.preflight.gcp.needs import needs
+from trainstack.preflight.gcp.project import Project
 
 _EVERYONE = ("allUsers", "allAuthenticatedUsers")
 # Roles on the whole project, and what kind of principal may have them.

@@ -17,12 +17,12 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.model import SimulatedResource
 from infra.catalog.durations import durations
 from infra.catalog.gcp import deploying
-from infra.preflight.needs import needs
 from infra.stackspec import StackSpec
 from tests.components.graph import Graph
 from tests.stacks.composition import files, google
 from tests.stacks.composition.composed import Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
+from trainstack.preflight.aws.needs import needs
 
 AWS, GCP = ("medium", "aws"), ("medium", "gcp")
 Check = Callable[[Graph, StackSpec], None]

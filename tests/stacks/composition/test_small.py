@@ -11,10 +11,10 @@ import pytest
 
 from infra import cost
 from infra.catalog.aws import facts
-from infra.job_outputs import JobOutputs
-from infra.preflight.needs import needs
+from infra.outputs.jobs import JobOutputs
 from tests.components.graph import Graph
 from tests.stacks.composition.composed import composed, stack_spec
+from trainstack.preflight.aws.needs import needs
 
 PAIR = ("small", "aws")
 EVE = {"trainstack:stack": "dev", "trainstack:person": "eve"}

@@ -9,7 +9,7 @@ import pytest
 
 from infra import cost
 from infra.catalog.gcp import deploying
-from infra.job_outputs import JobOutputs
+from infra.outputs.jobs import JobOutputs
 from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from rehearsal.gcp.rules import BOOK

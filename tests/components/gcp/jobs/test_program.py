@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from agents.gcp.cloud_run_mlflow import metadata, server
 from components.gcp.jobs.program import START, VARIABLE, zipped
-from components.gcp.jobs.serving import metadata, server
 from components.gcp.jobs.tracking import _MODULES
 from infra.errors import UserError
 from tests.components.gcp.tracking.google import POD_TOKEN, Google
@@ -48,7 +48,13 @@ def test_the_same_sources_are_the_same_bytes_and_modules_of_this_tree() -> None:
 
 def test_a_program_that_fits_into_no_variable_is_refused() -> None:
     large = [f"infra.catalog.gcp.{name}" for name in ("catalog", "model", "pools", "network", "quotas")]
-    everything = [*large, "infra.cost.gcp", "infra.stackspec.layouts", "infra.stackspec.stack", *_MODULES]
+    everything = [
+        *large,
+        "infra.cost.gcp.cluster",
+        "infra.stackspec.layouts",
+        "infra.stackspec.stack",
+        *_MODULES,
+    ]
     more = ["rehearsal.gcp.rules.clusters", "rehearsal.gcp.rules.pools", "rehearsal.gcp.rules.accounts"]
     with pytest.raises(UserError, match="32768 bytes"):
         zipped(_MODULES[0], [*everything, *more, "infra.stackspec.clouds", "rehearsal.gcp.rules.storage"])

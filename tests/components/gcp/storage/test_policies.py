@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.components.gcp.computed import PROJECT
 from tests.components.gcp.storage.cloud import HOMES, LUSTRE, storage
-from tests.infra.cli.command import run
+from tests.trainstack.cli.command import run
 
 PROVIDER = "urn:pulumi:dev::app::pulumi:providers:gcp::gcp"
 LABELS = {

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from components.gcp.tracking.secret_store import PATIENCE_S, RefusedError, SecretManager, connect
-from components.kubernetes.tracking import serve
+from agents.gcp.mlflow_server.secret_store import PATIENCE_S, RefusedError, SecretManager, connect
+from agents.mlflow_server import serve
 from tests.components.gcp.tracking.google import Google, google
 
 SECRET = "projects/dev-1/secrets/mlflow-admin"

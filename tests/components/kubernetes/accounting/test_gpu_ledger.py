@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.accounting.check import CHECK, CONTROLLER
+from agents.gpu_ledger.check import CHECK, CONTROLLER
 from components.kubernetes.accounting.gpu_ledger import NAMESPACE, GpuLedger
 from components.kubernetes.queueing import kueue
 from tests.components.graph import Graph, deploy_graph

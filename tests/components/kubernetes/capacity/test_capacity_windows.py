@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from agents.capacity_windows.windows import read
 from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.capacity.capacity_windows import NAMESPACE, CapacityWindows
-from components.kubernetes.capacity.windows import read
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.checks import KEEPER
 from components.kubernetes.queueing.quota_rules import check

@@ -14,7 +14,7 @@ from components.kubernetes.programs.program import ROOT, Program, Running, confi
 from components.kubernetes.validation import watcher
 from components.kubernetes.waiting import webhooks
 
-DRY_RUN = Program("components.kubernetes.waiting.dry_run")
+DRY_RUN = Program("agents.waiting.dry_run")
 # Every program of a stack but the one that makes logins, which takes texts from elsewhere.
 PROGRAMS = [
     gpu_ledger.PROGRAM,

@@ -9,7 +9,7 @@ from components.kubernetes.programs.standing import PORT, Standing, standing
 from tests.components.graph import deploy_graph
 
 RUNS = Standing(
-    program=Program("components.kubernetes.waiting.dry_run"),
+    program=Program("agents.waiting.dry_run"),
     name="books",
     namespace="trainstack-books",
     account="books",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from components.kubernetes.teams import make_folders
+from agents.teams import make_folders
 from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.teams.folders import SharedFolders
 from components.kubernetes.volumes import VolumeArgs

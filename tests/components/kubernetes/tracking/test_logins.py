@@ -12,14 +12,14 @@ import pulumi
 import pytest
 from mlflow.utils.credentials import read_mlflow_creds
 
-from components.kubernetes.programs.api_server import ApiServer
+from agents.shared.api_server import ApiServer
+from agents.waiting import mlflow_logins as program
+from agents.waiting.mlflow_logins import Logins, Mlflow, RefusedError, give, give_all
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
-from components.kubernetes.waiting import logins as program
-from components.kubernetes.waiting.logins import Logins, Mlflow, RefusedError, give, give_all
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.record import tracking
+from tests.agents.mlflow_server.conftest import Server
 from tests.components.graph import Graph, deploy_graph
-from tests.components.kubernetes.tracking.conftest import Server
 from tests.smoke_training import results
 from tests.smoke_training.samples import lines, parsed
 

@@ -7,8 +7,8 @@ import pulumi
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 from components.kubernetes.tracking.pod import MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
+from tests.agents.mlflow_server.conftest import DOOR
 from tests.components.graph import deploy_graph
-from tests.components.kubernetes.tracking.conftest import DOOR
 from tests.components.recorder import Recorder, deploy
 
 POLICY = "kubernetes:networking.k8s.io/v1:NetworkPolicy"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from policies.resource import Resource
-from tests.infra.collect.project import BILLING, ID, NUMBER, Project
+from tests.trainstack.collect.project import BILLING, ID, NUMBER, Project
 
 _LINK = "https://www.googleapis.com/compute/v1/"
 Props = Mapping[str, Any]

@@ -5,8 +5,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.infra.collect.project import Project
 from tests.policies.sources.live.google_schemas import FILE
+from tests.trainstack.collect.project import Project
 
 
 @functools.cache

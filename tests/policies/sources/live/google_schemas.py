@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from infra.collect.google_methods import METHODS
+from trainstack.collect.gcp.methods import METHODS
 
 FILE = Path(__file__).with_name("google_schemas.json")
 _DOCUMENTS = "googleapiclient/discovery_cache/documents"

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from infra.cli.app import app
-from infra.collect.aws import collect
 from infra.errors import UserError
 from policies.evaluate import evaluate
 from policies.resource import Resource, Unknown
@@ -20,7 +18,9 @@ from policies.sources.live.join import joined
 from policies.sources.live.records import Account as Told
 from policies.sources.live.records import account
 from policies.stack import Stack
-from tests.infra.collect.cloud import REGION, Account, denied, emulated
+from tests.trainstack.collect.cloud import REGION, Account, denied, emulated
+from trainstack.cli.app import app
+from trainstack.collect.aws.account import collect
 
 VOLUME, BUCKET = "aws:ebs/volume:Volume", "aws:s3/bucket:Bucket"
 TAG = {"trainstack:stack": "dev"}

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from infra.collect.gcp import collect
 from infra.naming import gcp_labels, lasting_tags
 from policies.resource import Resource
 from policies.sources.live.join import Join, joined
 from policies.sources.live.records import account
-from tests.infra.collect.project import ID, Project
+from tests.trainstack.collect.project import ID, Project
+from trainstack.collect.gcp.project import collect
 
 BUCKET = "gcp:storage/bucket:Bucket"
 LABELS = gcp_labels(lasting_tags("Team_A/Dev"))

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from infra.collect.gcp import collect
 from policies.evaluate import evaluate
 from policies.resource import Resource, is_unknown
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.sources.live.records import Account, account
 from policies.stack import Stack
-from tests.infra.collect.project import BILLING, ID, NUMBER, Project, denied
 from tests.policies.sources.live.google_fields import held
 from tests.policies.sources.live.sdk_shapes import state_of, strange
+from tests.trainstack.collect.project import BILLING, ID, NUMBER, Project, denied
+from trainstack.collect.gcp.project import collect
 
 _HERE = f"projects/{ID}/locations/us-central1"
 _COMPUTE = "https://www.googleapis.com/compute/v1/projects/example"

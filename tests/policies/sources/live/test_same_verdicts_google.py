@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from infra.collect.gcp import collect
 from policies.evaluate import Outcome, evaluate
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.sources import state
 from policies.sources.live.records import account
 from policies.stack import Stack
-from tests.infra.collect.project import ID
 from tests.policies.recording.example import RECORDED, recorded, rule_of
 from tests.policies.sources.live.google_assets import MAKERS, UNSEEN, filled
 from tests.policies.sources.live.google_fields import held
+from tests.trainstack.collect.project import ID
+from trainstack.collect.gcp.project import collect
 
 SETTINGS = Settings(today=datetime.date(2026, 11, 23))
 # What only a program, or a cluster, could say: a project leaves it open, and names it.

@@ -85,7 +85,7 @@ def test_a_question_about_others_takes_what_those_have(question: Question) -> No
 
 
 def test_answers_go_on_where_the_sdk_or_the_collector_knows_how() -> None:
-    from infra.collect.aws import _TOKENS
+    from trainstack.collect.aws.account import _TOKENS
 
     for question in AWS.questions.values():
         if question.operation not in paginated(question.service):

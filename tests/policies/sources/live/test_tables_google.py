@@ -10,7 +10,6 @@ from typing import Any
 import jmespath
 import pytest
 
-from infra.collect.google_methods import METHODS
 from policies.evaluate import evaluate
 from policies.resource import Resource
 from policies.rules import CATALOGUE
@@ -21,6 +20,7 @@ from policies.stack import Stack
 from tests.policies.recording.example import RECORDED
 from tests.policies.sources.live.google_fields import SCHEMAS, documents
 from tests.policies.sources.live.sdk_shapes import held_against, named, state_of
+from trainstack.collect.gcp.methods import METHODS
 
 GCP = tables("gcp")
 KINDS = {kind.kind: kind for kind in GCP.kinds}

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from components.gcp.money.stop import function
-from components.gcp.money.stop.rest import Google, RefusedError
+from agents.gcp.budget_stop import function
+from agents.gcp.budget_stop.rest import Google, RefusedError
 from components.gcp.money.stopper import STOPS
 from rehearsal.core.validate import SIGNATURE
 from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, Project

@@ -127,7 +127,7 @@ def test_strangers_are_told_to_log_in(project: Project, token: str) -> None:
 def test_the_login_of_the_rehearsal_is_one_that_googles_library_takes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infra import google_login
+    from infra.clouds.gcp import login as google_login
     from rehearsal import doors
 
     for key, value in doors.environment(project.home).items():

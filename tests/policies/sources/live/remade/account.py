@@ -9,8 +9,8 @@ import jmespath
 from botocore import xform_name
 
 from policies.resource import Resource, is_unknown
-from tests.infra.collect.cloud import REGION
 from tests.policies.sources.live.remade.modelled import Names, asked, tagged
+from tests.trainstack.collect.cloud import REGION
 
 Props = Mapping[str, Any]
 ACCOUNT = "123456789012"

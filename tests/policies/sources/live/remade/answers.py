@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from tests.infra.collect.cloud import Answer
 from tests.policies.sources.live.remade.account import Keeper, Maker, Props, Remade
 from tests.policies.sources.live.remade.modelled import Names, told
+from tests.trainstack.collect.cloud import Answer
 
 Rows = Sequence[tuple[Props, dict[str, str]]]
 

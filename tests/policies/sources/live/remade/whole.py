@@ -4,15 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from infra.collect.aws import collect
 from policies.resource import Resource, is_unknown, partly
 from policies.sources.live.join import Difference
 from policies.sources.live.records import Account as Told
 from policies.sources.live.records import account
 from policies.sources.live.tables import tables
-from tests.infra.collect.cloud import REGION, Account, Answer, emulated
 from tests.policies.sources.live.remade import answers, buckets, network, services
 from tests.policies.sources.live.remade.account import Maker, Remade
+from tests.trainstack.collect.cloud import REGION, Account, Answer, emulated
+from trainstack.collect.aws.account import collect
 
 MAKERS: Mapping[str, Maker] = {**buckets.MAKERS, **network.MAKERS, **services.MAKERS, **answers.MAKERS}
 

@@ -1,0 +1,98 @@
+"""What of a stack runs on SageMaker, and how it is ended."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agents.budget_stop.decisions import PREFIX, Running
+
+# Said of something that ended between the question and the stop.
+_ENDED = ("ValidationException", "ResourceNotFound")
+
+
+def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[Running]:
+    """Tuning and training jobs, apps and endpoints with the stack's tag; `teams` is the team of each person.
+
+    Tuning jobs come first: one that goes on starts another training job for each that is stopped.
+    """
+    found = [*_searches(sagemaker), *_jobs(sagemaker), *_apps(sagemaker, teams), *_endpoints(sagemaker)]
+    return [one for one in found if one.tags.get(f"{PREFIX}:stack") == stack]
+
+
+def end(sagemaker: Any, one: Running) -> bool:
+    """End it; False when it had ended by itself. Raises what the service says otherwise."""
+    ways = {
+        "tuning-job": sagemaker.stop_hyper_parameter_tuning_job,
+        "training-job": sagemaker.stop_training_job,
+        "app": sagemaker.delete_app,
+        "endpoint": sagemaker.delete_endpoint,
+    }
+    try:
+        ways[one.kind](**one.handle)
+    except sagemaker.exceptions.ClientError as error:
+        if error.response["Error"]["Code"] not in _ENDED:
+            raise
+        return False
+    return True
+
+
+def _searches(sagemaker: Any) -> Iterator[Running]:
+    """Tuning jobs in progress."""
+    for page in sagemaker.get_paginator("list_hyper_parameter_tuning_jobs").paginate(
+        StatusEquals="InProgress"
+    ):
+        for row in page["HyperParameterTuningJobSummaries"]:
+            name, arn = row["HyperParameterTuningJobName"], row["HyperParameterTuningJobArn"]
+            handle = {"HyperParameterTuningJobName": name}
+            yield Running("tuning-job", name, arn, _tags(sagemaker, arn), handle)
+
+
+def _jobs(sagemaker: Any) -> Iterator[Running]:
+    """Those in progress; one that is stopping already is no more."""
+    pages = sagemaker.get_paginator("list_training_jobs").paginate(StatusEquals="InProgress")
+    for page in pages:
+        for row in page["TrainingJobSummaries"]:
+            name, arn = row["TrainingJobName"], row["TrainingJobArn"]
+            handle = {"TrainingJobName": name}
+            yield Running("training-job", name, arn, _tags(sagemaker, arn), handle)
+
+
+def _apps(sagemaker: Any, teams: Mapping[str, str]) -> Iterator[Running]:
+    """Apps that run, with the tags of who owns them where the service passed none on."""
+    for page in sagemaker.get_paginator("list_apps").paginate():
+        for row in page["Apps"]:
+            if row["Status"] not in ("InService", "Pending"):
+                continue
+            keys = ("DomainId", "UserProfileName", "SpaceName", "AppType", "AppName")
+            handle = {key: row[key] for key in keys if row.get(key)}
+            told = sagemaker.describe_app(**handle)
+            owner = row.get("UserProfileName") or _owner(sagemaker, row)
+            tags = {**_owned(owner, teams), **_tags(sagemaker, told["AppArn"])}
+            tags.setdefault(f"{PREFIX}:stack", _stack(sagemaker, row["DomainId"]))
+            yield Running("app", f"{owner}/{row['AppName']}", told["AppArn"], tags, handle)
+
+
+def _endpoints(sagemaker: Any) -> Iterator[Running]:
+    for page in sagemaker.get_paginator("list_endpoints").paginate(StatusEquals="InService"):
+        for row in page["Endpoints"]:
+            name, arn = row["EndpointName"], row["EndpointArn"]
+            yield Running("endpoint", name, arn, _tags(sagemaker, arn), {"EndpointName": name})
+
+
+def _owner(sagemaker: Any, row: Mapping[str, Any]) -> str:
+    space = sagemaker.describe_space(DomainId=row["DomainId"], SpaceName=row["SpaceName"])
+    return str(space.get("OwnershipSettings", {}).get("OwnerUserProfileName", ""))
+
+
+def _owned(owner: str, teams: Mapping[str, str]) -> dict[str, str]:
+    tags = {f"{PREFIX}:person": owner}
+    return tags | {f"{PREFIX}:team": teams[owner]} if owner in teams else tags
+
+
+def _stack(sagemaker: Any, domain: str) -> str:
+    arn = sagemaker.describe_domain(DomainId=domain)["DomainArn"]
+    return _tags(sagemaker, arn).get(f"{PREFIX}:stack", "")
+
+
+def _tags(sagemaker: Any, arn: str) -> dict[str, str]:
+    pages = sagemaker.get_paginator("list_tags").paginate(ResourceArn=arn)
+    return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}

@@ -1,0 +1,1 @@
+"""AWS Secrets Manager for the pods of the MLflow server."""

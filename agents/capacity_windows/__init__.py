@@ -1,0 +1,1 @@
+"""Opens and closes pools of limited time for Kueue."""

@@ -1,0 +1,162 @@
+"""Workloads of Kueue, as the keeper of windows reads and changes them; standard library only."""
+
+import urllib.parse
+from collections.abc import Container, Iterator, Sequence
+from datetime import datetime
+
+from agents.shared.api_server import ApiServer, Object, RefusedError
+from agents.shared.events import event
+from agents.shared.times import stamp
+
+PENDING, READY = "Pending", "Ready"  # states of a check (apis/kueue/v1beta2/workload_types.go)
+# On a Workload that is sent away: the check, and why. One that somebody else deactivated has none.
+AWAY_NOTE = "trainstack.dev/capacity-window"
+_VERSION = "kueue.x-k8s.io/v1beta2"
+_KUEUE = f"/apis/{_VERSION}"
+_ALL = f"{_KUEUE}/workloads"
+# The objects by which people start runs, and where they are found.
+_OWNERS = {
+    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
+    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/{}",
+    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}",
+    "Pod": "/api/v1/namespaces/{}/pods/{}",
+}
+_GONE, _CONFLICT = 404, 409
+
+
+def is_reserved(workload: Object) -> bool:
+    """Whether a job has its quota, and keeps it."""
+    rows = (workload.get("status") or {}).get("conditions") or ()
+    said = {row["type"] for row in rows if row["status"] == "True"}
+    gone = said & {"Finished", "Evicted"} or not workload["spec"].get("active", True)
+    return "QuotaReserved" in said and not gone
+
+
+def is_away(workload: Object) -> bool:
+    """Whether a job was sent away by the keeper, and nobody activated it since."""
+    notes = workload["metadata"].get("annotations") or {}
+    return AWAY_NOTE in notes and not workload["spec"].get("active", True)
+
+
+def sent_away_by(workload: Object) -> str:
+    """The check because of which a job is away."""
+    return str(workload["metadata"]["annotations"][AWAY_NOTE]).partition(":")[0]
+
+
+def check_of(workload: Object, names: Container[str]) -> Object | None:
+    """The state of the first of a job's checks that has one of these names."""
+    rows = (workload.get("status") or {}).get("admissionChecks") or ()
+    return next((row for row in rows if row["name"] in names), None)
+
+
+def called(workload: Object) -> str:
+    """Namespace and name of a job."""
+    owner = _controller(workload) or workload["metadata"]
+    return f"{workload['metadata']['namespace']}/{owner['name']}"
+
+
+class Workloads:
+    """The Workloads of a cluster. Every method raises RefusedError and OSError as the API server does."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    def paged(self) -> Iterator[tuple[Sequence[Object], str]]:
+        """All of them, a page at once, each time with the version from which a watch goes on."""
+        return self._server.paged(_ALL)
+
+    def watched(self, version: str, seconds: float) -> Iterator[Object]:
+        """Changes since a version, for so long."""
+        return self._server.watched(_ALL, version, seconds)
+
+    def activate_check(self, name: str, now: datetime) -> None:
+        """Say that somebody answers for an AdmissionCheck: its queues are inactive until then."""
+        path = f"{_KUEUE}/admissionchecks/{name}"
+        found = self._server.must("GET", path)
+        rows = (found.get("status") or {}).get("conditions") or ()
+        if not any(row["type"] == "Active" and row["status"] == "True" for row in rows):
+            active = {
+                "type": "Active",
+                "status": "True",
+                "reason": "Active",
+                "message": "The windows of the pool are kept",
+                "observedGeneration": found["metadata"]["generation"],
+                "lastTransitionTime": stamp(now.timestamp()),
+            }
+            self._server.must("PATCH", f"{path}/status", {"status": {"conditions": [active]}})
+
+    def owner(self, workload: Object) -> Object | None:
+        """The Job, JobSet, TrainJob or Pod of a Workload; None when it is gone or of another kind."""
+        owner = _controller(workload)
+        if owner is None:
+            return None
+        place = _OWNERS[owner["kind"]].format(
+            workload["metadata"]["namespace"], urllib.parse.quote(owner["name"])
+        )
+        status, found = self._server.ask("GET", place)
+        if status == _GONE:
+            return None
+        if status != 200:
+            raise RefusedError(status, str(found.get("message")))
+        return found
+
+    def ready(self, workload: Object, check: str, words: str, now: datetime) -> bool:
+        """Let a job start, as far as one of its checks goes; False when it was changed meanwhile."""
+        at = stamp(now.timestamp())
+        state = {"name": check, "state": READY, "message": words, "lastTransitionTime": at}
+        rows = [state if row["name"] == check else row for row in workload["status"]["admissionChecks"]]
+        return self._patch(workload, "/status", {"status": {"admissionChecks": rows}})
+
+    def send_away(self, workload: Object, check: str, words: str, now: datetime) -> bool:
+        """Stop a job, or keep it from starting, until it is called back; False as `ready`."""
+        done = self._patch(workload, "", _activity(f"{check}: {words}"))
+        if done:
+            self._tell(workload, words, now)
+        return done
+
+    def call_back(self, workload: Object) -> bool:
+        """Queue a job again that was sent away; False when it was changed meanwhile."""
+        return self._patch(workload, "", _activity(None))
+
+    def _patch(self, workload: Object, part: str, change: Object) -> bool:
+        metadata = workload["metadata"]
+        path = f"{_KUEUE}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
+        # Of the version that was looked at, or not at all.
+        known = {**change.get("metadata", {}), "resourceVersion": metadata["resourceVersion"]}
+        try:
+            self._server.must("PATCH", path, {**change, "metadata": known})
+        except RefusedError as error:
+            if error.status not in (_GONE, _CONFLICT):
+                raise
+            return False
+        return True
+
+    def _tell(self, workload: Object, words: str, now: datetime) -> None:
+        """Leave the reason where people look: at the events of the Job itself."""
+        metadata = workload["metadata"]
+        about = _controller(workload) or {
+            "apiVersion": _VERSION,
+            "kind": "Workload",
+            **metadata,
+        }
+        body = event(
+            about,
+            metadata["namespace"],
+            reason="PoolClosed",
+            words=words,
+            kind="Warning",
+            by="capacity-keeper",
+            at=now.timestamp(),
+        )
+        self._server.must("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", body)
+
+
+def _controller(workload: Object) -> Object | None:
+    """The reference to what a Workload was made for."""
+    rows = workload["metadata"].get("ownerReferences") or ()
+    return next((row for row in rows if row["kind"] in _OWNERS), None)
+
+
+def _activity(away: str | None) -> Object:
+    """The change that deactivates a Workload because of what `away` says, or activates it."""
+    return {"spec": {"active": away is None}, "metadata": {"annotations": {AWAY_NOTE: away}}}

@@ -1,0 +1,1 @@
+"""Secret Manager for the pods of the MLflow server."""

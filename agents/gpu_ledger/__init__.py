@@ -1,0 +1,1 @@
+"""Records GPU-hours of teams and enforces their budgets."""

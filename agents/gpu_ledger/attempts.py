@@ -1,0 +1,160 @@
+"""What a Workload of Kueue says about its attempts to run: when it held which GPUs. Pure; runs in a pod.
+
+An attempt begins when `Admitted` turns true and ends when that turns false, or when the Workload is finished
+(kubernetes-sigs/kueue v0.19.2 pkg/workload/admissionchecks.go, `SyncAdmittedCondition`; a finished Workload
+stays admitted). A Workload that is evicted holds its quota, and its pods may run, until it is no more
+admitted. All times are whole seconds since 1970 as Kueue and the API server wrote them.
+"""
+
+import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agents.shared.times import seconds
+from infra.quantity import parse
+
+# Devices of other vendors are beside GPUs (network cards), not what anybody is charged for.
+DEVICES = "nvidia.com/"
+# Kueue copies it from a job to its Workload (`labelKeysToCopy`), once, when it makes the Workload.
+PROJECT_LABEL = "trainstack.dev/project"
+NO_PROJECT = "none"
+UNKNOWN_POOL = "unknown"
+# What a job without a priority class is like (components/kubernetes/queueing/kueue.py, `PRIORITIES`).
+NO_PRIORITY = "default"
+# Parent and variant are both admitted: KEP-8691, pkg/controller/concurrentadmission.
+_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
+# Who writes `reclaimablePods` (pkg/constants/constants.go, `ReclaimablePodsMgr`).
+_RECLAIMS = "kueue-reclaimable-pods"
+
+Object = Mapping[str, Any]
+Shares = Mapping[tuple[str, str], int]
+"""Devices by pool (Kueue's flavor) and resource."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a Workload says now."""
+
+    uid: str
+    namespace: str
+    name: str
+    project: str
+    priority: str
+    """Its priority class."""
+    created: int
+    admitted: int | None
+    """Since when it is admitted; None while it is not."""
+    released: int | None
+    """When its last attempt ended by losing its admission; None while it is admitted, or never was."""
+    finished: int | None
+    """When it was finished."""
+    ready: int | None
+    """Since when all its pods are ready; None while they are not."""
+    unready: int | None
+    """Since when they are not."""
+    asked: Shares
+    """What it was admitted with, or has reserved; while it is neither, what its pods ask for, of no pool."""
+    shares: Shares
+    """What it holds of that: pods that are done (`reclaimablePods`) hold nothing."""
+    done: int
+    """How many pods are done."""
+    changed: int | None
+    """When pods were last reported as done."""
+    past_s: int
+    """Seconds of its attempts that lost their admission, by Kueue's own count."""
+    limit_s: int | None
+    """How long all its attempts may take together; None: as long as they like."""
+
+    @property
+    def left_s(self) -> int | None:
+        """Seconds until Kueue ends it, counted from the admission of this attempt; None without a limit."""
+        return None if self.limit_s is None else max(0, self.limit_s - self.past_s)
+
+
+def seen(workload: Object) -> Seen | None:
+    """What a Workload says; None of one that is only the parent of others."""
+    metadata, spec = workload["metadata"], workload.get("spec") or {}
+    labels, status = metadata.get("labels") or {}, workload.get("status") or {}
+    if labels.get(_PARENT) == "true":
+        return None
+    conditions = {row["type"]: row for row in status.get("conditions") or ()}
+    admitted = _since(conditions, "Admitted", "True")
+    done = {row["name"]: int(row["count"]) for row in status.get("reclaimablePods") or ()}
+    limit = spec.get("maximumExecutionTimeSeconds")
+    return Seen(
+        uid=metadata["uid"],
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        project=labels.get(PROJECT_LABEL) or NO_PROJECT,
+        priority=(spec.get("priorityClassRef") or {}).get("name") or NO_PRIORITY,
+        created=seconds(metadata["creationTimestamp"]),
+        admitted=admitted,
+        released=_since(conditions, "Admitted", "False"),
+        finished=_since(conditions, "Finished", "True"),
+        ready=_since(conditions, "PodsReady", "True"),
+        unready=_since(conditions, "PodsReady", "False"),
+        asked=_assigned(status, {}) if "admission" in status else _requested(spec),
+        shares=_assigned(status, done),
+        done=sum(done.values()),
+        changed=_changed(metadata),
+        past_s=int(status.get("accumulatedPastExecutionTimeSeconds") or 0),
+        limit_s=None if limit is None else int(limit),
+    )
+
+
+def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """The days (UTC) of a stretch of time: each with the part of the stretch that lies in it."""
+    while start < end:
+        day = datetime.datetime.fromtimestamp(start, datetime.UTC).date()
+        tomorrow = datetime.datetime.combine(day + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
+        stop = min(end, int(tomorrow.timestamp()))
+        yield day.isoformat(), start, stop
+        start = stop
+
+
+def month_end(at: int) -> int:
+    """When the month (UTC) of a time ends."""
+    day = datetime.datetime.fromtimestamp(at, datetime.UTC)
+    return int(
+        datetime.datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=datetime.UTC).timestamp()
+    )
+
+
+def _since(conditions: Mapping[str, Object], kind: str, status: str) -> int | None:
+    row = conditions.get(kind)
+    return seconds(row["lastTransitionTime"]) if row and row["status"] == status else None
+
+
+def _assigned(status: Object, done: Mapping[str, int]) -> Shares:
+    """Devices of pods that are not done; `resourceUsage` is of all pods, and stays as it was at admission."""
+    found: dict[tuple[str, str], int] = {}
+    for row in (status.get("admission") or {}).get("podSetAssignments") or ():
+        pods = int(row.get("count") or 0)
+        left = max(0, pods - done.get(row["name"], 0))
+        for resource, amount in (row.get("resourceUsage") or {}).items():
+            devices = int(parse(amount)) * left // pods if pods else 0
+            if resource.startswith(DEVICES) and devices:
+                key = ((row.get("flavors") or {}).get(resource, UNKNOWN_POOL), resource)
+                found[key] = found.get(key, 0) + devices
+    return found
+
+
+def _requested(spec: Object) -> Shares:
+    found: dict[tuple[str, str], int] = {}
+    for row in spec.get("podSets") or ():
+        for container in row["template"]["spec"].get("containers") or ():
+            for resource, amount in ((container.get("resources") or {}).get("requests") or {}).items():
+                if resource.startswith(DEVICES):
+                    key = (UNKNOWN_POOL, resource)
+                    found[key] = found.get(key, 0) + int(parse(amount)) * int(row.get("count") or 1)
+    return found
+
+
+def _changed(metadata: Object) -> int | None:
+    times = [
+        row["time"]
+        for row in metadata.get("managedFields") or ()
+        if row.get("manager") == _RECLAIMS and row.get("time")
+    ]
+    return seconds(max(times)) if times else None

@@ -1,0 +1,149 @@
+"""What the ledger tells Prometheus, in its text format. Pure; runs in a pod.
+
+Counters begin at 0 with the process, as those of any exporter: the book is the truth, and `rate` and
+`increase` see what comes to it. They never go back, whatever becomes of the book.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from agents.gpu_ledger.budget import Use
+from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.price import HOUR, Prices, usd
+from agents.shared import exposition
+from agents.shared.exposition import Metric
+
+Labels = tuple[tuple[str, str], ...]
+
+_HELP = {
+    "trainstack_gpu_hours_total": (
+        "counter",
+        "Device-hours: held (admitted), and of these running (pods ready).",
+    ),
+    "trainstack_gpu_use_hours_total": (
+        "counter",
+        "Held device-hours with a figure: used (the device worked), idle (it did not).",
+    ),
+    "trainstack_gpu_unknown_hours": (
+        "gauge",
+        "Held device-hours of this month without a figure yet of what the device did.",
+    ),
+    "trainstack_ledger_measured_timestamp_seconds": (
+        "gauge",
+        "Until when figures were asked for; it stands still while Prometheus does not answer.",
+    ),
+    "trainstack_gpu_cost_usd_total": (
+        "counter",
+        "Held device-hours in US dollars, where the pool has a price.",
+    ),
+    "trainstack_ledger_unpriced_hours_total": ("counter", "Held device-hours of pools without a price."),
+    "trainstack_ledger_uncertain_hours_total": (
+        "counter",
+        "Device-hours that were held or not: at most these.",
+    ),
+    "trainstack_budget_usd": ("gauge", "The team's budget of this month in US dollars."),
+    "trainstack_budget_gpu_hours": ("gauge", "The team's budget of this month in GPU-hours."),
+    "trainstack_budget_used_ratio": ("gauge", "Used part of the month's budget, by what it is given in."),
+    "trainstack_budget_reserved_ratio": (
+        "gauge",
+        "What running jobs may still take within their time limits.",
+    ),
+    "trainstack_budget_waiting_workloads": (
+        "gauge",
+        "Workloads that wait because they do not fit the budget.",
+    ),
+    "trainstack_ledger_seen_timestamp_seconds": (
+        "gauge",
+        "Until when the book is complete, by the API server.",
+    ),
+    "trainstack_ledger_written_timestamp_seconds": (
+        "gauge",
+        "When the book was last kept, by this pod's clock.",
+    ),
+    "trainstack_ledger_book_bytes": ("gauge", "Size of the book; a ConfigMap holds 1 MiB."),
+}
+
+
+class Counters:
+    """What came to the books since this process began."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._last: dict[tuple[str, Labels], float] = {}
+        self._values: dict[tuple[str, Labels], float] = {}
+
+    def begin(self, team: str, book: Book) -> None:
+        """Count from what a book says now; what was counted from before is not counted again."""
+        self._last = {**self._sums(team, book), **self._last}
+
+    def add(self, team: str, book: Book) -> None:
+        """Count what came since."""
+        for key, value in self._sums(team, book).items():
+            more = max(0.0, value - self._last.get(key, 0.0))
+            self._values[key] = self._values.get(key, 0.0) + more
+            self._last[key] = value
+
+    def samples(self) -> Iterator[tuple[str, Labels, float]]:
+        """Name, labels and value of every series."""
+        for (name, labels), value in self._values.items():
+            yield name, labels, value
+
+    def _sums(self, team: str, book: Book) -> dict[tuple[str, Labels], float]:
+        found: dict[tuple[str, Labels], float] = {}
+
+        def count(name: str, value: float, **labels: str) -> None:
+            key = (name, tuple(labels.items()))
+            found[key] = found.get(key, 0.0) + value
+
+        for row in book.totals():
+            where = {"team": team, "project": row.project, "pool": row.pool}
+            for state, amount in (("held", row.held_s), ("running", row.running_s)):
+                of = {**where, "resource": row.resource, "state": state}
+                count("trainstack_gpu_hours_total", amount / HOUR, **of)
+            for state, amount in (("used", row.used_s), ("idle", row.idle_s)):
+                count("trainstack_gpu_use_hours_total", amount / HOUR, **where, state=state)
+            cost = usd(self._prices, row.pool, row.resource, row.held_s)
+            if cost is None:
+                count("trainstack_ledger_unpriced_hours_total", row.held_s / HOUR, team=team, pool=row.pool)
+            else:
+                count("trainstack_gpu_cost_usd_total", cost, **where)
+        for (_, pool, _), amount in book.uncertain.items():
+            count("trainstack_ledger_uncertain_hours_total", amount / HOUR, team=team, pool=pool)
+        return found
+
+
+def of_budget(team: str, uses: Iterable[Use], waiting: int) -> Iterator[tuple[str, Labels, float]]:
+    """The samples of a team's budget."""
+    for use in uses:
+        yield f"trainstack_budget_{use.unit}", (("team", team),), use.limit
+        labels = (("team", team), ("budget", use.unit))
+        yield "trainstack_budget_used_ratio", labels, use.ratio
+        if use.limit:
+            yield "trainstack_budget_reserved_ratio", labels, use.reserved / use.limit
+    yield "trainstack_budget_waiting_workloads", (("team", team),), waiting
+
+
+def of_use(book: Book, month: str) -> Iterator[tuple[str, Labels, float]]:
+    """What is not known of the hours that a team holds in a month such as 2026-11, and until when it is.
+
+    No counter: hours are unknown until their figures come.
+    """
+    sums: dict[tuple[str, str], int] = {}
+    for row in book.totals(month):
+        where = row.project, row.pool
+        sums[where] = sums.get(where, 0) + row.unknown_s
+    for (project, pool), unknown_s in sums.items():
+        labels = (("team", book.team), ("project", project), ("pool", pool))
+        yield "trainstack_gpu_unknown_hours", labels, unknown_s / HOUR
+    yield "trainstack_ledger_measured_timestamp_seconds", (("team", book.team),), book.measured
+
+
+def text(samples: Iterable[tuple[str, Labels, float]]) -> str:
+    """The samples in the text format of Prometheus, each metric with its help and type."""
+    by_name: dict[str, list[tuple[Labels, float]]] = {}
+    for name, labels, value in samples:
+        by_name.setdefault(name, []).append((labels, value))
+    return exposition.text(
+        Metric(name, kind, [(dict(labels), float(value)) for labels, value in sorted(rows)], words)
+        for name, rows in sorted(by_name.items())
+        for kind, words in (_HELP[name],)
+    )

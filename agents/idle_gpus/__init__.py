@@ -1,0 +1,1 @@
+"""Finds pods with idle GPUs, warns their owners and stops them."""

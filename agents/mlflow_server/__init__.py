@@ -1,0 +1,1 @@
+"""Starts the MLflow server of a cluster."""

@@ -1,0 +1,232 @@
+"""Ends as the Job of a validation ends, or with the reason why that never ran; runs in a pod of its own.
+
+`pulumi up` waits for the Job that runs this file, and not for the validation's own Job: that one is queued,
+and the provider waits for a suspended Job for ever (docs/adr/0010). Standard library only. It reads the Job,
+its pods and its Kueue Workload every few seconds and changes nothing. Exit codes: 0 the validation passed,
+1 it did not, or it did not run in time; the reason is the container's termination message.
+"""
+
+import argparse
+import sys
+import time
+import urllib.parse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
+
+POLL_S = 2.0
+_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+# Why the pool of a run sent it away (`agents.capacity_windows.workloads`).
+_AWAY = "trainstack.dev/capacity-window"
+
+
+class DeniedError(Exception):
+    """The API server refuses to answer."""
+
+
+class Reader:
+    """Reads objects of one namespace from the API server, as the pod's service account."""
+
+    def __init__(self, namespace: str, server: ApiServer) -> None:
+        self._namespace, self._server = namespace, server
+
+    def job(self, name: str) -> Object | None:
+        """The Job, None when there is none."""
+        return self._get("/apis/batch/v1", f"jobs/{name}")
+
+    def pods(self, job: str) -> Sequence[Object]:
+        """The pods of a Job."""
+        labels = urllib.parse.quote(f"batch.kubernetes.io/job-name={job}")
+        return list((self._get("/api/v1", f"pods?labelSelector={labels}") or {}).get("items") or ())
+
+    def workloads(self, uid: str) -> Sequence[Object]:
+        """The Workloads by which Kueue queues the Job with this uid."""
+        labels = urllib.parse.quote(f"kueue.x-k8s.io/job-uid={uid}")
+        return list((self._get(_KUEUE, f"workloads?labelSelector={labels}") or {}).get("items") or ())
+
+    def _get(self, group: str, path: str) -> Object | None:
+        """Raises OSError when the server cannot be reached or is not well, DeniedError when it refuses."""
+        place = f"{group}/namespaces/{self._namespace}/{path}"
+        status, found = self._server.ask("GET", place)
+        if status == 404:
+            return None
+        if status in (401, 403):
+            raise DeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
+        if status != 200:
+            raise OSError(f"{self._server.address}{place}: {status} {found.get('message')}")
+        return found
+
+
+@dataclass
+class Limits:
+    """How long each part may take, seconds."""
+
+    queue_s: float
+    """In the queue, all waits together."""
+    start_s: float
+    """From an admission until every pod runs."""
+    total_s: float
+    """From the beginning to the end."""
+
+
+@dataclass
+class Watch:
+    """What is known of one run; `step` takes what there is to see and says how it ended, once it has."""
+
+    uid: str
+    limits: Limits
+    queued_s: float = 0.0
+    state: str = "the Job is not there yet"
+    _seen: float = field(default=-1.0, repr=False)
+    _admitted: float = field(default=-1.0, repr=False)
+
+    def step(
+        self, now: float, job: Object | None, pods: Sequence[Object], workloads: Sequence[Object]
+    ) -> tuple[bool, str] | None:
+        """(passed, reason) at `now` seconds after the beginning; None while it goes on."""
+        since, self._seen = (now - self._seen if self._seen >= 0 else 0.0), now
+        if job is None:
+            ended: tuple[bool, str] | None = None
+            self.state = "the Job does not exist"
+        else:
+            if job["metadata"]["uid"] != self.uid:
+                return False, "the Job was replaced by another one of the same name"
+            ended = _ended(job, pods) or self._waiting(now, since, job, pods, workloads)
+        if ended is None and now > self.limits.total_s:
+            return False, f"it did not end within {self.limits.total_s:.0f} s: {self.state}"
+        return ended
+
+    def _waiting(
+        self, now: float, since: float, job: Object, pods: Sequence[Object], workloads: Sequence[Object]
+    ) -> tuple[bool, str] | None:
+        if job["spec"].get("suspend"):
+            self.queued_s, self._admitted = self.queued_s + since, -1.0
+            self.state = f"it is suspended: {_why_queued(workloads)}"
+            if self.queued_s > self.limits.queue_s:
+                more = "It stays in its queue; `up` runs it again."
+                return False, f"not admitted within {self.limits.queue_s:.0f} s: {self.state}. {more}"
+            return None
+        if self._admitted < 0:
+            self._admitted = now
+        late = _not_running(job, pods)
+        self.state = f"pods do not run: {late}" if late else "its pods run"
+        if not late:
+            self._admitted = now
+        elif now - self._admitted > self.limits.start_s:
+            return False, f"its pods did not start within {self.limits.start_s:.0f} s: {late}"
+        return None
+
+
+def _ended(job: Object, pods: Sequence[Object]) -> tuple[bool, str] | None:
+    conditions = {row["type"]: row for row in (job.get("status") or {}).get("conditions") or ()}
+    if conditions.get("Complete", {}).get("status") == "True":
+        return True, "\n".join(_messages(pods)[:1])
+    failed = conditions.get("Failed", {})
+    if failed.get("status") != "True":
+        return None
+    # The words of the first pod that failed say more than the count of all that did.
+    return False, "\n".join([*_messages(pods)[:1], f"[{failed.get('reason')}] {failed.get('message')}"])
+
+
+def _messages(pods: Sequence[Object]) -> list[str]:
+    """What the containers said at their end: those that failed first, in the order of their index."""
+    found = []
+    for pod in pods:
+        index = (pod["metadata"].get("annotations") or {}).get("batch.kubernetes.io/job-completion-index")
+        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+            ended = (container.get("state") or {}).get("terminated") or {}
+            if ended.get("message"):
+                found.append((ended.get("exitCode") == 0, int(index or 0), str(ended["message"]).strip()))
+    return [text for _, _, text in sorted(found)]
+
+
+def _not_running(job: Object, pods: Sequence[Object]) -> str:
+    """Why not all pods of an admitted Job run yet, empty when they do or did."""
+    wanted = int(job["spec"].get("parallelism") or 1)
+    started = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in (None, "Pending")]
+    if len(started) >= wanted:
+        return ""
+    reasons = [reason for pod in pods if (reason := _pending(pod))]
+    return f"{len(started)} of {wanted} started" + "".join(f"; {text}" for text in sorted(set(reasons))[:3])
+
+
+def _pending(pod: Object) -> str:
+    status = pod.get("status") or {}
+    if status.get("phase") != "Pending":
+        return ""
+    for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+            return f"[{waiting['reason']}] {waiting.get('message', '')}".strip()
+    for row in status.get("conditions") or ():
+        if row["type"] == "PodScheduled" and row["status"] == "False":
+            return f"[{row.get('reason')}] {row.get('message')}"
+    return ""
+
+
+def _why_queued(workloads: Sequence[Object]) -> str:
+    """What Kueue says: why there is no quota, why it was evicted, whether it has seen the Job at all."""
+    if not workloads:
+        return "Kueue has made no Workload for it; is its controller running, and does the queue exist?"
+    if away := ((workloads[0].get("metadata") or {}).get("annotations") or {}).get(_AWAY):
+        return f"its pool takes no jobs now: {away}"
+    conditions = {row["type"]: row for row in (workloads[0].get("status") or {}).get("conditions") or ()}
+    for kind, bad in (("QuotaReserved", "False"), ("Admitted", "False"), ("Evicted", "True")):
+        row = conditions.get(kind)
+        if row and row["status"] == bad:
+            return f"[{row.get('reason')}] {row.get('message')}"
+    return "Kueue has not looked at it yet"
+
+
+def watch(reader: Reader, job: str, run: Watch, tell: Callable[[str], None]) -> tuple[bool, str]:
+    """Look until it has ended; (passed, reason)."""
+    began, said, allowed = time.monotonic(), "", 0.0
+    while True:
+        now = time.monotonic() - began
+        denied = False
+        try:
+            found = reader.job(job)
+            uid = found["metadata"]["uid"] if found else ""
+            suspended = bool(found and found["spec"].get("suspend"))
+            ended = run.step(now, found, reader.pods(job), reader.workloads(uid) if suspended else ())
+        except DeniedError as error:
+            run.state, ended, denied = f"the API server refuses to answer: {error}", None, True
+        except OSError as error:
+            # An API server that is being upgraded comes back.
+            run.state, ended = f"the API server cannot be reached: {error}", None
+            if now > run.limits.total_s:
+                ended = (False, f"it did not end within {run.limits.total_s:.0f} s: {run.state}")
+        if ended is not None:
+            return ended
+        if not denied:
+            allowed = now
+        elif now >= allowed + FORBIDDEN_S:
+            return False, run.state
+        if run.state != said:
+            said = run.state
+            tell(f"{now:5.0f} s: {said}")
+        time.sleep(POLL_S)
+
+
+def main() -> int:
+    """Watch one Job, as the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("namespace", "job", "uid"):
+        parser.add_argument(f"--{name}", required=True)
+    for name in ("queue", "start", "total"):
+        parser.add_argument(f"--{name}-seconds", type=float, required=True)
+    for name in ("account", "message"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    asked = parser.parse_args()
+    limits = Limits(asked.queue_seconds, asked.start_seconds, asked.total_seconds)
+    reader = Reader(asked.namespace, ApiServer(asked.account))
+    passed, reason = watch(reader, asked.job, Watch(asked.uid, limits), say)
+    verdict = "passed" if passed else "did not pass"
+    text = f"validation {asked.namespace}/{asked.job} {verdict}" + (f": {reason}" if reason else "")
+    return finish(text, asked.message, passed=passed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Clients of cloud and cluster APIs: logins and requests."""

@@ -1,0 +1,1 @@
+"""Login to Google Cloud and its REST APIs."""

@@ -1,0 +1,1 @@
+"""SageMaker as the service of runs."""

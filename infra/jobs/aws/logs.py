@@ -1,0 +1,58 @@
+"""The lines of a training job in CloudWatch Logs, one stream for each host."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from botocore import exceptions
+
+from infra.clouds.aws.login import told
+from infra.jobs.service import Line
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+
+
+class CloudWatchLogs:
+    """Streams `<job>/<host>-<number>` of the group of jobs that begin with `streams`, each line once.
+
+    Source of the names: SageMaker developer guide, "Log SageMaker Events with Amazon CloudWatch".
+    """
+
+    def __init__(self, client: Any, streams: str, asked: Callable[[], AbstractContextManager[None]]) -> None:
+        self._client, self._begins, self._asked = client, streams, asked
+        self._read: dict[str, str] = {}
+        """Where each stream was read to."""
+        self._waiting: list[Line] = []
+        """Read, and not handed out: the connection was lost before the rest came."""
+
+    def read(self) -> Sequence[Line]:
+        """What was written since the last time. Raises UserError and LostError."""
+        with self._asked():
+            for stream in self._streams():
+                self._waiting.extend(self._rest(stream))
+        found, self._waiting = self._waiting, []
+        return found
+
+    def _streams(self) -> list[str]:
+        pages = self._client.get_paginator("describe_log_streams")
+        asked = {"logGroupName": GROUP, "logStreamNamePrefix": self._begins}
+        try:
+            return [row["logStreamName"] for page in pages.paginate(**asked) for row in page["logStreams"]]
+        except exceptions.ClientError as error:
+            if told(error)[0] == "ResourceNotFoundException":  # the first job of an account makes the group
+                return []
+            raise
+
+    def _rest(self, stream: str) -> Iterator[Line]:
+        host = stream.removeprefix(self._begins).rpartition("-")[0] or stream
+        while True:
+            after = self._read.get(stream)
+            asked = {"nextToken": after} if after else {}
+            page = self._client.get_log_events(
+                logGroupName=GROUP, logStreamName=stream, startFromHead=True, **asked
+            )
+            # A page may be empty though others follow; the end is the token that was given.
+            self._read[stream] = page["nextForwardToken"]
+            yield from (Line(host, event["message"].rstrip("\n")) for event in page["events"])
+            if page["nextForwardToken"] == after:
+                return

@@ -1,0 +1,82 @@
+"""What SageMaker and S3 refuse, in words that say what to do (pure).
+
+Codes and texts are of the services' API references. A code that is not here is shown as it came.
+"""
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from infra.catalog.aws.jobs import quota_name
+from infra.clouds.aws.login import DENIED
+from infra.errors import Problem
+from smoke_training.launchers.runplan import RunPlan
+
+# The service is not well, or is asked too often; the request may be made again ("Common Error Types").
+UNWELL = {
+    *(
+        "InternalFailure",
+        "InternalServerError",
+        "InternalError",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+    ),
+    *("SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException"),
+}
+_RIGHTS = "Ask whoever keeps the stack for this right; docs/jobs.md has all of them."
+
+
+def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequence[str]) -> Problem:
+    """Why the service made no job of a plan; `types` are the machines that it knows."""
+    machine = f"ml.{plan.instance_type}"
+    if code == "ResourceLimitExceeded":
+        return _quota(plan, region, message)
+    if code == "ResourceInUse":
+        rule = "another run of this person and folder has just got this name"
+        return Problem("run", plan.name, rule, "Start it again.")
+    if "instancetype" in message.replace(" ", "").lower() and code == "ValidationException":
+        near = [one for one in difflib.get_close_matches(machine, types, n=4) if one != machine]
+        like = f" Like it are {', '.join(near)}." if near else ""
+        fix = f"Change the machine in the stack file, and run trainstack up.{like}"
+        return Problem("--on", machine, f"the service has no such machine for training in {region}", fix)
+    if code in DENIED:
+        return Problem("login", None, f"may not start a job: {message}", _RIGHTS)
+    if code == "ResourceNotFound":
+        return Problem("run", None, f"the service misses something: {message}", "Run trainstack up.")
+    return Problem("run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/jobs.md.")
+
+
+def of_other(what: str, code: str, message: str) -> Problem:
+    """Why the service refused another request: `what` it was about."""
+    if code in DENIED or code in ("403", "Forbidden"):
+        return Problem("login", None, f"may not {what}: {message}", _RIGHTS)
+    if code == "NoSuchBucket":
+        return Problem("stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.")
+    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/jobs.md.")
+
+
+def _quota(plan: RunPlan, region: str, message: str) -> Problem:
+    spot = plan.sagemaker is not None and plan.sagemaker.spot
+    told = re.search(r"service limit '([^']+)' is ([\d.]+)", message)
+    name = told[1] if told else quota_name(f"ml.{plan.instance_type}", "spot" if spot else "on_demand")
+    limit = f"{float(told[2]):g}" if told else "used up"
+    code = (
+        f"aws service-quotas list-service-quotas --service-code sagemaker --region {region} "
+        f"--query \"Quotas[?QuotaName=='{name}'].QuotaCode\" --output text"
+    )
+    ask = (
+        "aws service-quotas request-service-quota-increase --service-code sagemaker "
+        f"--region {region} --desired-value {plan.nodes} --quota-code CODE"
+    )
+    rule = f"the account's quota “{name}” is {limit} in {region}, and the run needs {plan.nodes}"
+    other = "without --spot" if spot else "with --spot"
+    fix = f"Ask for more, which takes hours to days: CODE is what `{code}` says; then `{ask}`."
+    return Problem(
+        "quota", None, rule, f"{fix} Another machine, or this one {other}, has a quota of its own."
+    )
+
+
+def _short(message: str) -> str:
+    """Without the lists of everything that would have been right."""
+    text = re.sub(r"enum value set: \[[^\]]*\]?", "enum value set", message)
+    return text if len(text) < 600 else f"{text[:600]} ..."

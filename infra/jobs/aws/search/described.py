@@ -1,0 +1,72 @@
+"""Searches of SageMaker (hyperparameter tuning jobs) as runs of a stack (pure)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from infra.jobs.aws.described import STACK_VARIABLE
+from infra.jobs.service import Change, Job, Phase, State
+
+_STATES = {
+    "Completed": State.COMPLETED,
+    "Failed": State.FAILED,
+    "Stopped": State.STOPPED,
+    "Stopping": State.STOPPING,
+}
+
+
+def described_search(found: Mapping[str, Any], trials: Iterable[Job] = ()) -> Job:
+    """The run of a DescribeHyperParameterTuningJob.
+
+    It is billed what its `trials` were. As long as it goes on it may take the time of those that have not
+    begun: trials that run are jobs, which count themselves.
+    """
+    definition, config = found["TrainingJobDefinition"], found["HyperParameterTuningJobConfig"]
+    environment, machines = definition.get("Environment", {}), definition["ResourceConfig"]
+    begun = sum(found["TrainingJobStatusCounters"].values())
+    left = max(0, config["ResourceLimits"].get("MaxNumberOfTrainingJobs", 0) - begun)
+    state = _STATES.get(found["HyperParameterTuningJobStatus"], State.RUNNING)
+    phase = Phase.OVER if state.over else Phase.ENDING if state is State.STOPPING else Phase.TRAINING
+    listed = list(trials)
+    best = found.get("BestTrainingJob", {})
+    return Job(
+        name=found["HyperParameterTuningJobName"],
+        stack=environment.get("TRAINSTACK_STACK", ""),
+        person=environment.get("TRAINSTACK_PERSON", ""),
+        team=environment.get("TRAINSTACK_TEAM", ""),
+        machine=machines["InstanceType"],
+        nodes=machines["InstanceCount"],
+        spot=definition.get("EnableManagedSpotTraining", False),
+        search=True,
+        state=state,
+        phase=phase,
+        reason=found.get("FailureReason", "") if state is not State.COMPLETED else "",
+        created=found["CreationTime"],
+        ended=found.get("HyperParameterTuningEndTime"),
+        max_run_s=left * definition["StoppingCondition"].get("MaxRuntimeInSeconds", 86400),
+        trained_s=sum(one.trained_s or 0 for one in listed),
+        billed_s=sum(one.billed_s or 0 for one in listed),
+        changes=(Change(found["CreationTime"], phase, _said(found, begun)),),
+        model_uri=next((one.model_uri for one in listed if one.name == best.get("TrainingJobName")), ""),
+        checkpoint_uri=definition.get("CheckpointConfig", {}).get("S3Uri", ""),
+        experiment=environment.get("MLFLOW_EXPERIMENT_NAME", ""),
+        best=_best(best),
+    )
+
+
+def is_of(found: Mapping[str, Any], stack: str) -> bool:
+    """Whether a search is one of this stack: its trials are told so."""
+    environment = found.get("TrainingJobDefinition", {}).get("Environment", {})
+    return bool(environment.get(STACK_VARIABLE) == stack)
+
+
+def _said(found: Mapping[str, Any], begun: int) -> str:
+    return f"{begun} trials begun, {found['TrainingJobStatusCounters'].get('Completed', 0)} completed"
+
+
+def _best(best: Mapping[str, Any]) -> str:
+    """The best trial so far, with what it was given."""
+    if not best:
+        return ""
+    figure = best.get("FinalHyperParameterTuningJobObjectiveMetric", {})
+    given = ", ".join(f"{name} {value}" for name, value in sorted(best["TunedHyperParameters"].items()))
+    return f"{figure.get('MetricName', '')} {figure.get('Value', 0):g} by {best['TrainingJobName']} ({given})"

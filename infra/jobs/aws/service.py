@@ -1,0 +1,255 @@
+"""SageMaker as the service of runs: training jobs, their logs in CloudWatch, their code in S3.
+
+Untested in a real account: requests and answers are held against the service models of botocore.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from botocore import exceptions
+
+from infra.clouds.aws.login import DENIED, LOG_IN, Clients, LoggedOutError, logged_in, told
+from infra.errors import Problem, UserError
+from infra.jobs.aws import refusals
+from infra.jobs.aws.described import STACK_VARIABLE, described
+from infra.jobs.aws.logs import CloudWatchLogs
+from infra.jobs.aws.search.described import described_search, is_of
+from infra.jobs.aws.search.tuning import Tuning, is_search
+from infra.jobs.aws.search.tuning import request as tuning_request
+from infra.jobs.service import Caller, Job, LostError, Moment
+from infra.naming import TAG_PREFIX
+from smoke_training.launchers import managed
+from smoke_training.launchers.runplan import RunPlan
+
+_MISSING = {"404", "NoSuchKey", "NotFound"}
+# SageMaker answers so where a job does not exist ("Requested resource not found.", DescribeTrainingJob).
+_NO_JOB = {"ResourceNotFound", "ResourceNotFoundException"}
+_STACK_TAG = f"{TAG_PREFIX}:stack"
+
+
+class DeniedError(UserError):
+    """The login has no right to ask for this."""
+
+
+class SageMakerService:
+    """Training jobs of a stack in its region, with the caller's own login. See `service.JobService`."""
+
+    def __init__(self, clients: Clients, stack: str, region: str) -> None:
+        self._clients, self._stack, self._region = clients, stack, region
+        self._known: dict[str, Any] = {}
+        self.unseen = 0
+
+    def caller(self) -> Caller:
+        """Who is logged in."""
+        with _asked("ask who is logged in"):
+            found = self._client("sts").get_caller_identity()
+        return Caller(found["Account"], found["Arn"].rpartition("/")[2])
+
+    def keep(self, uri: str, content: bytes) -> bool:
+        """Put an object where it is missing; whether it was."""
+        place = urlsplit(uri)
+        where = {"Bucket": place.netloc, "Key": place.path.lstrip("/")}
+        s3 = self._client("s3")
+        with _asked(f"write {uri}"):
+            try:
+                s3.head_object(**where)
+            except exceptions.ClientError as error:
+                if told(error)[0] not in _MISSING:
+                    raise
+                s3.put_object(**where, Body=content)
+                return True
+        return False
+
+    def content(self, uri: str) -> bytes:
+        """What an object holds."""
+        place = urlsplit(uri)
+        with _asked(f"read {uri}"):
+            found = self._client("s3").get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))
+            return bytes(found["Body"].read())
+
+    def submit(self, plan: RunPlan) -> None:
+        """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
+        request, client = managed.sagemaker(plan), self._client("sagemaker")
+        try:
+            with logged_in():
+                client.create_training_job(**request)
+        except LoggedOutError as error:
+            raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+        except exceptions.ClientError as error:
+            code, message = told(error)
+            # The SDK asks again where no answer came, and then meets the job of its first request.
+            unwell = _unwell(error)
+            if (code == "ResourceInUse" or unwell) and self._made(request):
+                return
+            if unwell:
+                raise LostError(f"{code}: {message}") from error
+            types = client.meta.service_model.shape_for("TrainingInstanceType").enum
+            raise UserError([refusals.of_create(plan, self._region, code, message, types)]) from error
+        except exceptions.BotoCoreError as error:
+            if not self._made(request):
+                raise LostError(str(error)) from error
+
+    def search(self, plan: RunPlan, tuning: Tuning) -> None:
+        """Start a search. Raises UserError, and LostError where it is not known whether there is one."""
+        request = tuning_request(managed.sagemaker(plan), tuning)
+        with _asked("start a search"):
+            self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
+
+    def job(self, name: str) -> Job | None:
+        """The job or search of that name, whosever it is; None where there is none."""
+        if is_search(name):
+            search = self._describe_search(name)
+            return None if search is None else described_search(search, self._trials(search))
+        found = self._describe(name)
+        return None if found is None else described(found)
+
+    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+        """Jobs of the stack that changed since then, newest first."""
+        asked = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
+        asked |= {} if since is None else {"LastModifiedTimeAfter": since}
+        self.unseen = 0
+        both = (self._searches(asked), self._training_jobs(asked))
+        yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)
+
+    def _searches(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+        """Searches of the stack; a login that may not list them has none."""
+        pages = self._client("sagemaker").get_paginator("list_hyper_parameter_tuning_jobs").paginate(**asked)
+        try:
+            for name in _names(pages, "HyperParameterTuningJobSummaries", "HyperParameterTuningJobName"):
+                found = self._describe_search(name)
+                if found is not None and is_of(found, self._stack):
+                    yield described_search(found)
+        except DeniedError:
+            return
+
+    def _training_jobs(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+        pages = self._client("sagemaker").get_paginator("list_training_jobs").paginate(**asked)
+        for name in _names(pages, "TrainingJobSummaries", "TrainingJobName"):
+            try:
+                found = self._describe(name)
+            except DeniedError:  # people may read their own jobs alone, and list all
+                self.unseen += name.startswith(f"{self._stack}-")
+                continue
+            if found is None:  # deleted since it was listed
+                continue
+            tags = self._tags(found)
+            if tags is not None:
+                yield described(found, tags)
+
+    def stop(self, name: str) -> None:
+        """Ask a job or search to end; one that is over stays as it is."""
+        client = self._client("sagemaker")
+        try:
+            with _asked(f"stop {name}"):
+                if is_search(name):
+                    client.stop_hyper_parameter_tuning_job(HyperParameterTuningJobName=name)
+                else:
+                    client.stop_training_job(TrainingJobName=name)
+        except UserError:
+            # The service refuses to stop what is over: it may have ended since somebody looked.
+            found = self.job(name)
+            if found is None or not found.state.over:
+                raise
+
+    def logs(self, name: str) -> CloudWatchLogs:
+        """What its nodes write."""
+        streams = f"{name}-" if is_search(name) else f"{name}/"
+        return CloudWatchLogs(self._client("logs"), streams, lambda: _asked("read logs"))
+
+    def _client(self, service: str) -> Any:
+        if service not in self._known:
+            self._known[service] = self._clients(service, self._region)
+        return self._known[service]
+
+    def _describe(self, name: str) -> Mapping[str, Any] | None:
+        with _asked(f"read the job {name}"):
+            try:
+                found: Mapping[str, Any] = self._client("sagemaker").describe_training_job(
+                    TrainingJobName=name
+                )
+            except exceptions.ClientError as error:
+                code, message = told(error)
+                if code in _NO_JOB or (code == "ValidationException" and "not found" in message.lower()):
+                    return None
+                raise
+        return found
+
+    def _describe_search(self, name: str) -> Mapping[str, Any] | None:
+        with _asked(f"read the search {name}"):
+            try:
+                found: Mapping[str, Any] = self._client("sagemaker").describe_hyper_parameter_tuning_job(
+                    HyperParameterTuningJobName=name
+                )
+            except exceptions.ClientError as error:
+                if told(error)[0] in _NO_JOB:
+                    return None
+                raise
+        return found
+
+    def _trials(self, search: Mapping[str, Any]) -> Iterator[Job]:
+        """The trials of a search that is over; before, what it comes to is not known."""
+        if search["HyperParameterTuningJobStatus"] not in ("Completed", "Failed", "Stopped"):
+            return
+        pages = self._client("sagemaker").get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
+        asked = pages.paginate(HyperParameterTuningJobName=search["HyperParameterTuningJobName"])
+        for name in _names(asked, "TrainingJobSummaries", "TrainingJobName"):
+            if (found := self._describe(name)) is not None:
+                yield described(found)
+
+    def _made(self, request: Mapping[str, Any]) -> bool:
+        """Whether the service has the job of exactly this request."""
+        try:
+            found = self._describe(request["TrainingJobName"])
+        except (UserError, LostError):
+            return False
+        same = ("Environment", "RoleArn", "InputDataConfig")
+        return found is not None and all(found.get(key) == request[key] for key in same)
+
+    def _tags(self, found: Mapping[str, Any]) -> dict[str, str] | None:
+        """Tags of a job, where its environment does not say whose it is; None of one of another stack."""
+        said = found.get("Environment", {}).get(STACK_VARIABLE)
+        if said is not None:
+            return {} if said == self._stack else None
+        client = self._client("sagemaker")
+        with _asked("read tags of jobs"):
+            pages = client.get_paginator("list_tags").paginate(ResourceArn=found["TrainingJobArn"])
+            tags = {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
+        return tags if tags.get(_STACK_TAG) == self._stack else None
+
+
+def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
+    """Names of listed jobs, page by page; `rows` and `name` are what the service calls them."""
+    rest = iter(pages)
+    while True:
+        with _asked("list jobs"):
+            page = next(rest, None)
+        if page is None:
+            return
+        yield from (row[name] for row in page[rows])
+
+
+def _unwell(error: exceptions.ClientError) -> bool:
+    """Whether the same request may be taken a moment later."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return told(error)[0] in refusals.UNWELL or status >= 500
+
+
+@contextmanager
+def _asked(what: str) -> Iterator[None]:
+    """A request within. Raises UserError where it is refused, LostError where no answer comes."""
+    try:
+        with logged_in():
+            yield
+    except LoggedOutError as error:
+        raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+    except exceptions.ClientError as error:
+        code, message = told(error)
+        if _unwell(error):
+            raise LostError(f"{code}: {message}") from error
+        kind = DeniedError if code in DENIED else UserError
+        raise kind([refusals.of_other(what, code, message)]) from error
+    except exceptions.BotoCoreError as error:
+        raise LostError(str(error)) from error

@@ -1,0 +1,57 @@
+"""The lines of a custom job in Cloud Logging."""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from infra.jobs.gcp.described import moment
+from infra.jobs.service import Line, Moment
+
+# Entries are not shown in the order in which they were written, and some late (Cloud Logging documentation,
+# "Troubleshooting": up to a minute), so the last of them are asked for again; each is handed out once.
+_LATE = datetime.timedelta(seconds=60)
+PAGE = 1000
+
+Entries = Callable[[str], Iterator[Mapping[str, Any]]]
+"""Asks for entries by a filter, page by page, in the order of their times."""
+
+
+class CloudLogging:
+    """Entries of the resource `ml_job` of one job, each line once.
+
+    Sources: Cloud Logging API v2 (entries.list); the Cloud SDK's log fetcher of training jobs
+    (command_lib/ml_engine/log_utils.py) for the names of resource and labels.
+    """
+
+    def __init__(self, job: str, created: Moment, entries: Entries) -> None:
+        self._job, self._entries = job, entries
+        self._from = created
+        self._known: dict[str, Moment] = {}
+        """When each entry was written that may come again."""
+        self._waiting: list[Line] = []
+        """Read, and not handed out: the connection was lost before the rest came."""
+
+    def read(self) -> Sequence[Line]:
+        """What was written since the last time. Raises UserError and LostError."""
+        since = f"{self._from:%Y-%m-%dT%H:%M:%S}Z"
+        wanted = f'resource.type="ml_job" AND resource.labels.job_id="{self._job}" AND timestamp>="{since}"'
+        for entry in self._entries(wanted):
+            key, at = str(entry.get("insertId")), moment(str(entry["timestamp"]))
+            if key in self._known:
+                continue
+            self._known[key] = at
+            labels = (entry.get("resource") or {}).get("labels") or {}
+            self._waiting.append(Line(str(labels.get("task_name", "")), _text(entry)))
+        if self._known:
+            self._from = max(self._from, max(self._known.values()) - _LATE)
+            whole = self._from.replace(microsecond=0)
+            self._known = {key: at for key, at in self._known.items() if at >= whole}
+        found, self._waiting = self._waiting, []
+        return found
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    payload = entry.get("jsonPayload")
+    if isinstance(payload, Mapping):
+        return str(payload.get("message", payload)).rstrip("\n")
+    return str(entry.get("textPayload", "")).rstrip("\n")

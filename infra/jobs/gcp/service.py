@@ -1,0 +1,255 @@
+"""Vertex AI as the service of runs, by its REST API.
+
+Untested in a real project: requests are held against the API's own definitions (custom_job.proto), and were
+answered by the rehearsal alone.
+"""
+
+import contextlib
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import requests
+
+from infra.clouds.gcp import login as google_login
+from infra.clouds.gcp import storage as google_store
+from infra.clouds.gcp.api import Method, RefusedError, answer, endpoint, pages
+from infra.clouds.gcp.login import LOG_IN, LoggedOutError
+from infra.clouds.gcp.storage import UnreadableError
+from infra.errors import Problem, UserError
+from infra.jobs.gcp import refusals
+from infra.jobs.gcp.described import described
+from infra.jobs.gcp.logs import PAGE, CloudLogging
+from infra.jobs.service import Caller, Change, Job, LostError, Moment, State
+from infra.naming import TAG_PREFIX
+from smoke_training.launchers import managed
+from smoke_training.launchers.managed import label_key, label_value
+from smoke_training.launchers.runplan import RunPlan
+
+_ATTEMPTS = 4
+# Nothing runs longer (StoppingCondition of the other service has the same limit), so older jobs are over.
+_OLDEST = datetime.timedelta(days=30)
+_PAGE = 100
+FAILURE = "failure"
+"""The object below a run's base directory in which its wrapper says why it failed (smoke_training/job)."""
+
+
+SpotShare = Callable[[str, str], float | None]
+"""What spot costs of the price on demand, by machine and region; None where nobody knows."""
+
+
+def _unknown(_: str, __: str) -> float | None:
+    return None
+
+
+class VertexService:
+    """Custom jobs of a stack in its project and region, with the caller's own login. See `JobService`.
+
+    A job is called by its display name, which nothing keeps unique: of several, the newest is meant.
+    """
+
+    def __init__(self, project: str, region: str, stack: str, spot_share: SpotShare = _unknown) -> None:
+        self.unseen = 0  # who may list jobs sees all of the project
+        self._project, self._region, self._stack = project, region, stack
+        self._spot_share = spot_share
+        self._sessions: dict[int, requests.Session] = {}
+        self._resources: dict[str, str] = {}
+        self._changes: dict[str, list[Change]] = {}
+
+    def caller(self) -> Caller:
+        """Who is logged in, as far as the login tells; the project is the stack's."""
+        with _asked("ask who is logged in"):
+            who = google_login.who(getattr(self._session(_ATTEMPTS), "credentials", None)) or ""
+        return Caller(self._project, who.partition(":")[2])
+
+    def keep(self, uri: str, content: bytes) -> bool:
+        """Put an object where it is missing; whether it was."""
+        with _stored(f"write {uri}"):
+            return google_store.keep_object(uri, content)
+
+    def content(self, uri: str) -> bytes:
+        """What an object holds."""
+        with _stored(f"read {uri}"):
+            return google_store.read_object(uri)
+
+    def submit(self, plan: RunPlan) -> None:
+        """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
+        request = managed.vertex(plan)
+        name = str(request["displayName"])
+        if self._found(name) is not None:
+            rule = "another run of this person and folder has just got this name"
+            raise UserError([Problem("run", name, rule, "Start it again.")])
+        try:
+            # Sent once: a request whose answer is lost may have made a job, and a second one makes another.
+            made = answer(self._session(1), self._method("", "POST"), {**self._place(), **request})
+            self._resources[name] = str(made["name"])
+        except LoggedOutError as error:
+            raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+        except RefusedError as error:
+            if error.code not in refusals.UNWELL:
+                problem = refusals.of_create(plan, self._region, error.code, error.message)
+                raise UserError([problem]) from error
+            self._made(name, error)
+        except (requests.RequestException, ValueError) as error:
+            self._made(name, error)
+
+    def job(self, name: str) -> Job | None:
+        """The job of that name, whosever it is; None where there is none."""
+        found = self._found(name)
+        if found is None:
+            return None
+        known = self._described(found)
+        return self._with_reason(self._with_changes(known, str(found.get("state"))))
+
+    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+        """Jobs of the stack that changed since then, newest first."""
+        wanted = f'labels.{label_key(f"{TAG_PREFIX}:stack")}="{label_value(self._stack)}"'
+        if since is not None:
+            wanted += f' AND create_time>="{since - _OLDEST:%Y-%m-%dT%H:%M:%SZ}"'
+        for found in self._list(wanted):
+            job = self._described(found)
+            if job.stack == self._stack and (since is None or job.ended is None or job.ended >= since):
+                yield job
+
+    def stop(self, name: str) -> None:
+        """Ask a job to end; one that is over stays as it is."""
+        found = self._found(name)
+        if found is None:
+            raise UserError([Problem("run", name, "the service has it no more", "See `trainstack runs`.")])
+        try:
+            with _asked(f"stop {name}"):
+                method = self._method("/{id}:cancel", "POST")
+                answer(self._session(_ATTEMPTS), method, {**self._place(), "id": _id(found)})
+        except UserError:
+            # The service refuses to cancel what is over: it may have ended since somebody looked.
+            after = self.job(name)
+            if after is None or not after.state.over:
+                raise
+
+    def logs(self, name: str) -> CloudLogging:
+        """What its nodes write."""
+        found = self._found(name)
+        if found is None:
+            raise UserError([Problem("run", name, "the service has it no more", "See `trainstack runs`.")])
+        return CloudLogging(_id(found), self._described(found).created, self._entries)
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    def _entries(self, wanted: str) -> Iterator[Mapping[str, Any]]:
+        address = f"{endpoint('logging', 'logging.googleapis.com')}/v2/entries:list"
+        asked = {"resourceNames": [f"projects/{self._project}"], "filter": wanted, "orderBy": "timestamp asc"}
+        method = Method(address, "POST", {"pageSize": PAGE})
+        with _asked("read logs"):
+            for page in pages(self._session(_ATTEMPTS), method, asked):
+                yield from page.get("entries") or ()
+
+    def _found(self, name: str) -> Mapping[str, Any] | None:
+        """The newest job of that name, as the service has it."""
+        if name not in self._resources:
+            newest = next(self._list(f'display_name="{name}"'), None)
+            if newest is not None:
+                self._resources[name] = str(newest["name"])
+            return newest
+        with _asked(f"read the job {name}"):
+            try:
+                given = {**self._place(), "id": self._resources[name].rpartition("/")[2]}
+                return answer(self._session(_ATTEMPTS), self._method("/{id}"), given)
+            except RefusedError as error:
+                if error.code != "NOT_FOUND":
+                    raise
+        return None
+
+    def _list(self, wanted: str) -> Iterator[Mapping[str, Any]]:
+        method = self._method("", page={"pageSize": _PAGE})
+        with _asked("list jobs"):
+            for page in pages(self._session(_ATTEMPTS), method, {**self._place(), "filter": wanted}):
+                yield from page.get("customJobs") or ()
+
+    def _made(self, name: str, error: Exception) -> None:
+        """Raise LostError unless the service has the job: nothing else says whether the request arrived."""
+        try:
+            found = self._found(name)
+        except (UserError, LostError):
+            found = None
+        if found is None:
+            raise LostError(str(error)) from error
+
+    def _method(self, path: str, verb: str = "GET", page: Mapping[str, int] | None = None) -> Method:
+        host = endpoint("aiplatform", f"{self._region}-aiplatform.googleapis.com")
+        return Method(
+            f"{host}/v1/projects/{{project}}/locations/{{region}}/customJobs{path}", verb, page or {}
+        )
+
+    def _place(self) -> dict[str, Any]:
+        return {"project": self._project, "region": self._region}
+
+    def _session(self, attempts: int) -> requests.Session:
+        """Raises LoggedOutError."""
+        if attempts not in self._sessions:
+            self._sessions[attempts], _ = google_login.session(attempts, self._project)
+        return self._sessions[attempts]
+
+    # -- what is said of a job -------------------------------------------------------------------------
+
+    def _described(self, found: Mapping[str, Any]) -> Job:
+        pools = (found.get("jobSpec") or {}).get("workerPoolSpecs") or [{}]
+        machine = str((pools[0].get("machineSpec") or {}).get("machineType"))
+        return described(found, self._spot_share(machine, self._region))
+
+    def _with_changes(self, job: Job, said: str) -> Job:
+        """With the phases that were seen here: the service tells no history, such as interruptions."""
+        seen = self._changes.setdefault(job.name, list(job.changes))
+        if seen[-1].phase is not job.phase:
+            now = datetime.datetime.now(datetime.UTC)
+            seen.append(Change(job.ended or now, job.phase, said.removeprefix("JOB_STATE_").lower()))
+        return replace(job, changes=tuple(seen))
+
+    def _with_reason(self, job: Job) -> Job:
+        """With what its wrapper wrote about a failure, which the service does not read."""
+        base = job.model_uri.rpartition("/")[0]
+        if job.state is not State.FAILED:
+            return job
+        said = ""
+        if base:
+            with contextlib.suppress(UnreadableError):
+                said = google_store.read_object(f"{base}/{FAILURE}").decode(errors="replace").strip()
+        if said:
+            return replace(job, reason=f"{said} ({job.reason})")
+        number = self._resources[job.name].rpartition("/")[2]
+        wanted = f'resource.type="ml_job" resource.labels.job_id="{number}"'
+        told = f"Its lines: gcloud logging read '{wanted}' --project {self._project}"
+        return replace(job, reason=f"{job.reason} {told}")
+
+
+def _id(found: Mapping[str, Any]) -> str:
+    return str(found["name"]).rpartition("/")[2]
+
+
+@contextmanager
+def _asked(what: str) -> Iterator[None]:
+    """A request within. Raises UserError where it is refused, LostError where no answer comes."""
+    try:
+        with google_login.logged_in():
+            yield
+    except LoggedOutError as error:
+        raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+    except RefusedError as error:
+        if error.code in refusals.UNWELL:
+            raise LostError(str(error)) from error
+        raise UserError([refusals.of_other(what, error.code, error.message)]) from error
+    except (requests.RequestException, ValueError) as error:
+        raise LostError(str(error)) from error
+
+
+@contextmanager
+def _stored(what: str) -> Iterator[None]:
+    """A request about an object within. Raises UserError and LostError."""
+    try:
+        yield
+    except UnreadableError as error:
+        if error.lost:
+            raise LostError(str(error)) from error
+        code = refusals.DENIED if error.status == requests.codes.forbidden else f"HTTP {error.status}"
+        raise UserError([refusals.of_other(what, code, str(error))]) from error

@@ -1,0 +1,1 @@
+"""The output contract of a deployed stack."""

@@ -1,0 +1,1 @@
+"""Rules of stacks on Google Cloud."""

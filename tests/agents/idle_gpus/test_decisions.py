@@ -1,0 +1,159 @@
+"""Who is told and who is stopped, of any history; nothing is stopped without proof."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.idle_gpus.decisions import (
+    ANNOUNCE,
+    BUSY,
+    CHECKPOINTED,
+    IDLE,
+    NOTHING,
+    STARTING,
+    STOP,
+    TAKE_BACK,
+    UNKNOWN,
+    Policy,
+    judge,
+    last_checkpoint,
+)
+from agents.idle_gpus.holders import Holder, Pod
+from agents.idle_gpus.measures import Activity
+from agents.shared.dcgm import PodKey
+
+NOW = 1_800_000_000.0
+FOREVER = float("inf")
+POLICY = Policy(window_s=2700, grace_s=900, stop_jobs=False, interval_s=1800, startup_s=3600)
+STOPPING = dataclasses.replace(POLICY, stop_jobs=True)
+SILENT = Activity(gpus=2, coverage=1.0, busiest=0.0)
+POD = Pod(
+    namespace="team-vision",
+    name="notebook",
+    uid="u",
+    owner="ada",
+    gpus=2,
+    interactive=True,
+    started=NOW - 7200,
+    last_checkpoint=None,
+    stop_at=None,
+)
+
+
+def holder(*pods: Pod, kind: str = "Pod") -> Holder:
+    return Holder(kind, "team-vision", "notebook", pods or (POD,))
+
+
+def changed(**more: object) -> Pod:
+    return dataclasses.replace(POD, **more)  # type: ignore[arg-type]
+
+
+def of(*pods: Pod, activity: Activity | None = SILENT) -> dict[PodKey, Activity]:
+    return {(pod.namespace, pod.name): activity for pod in (pods or (POD,)) if activity is not None}
+
+
+def test_an_idle_session_is_told_first_and_stopped_after_the_grace() -> None:
+    first = judge(holder(), of(), POLICY, NOW)
+    assert (first.state, first.action, first.stop_at) == (IDLE, ANNOUNCE, NOW + 900)
+    told = changed(stop_at=first.stop_at)
+    assert judge(holder(told), of(), POLICY, NOW + 899).action == NOTHING
+    assert judge(holder(told), of(), POLICY, NOW + 900).action == STOP
+
+
+@pytest.mark.parametrize(
+    ("pod", "activity", "state"),
+    [
+        (POD, dataclasses.replace(SILENT, busiest=0.02), BUSY),
+        (changed(started=None), SILENT, STARTING),
+        (changed(started=NOW - 3599), SILENT, STARTING),
+        (changed(last_checkpoint=NOW - 1799), SILENT, CHECKPOINTED),
+        (POD, None, UNKNOWN),
+        (POD, dataclasses.replace(SILENT, coverage=0.8), UNKNOWN),
+        (POD, dataclasses.replace(SILENT, gpus=1), UNKNOWN),
+        # A clock that says tomorrow protects nobody.
+        (changed(last_checkpoint=NOW + 86_400), SILENT, IDLE),
+        (changed(last_checkpoint=NOW - 1801), SILENT, IDLE),
+        # The first activity ends the start.
+        (changed(started=NOW - 60), dataclasses.replace(SILENT, busiest=0.5), BUSY),
+    ],
+)
+def test_what_protects_a_holder(pod: Pod, activity: Activity | None, state: str) -> None:
+    due = dataclasses.replace(pod, stop_at=NOW - 1)
+    found = judge(holder(due), of(due, activity=activity), STOPPING, NOW)
+    assert found.state == state
+    expected = {BUSY: TAKE_BACK, CHECKPOINTED: TAKE_BACK, IDLE: STOP}
+    assert found.action == expected.get(state, NOTHING)
+
+
+def test_a_job_is_told_and_goes_on_unless_the_spec_says_otherwise() -> None:
+    pod = changed(interactive=False)
+    told = judge(holder(pod, kind="Job"), of(pod), POLICY, NOW)
+    assert (told.action, told.stop_at) == (ANNOUNCE, FOREVER)
+    never = dataclasses.replace(pod, stop_at=FOREVER)
+    assert judge(holder(never, kind="Job"), of(never), POLICY, NOW + 1e6).action == NOTHING
+    # The spec changes its mind: it is told anew, with a time.
+    again = judge(holder(never, kind="Job"), of(never), STOPPING, NOW)
+    assert (again.action, again.stop_at) == (ANNOUNCE, NOW + 900)
+
+
+def test_one_pod_that_works_protects_its_whole_job() -> None:
+    pods = [changed(name=f"run-{index}", interactive=False) for index in range(4)]
+    activity = of(*pods) | of(pods[3], activity=dataclasses.replace(SILENT, busiest=1.0))
+    assert judge(holder(*pods, kind="Job"), activity, STOPPING, NOW).state == BUSY
+    fresh = [*pods[:3], dataclasses.replace(pods[3], last_checkpoint=NOW - 10)]
+    assert judge(holder(*fresh, kind="Job"), of(*pods), STOPPING, NOW).state == CHECKPOINTED
+    assert last_checkpoint(holder(*fresh), NOW) == NOW - 10
+
+
+def test_somebody_who_sets_a_later_time_is_left_alone_until_then() -> None:
+    later = changed(stop_at=NOW + 86_400)
+    assert judge(holder(later), of(), POLICY, NOW + 80_000).action == NOTHING
+    assert judge(holder(later), of(), POLICY, NOW + 86_400).action == STOP
+
+
+def test_a_pod_that_came_later_is_told_too() -> None:
+    told, new = changed(name="a", stop_at=NOW - 1), changed(name="b")
+    assert judge(holder(told, new), of(told, new), POLICY, NOW).action == ANNOUNCE
+
+
+TIMES = st.none() | st.floats(NOW - 1e5, NOW + 1e5)
+PODS = st.builds(
+    Pod,
+    namespace=st.just("team-vision"),
+    name=st.sampled_from(["a", "b", "c"]),
+    uid=st.just("u"),
+    owner=st.just("ada"),
+    gpus=st.integers(1, 3),
+    interactive=st.booleans(),
+    started=TIMES,
+    last_checkpoint=TIMES,
+    stop_at=TIMES | st.just(FOREVER),
+)
+ACTIVITY = st.builds(
+    Activity, gpus=st.integers(0, 3), coverage=st.floats(0, 1), busiest=st.floats(0, 1) | st.just(0.0)
+)
+
+
+@given(
+    st.lists(PODS, min_size=1, max_size=3, unique_by=lambda pod: pod.name),
+    st.dictionaries(st.sampled_from(["a", "b", "c"]), ACTIVITY),
+    st.booleans(),
+)
+def test_nothing_is_stopped_without_an_announcement_a_proof_and_an_old_checkpoint(
+    pods: list[Pod], measured: dict[str, Activity], stop_jobs: bool
+) -> None:
+    policy = dataclasses.replace(POLICY, stop_jobs=stop_jobs)
+    whole = Holder("Job", "team-vision", "run", tuple(pods))
+    activity = {("team-vision", name): each for name, each in measured.items()}
+    if judge(whole, activity, policy, NOW).action != STOP:
+        return
+    assert stop_jobs or whole.interactive
+    for pod in pods:
+        assert pod.stop_at is not None and pod.stop_at <= NOW
+        assert pod.started is not None and NOW - pod.started >= policy.startup_s
+        proof = measured[pod.name]
+        assert proof.gpus >= pod.gpus and proof.coverage >= 0.9 and proof.busiest <= 0.01
+    latest = last_checkpoint(whole, NOW)
+    assert latest is None or NOW - latest >= policy.interval_s

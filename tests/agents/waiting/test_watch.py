@@ -1,0 +1,167 @@
+"""What the watcher of a validation says of what it sees, and when it gives up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from agents.capacity_windows.workloads import AWAY_NOTE
+from agents.shared.api_server import FORBIDDEN_S, ApiServer
+from agents.waiting import watch as program
+from agents.waiting.watch import Limits, Reader, Watch
+
+LIMITS = Limits(queue_s=100, start_s=50, total_s=300)
+Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]
+
+
+def job(*, suspend: bool = False, uid: str = "u1", **conditions: tuple[str, str]) -> dict[str, Any]:
+    rows = [
+        {"type": kind, "status": "True", "reason": reason, "message": message}
+        for kind, (reason, message) in conditions.items()
+    ]
+    return {
+        "metadata": {"uid": uid},
+        "spec": {"suspend": suspend, "parallelism": 2},
+        "status": {"conditions": rows},
+    }
+
+
+def pod(phase: str, index: int = 0, container: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"annotations": {"batch.kubernetes.io/job-completion-index": str(index)}},
+        "status": {"phase": phase, "containerStatuses": [{"state": container or {}}], **more},
+    }
+
+
+def ended(code: int, message: str) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "message": message}}
+
+
+def workload(kind: str, status: str, reason: str, message: str) -> dict[str, Any]:
+    return {
+        "status": {"conditions": [{"type": kind, "status": status, "reason": reason, "message": message}]}
+    }
+
+
+QUEUED: Seen = (
+    job(suspend=True),
+    [],
+    [workload("QuotaReserved", "False", "Pending", "insufficient unused quota for nvidia.com/gpu")],
+)
+RUNS: Seen = (job(), [pod("Running"), pod("Running", 1)], [])
+
+
+def test_a_job_that_completes_passes_with_the_words_of_its_first_pod() -> None:
+    pods = [pod("Succeeded", 1, ended(0, "second")), pod("Succeeded", 0, ended(0, "PASS in 60 s"))]
+    assert Watch("u1", LIMITS).step(9, job(Complete=("", "")), pods, []) == (True, "PASS in 60 s")
+
+
+@pytest.mark.parametrize("reason", ["BackoffLimitExceeded", "PodFailurePolicy", "DeadlineExceeded"])
+def test_a_job_that_fails_for_any_reason_fails_with_the_words_of_the_pod_that_did(reason: str) -> None:
+    pods = [pod("Succeeded", 0, ended(0, "fine")), pod("Failed", 1, ended(1, "FAIL: rank 3 is slow"))]
+    found = Watch("u1", LIMITS).step(9, job(Failed=(reason, "no more tries")), pods, [])
+    assert found == (False, f"FAIL: rank 3 is slow\n[{reason}] no more tries")
+
+
+def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
+    watch = Watch("u1", LIMITS)
+    assert watch.step(0, *QUEUED) is None
+    assert "insufficient unused quota for nvidia.com/gpu" in watch.state
+    assert watch.step(100, *QUEUED) is None
+    found = watch.step(101, *QUEUED)
+    assert found is not None
+    passed, reason = found
+    assert not passed
+    assert reason.startswith(
+        "not admitted within 100 s: it is suspended: [Pending] insufficient unused quota"
+    )
+
+
+def test_without_a_workload_the_controller_is_suspected() -> None:
+    watch = Watch("u1", LIMITS)
+    watch.step(0, job(suspend=True), [], [])
+    assert "Kueue has made no Workload for it" in watch.state
+
+
+def test_a_run_whose_pool_is_closed_says_until_when() -> None:
+    found = workload("QuotaReserved", "False", "Pending", "The workload is deactivated")
+    found["metadata"] = {"annotations": {AWAY_NOTE: "window-h100: the pool opens at 2026-12-01 11:30 UTC"}}
+    watch = Watch("u1", LIMITS)
+    watch.step(0, job(suspend=True), [], [found])
+    assert "takes no jobs now: window-h100: the pool opens at 2026-12-01 11:30 UTC" in watch.state
+
+
+def test_time_that_it_ran_is_not_time_in_the_queue() -> None:
+    watch = Watch("u1", LIMITS)
+    for now, seen in ((0, QUEUED), (60, QUEUED), (61, RUNS), (200, RUNS), (201, QUEUED), (239, QUEUED)):
+        assert watch.step(now, *seen) is None
+    assert watch.queued_s == pytest.approx(60 + 1 + 38)
+    found = watch.step(242, *QUEUED)
+    assert found is not None
+    assert found[1].startswith("not admitted")
+
+
+def test_pods_that_do_not_start_end_it_with_their_reason() -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
+    unscheduled = [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    ]
+    pods = [pod("Pending", 0, waiting), pod("Pending", 1, conditions=unscheduled)]
+    watch = Watch("u1", LIMITS)
+    assert watch.step(10, job(), pods, []) is None
+    found = watch.step(61, job(), pods, [])
+    assert found == (
+        False,
+        "its pods did not start within 50 s: 0 of 2 started; [ImagePullBackOff] not found; "
+        "[Unschedulable] 0/3 nodes",
+    )
+
+
+def test_an_eviction_gives_the_pods_their_time_again() -> None:
+    watch = Watch("u1", LIMITS)
+    pending = [pod("Pending"), pod("Pending", 1)]
+    assert watch.step(0, job(), pending, []) is None
+    assert watch.step(45, *QUEUED) is None
+    assert watch.step(50, job(), pending, []) is None
+    assert watch.step(99, job(), pending, []) is None
+    assert watch.step(101, job(), pending, []) is not None
+
+
+def test_a_run_without_an_end_ends_at_the_last_limit() -> None:
+    watch = Watch("u1", LIMITS)
+    assert watch.step(300, *RUNS) is None
+    assert watch.step(301, *RUNS) == (False, "it did not end within 300 s: its pods run")
+
+
+def test_another_job_of_the_same_name_is_another_run() -> None:
+    found = Watch("u1", LIMITS).step(1, job(uid="u2"), [], [])
+    assert found == (False, "the Job was replaced by another one of the same name")
+
+
+class Forbidding(ApiServer):
+    """Forbids everything the first `times` times, then has a Job that is complete."""
+
+    def __init__(self, times: float) -> None:
+        self.times = times
+        self.address = "https://api"
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
+        self.times -= 1
+        if self.times >= 0:
+            return 403, {"message": 'User "u" cannot get resource "jobs"'}
+        return 200, job(Complete=("", "")) if "/jobs/" in path else {"items": []}
+
+
+def watched(server: ApiServer) -> tuple[bool, str]:
+    return program.watch(Reader("lab", server), "run", Watch("u1", LIMITS), lambda _: None)
+
+
+def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again(now: list[float]) -> None:
+    assert watched(Forbidding(3)) == (True, "")
+
+
+def test_a_refusal_that_lasts_ends_it(now: list[float]) -> None:
+    passed, reason = watched(Forbidding(float("inf")))
+    assert not passed
+    assert "refuses to answer: https://api/apis/batch/v1/namespaces/lab/jobs/run: 403 User" in reason
+    assert FORBIDDEN_S <= now[0] < 2 * FORBIDDEN_S

@@ -1,0 +1,115 @@
+"""What the Pulumi SDK repeats in a large program is done once, and what fails is still told."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pulumi
+import pulumi.runtime.resource
+import pulumi.runtime.rpc_manager
+import pulumi.runtime.stack
+import pytest
+
+from stacks import sdk
+from tests.components.recorder import Recorder
+
+SLOWLY = 40
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """For how many tasks the SDK itself waited, each time it did."""
+    found: list[int] = []
+    real = asyncio.wait
+
+    async def wait(tasks: Any, **how: Any) -> Any:
+        if how.get("timeout") is None:
+            found.append(len(tasks))
+        return await real(tasks, **how)
+
+    monkeypatch.setattr(asyncio, "wait", wait)
+    return found
+
+
+def run(program: Callable[[], None]) -> None:
+    """Run a program to its end, without an engine."""
+    pulumi.runtime.set_mocks(Recorder(), project="p", stack="dev", preview=False)
+    until_settled: Any = pulumi.runtime.test  # Pulumi leaves it untyped
+    until_settled(program)()
+
+
+def output(coming: Awaitable[Any]) -> pulumi.Output[Any]:
+    """An output that is known once what it waits for is."""
+    return pulumi.Output.from_input(asyncio.ensure_future(coming))
+
+
+def outputs(known: list[int]) -> None:
+    """Outputs that become known one after the other."""
+
+    async def later(after: int) -> int:
+        for _ in range(after):
+            await asyncio.sleep(0.001)
+        return after
+
+    for number in range(SLOWLY):
+        output(later(number)).apply(known.append)
+
+
+def test_a_program_waits_for_its_outputs_together(waits: list[int]) -> None:
+    known: list[int] = []
+    run(lambda: outputs(known))
+    by_itself, waits[:] = sum(waits), []
+    assert by_itself > SLOWLY * SLOWLY / 4
+
+    def together() -> None:
+        outputs(known)
+        sdk.wait_for_outputs_once()
+
+    run(together)
+    assert sorted(known) == sorted([*range(SLOWLY)] * 2)
+    assert sum(waits) < SLOWLY / 4
+
+
+@pytest.mark.timeout(30)
+def test_an_output_that_fails_ends_the_wait_for_one_that_never_comes() -> None:
+    def fail(_: int) -> None:
+        raise ValueError("a bad value")
+
+    def program() -> None:
+        pulumi.Output.from_input(1).apply(fail)
+        output(asyncio.sleep(3600))
+        sdk.wait_for_outputs_once()
+
+    with pytest.raises(ValueError, match="a bad value"):
+        run(program)
+
+
+@pytest.mark.timeout(30)
+def test_a_call_that_fails_ends_the_wait_for_one_that_never_comes() -> None:
+    def program() -> None:
+        async def refused() -> None:
+            raise ValueError("the engine said no")
+
+        call = pulumi.runtime.settings._get_rpc_manager().do_rpc("register", refused)
+        output(call())
+        output(asyncio.sleep(3600))
+        sdk.wait_for_outputs_once()
+
+    with pytest.raises(ValueError, match="the engine said no"):
+        run(program)
+
+
+def test_the_engine_hears_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[str] = []
+
+    class Engine:
+        def Log(self, request: pulumi.runtime.proto.engine_pb2.LogRequest) -> None:  # noqa: N802
+            heard.append(request.message)
+
+    monkeypatch.setattr("pulumi.runtime.settings.get_engine", Engine)
+    monkeypatch.setattr(pulumi.log, "debug", pulumi.log.debug)  # put back afterwards
+    sdk.without_debug_messages()
+    for module in (pulumi.runtime.resource, pulumi.runtime.rpc_manager):
+        module.log.debug("a step")  # as they call it
+        module.log.warn("a warning")
+    assert heard == ["a warning", "a warning"]

@@ -1,0 +1,110 @@
+"""What is advised, against known runs and the common table of which GPU suits which model."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infra.errors import UserError
+from trainstack.advice import Advice, Question, Run, advise
+from trainstack.advice.machines import CLOUDS, machines
+
+SMALL = {"T4", "A10G", "L4", "L40S"}
+LARGE = {"A100 40GB", "A100 80GB", "H100 80GB", "H100 80GB (Mega)", "H200 141GB", "B200", "B300"}
+
+
+def of(advice: Advice, machine: str) -> Run:
+    """The run on a machine type; it must be among those that fit."""
+    fitting = [advice.best, *advice.others] if advice.best else []
+    return next(run for run in fitting if run.machine.name == machine)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "machine", "tokens", "gpu_hours"),
+    [
+        (7e9, "p4de.24xlarge", 2e12, 184_320),  # Llama 2 7B (arXiv 2307.09288), table 2
+        (70e9, "p4de.24xlarge", 2e12, 1_720_320),  # Llama 2 70B, the same table
+        (8e9, "p5.48xlarge", 15e12, 1_300_000),  # Llama 3 8B, its model card
+        (70e9, "p5.48xlarge", 15e12, 6_400_000),  # Llama 3 70B, its model card
+    ],
+)
+def test_hours_are_within_a_factor_of_two_of_known_runs(
+    parameters: float, machine: str, tokens: float, gpu_hours: float
+) -> None:
+    run = of(advise(Question(parameters, tokens, context=4096), ("aws",)), machine)
+    assert gpu_hours / 2 < run.hours * run.gpus < gpu_hours * 2
+
+
+# Which GPU is usual: below 100 M parameters T4 or A10G, to 1 B A10G or A100, to 10 B A100 and usually
+# several, above several A100 or H100. Newer GPUs of the same class may be cheaper by now.
+@pytest.mark.parametrize(
+    ("parameters", "gpus", "several"),
+    [(50e6, SMALL, False), (500e6, SMALL | LARGE, False), (7e9, LARGE, True), (70e9, LARGE, True)],
+)
+def test_the_best_is_of_the_usual_class(parameters: float, gpus: set[str], several: bool) -> None:
+    best = advise(Question(parameters, 20 * parameters)).best
+    assert best and best.machine.gpu in gpus
+    assert (best.gpus > 1) == several
+    assert best.way == ("one GPU" if not several else best.way)
+
+
+def test_an_adapter_on_4_bits_goes_on_a_small_gpu() -> None:
+    best = advise(Question(7e9, 50e6, "qlora")).best
+    assert best and (best.machine.gpu in SMALL, best.gpus) == (True, 1)
+
+
+def test_every_gpu_model_is_answered_once() -> None:
+    found = advise(Question(7e9, 1e9))
+    told = [(run.machine.cloud, run.machine.gpu) for run in (found.best, *found.others) if run]
+    told += [(row.machine.cloud, row.machine.gpu) for row in found.lost]
+    assert sorted(told) == sorted({(row.cloud, row.gpu) for cloud in CLOUDS for row in machines(cloud)})
+    assert all(row.why for row in found.lost)
+
+
+def test_what_lost_says_by_how_much() -> None:
+    found = advise(Question(70e9, 1e12, deadline_h=24, budget_usd=100), ("aws",))
+    assert found.best is None and found.others == ()
+    said = {row.machine.gpu: row.why for row in found.lost}
+    assert "does not fit" in said["T4"] and "GB of it usable" in said["T4"]
+    assert "24.0 h are allowed" in said["H100 80GB"] and "64 GPUs are the most" in said["H100 80GB"]
+    dear = advise(Question(7e9, 1e9, budget_usd=10), ("aws",))
+    assert any("$10 are allowed" in row.why for row in dear.lost)
+
+
+def test_a_machine_whose_rates_no_source_gives_is_not_estimated() -> None:
+    said = {row.machine.gpu: row.why for row in advise(Question(7e9, 1e9), ("aws",)).lost}
+    assert "no source says how fast it computes" in said["A10G"]
+    assert "how fast its GPUs talk to each other no source says" in said["L4"]
+
+
+@given(
+    st.floats(1e7, 1e11), st.floats(1e6, 1e11), st.sampled_from(["full", "lora", "qlora"]), st.floats(1, 1000)
+)
+@settings(max_examples=25, deadline=None)
+def test_a_deadline_costs_and_is_kept(parameters: float, tokens: float, method: Any, deadline: float) -> None:
+    free = advise(Question(parameters, tokens, method), ("aws",))
+    bound = advise(Question(parameters, tokens, method, deadline_h=deadline), ("aws",))
+    fitting = [run for run in (bound.best, *bound.others) if run]
+    assert all(run.hours <= deadline for run in fitting)
+    assert [run.usd for run in fitting] == sorted(run.usd for run in fitting)
+    if bound.best:
+        assert free.best and free.best.usd <= bound.best.usd
+
+
+def test_spot_costs_less_and_a_region_only_its_own_prices() -> None:
+    asked = {"parameters": 7e9, "tokens": 1e9, "method": "lora"}
+    on_demand, spot = (advise(Question(**asked, spot=spot)).best for spot in (False, True))  # type: ignore[arg-type]
+    assert on_demand and spot and spot.usd < on_demand.usd and spot.price.market == "spot"
+    here = advise(Question(7e9, 1e9, "lora"), region="us-west-2")
+    assert {run.price.region for run in (here.best, *here.others) if run} == {"us-west-2"}
+
+
+def test_what_no_run_can_have_is_refused_all_at_once() -> None:
+    with pytest.raises(UserError) as refused:
+        Question(0, float("nan"), "half", 0, deadline_h=-1, budget_usd=0)  # type: ignore[arg-type]  # on purpose
+    assert [problem.path for problem in refused.value.problems] == [
+        "--parameters", "--tokens", "--method", "--context", "--deadline", "--budget",
+    ]  # fmt: skip
+    with pytest.raises(UserError, match="no region of aws or gcp"):
+        advise(Question(1e9, 1e9), region="mars-1")

@@ -1,0 +1,142 @@
+"""What people are given to come to the cluster and to the tracking server, and what they are not shown."""
+
+import base64
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from components.kubernetes.monitoring import places
+from infra.errors import UserError
+from infra.outputs.cluster import StackOutputs, Team, WayIn
+from trainstack.cli import access
+from trainstack.cli.app import app
+
+RUN = CliRunner()
+CONFIG = {"contexts": [{"name": "dev", "context": {"cluster": "dev", "user": "dev"}}]}
+EXPORTED = StackOutputs(
+    stack="dev", cloud="aws", region="us-east-1", profile="medium", owner="a@example.com", cost_center="c",
+    cluster_name="dev", kubeconfig=json.dumps(CONFIG), mlflow_url="http://m", mlflow_admin_secret="arn:a",
+    checkpoint_uri="s3://c", dataset_uri="s3://d", artifact_uri="s3://a", pools=("a100",),
+    teams=(Team(name="Vision Lab", namespace="team-vision-lab", queue="default"),),
+    budget="dev-budget-monthly", smoke=(),
+)  # fmt: skip
+SECRET = {"data": {key: base64.b64encode(text.encode()).decode() for key, text in (
+    ("MLFLOW_TRACKING_USERNAME", "team-vision-lab"), ("MLFLOW_TRACKING_PASSWORD", "s3cret-word"),
+)}}  # fmt: skip
+KUBECTL = """#!/bin/sh
+echo "$@" >> {calls}
+case "$*" in
+*"get secret"*) {answer} ;;
+esac
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kubectl that notes its arguments, beside a stack that is deployed."""
+    put(tmp_path, f"cat {tmp_path / 'secret.json'}")
+    (tmp_path / "secret.json").write_text(json.dumps(SECRET))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, None))
+    return tmp_path / "calls"
+
+
+def put(folder: Path, answer: str) -> None:
+    script = folder / "kubectl"
+    script.write_text(KUBECTL.format(calls=folder / "calls", answer=answer))
+    script.chmod(0o755)
+
+
+def opened(*arguments: str) -> Any:
+    return RUN.invoke(app, ["open", "mlflow", "-s", "dev", *arguments])
+
+
+def test_a_member_gets_a_kubeconfig_of_the_teams_namespace(calls: Path) -> None:
+    done = RUN.invoke(app, ["kubeconfig", "-s", "dev", "--team", "Vision Lab"])
+    assert done.exit_code == 0
+    (context,) = json.loads(done.stdout)["contexts"]
+    assert context["context"] == {"cluster": "dev", "user": "dev", "namespace": "team-vision-lab"}
+    assert json.loads(RUN.invoke(app, ["kubeconfig", "-s", "dev"]).stdout) == CONFIG
+
+
+def test_a_team_that_does_not_exist_is_named_beside_those_that_do() -> None:
+    with pytest.raises(UserError, match="Teams are Vision Lab"):
+        access.kubeconfig_of(EXPORTED, "Vision")
+
+
+def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "on_terminal", lambda: True)
+    done = opened("--team", "Vision Lab", "--port", "5050")
+    assert done.exit_code == 0, done.output
+    assert "url       http://localhost:5050" in done.stdout
+    assert "username  team-vision-lab" in done.stdout and "password  s3cret-word" in done.stdout
+    asked, forwarded = calls.read_text().splitlines()
+    assert asked.endswith("--namespace=team-vision-lab get secret mlflow-login --output=json")
+    assert forwarded.endswith("--namespace=mlflow port-forward service/mlflow 5050:5000")
+    config = Path(forwarded.split()[0].removeprefix("--kubeconfig="))
+    assert not config.exists(), "it goes with the forward"
+
+
+def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_request_alone(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way_in = WayIn(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
+    behind = EXPORTED.model_copy(update={"mlflow_way_in": way_in})
+    monkeypatch.setattr(access, "deployed", lambda *_, **__: (behind, None))
+    monkeypatch.setattr(access, "on_terminal", lambda: True)
+    done = opened("--team", "Vision Lab")
+    assert done.exit_code == 0, done.output
+    assert "url       https://mlflow.example.com" in done.stdout and "s3cret-word" in done.stdout
+    assert len(calls.read_text().splitlines()) == 1, "the login is asked for, and no more"
+    done = opened("--team", "Vision Lab", "--port", "5050")
+    assert "url       http://localhost:5050" in done.stdout
+    assert calls.read_text().splitlines()[-1].endswith("port-forward service/mlflow 5050:5000")
+
+
+def test_where_nobody_looks_on_the_login_is_not_shown(calls: Path) -> None:
+    done = opened("--team", "Vision Lab")
+    assert "s3cret-word" not in done.output
+    assert "password  shown on a terminal only" in done.stdout
+
+
+def test_who_may_not_read_the_login_is_told(calls: Path) -> None:
+    put(calls.parent, "echo 'secrets is forbidden' >&2; exit 1")
+    done = opened("--team", "Vision Lab")
+    assert isinstance(done.exception, UserError)
+    assert "its login cannot be read: secrets is forbidden" in str(done.exception)
+
+
+def test_grafana_is_opened_with_the_login_of_its_one_user(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    login = {key: base64.b64encode(b"admin").decode() for key in ("username", "password")}
+    (calls.parent / "secret.json").write_text(json.dumps({"data": login}))
+    monkeypatch.setattr(access, "on_terminal", lambda: True)
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev"])
+    assert done.exit_code == 0, done.output
+    assert "url       http://localhost:3000" in done.stdout and "username  admin" in done.stdout
+    asked, forwarded = calls.read_text().splitlines()
+    assert asked.endswith("--namespace=monitoring get secret grafana-login --output=json")
+    assert forwarded.endswith("--namespace=monitoring port-forward service/grafana 3000:3000")
+
+
+def test_grafana_is_for_administrators_and_runs_in_no_rehearsal(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--team", "Vision Lab"])
+    assert isinstance(done.exception, UserError) and "Leave out --team" in str(done.exception)
+    monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, object()))
+    done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--rehearse"])
+    assert isinstance(done.exception, UserError) and "does not run what charts install" in str(done.exception)
+    assert not calls.exists()
+
+
+def test_the_command_looks_where_the_component_puts_grafana() -> None:
+    found = (places.NAMESPACE, places.LOGIN, places.GRAFANA_PORT, places.GRAFANA)
+    assert found == (access._MONITORING, access._GRAFANA_LOGIN, access._GRAFANA_PORT, "grafana")

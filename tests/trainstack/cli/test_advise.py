@@ -1,0 +1,65 @@
+"""`trainstack advise` as people and programs call it."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from infra.errors import UserError
+from trainstack.cli.app import app
+
+ASKED = ("advise", "--parameters", "7B", "--tokens", "500M", "--method", "lora")
+OWN = (
+    "advise", "own", "--price-usd", "300000", "--gpus", "8", "--kw", "10", "--usd-per-kwh", "0.15",
+    "--cloud-usd-per-gpu-hour", "4", "--use", "0.8", "--skills",
+)  # fmt: skip
+
+
+def said(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_the_answer_has_memory_machine_losers_profile_and_its_limit() -> None:
+    lines = said(*ASKED, "--people", "4").splitlines()
+    kinds = [line.split()[0] for line in lines]
+    assert kinds[:2] == ["memory", "best"]
+    assert {"dearer", "out", "profile"} <= set(kinds)
+    assert "untested on hardware" in lines[-2]
+    assert "small: 4 people" in lines[-1]
+
+
+def test_assumptions_are_shown_with_their_sources() -> None:
+    assert "arXiv 1910.02054" in said(*ASKED, "--assumptions")
+    assert "arXiv" not in said(*ASKED)
+
+
+def test_programs_read_the_same() -> None:
+    found = json.loads(said(*ASKED, "--people", "30", "--format", "json"))
+    assert found["schema"] == "trainstack.advice/1"
+    assert (found["profile"], found["question"]["parameters"]) == ("large", 7e9)
+    assert found["best"]["machine"]["name"] in said(*ASKED)
+    assert all(row["source"] for row in found["assumptions"])
+
+
+def test_buying_is_judged() -> None:
+    assert said(*OWN).startswith("answer     buy\n")
+    assert "break-even from" in said(*OWN)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path"),
+    [
+        (("advise",), "--parameters"),
+        (("advise", "--parameters", "seven", "--tokens", "1B"), "--parameters"),
+        ((*ASKED, "--cloud", "azure"), "--cloud"),
+        ((*ASKED, "--region", "mars-1"), "--region"),
+        ((*ASKED, "--people", "0"), "--people"),
+        ((*OWN, "--maintenance-share", "2"), "--maintenance-share"),
+    ],
+)
+def test_bad_input_is_named(arguments: tuple[str, ...], path: str) -> None:
+    with pytest.raises(UserError) as refused:
+        said(*arguments)
+    assert path in [problem.path for problem in refused.value.problems]

@@ -1,0 +1,29 @@
+"""`trainstack explain` prints what is known about a value: layer, reason, meaning."""
+
+import pytest
+
+from infra.errors import UserError
+from tests.trainstack.cli.command import run
+
+
+@pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-aws"])
+def test_without_a_key_everything_is_explained(stack: str) -> None:
+    code, said = run("explain", "-s", stack)
+    assert code == 0
+    values = [line for line in said.splitlines() if " = " in line and not line.startswith(" ")]
+    assert len(values) > 80
+    assert said.count("    from    ") == said.count("    meaning ") == len(values)
+
+
+def test_a_value_of_google_cloud_is_explained_with_its_layer_and_reason() -> None:
+    code, said = run("explain", "-s", "dev-gcp", "on.maintenance.hold_nodes")
+    assert code == 0
+    value, layer, reason, meaning = said.splitlines()
+    assert value == "on.maintenance.hold_nodes = True"
+    assert "profiles/medium.gcp.yaml:" in layer
+    assert "ends the runs on them" in reason and "drains every node" in meaning
+
+
+def test_a_key_of_the_other_cloud_is_refused_with_near_ones() -> None:
+    with pytest.raises(UserError, match=r"on\.admins"):
+        run("explain", "-s", "dev-gcp", "on.admin_arns")

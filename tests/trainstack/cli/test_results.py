@@ -1,0 +1,104 @@
+"""Of which nodes a validation was, from a result in a store or in a rehearsal."""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
+
+from infra.clouds.aws import login as aws_login
+from infra.gate import Gate
+from infra.outputs.cluster import Smoke
+from rehearsal.client import Rehearsal
+from tests.trainstack.cli.test_access import EXPORTED
+from trainstack.cli.results import by_nodes, headline, read
+
+URI = "s3://dev-aws-checkpoints/smoke/smoke-1/result.json"
+RUN = Smoke(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
+STACK = EXPORTED.model_copy(update={"smoke": (RUN,)})
+RESULT = {
+    "headline": "PASS 1.98x on 2 nodes",
+    "duration_s": 141.2,
+    "cluster": {
+        "nodes": 2, "device": "cuda",
+        "ranks": [{"rank": rank, "host": f"ip-10-0-1-{2 - rank // 2}"} for rank in range(4)],
+    },
+}  # fmt: skip
+NODES = "ip-10-0-1-1, ip-10-0-1-2: PASS 1.98x on 2 nodes"
+
+
+def gate(run: str, pool: str = "a100") -> Gate:
+    return Gate(f"trainstack-smoke/{run}", "passed", None, 2, pool, "")
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stubber]:
+    client = boto3.client(
+        "s3", region_name="us-east-1", aws_access_key_id="-", aws_secret_access_key="-"
+    )  # fmt: skip
+    monkeypatch.setattr(aws_login, "clients", lambda: lambda service, region: client)
+    with Stubber(client) as stub:
+        yield stub
+
+
+def stored(s3: Stubber, result: Any, key: str = "smoke/smoke-1/result.json") -> None:
+    content = json.dumps(result).encode()
+    body = StreamingBody(io.BytesIO(content), len(content))
+    s3.add_response("get_object", {"Body": body}, {"Bucket": "dev-aws-checkpoints", "Key": key})
+
+
+def test_nodes_are_named_from_the_result_in_the_store(s3: Stubber) -> None:
+    stored(s3, RESULT)
+    assert list(by_nodes([gate("smoke-1")], STACK, None)) == [NODES]
+
+
+def test_a_later_run_than_that_of_the_outputs_has_its_result_beside_it(s3: Stubber) -> None:
+    stored(s3, {**RESULT, "headline": "FAIL straggler"}, "smoke/smoke-2/result.json")
+    assert list(by_nodes([gate("smoke-2")], STACK, None)) == ["ip-10-0-1-1, ip-10-0-1-2: FAIL straggler"]
+
+
+def test_a_pool_without_outputs_has_no_line(s3: Stubber) -> None:
+    assert list(by_nodes([gate("smoke-9", "h100")], STACK, None)) == []
+
+
+@pytest.mark.parametrize(
+    ("result", "why"), [(["no", "object"], "no result of a validation"), ({}, "no result of a validation")]
+)
+def test_what_is_no_result_is_said(s3: Stubber, result: Any, why: str) -> None:
+    stored(s3, result)
+    (line,) = by_nodes([gate("smoke-1")], STACK, None)
+    assert line.startswith(f"not known, for {URI} cannot be read: ")
+    assert why in line
+
+
+def test_a_caller_without_rights_is_told_so(s3: Stubber) -> None:
+    s3.add_client_error("get_object", "AccessDenied", "not authorized to perform: s3:GetObject")
+    (line,) = by_nodes([gate("smoke-1")], STACK, None)
+    assert "not known" in line
+    assert "s3:GetObject" in line
+
+
+def test_a_result_in_a_volume_is_not_asked_for() -> None:
+    run = RUN.model_copy(update={"result_uri": "/checkpoints/smoke/smoke-1/result.json"})
+    (line,) = by_nodes([gate("smoke-1")], STACK.model_copy(update={"smoke": (run,)}), None)
+    assert "it lies in a volume of the cluster" in line
+
+
+def test_ranks_that_never_reported_have_no_nodes(s3: Stubber) -> None:
+    stored(s3, {**RESULT, "cluster": {"nodes": 2, "ranks": []}, "headline": "FAIL rendezvous"})
+    assert list(by_nodes([gate("smoke-1")], STACK, None)) == ["no rank reported: FAIL rendezvous"]
+
+
+def test_a_rehearsal_has_its_results_on_the_disk(tmp_path: Path) -> None:
+    rehearsal = Rehearsal(tmp_path)
+    path = rehearsal.local_path(URI)
+    assert "No such file" in next(by_nodes([gate("smoke-1")], STACK, rehearsal))
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(RESULT))
+    assert next(by_nodes([gate("smoke-1")], STACK, rehearsal)) == NODES
+    assert headline(read(URI, "", rehearsal)) == "PASS 1.98x on 2 nodes (4 cuda ranks on 2 nodes, 141 s)"

@@ -1,0 +1,63 @@
+"""`trainstack smoke`: the same command line as in the cluster, and quick to ask."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from smoke_training.cli import COMMANDS
+from smoke_training.launchers import runplan
+from tests.smoke_training.launchers import plans
+from trainstack.cli import smoke
+from trainstack.cli.app import app
+
+RUN = CliRunner()
+
+
+def test_help_lists_the_commands_and_the_exit_codes() -> None:
+    done = RUN.invoke(app, ["smoke", "--help"])
+    assert done.exit_code == 0
+    for word in (*smoke.COMMANDS, "4 SKIPPED"):
+        assert word in done.output
+
+
+def test_every_command_is_one_of_the_programs_own() -> None:
+    own = {command.NAME for command in COMMANDS}
+    inside = {"node", "announce", "job"}
+    assert set(smoke.COMMANDS) == own - inside, "these are for containers of a cluster or a service"
+
+
+def test_options_and_help_are_the_programs_own(capsys: pytest.CaptureFixture[str]) -> None:
+    done = RUN.invoke(app, ["smoke", "run", "--help"])
+    assert done.exit_code == 0
+    assert "usage: trainstack smoke run" in done.output and "--only" in done.output
+
+
+def test_the_exit_code_is_the_verdicts(tmp_path: Path) -> None:
+    assert RUN.invoke(app, ["smoke", "judge", str(tmp_path / "none.jsonl")]).exit_code == 3
+    assert RUN.invoke(app, ["smoke", "run", "--ranks", "0", "--out", "x.json"]).exit_code == 3
+    assert RUN.invoke(app, ["smoke", "run", "--ranks", "2"]).exit_code == 3, "2 would mean INCONCLUSIVE"
+    assert RUN.invoke(app, ["smoke", "plan", "--ranks", "2"]).exit_code == 0
+
+
+def test_a_run_plan_is_rendered_to_a_file(tmp_path: Path) -> None:
+    plan, target = tmp_path / "run.json", tmp_path / "job.yaml"
+    plan.write_text(runplan.render(plans.training()))
+    arguments = ["smoke", "render", "--for", "jobset", "--run", str(plan), "--out", str(target)]
+    assert RUN.invoke(app, arguments).exit_code == 0
+    assert target.read_text().startswith("apiVersion: jobset.x-k8s.io/v1alpha2\n")
+
+
+def test_asking_for_help_imports_neither_torch_nor_pulumi() -> None:
+    code = (
+        "import sys, json\n"
+        "from typer.testing import CliRunner\n"
+        "from trainstack.cli.app import app\n"
+        "CliRunner().invoke(app, ['smoke', 'plan'])\n"
+        "print(json.dumps([name for name in ('torch', 'pulumi', 'mlflow', 'numpy') if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []

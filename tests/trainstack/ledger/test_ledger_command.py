@@ -1,0 +1,137 @@
+"""`trainstack ledger`: what people read of the books, in every form, and what is wrong in words."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from agents.gpu_ledger.archive import Archive
+from agents.gpu_ledger.ledger import Book, Note
+from agents.gpu_ledger.shelf import KEY
+from infra.errors import UserError
+from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
+from trainstack.ledger import books, forms
+
+MONTH, NAMESPACE = "2026-11", "team-research"
+TERMS = {"prices": {POOL: {GPU: 4.0}}, "budget": {"usd": 100, "gpu_hours": None, "stop": True, "exempt": []}}
+
+
+def book(terms: object = TERMS) -> Book:
+    """8 GPUs for an hour on each of two days, of which half an hour with pods ready."""
+    made = Book("Research", MIDNIGHT)
+    made.terms = dict(terms)  # type: ignore[call-overload]  # what the collector gives it
+    for day in range(2):
+        at = MIDNIGHT + day * 86_400
+        one = said(f"u{day}", admitted=at, ready=at + 1800, finished=at + 3600)
+        made.observe(one, at + 3600, watched=True)
+    key = ("2026-11-25", "none", POOL, GPU)
+    made.measure({key: (6 * 3600, 4 * 3600)}, MIDNIGHT + 7200)
+    made.uncertain = {("2026-11-25", POOL, GPU): 7200}
+    made.note(Note(MIDNIGHT, "held", "job-a", "over budget"))
+    return made
+
+
+def kubectl(**config_maps: str) -> books.Ask:
+    def ask(arguments: Sequence[str]) -> tuple[int, str, str]:
+        assert arguments[:3] == [f"--namespace={NAMESPACE}", "get", "configmap"]
+        text = config_maps.get(arguments[3].replace("-", "_"))
+        if text is None:
+            return 1, "", f'Error from server (NotFound): configmaps "{arguments[3]}" not found'
+        return 0, json.dumps({"data": {KEY: text}}), ""
+
+    return ask
+
+
+def read(made: Book, **more: str) -> books.Month:
+    return books.read(kubectl(gpu_ledger=made.text(), **more), "Research", NAMESPACE, MONTH)
+
+
+def test_the_table_says_hours_money_budget_and_what_is_not_known() -> None:
+    text = forms.table([read(book())], MONTH)
+    assert "Research  none     a100   16.00       8.00    4.00    2.00      10.00  64.00" in text
+    assert "Research: 64.00 of 100.00 USD of 2026-11, 64%; jobs that do not fit wait" in text
+    assert "Research: at most 2.00 device-hours more" in text
+    assert "2026-11-25T00:00:00Z held job-a: over budget" in text
+
+
+def test_a_pool_without_a_price_has_hours_and_no_dollars() -> None:
+    found = read(book({"prices": {}, "budget": None}))
+    text = forms.table([found], MONTH)
+    assert "10.00  unknown" in text and "no price is known of a100" in text
+    rows = list(csv.DictReader(io.StringIO(forms.as_csv([found], MONTH))))
+    assert [(row["day"], row["held_hours"], row["usd"]) for row in rows] == [
+        ("2026-11-25", "8.0", ""),
+        ("2026-11-26", "8.0", ""),
+    ]
+
+
+def test_focus_has_costs_once_and_no_bill() -> None:
+    rows = list(csv.DictReader(io.StringIO(forms.focus([read(book())], MONTH))))
+    assert [float(row["EffectiveCost"]) for row in rows] == [32.0, 32.0]
+    assert {row["BilledCost"] for row in rows} == {"0"}
+    first = rows[0]
+    assert (first["BillingPeriodStart"], first["BillingPeriodEnd"]) == (
+        "2026-11-01T00:00:00Z",
+        "2026-12-01T00:00:00Z",
+    )
+    assert (first["ConsumedQuantity"], first["ConsumedUnit"]) == ("8.0", "Hours")
+    assert json.loads(first["Tags"]) == {"trainstack.dev/project": "none"}
+
+
+def test_json_says_until_when_it_is_complete() -> None:
+    made = book()
+    made.seen = MIDNIGHT + 60
+    (team,) = json.loads(forms.as_json([read(made)], MONTH))
+    assert team["seen"] == "2026-11-25T00:01:00Z" and team["unpriced_pools"] == []
+    assert sum(line["held_hours"] for line in team["lines"]) == 16
+
+
+def test_a_month_that_was_moved_is_read_with_its_own_prices() -> None:
+    made = book()
+    archive = Archive("Research", made.over(MONTH), {"prices": {POOL: {GPU: 1.0}}, "budget": None}).text()
+    # Written, and not yet taken out of the book: it is not read twice.
+    assert read(made, gpu_ledger_2026_11=archive).held_hours == 16
+    made.take(MONTH)
+    found = read(made, gpu_ledger_2026_11=archive)
+    assert (found.held_hours, found.usd) == (16, 16)
+
+
+def test_a_day_without_figures_is_unknown_and_not_idle() -> None:
+    """The first day has figures for 6 of its 8 GPU-hours, the second has none."""
+    (team,) = json.loads(forms.as_json([read(book())], MONTH))
+    names = ("held_hours", "used_hours", "idle_hours", "unknown_hours")
+    assert [[line[name] for name in names] for line in team["lines"]] == [
+        [8.0, 4.0, 2.0, 2.0],
+        [8.0, None, None, 8.0],
+    ]
+    rows = list(csv.DictReader(io.StringIO(forms.focus([read(book())], MONTH))))
+    assert [[row[f"x_{name}Hours"] for name in ("Used", "Idle", "Unknown")] for row in rows] == [
+        ["4.0", "2.0", "2.0"],
+        ["", "", "8.0"],
+    ]
+    unmeasured = book()
+    unmeasured.uses = {}
+    assert "a100   16.00       8.00       -       -      16.00  64.00" in forms.table(
+        [read(unmeasured)], MONTH
+    )
+
+
+def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_later() -> None:
+    """A job that goes on at the end of the month: its figures are in the archive, its hours in the book."""
+    made, admitted = Book("Research", MIDNIGHT), MIDNIGHT + 5 * 86_400
+    key = ("2026-11-30", "none", POOL, GPU)
+    made.observe(said(admitted=admitted), admitted, watched=True)
+    made.measure({key: (8 * 3600, 3600)}, admitted + 86_400)
+    moved = Archive("Research", made.over(MONTH), TERMS).text()
+    made.take(MONTH)
+    made.observe(said(admitted=admitted, finished=admitted + 7200), admitted + 90_000, watched=True)
+    made.measure({key: (3600, 1800)}, admitted + 90_000)
+    (line,) = read(made, gpu_ledger_2026_11=moved).lines
+    assert (line.held_hours, line.used_hours, line.idle_hours, line.unknown_hours) == (16, 1.5, 7.5, 7)
+
+
+def test_no_book_yet_is_no_empty_book() -> None:
+    with pytest.raises(UserError, match="there is no book in namespace team-research yet"):
+        books.read(kubectl(), "Research", NAMESPACE, MONTH)

@@ -1,0 +1,90 @@
+"""Which nodes a plan ends."""
+
+from typing import Any
+
+import pytest
+
+from infra.engine.plan import Step
+from trainstack.plans.drains import drains
+
+GROUP = "aws:eks/nodeGroup:NodeGroup"
+INPUTS = {
+    "scalingConfig": {"minSize": 0, "maxSize": 4},
+    "updateConfig": {"maxUnavailablePercentage": 33, "updateStrategy": "MINIMAL"},
+}
+
+
+def said(operation: str, *changed: str, type: str = GROUP, **inputs: Any) -> list[str]:
+    return list(drains([Step(operation, type, "a100-nodes", changed, {**INPUTS, **inputs})]))
+
+
+@pytest.mark.parametrize("changed", ["version", "releaseVersion", "launchTemplate.version"])
+def test_another_image_or_template_drains_every_node(changed: str) -> None:
+    (line,) = said("update", changed, "labels.team")
+    assert line == (
+        "a100-nodes: every node (up to 4) is drained and replaced, 33 % at a time, old ones before new ones, "
+        f"because of {changed}"
+    )
+
+
+def test_a_replaced_group_ends_all_its_nodes() -> None:
+    (line,) = said("replace", "subnetIds[0]")
+    assert "every node (up to 4) ends: the group is replaced, because of subnetIds[0]" in line
+
+
+def test_a_deleted_group_ends_all_its_nodes() -> None:
+    assert said("delete") == ["a100-nodes: every node (up to 4) ends"]
+
+
+@pytest.mark.parametrize("changed", ["scalingConfig.maxSize", "labels.team", "tagsAll", "nodeRepairConfig"])
+def test_what_eks_changes_beside_the_nodes_drains_none(changed: str) -> None:
+    assert said("update", changed) == []
+
+
+def test_new_groups_and_other_resources_drain_none() -> None:
+    assert said("create") == []
+    assert said("update", "version", type="aws:eks/cluster:Cluster") == []
+
+
+def test_a_surge_is_told() -> None:
+    (line,) = said("update", "version", updateConfig={"maxUnavailable": 1})
+    assert "1 at a time, new ones before old ones" in line
+
+
+POOL = "gcp:container/nodePool:NodePool"
+BOUNDS = {"totalMinNodeCount": 0, "totalMaxNodeCount": 8}
+
+
+@pytest.mark.parametrize(
+    "changed", ["nodeConfig.diskSizeGb", "nodeConfig.linuxNodeConfig.sysctls.net.ipv4.tcp_rmem", "version"]
+)
+def test_gke_replaces_nodes_for_another_operating_system_or_disk(changed: str) -> None:
+    settings = {"maxSurge": 0, "maxUnavailable": 2}
+    (line,) = said("update", changed, type=POOL, autoscaling=BOUNDS, upgradeSettings=settings)
+    assert "up to 8" in line and "2 at a time, old ones before new ones" in line and changed in line
+
+
+@pytest.mark.parametrize(
+    "changed",
+    ["autoscaling.totalMaxNodeCount", "nodeConfig.resourceLabels.owner", "nodeConfig.labels", "management"],
+)
+def test_what_gke_changes_beside_the_nodes_drains_none(changed: str) -> None:
+    assert said("update", changed, type=POOL, autoscaling=BOUNDS) == []
+
+
+def test_a_pool_that_leaves_a_zone_ends_the_nodes_there() -> None:
+    before, after = {"nodeLocations": ["a", "b", "c"]}, {"nodeLocations": ["d", "c"]}
+    step = Step("update", POOL, "l4-nodes", ("nodeLocations[0]",), after, before)
+    assert list(drains([step])) == ["l4-nodes: every node in a, b ends, because of nodeLocations"]
+    grown = Step("update", POOL, "l4-nodes", ("nodeLocations[2]",), before, {"nodeLocations": ["a", "b"]})
+    assert list(drains([grown])) == []
+
+
+def test_a_pool_that_goes_with_its_cluster_says_so() -> None:
+    (line,) = said("replace", type=POOL, autoscaling=BOUNDS)
+    assert line.endswith("because of something that it depends on")
+
+
+def test_a_replaced_pool_ends_all_its_nodes() -> None:
+    (line,) = said("replace", "nodeConfig.reservationAffinity", type=POOL, autoscaling=BOUNDS)
+    assert "the group is replaced" in line and "up to 8" in line

@@ -1,0 +1,32 @@
+"""What of people's data a plan takes away, and what stays."""
+
+import pytest
+
+from infra.engine.plan import Step
+from trainstack.plans.losses import keeps, losses
+
+APP, BUCKET = "aws:sagemaker/mlflowApp:MlflowApp", "aws:s3/bucket:Bucket"
+
+
+def said(operation: str, kind: str = APP, *changed: str) -> list[str]:
+    return list(losses([Step(operation, kind, "it", changed, {})]))
+
+
+def test_what_is_deleted_is_named_with_what_is_in_it() -> None:
+    assert said("delete") == ["it (MlflowApp) with runs of MLflow: export them first (docs/growing.md)"]
+
+
+def test_what_is_replaced_is_lost_as_well_and_says_why() -> None:
+    assert said("replace", BUCKET, "bucket") == ["it (Bucket) with its objects, because of bucket"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"), [("update", APP), ("create", APP), ("delete", "aws:ec2/vpc:Vpc")]
+)
+def test_nothing_else_is_a_loss(operation: str, kind: str) -> None:
+    assert said(operation, kind) == []
+
+
+def test_what_stays_is_told_by_kind() -> None:
+    kept = [(BUCKET, "b"), ("aws:ec2/vpc:Vpc", "vpc"), (BUCKET, "a"), ("aws:kms/key:Key", "key")]
+    assert list(keeps(kept)) == ["Bucket: a, b", "Key: key"]

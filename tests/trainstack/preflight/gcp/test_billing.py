@@ -1,0 +1,68 @@
+"""Who pays for the project, and whether a budget can be kept there."""
+
+from typing import Any
+
+from tests.trainstack.preflight.gcp.asking import BILLING, DENIED, ID, Google, asked, project
+from trainstack.preflight.answers import State
+from trainstack.preflight.gcp import billing
+
+INFO, ACCOUNT, TEST = (
+    "cloudbilling.projects.getBillingInfo",
+    "cloudbilling.billingAccounts.get",
+    "cloudbilling.billingAccounts.testIamPermissions",
+)
+NAME = f"billingAccounts/{BILLING}"
+
+
+def info(**changes: Any) -> Any:
+    said = {
+        "name": f"projects/{ID}/billingInfo",
+        "projectId": ID,
+        "billingAccountName": NAME,
+        "billingEnabled": True,
+    }
+    (answer,) = asked(billing.enabled, project(Google({INFO: {**said, **changes}})))
+    return answer
+
+
+def account(granted: list[str], **about: Any) -> Any:
+    said = {"name": NAME, "open": True, "displayName": "ML", **about}
+    google = Google({ACCOUNT: said, TEST: {"permissions": granted}})
+    (answer,) = asked(billing.account, project(google))
+    return answer
+
+
+def test_a_project_that_is_paid_by_the_account_of_the_spec() -> None:
+    assert info().state is State.READY
+
+
+def test_a_project_without_billing_is_a_clear_error() -> None:
+    # Google leaves out what is empty or false.
+    google = Google({INFO: {"name": f"projects/{ID}/billingInfo", "projectId": ID}})
+    (answer,) = asked(billing.enabled, project(google))
+    assert answer.state is State.SHORT and "nothing can be made in it" in answer.said
+    assert answer.fix == f"gcloud billing projects link {ID} --billing-account={BILLING}"
+
+
+def test_a_project_that_another_account_pays() -> None:
+    answer = info(billingAccountName="billingAccounts/000000-000000-000000")
+    assert answer.state is State.SHORT and "its budget would see no cost" in answer.said
+
+
+def test_a_closed_account() -> None:
+    assert info(billingEnabled=False).state is State.SHORT
+    assert account([], open=False).state is State.SHORT
+
+
+def test_a_deployer_that_may_keep_no_budget() -> None:
+    answer = account(["billing.budgets.get"])
+    assert answer.state is State.SHORT
+    assert "billing.budgets.create, billing.budgets.delete, billing.budgets.update" in answer.said
+    assert "roles/billing.costsManager" in answer.fix
+    every = [f"billing.budgets.{verb}" for verb in ("create", "delete", "get", "update")]
+    assert account(every).state is State.READY
+
+
+def test_an_account_that_may_not_be_seen_is_unknown() -> None:
+    (answer,) = asked(billing.account, project(Google({ACCOUNT: DENIED})))
+    assert answer.state is State.UNKNOWN and "billing.accounts.get" in answer.fix

@@ -1,0 +1,184 @@
+"""What the preflight asks of a project for a stack without a cluster."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from infra import stackspec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.document import read
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.load import CONFIG
+from tests.trainstack.preflight.gcp.asking import ABSENT, Google, Said
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp import JOB_CHECKS, apis, jobs, permissions, places, policies
+from trainstack.preflight.gcp.project import Project, answered
+
+INFOS = "cloudquotas.projects.locations.services.quotaInfos.list"
+POLICY = "orgpolicy.projects.policies.getEffectivePolicy"
+SPOT = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_l4_gpus"
+LISTED = "aiplatform.googleapis.com/custom_model_training_nvidia_l4_gpus"
+
+
+def project(
+    google: Google, purchase: Mapping[str, str] | None = None, schedule: str | None = None
+) -> Project:
+    """The shipped stack; `purchase` is how its first machine is bought."""
+    content = json.loads(json.dumps(read(CONFIG / "Pulumi.small-gcp.yaml", "f")))["config"]
+    values = {key.partition(":")[2]: value for key, value in content.items()}
+    if purchase is not None:
+        values["spec"]["layout"]["machines"][0]["purchase"] = dict(purchase)
+    spec = stackspec.load("small-gcp", values, "f").spec
+    spec = spec.model_copy(update={"smoke": spec.smoke.model_copy(update={"schedule": schedule})})
+    assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, GcpSpec)
+    return Project(spec, spec.layout, spec.on, google.session())
+
+
+def info(metric: str, **by_region: str | None) -> dict[str, Any]:
+    """A quota with its value by region; None: JSON leaves out a value that is 0."""
+    rows = [
+        {
+            **({"dimensions": {"region": region.replace("_", "-")}} if region != "everywhere" else {}),
+            "details": {} if value is None else {"value": value},
+            "applicableLocations": [region.replace("_", "-")],
+        }
+        for region, value in by_region.items()
+    ]
+    name = metric.partition("/")[2]
+    return {"quotaId": f"Id-{name}", "metric": metric, "dimensions": ["region"], "dimensionsInfos": rows}
+
+
+def test_only_a_validation_that_is_repeated_needs_cloud_scheduler() -> None:
+    google = Google({"cloudscheduler.projects.locations.list": {"locations": []}})
+    assert [*answered("scheduler", places.scheduler, project(google))] == []
+    (answer,) = answered("scheduler", places.scheduler, project(google, schedule="0 5 * * 1"))
+    assert answer.state is State.SHORT
+    assert answer.said == "smoke.schedule needs Cloud Scheduler, which is not in us-central1"
+
+
+def room(*infos: Mapping[str, Any]) -> dict[str, Answer]:
+    google = Google({INFOS: {"quotaInfos": [*infos]}})
+    found = [*answered("job-quotas", jobs.room, project(google))]
+    return {one.said.partition(":")[0]: one for one in found}
+
+
+def test_each_machine_is_held_against_the_quota_of_how_it_is_bought() -> None:
+    found = room(info(SPOT, us_central1="2"), info(LISTED, us_central1="8"))
+    assert {one.state for one in found.values()} == {State.READY}
+    assert "2, 2 wanted for a job on l4" in found[SPOT.partition("/")[2]].said
+    assert "8, 8 wanted for a job on l4x4" in found[LISTED.partition("/")[2]].said
+
+
+def test_a_quota_of_zero_is_told_before_the_first_job_with_the_command_that_asks_for_more() -> None:
+    found = room(info(SPOT, us_central1=None), info(LISTED, us_central1="8"))
+    short = found[SPOT.partition("/")[2]]
+    assert short.state is State.SHORT and "0 allowed, 2 wanted" in short.said
+    assert "--service=aiplatform.googleapis.com" in short.fix
+    assert "--preferred-value=2 --dimensions=region=us-central1" in short.fix
+
+
+def test_the_value_of_another_region_does_not_count() -> None:
+    found = room(info(SPOT, us_east4="100", everywhere="1"), info(LISTED, us_central1="-1"))
+    assert found[SPOT.partition("/")[2]].state is State.SHORT
+    assert "any number" in found[LISTED.partition("/")[2]].said
+
+
+def test_a_quota_that_the_project_does_not_list_is_unknown() -> None:
+    (first, *_) = room().values()
+    assert first.state is State.UNKNOWN and "--skip job-quotas" in first.fix
+
+
+RESERVATION = "projects/example-ml-jobs/zones/us-central1-a/reservations/l4"
+HELD: dict[str, Any] = {
+    "status": "READY",
+    "specificReservationRequired": True,
+    "specificReservation": {"count": "2", "instanceProperties": {"machineType": "g2-standard-8"}},
+    "reservationSharingPolicy": {"serviceShareType": "ALLOW_ALL"},
+}
+
+
+def held(row: Any) -> Answer:
+    google = Google({"compute.reservations.get": row})
+    bought = {"kind": "reserved", "id": RESERVATION}
+    (answer,) = answered("job-reservations", jobs.reserved, project(google, bought))
+    asked = {"project": "example-ml-jobs", "zone": "us-central1-a", "reservation": "l4"}
+    assert google.given("compute.reservations.get") == [asked]
+    return answer
+
+
+def test_a_reservation_that_jobs_can_use_is_ready() -> None:
+    answer = held(HELD)
+    assert answer.state is State.READY and "with 2 machines" in answer.said
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"status": "CREATING"}, "is creating"),
+        ({"reservationSharingPolicy": {"serviceShareType": "DISALLOW_ALL"}}, "not shared with Vertex AI"),
+        (
+            {"specificReservation": {**HELD["specificReservation"], "count": "1"}},
+            "holds 1 machines, and a job may have 2",
+        ),
+        (
+            {"specificReservation": {"count": "2", "instanceProperties": {"machineType": "g2-standard-4"}}},
+            "holds g2-standard-4, not g2-standard-8",
+        ),
+    ],
+)
+def test_a_reservation_that_no_job_can_use_is_short(changes: dict[str, Any], words: str) -> None:
+    answer = held({**HELD, **changes})
+    assert answer.state is State.SHORT and words in answer.said
+
+
+def test_a_reservation_that_is_not_there_is_short() -> None:
+    answer = held(ABSENT)
+    assert answer.state is State.SHORT and "does not exist" in answer.said
+
+
+def test_the_stack_needs_its_own_apis_and_none_of_a_cluster() -> None:
+    wanted = {*apis.wanted(project(Google()))}
+    assert {"aiplatform.googleapis.com", "run.googleapis.com", "iap.googleapis.com"} <= wanted
+    assert not {"container.googleapis.com", "lustre.googleapis.com", "file.googleapis.com"} & wanted
+
+
+def test_the_deployer_is_asked_for_rights_to_make_notebooks_and_no_cluster() -> None:
+    wanted = {*permissions.permissions(project(Google()))}
+    assert {"notebooks.instances.create", "run.services.create", "iam.roles.create"} <= wanted
+    assert not {one for one in wanted if one.startswith(("container.", "lustre.", "secretmanager."))}
+
+
+def test_a_repetition_takes_cloud_scheduler_and_rights_to_its_jobs() -> None:
+    once, again = project(Google()), project(Google(), schedule="0 5 * * 1")
+    assert {*apis.wanted(again)} - {*apis.wanted(once)} == {"cloudscheduler.googleapis.com"}
+    assert {*permissions.permissions(again)} - {*permissions.permissions(once)} == {
+        f"cloudscheduler.jobs.{verb}" for verb in ("create", "get", "update", "delete")
+    }
+
+
+@pytest.mark.parametrize(
+    ("constraint", "spec", "said"),
+    [
+        ("ainotebooks.disableTerminal", {"rules": [{"enforce": True}]}, "without which there is no git"),
+        (
+            "run.allowedIngress",
+            {"rules": [{"values": {"allowedValues": ["internal"]}}]},
+            "reached from everywhere",
+        ),
+        ("iam.disableServiceAccountCreation", {"rules": [{"enforce": True}]}, "no service account"),
+    ],
+)
+def test_policies_that_forbid_what_is_made_are_told(constraint: str, spec: dict[str, Any], said: str) -> None:
+    def policy(given: Mapping[str, Any]) -> Mapping[str, Any]:
+        mine = str(given["name"]).endswith(constraint)
+        return {"name": given["name"], "spec": spec} if mine else {"name": given["name"]}
+
+    replies: dict[str, Said] = {POLICY: policy}
+    (answer,) = answered("policies", policies.standing_in_the_way, project(Google(replies)))
+    assert answer.state is State.SHORT and said in answer.said
+
+
+def test_no_check_is_about_a_cluster() -> None:
+    assert not {"kubernetes-version", "gke-auth-plugin", "way-in", "leftovers", "types"} & set(JOB_CHECKS)

@@ -1,0 +1,161 @@
+"""`trainstack preflight` tells everything at once, and its exit code is never a pass by mistake."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from infra import stackspec
+from infra.clouds.aws import login as aws_login
+from infra.engine.golang import ROOT
+from infra.errors import UserError
+from infra.stackspec.clouds import LoadBalancerSpec
+from tests.stacks.stack_files import LOAD_BALANCER
+from tests.trainstack.preflight.asking import ACCOUNT, ME, STACK, Cloud
+from tests.trainstack.preflight.test_quotas import use, values
+from trainstack.cli.app import app
+from trainstack.preflight.aws import CHECKS
+from trainstack.preflight.deployment import refuse_what_cannot_finish
+
+RUN = CliRunner()
+
+
+@pytest.fixture
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    """The account that the command asks."""
+    cloud = Cloud()
+    monkeypatch.setattr(aws_login, "clients", lambda: cloud)
+    yield cloud
+    assert cloud.is_exhausted()
+
+
+def preflight(*more: str, only: tuple[str, ...]) -> Any:
+    skipped = [word for name in CHECKS if name not in only for word in ("--skip", name)]
+    return RUN.invoke(app, ["preflight", "-s", STACK, *skipped, *more])
+
+
+def me(cloud: Cloud, number: str = ACCOUNT) -> Cloud:
+    return cloud.answers("sts", "get_caller_identity", {"Account": number, "Arn": ME, "UserId": "x"})
+
+
+def test_ready(cloud: Cloud) -> None:
+    me(cloud).zones()
+    done = preflight(only=("zones",))
+    assert done.exit_code == 0, done.output
+    assert "ready    identity: role platform" in done.output and "skipped  quotas" in done.output
+
+
+def test_something_is_missing(cloud: Cloud) -> None:
+    use(values(me(cloud), short=("ec2_on_demand_p",)))
+    cloud.refuses("eks", "describe_cluster", "AccessDeniedException", "no")
+    done = preflight(only=("quotas", "way-in"))
+    assert done.exit_code == 1
+    assert "short    quota ec2_on_demand_p" in done.output and "--desired-value 384" in done.output
+    assert "unknown  way-in: DescribeCluster was refused" in done.output
+
+
+def test_a_check_that_could_not_be_made_is_no_pass(cloud: Cloud) -> None:
+    me(cloud).refuses("eks", "describe_cluster_versions", "AccessDeniedException", "no")
+    assert preflight(only=("kubernetes-version",)).exit_code == 2
+
+
+def test_credentials_that_expired(cloud: Cloud) -> None:
+    cloud.refuses("sts", "get_caller_identity", "ExpiredToken", "The security token has expired")
+    done = preflight(only=tuple(CHECKS))
+    assert done.exit_code == 2
+    assert "unknown  identity: ExpiredToken" in done.output and "Log in" in done.output
+
+
+def test_credentials_that_do_not_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    done = preflight(only=tuple(CHECKS))
+    assert done.exit_code == 2
+    assert "Unable to locate credentials" in done.output
+
+
+def test_what_is_left_can_be_rehearsed(cloud: Cloud, tmp_path: Path) -> None:
+    use(values(use(values(me(cloud), short=("ec2_on_demand_p",)))))
+    file = tmp_path / "account.yaml"
+    assert preflight("--save", str(file), only=("quotas",)).exit_code == 1
+    assert YAML(typ="safe").load(file.read_text())["quotas"]["ec2_on_demand_p"] == 0
+    done = RUN.invoke(app, ["up", "-s", STACK, "--rehearse", "--yes", "--faults", str(file)])
+    assert isinstance(done.exception, UserError)
+    (problem,) = done.exception.problems
+    assert problem.path == "quota ec2_on_demand_p"
+    assert problem.rule.startswith(
+        "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows"
+    )
+
+
+def test_a_check_that_does_not_exist() -> None:
+    done = RUN.invoke(app, ["preflight", "-s", STACK, "--skip", "quota"])
+    assert isinstance(done.exception, UserError)
+
+
+@pytest.mark.parametrize("number", [ACCOUNT, "210987654321"])
+def test_up_begins_nothing_where_it_could_not_finish(cloud: Cloud, number: str) -> None:
+    me(cloud, number)
+    if number == ACCOUNT:
+        old = {"clusterVersion": "1.35", "versionStatus": "EXTENDED_SUPPORT"}
+        cloud.answers("eks", "describe_cluster_versions", {"clusterVersions": [old]})
+        for _ in range(3):
+            cloud.refuses("iam", "get_role", "NoSuchEntity")
+        left = {"logGroupName": f"/aws/eks/{STACK}/cluster"}
+        cloud.answers("logs", "describe_log_groups", {"logGroups": [left]})
+        cloud.answers("eks", "describe_cluster", {"cluster": {"endpoint": "https://127.0.0.1.invalid"}})
+    assert refused() - {"aws-cli"} == (
+        {"kubernetes-version", "principals", "leftovers", "way-in"} if number == ACCOUNT else {"identity"}
+    )
+
+
+def test_up_goes_on_where_it_may_not_ask(cloud: Cloud) -> None:
+    me(cloud).refuses("iam", "get_role", "AccessDenied", "no")
+    cloud.refuses("logs", "describe_log_groups", "AccessDeniedException", "no")
+    for operation in ("describe_cluster_versions", "describe_cluster"):
+        cloud.refuses("eks", operation, "AccessDeniedException", "no")
+    assert refused() <= {"aws-cli"}
+
+
+def test_up_does_not_begin_without_what_a_load_balancer_is_given(cloud: Cloud) -> None:
+    me(cloud).refuses("iam", "get_role", "AccessDenied", "no")
+    cloud.refuses("logs", "describe_log_groups", "AccessDeniedException", "no")
+    for operation in ("describe_cluster_versions", "describe_cluster"):
+        cloud.refuses("eks", operation, "AccessDeniedException", "no")
+    cloud.refuses("acm", "describe_certificate", "ResourceNotFoundException")
+    cloud.refuses("secretsmanager", "describe_secret", "ResourceNotFoundException")
+    assert refused(LOAD_BALANCER) - {"aws-cli"} == {"certificate", "client-secret"}
+
+
+def refused(load_balancer: Any = None) -> set[str]:
+    """The checks for which `up` does not begin."""
+    spec = stackspec.load_file(STACK).spec
+    if load_balancer:
+        wanted = LoadBalancerSpec.model_validate(load_balancer)
+        spec = spec.model_copy(update={"on": spec.on.model_copy(update={"load_balancer": wanted})})
+    try:
+        refuse_what_cannot_finish(spec)
+    except UserError as error:
+        return {problem.path for problem in error.problems}
+    return set()
+
+
+def test_the_documented_policy_allows_every_request_and_nothing_else() -> None:
+    text = (ROOT / "docs" / "preflight.md").read_text()
+    policy = json.loads(text.partition("```json")[2].partition("```")[0])
+    source = "".join(path.read_text() for path in (ROOT / "trainstack" / "preflight" / "aws").glob("*.py"))
+    for action in policy["Statement"][0]["Action"]:
+        operation = action.partition(":")[2]
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=AWS)(?=D)", "_", operation).lower()
+        assert words in source, action
+    asked = set(re.findall(r"\b((?:describe|list|get|simulate)_[a-z_]+)\b", source))
+    named = {action.partition(":")[2].lower() for action in policy["Statement"][0]["Action"]}
+    assert {name for name in asked - {"get_paginator"} if name.replace("_", "") not in named} == set()

@@ -1,0 +1,139 @@
+"""What an account is asked for a stack without a cluster."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from infra import stackspec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import SmallLayout, TrainingPlan
+from tests.trainstack.preflight.asking import ACCOUNT, ME, Cloud, asked, states
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws import JOB_CHECKS, identity, jobs, permissions
+from trainstack.preflight.aws.account import Account
+
+SPOT = "ml.g6.xlarge for spot training job usage"
+ON_DEMAND = "ml.g6.12xlarge for training job usage"
+
+
+def account(cloud: Cloud, schedule: str | None = None) -> Account:
+    spec = stackspec.load_file("small-aws").spec
+    spec = spec.model_copy(update={"smoke": spec.smoke.model_copy(update={"schedule": schedule})})
+    assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, AwsSpec)
+    return Account(spec, spec.layout, spec.on, cloud)
+
+
+def quotas(defaults: dict[str, float], given: dict[str, float]) -> list[Answer]:
+    cloud = Cloud()
+    for operation, values in (("list_aws_default_service_quotas", defaults), ("list_service_quotas", given)):
+        rows: list[dict[str, Any]] = [{"QuotaName": name, "Value": value} for name, value in values.items()]
+        cloud.answers("service-quotas", operation, {"Quotas": rows}, ServiceCode="sagemaker")
+    found = asked(jobs.room, account(cloud))
+    assert cloud.is_exhausted()
+    return found
+
+
+def test_each_machine_has_a_quota_of_its_own_by_the_way_it_is_bought() -> None:
+    found = quotas({SPOT: 0, ON_DEMAND: 4}, {SPOT: 2})
+    assert states(found) == [State.READY, State.READY]
+    assert SPOT in found[0].said and ON_DEMAND in found[1].said
+
+
+def test_a_quota_of_nothing_is_short_with_what_to_ask_for() -> None:
+    short, _ = quotas({SPOT: 0, ON_DEMAND: 4}, {})
+    assert short.state is State.SHORT
+    assert "0 allowed, 2 wanted for a job on l4" in short.said and "Ask for 2" in short.fix
+
+
+def test_a_quota_that_the_account_does_not_list_is_unknown() -> None:
+    assert states(quotas({SPOT: 2}, {})) == [State.READY, State.UNKNOWN]
+
+
+@pytest.mark.parametrize(("key", "state"), [(None, State.SHORT), ("arn:aws:kms:::key/1", State.READY)])
+def test_a_log_group_of_former_jobs_stands_in_the_way(key: str | None, state: State) -> None:
+    group = {"logGroupName": "/aws/sagemaker/TrainingJobs", **({"kmsKeyId": key} if key else {})}
+    cloud = Cloud().answers("logs", "describe_log_groups", {"logGroups": [group]})
+    (answer,) = asked(jobs.log_group, account(cloud))
+    assert answer.state is state
+
+
+def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
+    """The answer about a plan of which the account says this; None: there is none."""
+    asking = account(cloud := Cloud())
+    first, *rest = asking.layout.machines  # type: ignore[union-attr]
+    bought = TrainingPlan(
+        kind="training_plan", arn=f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:training-plan/dec"
+    )
+    machine = first.model_copy(
+        update={"machine": "ml.p5.48xlarge", "purchase": bought, "max_nodes": max_nodes}
+    )
+    layout = asking.layout.model_copy(update={"machines": (machine, *rest)})
+    asking = replace(asking, layout=layout)
+    if found is None:
+        cloud.refuses("sagemaker", "describe_training_plan", "ResourceNotFound", "no such plan")
+    else:
+        known = {"TrainingPlanArn": bought.arn, "TrainingPlanName": "dec", **found}
+        cloud.answers("sagemaker", "describe_training_plan", known, TrainingPlanName="dec")
+    (answer,) = asked(jobs.plans, asking)
+    return answer
+
+
+PLAN = {
+    "Status": "Active",
+    "TargetResources": ["training-job"],
+    "TotalInstanceCount": 2,
+    "ReservedCapacitySummaries": [
+        {
+            "ReservedCapacityArn": f"arn:aws:sagemaker:us-west-2:{ACCOUNT}:reserved-capacity/one",
+            "InstanceType": "ml.p5.48xlarge",
+            "TotalInstanceCount": 2,
+            "Status": "Active",
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("status", ["Active", "Scheduled"])
+def test_a_training_plan_that_jobs_can_use_is_ready(status: str) -> None:
+    assert planned({**PLAN, "Status": status}).state is State.READY
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"Status": "Expired"}, "is Expired"),
+        ({"TargetResources": ["hyperpod-cluster"]}, "is for hyperpod-cluster"),
+        ({"ReservedCapacitySummaries": []}, "holds no machine, not ml.p5.48xlarge"),
+        ({"TotalInstanceCount": 1}, "has 1 machines, and a job may have 2"),
+    ],
+)
+def test_a_training_plan_that_no_job_can_use_is_short(changes: dict[str, Any], said: str) -> None:
+    answer = planned({**PLAN, **changes})
+    assert answer.state is State.SHORT and said in answer.said
+
+
+def test_a_training_plan_that_is_not_there_is_short() -> None:
+    assert "does not exist here" in planned(None).said
+
+
+def test_whoever_deploys_administers_no_cluster() -> None:
+    cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
+    (answer,) = asked(identity.caller, account(cloud))
+    assert answer.state is State.READY and "no cluster" in answer.said
+
+
+def test_only_what_the_stack_makes_is_asked_for() -> None:
+    actions = {action.partition(":")[0] for action in permissions.actions(account(Cloud()))}
+    assert {"sagemaker", "lambda", "events", "budgets"} <= actions
+    assert not actions & {"eks", "rds", "autoscaling", "secretsmanager", "fsx", "elasticfilesystem"}
+    assert {"job-quotas", "job-logs"} <= set(JOB_CHECKS)
+
+
+def test_a_repetition_takes_a_schedule_an_alarm_and_their_rights() -> None:
+    without, more = (permissions.actions(account(Cloud(), when)) for when in (None, "0 5 * * 1"))
+    assert {*more} - {*without} == {
+        *("cloudwatch:DeleteAlarms", "cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"),
+        *("scheduler:CreateSchedule", "scheduler:DeleteSchedule", "scheduler:UpdateSchedule"),
+        *("scheduler:CreateScheduleGroup", "scheduler:DeleteScheduleGroup", "scheduler:TagResource"),
+    }

@@ -1,0 +1,98 @@
+"""Regions, zones and machine types, as this account has them."""
+
+import datetime
+
+import pytest
+
+from tests.trainstack.preflight.asking import ZONES, Cloud, account, asked, states
+from trainstack.preflight.answers import State
+from trainstack.preflight.aws import places, versions
+
+ALL = [
+    (machine, key)
+    for machine in ("m6i.xlarge", "m6i.4xlarge", "g6.2xlarge", "p4d.24xlarge")
+    for key in ZONES.values()
+    if (machine == "p4d.24xlarge") <= (key == "use1-az1")
+]
+
+
+def offering(rows: list[tuple[str, str]]) -> Cloud:
+    kind = "availability-zone-id"
+    found = [{"InstanceType": one, "Location": key, "LocationType": kind} for one, key in rows]
+    return (
+        Cloud().zones().answers("ec2", "describe_instance_type_offerings", {"InstanceTypeOfferings": found})
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [("opt-in-not-required", State.READY), ("opted-in", State.READY), ("not-opted-in", State.SHORT)],
+)
+def test_a_region_that_is_not_enabled_is_asked_about_elsewhere(status: str, state: State) -> None:
+    row = {"RegionName": "us-east-1", "OptInStatus": status}
+    cloud = Cloud().answers(
+        "ec2", "describe_regions", {"Regions": [row]}, RegionNames=["us-east-1"], AllRegions=True
+    )
+    (answer,) = asked(places.region, account(cloud))
+    assert answer.state is state
+    assert cloud.regions == [("ec2", "us-east-1")]
+    assert state is State.READY or "aws account enable-region --region-name us-east-1" in answer.fix
+
+
+def test_zones_of_the_account_are_fine() -> None:
+    (answer,) = asked(places.zones, account(Cloud().zones()))
+    assert answer.state is State.READY and "us-east-1b (use1-az1)" in answer.said
+
+
+def test_a_zone_without_eks_is_found_by_its_id_whatever_its_name() -> None:
+    (answer,) = asked(
+        places.zones,
+        account(Cloud().zones(), layout__zones=["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1e"]),
+    )
+    assert answer.state is State.SHORT
+    assert "use1-az3" in answer.said and "us-east-1e" not in answer.fix
+
+
+def test_a_zone_that_the_account_lacks() -> None:
+    (answer,) = asked(
+        places.zones,
+        account(Cloud().zones(), layout__zones=["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1f"]),
+    )
+    assert answer.state is State.SHORT and "us-east-1f" in answer.said
+
+
+def test_types_are_offered_in_all_their_zones() -> None:
+    cloud = offering(ALL)
+    assert states(asked(places.types, account(cloud))) == [State.READY]
+    assert cloud.is_exhausted()
+
+
+def test_a_type_that_a_zone_lacks_is_named_with_the_zones_that_have_it() -> None:
+    rows = [row for row in ALL if row[0] != "p4d.24xlarge"] + [("p4d.24xlarge", "use1-az6")]
+    (answer,) = asked(places.types, account(offering(rows)))
+    assert answer.state is State.SHORT
+    assert "layout.pools[0]: p4d.24xlarge is not offered in us-east-1b (use1-az1)" in answer.said
+    assert answer.fix == "It is offered in us-east-1a."
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [("STANDARD_SUPPORT", State.READY), ("EXTENDED_SUPPORT", State.SHORT), ("UNSUPPORTED", State.SHORT)],
+)
+def test_a_version_that_went_out_of_standard_support(status: str, state: State) -> None:
+    end = datetime.datetime(2027, 3, 27, tzinfo=datetime.UTC)
+    rows = [
+        {"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT"},
+        {"clusterVersion": "1.35", "versionStatus": status, "endOfStandardSupportDate": end},
+    ]
+    cloud = Cloud().answers("eks", "describe_cluster_versions", {"clusterVersions": rows})
+    (answer,) = asked(versions.kubernetes, account(cloud))
+    assert answer.state is state
+    assert "2027-03-27" in answer.said if state is State.READY else "1.36" in answer.fix
+
+
+def test_what_may_not_be_asked_is_unknown() -> None:
+    cloud = Cloud().refuses("eks", "describe_cluster_versions", "AccessDeniedException", "not authorized")
+    (answer,) = asked(versions.kubernetes, account(cloud))
+    assert answer.state is State.UNKNOWN
+    assert "DescribeClusterVersions" in answer.fix

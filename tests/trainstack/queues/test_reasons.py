@@ -1,0 +1,148 @@
+"""Why jobs wait: from words of Kueue 0.19.2, as tests/cluster/queues sees them, and from the nodes."""
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.trainstack.queues.samples import NOW, POOL, condition, hours, job, queue, refused, running, state
+from trainstack.queues.pools import Capacity
+from trainstack.queues.positions import places
+from trainstack.queues.reasons import Reason, reason
+from trainstack.queues.state import Check, Job, LocalQueue, Node, Pod, State
+
+UNUSED = (
+    "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100"
+)
+EXCEEDS = (
+    "couldn't assign flavors to pod set main: insufficient quota for nvidia.com/gpu in flavor a100, "
+    "previously considered podsets requests (0) + current podset request (24) > maximum capacity (16)"
+)
+APART = 'couldn\'t assign flavors to pod set main: topology "network-1" allows to fit only 1 out of 2 pod(s)'
+
+
+def why(one: Job, *others: Job, **more: Any) -> Reason:
+    return of(state([one, *others], **more), one)
+
+
+def of(made: State, one: Job) -> Reason:
+    return reason(one, Capacity(made), places(made))
+
+
+def test_quota_is_told_in_gpus_of_each_pool() -> None:
+    said = why(job("c", conditions=refused(f"{UNUSED}, 4 more needed")), running("a"), running("b", gpus=4))
+    assert said == Reason("quota", "needs 8 GPUs in one pool; free: 4 of 16 in a100")
+
+
+def test_more_than_there_is_never_fits() -> None:
+    said = why(job("c", gpus=8, pods=3, conditions=refused(EXCEEDS)))
+    assert said == Reason("never fits", "needs 24 GPUs in one pool; there are 16 in a100")
+
+
+def test_a_limit_of_borrowing_is_told_apart_from_quota() -> None:
+    limited = [queue("red", 8, limit=Decimal(0)), queue("blue", 8)]
+    whole = why(job("c", gpus=8, pods=2, conditions=refused(EXCEEDS)), queues=limited)
+    assert whole == Reason("borrowing limit", "needs 16 GPUs in one pool; its queue may hold 8 of 16 in a100")
+    words = refused(f"{UNUSED}, 8 more needed")
+    now = why(job("c", conditions=words), running("a"), queues=limited)
+    assert now == Reason(
+        "borrowing limit", "needs 8 GPUs in one pool; its queue may have 0 of 8 in a100 that are free"
+    )
+
+
+def test_gpus_that_are_free_on_too_many_nodes_are_fragmented() -> None:
+    # Three nodes with eight GPUs: each has four left.
+    busy = [running(f"b{index}", "blue", 4) for index in range(3)]
+    pods = tuple(Pod(one.namespace, one.workload, f"n{index}", 4) for index, one in enumerate(busy))
+    starting = replace(running("c"), conditions={"Admitted": condition(), "QuotaReserved": condition()})
+    waiting = Pod("red", "job-c", "", 8)
+    queues = [queue("red", 12), queue("blue", 12)]
+    made = state([starting, *busy], gpus=(8, 8, 8), queues=queues, pods=(*pods, waiting))
+    told = "12 GPUs are free in a100, at most 4 on one node; a pod needs 8"
+    assert of(made, starting) == Reason("fragmentation", told)
+    # Where the pool can still grow, a node comes.
+    larger = state([starting, *busy], gpus=(8, 8, 8), queues=[queue("red", 99)], pods=(*pods, waiting))
+    assert of(larger, starting) == Reason("nodes booting", "1 pods wait for room on nodes of a100")
+    # The same in the words of a pool with a topology.
+    apart = job("d", conditions=refused(APART))
+    assert of(state([apart, *busy], gpus=(8, 8, 8), queues=queues, pods=pods), apart).text == told
+
+
+def test_nodes_that_are_free_and_far_apart_are_a_matter_of_topology() -> None:
+    said = why(job("c", pods=2, conditions=refused(APART)))
+    assert said.kind == "topology"
+    assert "only 1 out of 2 pod(s); 16 GPUs are free in a100, but not close together" in said.text
+
+
+def test_pods_with_nodes_are_starting() -> None:
+    starting = replace(running("c"), conditions={"Admitted": condition(), "QuotaReserved": condition()})
+    assert why(starting).kind == "starting"
+    assert why(starting, nodes=(), pods=(Pod("red", "job-c", "", 8),)).kind == "nodes booting"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("ClusterQueue red is stopped", "stopped"),
+        ("LocalQueue default is inactive", "stopped"),
+        (f"{UNUSED}, 8 more needed. Pending the preemption of 1 workload(s)", "preempting"),
+        ("couldn't assign flavors to pod set main: untolerated taint x in flavor a100", "no matching pool"),
+        (
+            "couldn't assign flavors to pod set main: flavor a100 doesn't match node affinity",
+            "no matching pool",
+        ),
+        (
+            "couldn't assign flavors to pod set main: resource x unavailable in ClusterQueue",
+            "no matching pool",
+        ),
+        ("words of a Kueue to come", "other"),
+    ],
+)
+def test_other_words_of_kueue(words: str, kind: str) -> None:
+    said = why(job("c", conditions=refused(words)))
+    assert said.kind == kind and (kind == "preempting" or said.text == words)
+
+
+def test_what_stands_in_no_condition() -> None:
+    assert why(job("a"), job("b", created=NOW)).text == "Kueue has not looked at it yet"
+    assert why(job("b", created=NOW), job("a")) == Reason(
+        "behind others", "jobs of its queue that come first: 1"
+    )
+    assert why(job("a"), queues=[queue("red", 8, stopped=True)]).kind == "stopped"
+    assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
+    assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("tried again at 12:30 UTC")
+    assert why(job("a", active=False)).kind == "deactivated"
+    over = (Check("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
+    budget = "gpu-budget is Pending: over budget: 80 of 100 hours are left"
+    assert why(job("a", active=False, checks=over)) == Reason("admission check", budget)
+    held = replace(running("a"), conditions={"QuotaReserved": condition()})
+    checked = replace(held, checks=(Check("nodes", "Pending", "no capacity"), Check("x", "Ready", "")))
+    assert why(checked) == Reason("admission check", "nodes is Pending: no capacity")
+
+
+def test_a_job_that_asks_for_the_same_as_one_that_was_refused_waits_for_the_same() -> None:
+    first = job("first", gpus=4, conditions=refused(f"{UNUSED}, 4 more needed"))
+    busy = (running("a"), running("b"))
+    same = why(job("second", gpus=4, created=NOW), first, *busy)
+    assert same == why(first, *busy) == Reason("quota", "needs 4 GPUs in one pool; free: 0 of 16 in a100")
+    assert why(job("other", gpus=2, created=NOW), first, *busy).kind == "behind others"
+
+
+def test_who_may_not_see_the_queues_gets_kueues_own_words() -> None:
+    one = job("c", conditions=refused(f"{UNUSED}, 8 more needed"))
+    assert why(one, cluster_queues=None) == Reason("quota", f"{UNUSED}, 8 more needed")
+    apart = job("d", conditions=refused(APART))
+    made = replace(state([apart]), whole=False)
+    assert of(made, apart) == Reason("topology", 'topology "network-1" allows to fit only 1 out of 2 pod(s)')
+
+
+def test_a_pool_is_told_in_quota_and_in_nodes() -> None:
+    made = state([running("a", gpus=4), job("b", gpus=8)], nodes=(Node("n0", {"pool": POOL}, 8),))
+    pool = Capacity(made).pools[POOL]
+    assert (pool.gpus, pool.used, pool.free) == (16, 4, 12)
+    assert (pool.nodes, pool.on_nodes, pool.free_on_nodes, pool.largest_free) == (1, 8, 4, 4)
+    # One pod of two, that with eight GPUs, cannot use the four; it asks for 8 of 12 GPUs.
+    assert pool.fragmentation == 0.5 and pool.stranded == pytest.approx(8 / 12)
+    unseen = Capacity(replace(made, whole=False)).pools[POOL]
+    assert (unseen.nodes, unseen.on_nodes, unseen.largest_free, unseen.fragmentation) == (1, 8, None, None)

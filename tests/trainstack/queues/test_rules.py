@@ -1,0 +1,137 @@
+"""The rules in plain language, held against the objects that the shipped stacks really make."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+import pytest
+
+from stacks.queues import queue_objects
+from tests.cluster.manifests import manifests
+from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
+from tests.stacks.composition.variants import VARIANTS
+from trainstack.queues.rules import lines
+
+AWS: Pair = ("medium", "aws")
+KINDS = (
+    "Topology", "ResourceFlavor", "AdmissionCheck", "ProvisioningRequestConfig", "WorkloadPriorityClass",
+    "Cohort", "ClusterQueue", "LocalQueue",
+)  # fmt: skip
+Body = dict[str, Any]
+
+
+def sorted_(bodies: list[Body]) -> list[str]:
+    return sorted(json.dumps(body, sort_keys=True) for body in bodies if body["kind"] in KINDS)
+
+
+@cache
+def objects_of(pair: Pair) -> list[Body]:
+    """The objects of Kueue that a stack is composed of, in the order in which an API server lists them."""
+    found = [body for body in manifests(composed(pair)) if body["kind"] in KINDS]
+    return sorted(found, key=lambda body: _key(body["metadata"]))
+
+
+def _key(about: Body) -> tuple[str, str]:
+    return about.get("namespace", ""), about["name"]
+
+
+@pytest.fixture
+def made() -> list[Body]:
+    return deepcopy(objects_of(AWS))
+
+
+@pytest.mark.parametrize("pair", [pair for pair in FILES if pair[0] != "small"])
+def test_the_rules_are_read_off_the_objects_that_up_makes(pair: Pair) -> None:
+    found = objects_of(pair)
+    assert found and sorted_(queue_objects(stack_spec(pair))) == sorted_(found)
+
+
+def said(bodies: list[Body]) -> str:
+    return "\n".join(lines(bodies, [team.name for team in stack_spec(AWS).teams]))
+
+
+def test_every_guarantee_of_the_spec_is_told(made: list[Body]) -> None:
+    text = said(made)
+    for team in stack_spec(AWS).teams:
+        (line,) = [line for line in text.splitlines() if f"- {team.name} is guaranteed" in line]
+        for pool, gpus in team.gpus.items():
+            assert (f"{gpus} GPUs of {pool}" in line) == (gpus > 0)
+    # Four nodes with eight GPUs: two teams have eight each, the rest is the validation's.
+    assert (
+        "The validation of deployments of a100 owns 16 GPUs of a100 and lends them while none runs." in text
+    )
+    assert "(Applied ML 1, Research 2, Vision 1)" in text
+    assert "tries the pools in this order: cpu, l4." in text
+    assert "a100 is only for jobs that name its queue, by the label kueue.x-k8s.io/queue-name: a100" in text
+    assert "the highest first: production, default, sweep, validation, background." in text
+    assert "It stops only jobs of priority background." in text
+
+
+def of_teams(spec: Body) -> bool:
+    return "trainstack.dev/team" in spec["namespaceSelector"]["matchLabels"]
+
+
+def preemption(**policies: str) -> Callable[[Body], None]:
+    return lambda spec: spec["preemption"].update(policies)
+
+
+def limited(spec: Body) -> None:
+    for group in spec["resourceGroups"]:
+        for flavor in group["flavors"]:
+            for row in flavor["resources"]:
+                row["borrowingLimit"] = "0"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "change"),
+    [
+        ("whatever lies idle, from other teams too; there is no limit", limited),
+        ("whatever the priority of who borrowed it", preemption(reclaimWithinCohort="LowerPriority")),
+        ("loses no job there to another team", preemption(reclaimWithinCohort="Never")),
+        ("may stop jobs of its own queue", preemption(withinClusterQueue="Never")),
+        ("may pass those that do not", lambda spec: spec.update(queueingStrategy="StrictFIFO")),
+        ("It takes the first one with room", lambda spec: spec.pop("flavorFungibility")),
+    ],
+)
+def test_a_sentence_goes_with_the_setting_that_makes_it_true(
+    made: list[Body], sentence: str, change: Callable[[Body], object]
+) -> None:
+    assert sentence in said(made)
+    for body in made:
+        if body["kind"] == "ClusterQueue" and of_teams(body["spec"]):
+            change(body["spec"])
+    assert sentence not in said(made)
+
+
+def test_the_teams_that_a_budget_stops_are_told() -> None:
+    def stops(spec: Body) -> None:
+        spec["teams"][1] |= {"monthly_gpu_hours": 1000, "over_budget": "stop"}
+
+    text = said(queue_objects(stack_spec(AWS, stops)))
+    assert "Jobs of Vision start only while they fit the team's budget of the month" in text
+    assert "asked for at once" not in text
+
+
+def test_a_pool_whose_nodes_come_together_says_so() -> None:
+    pair: Pair = ("medium", "gcp")
+    text = said(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
+    assert "a100: all nodes of a job are asked for at once, before it starts." in text
+
+
+def test_a_validation_that_drains_says_so() -> None:
+    def drains(spec: Body) -> None:
+        spec["smoke"]["drain"] = True
+
+    text = said(queue_objects(stack_spec(AWS, drains)))
+    assert "The validation of a100 stops jobs that borrowed its nodes." in text
+    assert "waits for jobs that borrowed" not in text
+
+
+def test_without_a_validation_nothing_is_said_of_one() -> None:
+    def off(spec: Body) -> None:
+        spec["smoke"] |= {"enabled": False, "schedule": None}
+
+    text = said(queue_objects(stack_spec(AWS, off)))
+    assert "alidation of" not in text and "Validations on a schedule own" not in text

@@ -1,0 +1,1 @@
+"""The `trainstack` command and what its commands do."""

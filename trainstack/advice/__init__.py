@@ -1,0 +1,70 @@
+"""Which machines a run of training fits on, for how long and for how much, and why others lost (pure).
+
+An estimate, not a promise: it stands on the catalogs' prices and on `assumptions.toml`, shown on demand.
+Nothing here was compared with a run of our own on hardware.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from infra.errors import Problem, UserError
+from trainstack.advice.machines import CLOUDS, Cloud, Machine, Market, Price, machines, price_of, regions
+from trainstack.advice.memory import Need, need
+from trainstack.advice.question import Question
+from trainstack.advice.runs import Lost, Run, run_on
+
+__all__ = ["CLOUDS", "Advice", "Lost", "Question", "Run", "advise"]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The answer to a question."""
+
+    question: Question
+    need: Need
+    best: Run | None
+    """The cheapest that keeps deadline and budget."""
+    others: tuple[Run, ...]
+    """That keep them too, the cheapest first; one for each GPU model of a cloud."""
+    lost: tuple[Lost, ...]
+    """Why each other GPU model of a cloud is out: what rules out the last of its machines in the catalog."""
+
+
+def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | None = None) -> Advice:
+    """Rank the machines of some clouds; without a region each is priced in its cheapest.
+
+    Raises UserError for a region that none of the clouds has.
+    """
+    if region is not None and not any(region in regions(cloud) for cloud in clouds):
+        rule = f"no region of {' or '.join(clouds)} in the catalog"
+        raise UserError([Problem("--region", region, rule, "Leave it out to look everywhere.")])
+    wanted = need(question)
+    found: dict[tuple[str, str], list[Run | Lost]] = {}
+    for cloud in clouds:
+        for machine in machines(cloud):
+            made = run_on(machine, question, wanted, _price(machine, question, region))
+            found.setdefault((cloud, machine.gpu), []).append(_within(made, question))
+    runs, lost = list[Run](), list[Lost]()
+    for rows in found.values():
+        fitting = [row for row in rows if isinstance(row, Run)]
+        if fitting:
+            runs.append(min(fitting, key=lambda run: run.usd))
+        else:
+            lost.append(next(row for row in reversed(rows) if isinstance(row, Lost)))
+    runs.sort(key=lambda run: run.usd)
+    return Advice(question, wanted, runs[0] if runs else None, tuple(runs[1:]), tuple(lost))
+
+
+def _within(made: Run | Lost, question: Question) -> Run | Lost:
+    if isinstance(made, Lost) or question.budget_usd is None or made.usd <= question.budget_usd:
+        return made
+    cost = f"costs ${made.usd:,.0f} ({made.count} x {made.machine.name} for {made.hours:,.1f} h)"
+    return Lost(made.machine, f"{cost}, ${question.budget_usd:,.0f} are allowed")
+
+
+def _price(machine: Machine, question: Question, region: str | None) -> Price | None:
+    """The lowest price of an hour."""
+    markets: tuple[Market, ...] = ("on_demand", "spot") if question.spot else ("on_demand",)
+    places = [place for place in regions(machine.cloud) if region in (None, place)]
+    known = (price_of(machine, place, market) for place in places for market in markets)
+    return min((price for price in known if price), key=lambda price: price.usd, default=None)

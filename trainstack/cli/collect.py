@@ -1,0 +1,151 @@
+"""`trainstack collect`: what an account has, written down, to be judged now or later."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from infra.errors import Problem, UserError
+
+if TYPE_CHECKING:
+    from policies.sources.live.snapshot import Snapshot
+
+
+class Cloud(StrEnum):
+    """What can be asked."""
+
+    AWS = "aws"
+    GCP = "gcp"
+    KUBERNETES = "kubernetes"
+
+
+Live = Annotated[Cloud, typer.Option("--live", help="What to ask, with the credentials of this shell.")]
+Region = Annotated[
+    str | None, typer.Option("--region", help="Which region to ask about; else that of the environment.")
+]
+Project = Annotated[
+    str | None,
+    typer.Option("--project", help="Which project of Google Cloud to ask; else that of the environment."),
+]
+Context = Annotated[
+    str | None,
+    typer.Option("--context", help="Which context of the kubeconfig to ask; else its current one."),
+]
+Out = Annotated[Path, typer.Option("--out", help="Where to write the snapshot.", metavar="FILE")]
+
+
+@dataclass(frozen=True)
+class Place:
+    """What of a cloud is asked about; what is not given, the environment says."""
+
+    region: str | None = None
+    project: str | None = None
+    context: str | None = None
+
+    @property
+    def options(self) -> dict[str, str | None]:
+        """By the name of its option."""
+        return {"--region": self.region, "--project": self.project, "--context": self.context}
+
+
+# The option that a cloud takes, and why it takes no other.
+_OPTIONS = {
+    Cloud.AWS: ("--region", "an account of AWS is asked about a region"),
+    Cloud.GCP: ("--project", "a project of Google Cloud is asked about all regions"),
+    Cloud.KUBERNETES: ("--context", "a cluster is asked about all of it"),
+}
+
+
+def collect(
+    live: Live, out: Out, region: Region = None, project: Project = None, context: Context = None
+) -> None:
+    """Write down what an account of AWS, a project of Google Cloud, or a cluster has, for `trainstack audit`.
+
+    Only reads: docs/live.md has the rights that allow no more. What is refused is written down as such.
+    """
+    from policies.sources.live import snapshot  # noqa: PLC0415 - help comes without them
+    from policies.sources.live.records import account  # noqa: PLC0415
+
+    found = collected(live, Place(region, project, context))
+    snapshot.write(found, out)
+    whose = "cluster" if live is Cloud.KUBERNETES else "account"
+    count = len(account(found).resources)
+    typer.echo(f"{out}: {count} resources of {whose} {found.account}, {found.region}")
+    refused = sorted({f"{one}" for heard in found.answers.values() for one in heard.refusals})
+    for said in refused:
+        typer.echo(f"  {said}")
+    if refused:
+        typer.echo("Rules that need these are undetermined; docs/live.md has the rights that allow them.")
+
+
+def collected(cloud: Cloud, place: Place) -> "Snapshot":
+    """What an account, a project or a cluster answers now. Raises UserError where there is none to ask."""
+    option, rule = _OPTIONS[cloud]
+    others = {name: value for name, value in place.options.items() if value is not None and name != option}
+    if others:
+        raise UserError([Problem(name, value, rule, f"Leave out {name}.") for name, value in others.items()])
+    if cloud is Cloud.AWS:
+        return _of_aws(place.region)
+    if cloud is Cloud.GCP:
+        return _of_google(place.project)
+    from trainstack.collect import kubernetes  # noqa: PLC0415
+
+    return kubernetes.collect(place.context)
+
+
+def _of_aws(region: str | None) -> "Snapshot":
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
+
+    from infra.clouds.aws.login import LOG_IN, LoggedOutError, default_region, told  # noqa: PLC0415
+    from trainstack.collect.aws import account as aws  # noqa: PLC0415
+
+    try:
+        place = region or default_region()
+        if not place:
+            raise UserError([Problem("--region", None, "the environment names none", "Add --region REGION.")])
+        return aws.collect(place)
+    except LoggedOutError as error:
+        raise UserError([Problem("credentials", None, f"AWS cannot be asked: {error}", LOG_IN)]) from None
+    except ClientError as error:
+        said = f"does not say who asks: {': '.join(told(error))}"
+        raise UserError([Problem("credentials", None, said, LOG_IN)]) from None
+    except (BotoCoreError, ValueError) as error:
+        fix = "Look at the region and the connection to AWS."
+        raise UserError([Problem("AWS", region, f"cannot be asked: {error}", fix)]) from None
+
+
+def _of_google(project: str | None) -> "Snapshot":
+    from infra.clouds.gcp.login import LOG_IN, LoggedOutError, session  # noqa: PLC0415
+    from trainstack.collect.gcp import project as gcp  # noqa: PLC0415 - slow to import
+
+    try:
+        asked, usual = session(gcp.ATTEMPTS)
+        name = project or usual
+        if not _PROJECT.fullmatch(name):
+            said = "is no id of a project" if name else "the environment names none"
+            raise UserError([Problem("--project", name or None, said, "Add --project PROJECT, by its id.")])
+        return gcp.collect(name, asked)
+    except LoggedOutError as error:
+        said = f"Google cannot be asked: {error}".rstrip(".")
+        raise UserError([Problem("credentials", None, said, LOG_IN)]) from None
+    except gcp.UnansweredError as error:
+        refusal = error.args[0]
+        said = f"{refusal}: {refusal.message}"
+        raise UserError([Problem("--project", name, said, _fix(refusal.code, name))]) from None
+
+
+# Google, "Creating and managing projects"; older ones have a domain before a colon.
+_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]")
+
+
+def _fix(code: str, project: str) -> str:
+    """What to do where a project cannot be asked."""
+    if code == "SERVICE_DISABLED":
+        apis = "cloudresourcemanager.googleapis.com cloudasset.googleapis.com"
+        return f"Enable it: gcloud services enable {apis} --project {project}"
+    if code in ("PERMISSION_DENIED", "NOT_FOUND"):
+        return "Look at its id, and at your rights there (docs/live.md)."
+    return "Try again later; look at the connection to Google, and at quotas."

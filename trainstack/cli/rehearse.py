@@ -1,0 +1,103 @@
+"""`trainstack rehearse`: the emulated clouds on this machine."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trainstack.cli.stack import Stack
+
+app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=True)
+
+
+@app.command()
+def env(stack: Stack = "dev-aws") -> None:
+    """Print the environment in which plain `pulumi` works on the rehearsed stack: eval "$(...)"."""
+    from rehearsal.fence import credentials  # noqa: PLC0415
+    from trainstack.cli.session import checkout_workspace  # noqa: PLC0415
+
+    environment = checkout_workspace(stack).environment
+    for name in sorted(credentials(os.environ) - environment.keys()):
+        typer.echo(f"unset {name}")
+    for name, value in sorted(environment.items()):
+        typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+@app.command()
+def login(stack: Stack = "dev-aws") -> None:
+    """Show where the rehearsed MLflow server answers, and its first user; they exist on this machine only."""
+    from trainstack.cli.access import deployed, show_rehearsed  # noqa: PLC0415
+
+    exported, rehearsal = deployed(stack, rehearse=True)
+    assert rehearsal
+    show_rehearsed(exported, rehearsal, team="")
+
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a Pulumi project in Python.")]
+Arguments = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; without one: up, up again, destroy."),
+]
+ProjectStack = Annotated[
+    str, typer.Option("--stack", "-s", help="The project's stack; needed when it has several.")
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--config", "-c", metavar="KEY=VALUE", help="A setting for the rehearsal.")
+]
+
+
+@app.command()
+def run(
+    folder: Folder, arguments: Arguments = None, stack: ProjectStack = "", config: Settings = None
+) -> None:
+    """Rehearse any Pulumi project in Python, unmodified: aws, gcp, kubernetes, random and tls."""
+    from rehearsal.projects import run as project_run  # noqa: PLC0415
+
+    raise typer.Exit(project_run.run(folder, stack, config or (), arguments or ()))
+
+
+Urn = Annotated[str, typer.Argument(metavar="URN", help="A URN, or a name that only one resource has.")]
+Values = Annotated[
+    list[str],
+    typer.Argument(metavar="KEY=VALUE", help="Such as tags.owner=me or enableDnsSupport=false."),
+]
+Dir = Annotated[Path | None, typer.Option("--dir", help="The project's folder, for what `run` rehearses.")]
+
+
+@app.command()
+def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
+    """Change a resource of the emulated clouds behind its program's back."""
+    from rehearsal import drifting  # noqa: PLC0415
+
+    typer.echo(drifting.change(urn, values, dir))
+
+
+@app.command()
+def delete(urn: Urn, dir: Dir = None) -> None:
+    """Delete a resource of the emulated clouds behind its program's back."""
+    from rehearsal import drifting  # noqa: PLC0415
+
+    typer.echo(drifting.delete(urn, dir))
+
+
+Existing = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A list in YAML, or `pulumi stack export` of another stack.")
+]
+
+
+@app.command()
+def seed(file: Existing, dir: Dir = None) -> None:
+    """Make known what an account or a project holds already, so that programs may refer to it."""
+    from rehearsal import seeding  # noqa: PLC0415
+
+    typer.echo(seeding.seed(file, dir))
+
+
+@app.command()
+def stop() -> None:
+    """End every process of the rehearsal; what was created stays in its state."""
+    from rehearsal import homes  # noqa: PLC0415
+
+    homes.of_checkout().stop()

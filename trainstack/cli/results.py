@@ -1,0 +1,90 @@
+"""The result of a validation, read from where its run left it: the verdict, and of which nodes."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from infra.gate import Gate
+from infra.outputs import cluster as outputs
+from rehearsal.client import Rehearsal
+
+Result = Mapping[str, Any]
+
+
+class UnreadableError(Exception):
+    """The result cannot be read; says why."""
+
+
+def read(uri: str, region: str, rehearsal: Rehearsal | None) -> Result:
+    """The result at `uri`, read with the caller's own rights. Raises UnreadableError."""
+    content = _file(rehearsal, uri) if rehearsal else _stored(uri, region)
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise UnreadableError(f"it is no JSON: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("cluster"), dict):
+        raise UnreadableError("it is no result of a validation")
+    return found
+
+
+def headline(result: Result) -> str:
+    """One line: verdict with its main figures, ranks, duration."""
+    cluster = result["cluster"]
+    where = f"{len(cluster['ranks'])} {cluster['device']} ranks on {cluster['nodes']} nodes"
+    return f"{result['headline']} ({where}, {result['duration_s']:.0f} s)"
+
+
+def by_nodes(
+    gates: Sequence[Gate], exported: outputs.StackOutputs, rehearsal: Rehearsal | None
+) -> Iterator[str]:
+    """Of each pool's last validation: its nodes by name, and what it found there."""
+    runs = {run.pool: run for run in exported.smoke}
+    for gate in gates:
+        run = runs.get(gate.pool)
+        if run is None:
+            continue
+        # The outputs tell of the run that passed last; this one may be a later one, beside it.
+        uri = run.result_uri.replace(run.job, gate.run.rpartition("/")[2])
+        try:
+            result = read(uri, exported.region, rehearsal)
+            yield f"{', '.join(_nodes(result)) or 'no rank reported'}: {result['headline']}"
+        except UnreadableError as error:
+            yield f"not known, for {uri} cannot be read: {error}"
+
+
+def _nodes(result: Result) -> list[str]:
+    return sorted({str(rank["host"]) for rank in result["cluster"]["ranks"]})
+
+
+def _file(rehearsal: Rehearsal, uri: str) -> bytes:
+    try:
+        return rehearsal.local_path(uri).read_bytes()
+    except (OSError, ValueError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _stored(uri: str, region: str) -> bytes:
+    place = urlsplit(uri)
+    if place.scheme == "gs":
+        return _on_google(uri)
+    if place.scheme != "s3":
+        raise UnreadableError("it lies in a volume of the cluster")
+    from botocore import exceptions  # noqa: PLC0415 - slow to import
+
+    from infra.clouds.aws.login import LoggedOutError, clients  # noqa: PLC0415
+
+    try:
+        found = clients()("s3", region).get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))
+        return bytes(found["Body"].read())
+    except (exceptions.BotoCoreError, exceptions.ClientError, LoggedOutError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _on_google(uri: str) -> bytes:
+    from infra.clouds.gcp import storage as google_store  # noqa: PLC0415 - slow to import
+
+    try:
+        return google_store.read_object(uri)
+    except google_store.UnreadableError as error:
+        raise UnreadableError(str(error)) from error

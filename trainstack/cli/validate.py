@@ -1,0 +1,107 @@
+"""`trainstack validate`: every node of a pool in turns, on a stack that stands."""
+
+import json
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from infra.errors import Problem, UserError
+from infra.gate import POOL_LABEL
+from trainstack import node_turns
+from trainstack.cli.access import deployed, kubeconfig_of, kubectl
+from trainstack.cli.stack import Stack
+
+if TYPE_CHECKING:
+    from infra.outputs.cluster import Smoke, StackOutputs
+
+LOOK_S = 2.0
+_JSON = "--output=json"
+_FAILED_EXIT_CODE = 1
+_FIX = "Log in to the cloud as an administrator of the stack."
+
+Pool = Annotated[str, typer.Option("--pool", "-p", help="A pool of the stack that is validated.")]
+Ask = Callable[..., str]
+Patience = Annotated[
+    int, typer.Option("--patience", help="Seconds for a group of nodes to be idle and to start.", min=1)
+]
+
+
+def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
+    """Validate every running node of a pool in turns: groups of nodes that overlap, on what is idle.
+
+    Exit codes: 0 every node passed, 1 one did not, or was not idle in time.
+    """
+    exported, _ = deployed(stack, rehearse=False)
+    run = _scheduled(exported, pool)
+    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
+        config = Path(folder, "kubeconfig")
+        config.write_text(kubeconfig_of(exported, ""))
+
+        def ask(arguments: Sequence[str], given: str | None = None) -> str:
+            done = kubectl(config, arguments, capture=True, given=given)
+            if done.returncode:
+                raise UserError([Problem("kubectl", arguments[1], done.stderr.strip(), _FIX)])
+            return done.stdout
+
+        if not in_turns(ask, run, pool, patience):
+            raise typer.Exit(_FAILED_EXIT_CODE)
+
+
+def _scheduled(exported: "StackOutputs", pool: str) -> "Smoke":
+    runs = {run.pool: run for run in exported.smoke if run.schedule}
+    if pool not in runs:
+        names = ", ".join(sorted(str(name) for name in runs)) or "none"
+        fix = f"Such pools are: {names}. Others need `smoke.pools`, `smoke.schedule` and an `up`."
+        raise UserError([Problem("--pool", pool, "is not validated on a schedule", fix)])
+    return runs[pool]
+
+
+def in_turns(ask: Ask, run: "Smoke", pool: str, patience_s: float) -> bool:
+    """Validate one group after the other and say how each ended; whether all nodes passed.
+
+    `ask` runs kubectl with arguments and an input, and returns what it prints.
+    """
+    inside = f"--namespace={run.namespace}"
+    cron_job = json.loads(ask([inside, "get", "cronjob", str(run.schedule), _JSON]))
+    size = int(cron_job["spec"]["jobTemplate"]["spec"]["completions"])
+    found = json.loads(ask(["get", "nodes", f"--selector={POOL_LABEL}={pool}", _JSON]))["items"]
+    nodes = sorted(node["metadata"]["labels"][node_turns.HOSTNAME] for node in found)
+    if len(nodes) < size:
+        fix = "Nodes start when jobs ask for them: validate while some run, or raise min_nodes."
+        raise UserError([Problem("--pool", pool, f"{len(nodes)} of its nodes run, {size} are needed", fix)])
+    passed: dict[node_turns.Group, bool] = {}
+    for group in node_turns.groups(nodes, size):
+        well, said = _turn(ask, inside, cron_job, group, patience_s)
+        typer.echo(f"{' + '.join(group)}: {said}")
+        if well is not None:
+            passed[group] = well
+    busy = [node for node in nodes if not any(node in group for group in passed)]
+    for title, names in (("suspect", node_turns.suspects(passed)), ("not validated", busy)):
+        if names:
+            typer.echo(f"{title}: {', '.join(names)}")
+    return all(passed.values()) and not busy
+
+
+def _turn(
+    ask: Ask, inside: str, cron_job: Any, group: node_turns.Group, patience_s: float
+) -> tuple[bool | None, str]:
+    """Whether a run on these nodes completed, and its words; None when they were not idle in time."""
+    name = f"{cron_job['metadata']['name']}-{uuid.uuid4().hex[:6]}"
+    ask([inside, "create", "--filename=-"], json.dumps(node_turns.job(cron_job, name, group)))
+    until = time.monotonic() + patience_s
+    while True:
+        seen = json.loads(ask([inside, "get", "job", name, _JSON]))
+        well = node_turns.ended(seen)
+        if well is not None:
+            label = f"--selector=batch.kubernetes.io/job-name={name}"
+            pods = json.loads(ask([inside, "get", "pods", label, _JSON]))["items"]
+            return well, node_turns.words(pods)
+        if not node_turns.begun(seen) and time.monotonic() > until:
+            ask([inside, "delete", "job", name])
+            return None, f"not idle within {patience_s:g} s"
+        time.sleep(LOOK_S)

@@ -1,0 +1,37 @@
+"""Methods of Google's APIs that a collector uses: all of them only read.
+
+From the discovery documents of each API, against which a test holds them.
+"""
+
+from collections.abc import Mapping
+
+from infra.clouds.gcp.api import Method
+
+_CRM, _LOGGING = "https://cloudresourcemanager.googleapis.com", "https://logging.googleapis.com"
+
+METHODS: Mapping[str, Method] = {
+    "billingbudgets.billingAccounts.budgets.list": Method(
+        "https://billingbudgets.googleapis.com/v1/{parent}/budgets", page={"pageSize": 100}
+    ),
+    "cloudasset.assets.list": Method(
+        "https://cloudasset.googleapis.com/v1/{parent}/assets", page={"pageSize": 1000}
+    ),
+    "cloudbilling.projects.getBillingInfo": Method(
+        "https://cloudbilling.googleapis.com/v1/{name}/billingInfo"
+    ),
+    "cloudresourcemanager.folders.getIamPolicy": Method(f"{_CRM}/v3/{{resource}}:getIamPolicy", "POST"),
+    "cloudresourcemanager.organizations.getIamPolicy": Method(f"{_CRM}/v3/{{resource}}:getIamPolicy", "POST"),
+    "cloudresourcemanager.projects.get": Method(f"{_CRM}/v1/projects/{{projectId}}"),
+    "cloudresourcemanager.projects.getAncestry": Method(
+        f"{_CRM}/v1/projects/{{projectId}}:getAncestry", "POST"
+    ),
+    "cloudresourcemanager.projects.getIamPolicy": Method(f"{_CRM}/v3/{{resource}}:getIamPolicy", "POST"),
+    "logging.folders.sinks.list": Method(f"{_LOGGING}/v2/{{parent}}/sinks", page={"pageSize": 1000}),
+    "logging.organizations.sinks.list": Method(f"{_LOGGING}/v2/{{parent}}/sinks", page={"pageSize": 1000}),
+    "parallelstore.projects.locations.instances.list": Method(
+        "https://parallelstore.googleapis.com/v1/{parent}/instances", page={"pageSize": 500}
+    ),
+    "storage.projects.hmacKeys.list": Method(
+        "https://storage.googleapis.com/storage/v1/projects/{projectId}/hmacKeys", page={"maxResults": 250}
+    ),
+}

@@ -1,0 +1,46 @@
+"""Lists of objects from an API server, page by page."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.clouds.kubectl import Answer, Cluster
+
+WHOLE = "application/json"
+_PAGE = "500"
+_EXPIRED = 410
+"""Of a list whose pages took too long."""
+
+
+class RefusedError(Exception):
+    """A list that was not answered."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.code}: {answer.message}")
+        self.answer = answer
+
+
+def listed(cluster: Cluster, path: str, accept: str = WHOLE) -> list[Any]:
+    """The items of all pages of a list; at once, where they took too long. Raises RefusedError."""
+    try:
+        return [item for page in _pages(cluster, path, accept) for item in page]
+    except RefusedError as error:
+        if error.answer.status != _EXPIRED:
+            raise
+    return list(_page(cluster.get(path, accept))["items"] or ())
+
+
+def _pages(cluster: Cluster, path: str, accept: str) -> Iterator[list[Any]]:
+    further: dict[str, str] = {}
+    while True:
+        page = _page(cluster.get(path, accept, limit=_PAGE, **further))
+        yield page["items"] or []
+        token = (page.get("metadata") or {}).get("continue")
+        if not token:
+            return
+        further = {"continue": token}
+
+
+def _page(said: Answer) -> Mapping[str, Any]:
+    if said.status != 200 or "items" not in said.body:
+        raise RefusedError(said)
+    return said.body

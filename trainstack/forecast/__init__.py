@@ -1,0 +1,86 @@
+"""How long a real deployment would take: durations of public logs over the engine's own graph."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from infra.catalog.durations import Durations
+from infra.catalog.rows import Duration
+from trainstack.forecast.critical_path import CriticalPath, Step, longest
+
+Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Seconds from the first create to the last; `unknown` are the kinds of resources that count as 0.
+
+    Where there are any, the figures are lower bounds: any resource may be the one that the others wait for.
+    """
+
+    shortest: float
+    expected: CriticalPath
+    longest: float
+    unknown: tuple[str, ...]
+
+    @property
+    def line(self) -> str:
+        """The forecast in words."""
+        low, middle, high = (round(s / 60) for s in (self.shortest, self.expected.seconds, self.longest))
+        bound = "at least" if self.unknown else "about"
+        return f"{bound} {middle} min ({low} to {high}) to create in the real cloud, by logs of other deploys"
+
+    @property
+    def path(self) -> str:
+        """The critical path in words; what counts 0 is left out."""
+        steps = [step for step in self.expected.steps if step.seconds]
+        return " > ".join(f"{step.key.rsplit('::', 1)[-1]} {_duration(step.seconds)}" for step in steps)
+
+
+def forecast(resources: Iterable[Mapping[str, Any]], durations: Durations) -> Forecast:
+    """The forecast for the `resources` of an engine's state, all to be created; `durations` by type."""
+    rows = [one for one in resources if not one.get("delete")]
+    created = [one for one in rows if one.get("custom") and not _is_provider(one)]
+    paths = {}
+    figures: tuple[Figure, ...] = ("seconds_min", "seconds_expected", "seconds_max")
+    for figure in figures:
+        paths[figure] = longest(_step(one, durations, figure) for one in rows)
+    unknown = {_kind(one, durations) for one in created if _duration_of(one, durations) is None}
+    return Forecast(
+        paths["seconds_min"].seconds,
+        paths["seconds_expected"],
+        paths["seconds_max"].seconds,
+        tuple(sorted(unknown)),
+    )
+
+
+def _duration_of(resource: Mapping[str, Any], durations: Durations) -> Duration | None:
+    """The row for the resource, the first that fits."""
+    rows = durations.get(resource["type"], ())
+    return next((row for row in rows if row.fits(resource.get("inputs", {}))), None)
+
+
+def _kind(resource: Mapping[str, Any], durations: Durations) -> str:
+    """The type, and what tells its resources apart where logs of others of them are known."""
+    inputs = resource.get("inputs", {})
+    told_by = {name for row in durations.get(resource["type"], ()) for name in row.where}
+    return " ".join([resource["type"], *(str(inputs.get(name)) for name in sorted(told_by))])
+
+
+def _step(resource: Mapping[str, Any], durations: Durations, figure: Figure) -> Step:
+    after = [*resource.get("dependencies", ()), resource.get("parent")]
+    provider = str(resource.get("provider") or "")
+    after.append(provider.rpartition("::")[0])  # "<urn>::<id>"
+    row = _duration_of(resource, durations)
+    return Step(
+        resource["urn"], float(getattr(row, figure)) if row else 0.0, tuple(one for one in after if one)
+    )
+
+
+def _is_provider(resource: Mapping[str, Any]) -> bool:
+    return str(resource["type"]).startswith("pulumi:")
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

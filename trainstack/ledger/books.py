@@ -1,0 +1,124 @@
+"""The books of teams, read from their ConfigMaps in a cluster."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents.gpu_ledger.archive import Archive
+from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.price import HOUR, usd
+from agents.gpu_ledger.row import Row, merged
+from agents.gpu_ledger.shelf import KEY, NAME
+from infra.errors import Problem, UserError
+
+Ask = Callable[[Sequence[str]], tuple[int, str, str]]
+"""Runs kubectl with arguments: exit code, output, errors."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one project held of one resource of one pool on one day."""
+
+    team: str
+    namespace: str
+    row: Row
+    usd: float | None
+    """US dollars of the held hours; None where the pool has no price."""
+
+    @property
+    def held_hours(self) -> float:
+        """Device-hours from admission to the end."""
+        return self.row.held_s / HOUR
+
+    @property
+    def running_hours(self) -> float:
+        """Of these, with all pods ready."""
+        return self.row.running_s / HOUR
+
+    @property
+    def used_hours(self) -> float | None:
+        """Of the held ones, those in which the devices worked; None without any figure."""
+        return self.row.used_s / HOUR if self.row.measured_s else None
+
+    @property
+    def idle_hours(self) -> float | None:
+        """Of the held ones, those in which the devices did nothing; None without any figure."""
+        return self.row.idle_s / HOUR if self.row.measured_s else None
+
+    @property
+    def unknown_hours(self) -> float:
+        """Of the held ones, those without a figure of what the devices did."""
+        return self.row.unknown_s / HOUR
+
+
+@dataclass(frozen=True)
+class Month:
+    """A month of one team."""
+
+    team: str
+    namespace: str
+    lines: Sequence[Line]
+    uncertain_hours: float
+    """Device-hours that were held or not: at most these, beside the lines."""
+    seen: int
+    """Until when the book is complete, seconds since 1970."""
+    budget: Mapping[str, Any] | None
+    notes: Sequence[str]
+    """Whose jobs were held, or exempt, and why, in this month."""
+
+    @property
+    def held_hours(self) -> float:
+        """Device-hours of all lines."""
+        return sum(line.held_hours for line in self.lines)
+
+    @property
+    def usd(self) -> float:
+        """US dollars of all lines that have a price."""
+        return sum(line.usd for line in self.lines if line.usd is not None)
+
+    @property
+    def unpriced(self) -> Sequence[str]:
+        """Pools whose hours are in no sum of dollars."""
+        return sorted({line.row.pool for line in self.lines if line.usd is None and line.row.held_s})
+
+
+def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
+    """A month of a team, such as 2026-11. Raises UserError where the book is not there or may not be read."""
+    from agents.shared.times import stamp  # noqa: PLC0415 - help comes without it
+
+    text = _config_map(ask, namespace, NAME)
+    if text is None:
+        fix = "It is written a minute after `up`; look at the pod: kubectl -n trainstack-accounting get pods"
+        raise UserError([Problem("team", team, f"there is no book in namespace {namespace} yet", fix)])
+    book = Book.parse(text)
+    rows, terms = list(book.totals(month)), dict(book.terms)
+    if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):
+        found = Archive.parse(archive)
+        rows, terms = merged([*found.rows, *rows]), dict(found.terms)
+    prices = terms.get("prices") or {}
+    return Month(
+        team=team,
+        namespace=namespace,
+        lines=[Line(team, namespace, row, usd(prices, row.pool, row.resource, row.held_s)) for row in rows],
+        uncertain_hours=sum(left for (day, *_), left in book.uncertain.items() if day.startswith(month))
+        / HOUR,
+        seen=book.seen,
+        budget=terms.get("budget"),
+        notes=[
+            f"{stamp(note.at)} {note.what} {note.who}: {note.why}"
+            for note in book.notes
+            if stamp(note.at).startswith(month)
+        ],
+    )
+
+
+def _config_map(ask: Ask, namespace: str, name: str) -> str | None:
+    """The text of a book; None where there is no such ConfigMap. Raises UserError."""
+    code, out, errors = ask([f"--namespace={namespace}", "get", "configmap", name, "--output=json"])
+    if code == 0:
+        return str(json.loads(out)["data"][KEY])
+    if "NotFound" in errors:
+        return None
+    fix = "Log in to the cloud as a member of the team, or as an administrator."
+    raise UserError([Problem("kubectl", f"configmap/{name}", errors.strip(), fix)])

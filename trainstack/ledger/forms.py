@@ -1,0 +1,193 @@
+"""The ledger as a table, as JSON, as CSV, and as rows of FOCUS 1.2."""
+
+import csv
+import datetime
+import io
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from agents.shared.times import stamp
+from trainstack.ledger.books import Line, Month
+
+# Columns of FOCUS 1.2 (focus.finops.org, read 2026-11-22) that a split of nodes by their queue can fill. No
+# invoice has such rows: BilledCost is 0, or sums with the cloud's own rows would count nodes twice.
+_FOCUS = (
+    "BilledCost",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "ChargeCategory",
+    "ChargeDescription",
+    "ChargeFrequency",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "ConsumedQuantity",
+    "ConsumedUnit",
+    "EffectiveCost",
+    "ResourceName",
+    "ResourceType",
+    "ServiceCategory",
+    "SubAccountId",
+    "SubAccountName",
+    "Tags",
+    "x_RunningHours",
+    "x_UsedHours",
+    "x_IdleHours",
+    "x_UnknownHours",
+)
+_PLAIN = (
+    "team", "project", "pool", "resource", "day", "held_hours", "running_hours", "used_hours",
+    "idle_hours", "unknown_hours", "usd",
+)  # fmt: skip
+
+
+def table(months: Sequence[Month], month: str) -> str:
+    """What people read: hours and dollars by team, project and pool, and what is not known."""
+    head = ("team", "project", "pool", "held h", "running h", "used h", "idle h", "unknown h", "USD")
+    rows = [head, *_by_pool(months)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if at < 3 else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    said = [line for one in months for line in _said(one, month)]
+    return "\n".join([*lines, *([""] if said else []), *said])
+
+
+def _by_pool(months: Iterable[Month]) -> Iterator[tuple[str, ...]]:
+    for one in months:
+        of_pool: dict[tuple[str, str], list[Line]] = {}
+        for line in one.lines:
+            of_pool.setdefault((line.row.project, line.row.pool), []).append(line)
+        for (project, pool), lines in sorted(of_pool.items()):
+            hours = (
+                _sum(line.held_hours for line in lines),
+                _sum(line.running_hours for line in lines),
+                _sum(line.used_hours for line in lines),
+                _sum(line.idle_hours for line in lines),
+                _sum(line.unknown_hours for line in lines),
+            )
+            money = "unknown" if pool in one.unpriced else _sum(line.usd for line in lines)
+            yield one.team, project, pool, *hours, money
+
+
+def _sum(amounts: Iterable[float | None]) -> str:
+    """The sum of what is known; a dash where nothing is."""
+    known = [amount for amount in amounts if amount is not None]
+    return f"{sum(known):,.2f}" if known else "-"
+
+
+def _said(one: Month, month: str) -> Iterator[str]:
+    """What a table cannot say of a team."""
+    budget = one.budget or {}
+    for unit, used, words in (("usd", one.usd, "USD"), ("gpu_hours", one.held_hours, "GPU-hours")):
+        limit = budget.get(unit)
+        if limit is not None:
+            share = f", {used / limit:.0%}" if limit else ""
+            then = "jobs that do not fit wait" if budget.get("stop") else "people are told"
+            yield f"{one.team}: {used:,.2f} of {limit:,.2f} {words} of {month}{share}; {then}"
+    if one.unpriced:
+        pools = ", ".join(one.unpriced)
+        yield f"{one.team}: no price is known of {pools}: no sum of dollars has their hours"
+    if one.uncertain_hours:
+        yield f"{one.team}: at most {one.uncertain_hours:,.2f} device-hours more, of jobs that nobody saw end"
+    yield from (f"{one.team}: {note}" for note in one.notes)
+
+
+def as_json(months: Sequence[Month], month: str) -> str:
+    """Every line, and what is known about each team."""
+    body = [
+        {
+            "team": one.team,
+            "namespace": one.namespace,
+            "month": month,
+            "seen": stamp(one.seen),
+            "budget": one.budget,
+            "uncertain_hours": one.uncertain_hours,
+            "unpriced_pools": one.unpriced,
+            "notes": one.notes,
+            "lines": [_plain(line) for line in one.lines],
+        }
+        for one in months
+    ]
+    return json.dumps(body, indent=2)
+
+
+def as_csv(months: Sequence[Month], month: str) -> str:
+    """A line for each day, project, pool and resource; no dollars where no price is known."""
+    del month
+    return _csv(_PLAIN, (_plain(line) for one in months for line in one.lines))
+
+
+def focus(months: Sequence[Month], month: str) -> str:
+    """Rows of FOCUS 1.2, with what a queue knows beside it in columns that begin with `x_`."""
+    start = datetime.date.fromisoformat(f"{month}-01")
+    end = (start + datetime.timedelta(days=32)).replace(day=1)
+    period = {"BillingPeriodStart": _midnight(start), "BillingPeriodEnd": _midnight(end)}
+    return _csv(_FOCUS, ({**period, **_focus(line)} for one in months for line in one.lines))
+
+
+FORMS: Mapping[str, Callable[[Sequence[Month], str], str]] = {
+    "table": table,
+    "json": as_json,
+    "csv": as_csv,
+    "focus": focus,
+}
+
+
+def _focus(line: Line) -> dict[str, Any]:
+    day = datetime.date.fromisoformat(line.row.day)
+    return {
+        "BilledCost": 0,
+        "BillingCurrency": "USD",
+        "ChargeCategory": "Usage",
+        "ChargeDescription": f"{line.row.resource} of pool {line.row.pool}, held by jobs of the queue",
+        "ChargeFrequency": "Usage-Based",
+        "ChargePeriodStart": _midnight(day),
+        "ChargePeriodEnd": _midnight(day + datetime.timedelta(days=1)),
+        "ConsumedQuantity": line.held_hours,
+        "ConsumedUnit": "Hours",
+        "EffectiveCost": "" if line.usd is None else line.usd,
+        "ResourceName": line.row.pool,
+        "ResourceType": line.row.resource,
+        "ServiceCategory": "Compute",
+        "SubAccountId": line.namespace,
+        "SubAccountName": line.team,
+        "Tags": json.dumps({"trainstack.dev/project": line.row.project}),
+        "x_RunningHours": line.running_hours,
+        "x_UsedHours": "" if line.used_hours is None else line.used_hours,
+        "x_IdleHours": "" if line.idle_hours is None else line.idle_hours,
+        "x_UnknownHours": line.unknown_hours,
+    }
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    return {
+        "team": line.team,
+        "project": line.row.project,
+        "pool": line.row.pool,
+        "resource": line.row.resource,
+        "day": line.row.day,
+        "held_hours": line.held_hours,
+        "running_hours": line.running_hours,
+        "used_hours": line.used_hours,
+        "idle_hours": line.idle_hours,
+        "unknown_hours": line.unknown_hours,
+        "usd": line.usd,
+    }
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def _midnight(day: datetime.date) -> str:
+    return f"{day}T00:00:00Z"

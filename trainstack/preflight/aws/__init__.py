@@ -1,0 +1,83 @@
+"""The checks of an AWS account. They only read: docs/preflight.md has the policy that allows no more.
+
+Untested in a real account: requests and answers are held against the service models of botocore.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from infra.clouds.aws.login import LOG_IN, LoggedOutError
+from infra.stackspec.layouts import SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws import (
+    alerts,
+    identity,
+    jobs,
+    leftovers,
+    load_balancer,
+    money,
+    permissions,
+    places,
+    principals,
+    quotas,
+    reservations,
+    versions,
+    way_in,
+)
+from trainstack.preflight.aws.account import Account, answered
+
+Check = Callable[[Account], Iterator[Answer]]
+
+# Who is asking comes first: in another account, or in none, the other answers mean nothing.
+IDENTITY: Final = "identity"
+CHECKS: Final[Mapping[str, Check]] = {
+    "region": places.region,
+    "zones": places.zones,
+    "types": places.types,
+    "kubernetes-version": versions.kubernetes,
+    "quotas": quotas.room,
+    "reservations": reservations.capacity,
+    "permissions": permissions.deploying,
+    "principals": principals.named,
+    "leftovers": leftovers.log_group,
+    "way-in": way_in.api,
+    "aws-cli": way_in.program,
+    "certificate": load_balancer.certificate,
+    "client-secret": load_balancer.client_secret,
+    "cost-anomalies": money.anomalies,
+    "cost-tags": money.tags,
+    "alert-mail": alerts.mail,
+}
+JOB_CHECKS: Final[Mapping[str, Check]] = {
+    "region": places.region,
+    "zones": jobs.zones,
+    "job-quotas": jobs.room,
+    "job-plans": jobs.plans,
+    "quotas": quotas.room,
+    "permissions": permissions.deploying,
+    "job-logs": jobs.log_group,
+    "cost-anomalies": money.anomalies,
+    "cost-tags": money.tags,
+    "alert-mail": alerts.mail,
+}
+"""Those of a stack without a cluster."""
+
+
+def checks_of(account: Account) -> Mapping[str, Check]:
+    """The checks that a stack's layout has."""
+    return JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
+
+
+def ask(account: Account, only: Collection[str] | None = None) -> list[Answer]:
+    """The identity and the checks named in `only`, in their order; without it all."""
+    known = checks_of(account)
+    try:
+        who = list(answered(IDENTITY, identity.caller, account))
+        if any(answer.state is not State.READY for answer in who):
+            return who
+        checks = (
+            answered(name, check, account) for name, check in known.items() if only is None or name in only
+        )
+        return [*who, *(answer for answers in checks for answer in answers)]
+    except LoggedOutError as error:
+        return [Answer(IDENTITY, State.UNKNOWN, str(error), LOG_IN)]

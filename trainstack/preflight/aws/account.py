@@ -1,0 +1,70 @@
+"""The account that is asked, and what becomes of a question that it does not answer."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore import exceptions
+
+from infra.clouds.aws.login import DENIED, Clients, logged_in, told
+from infra.naming import TAG_PREFIX
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.machine import Machine
+
+STACK_TAG = f"{TAG_PREFIX}:stack"
+
+
+@dataclass(frozen=True)
+class Account:
+    """A stack on AWS, and the account it is meant for."""
+
+    spec: StackSpec
+    layout: ClusterLayout | SmallLayout
+    on: AwsSpec
+    clients: Clients
+    machine: Machine = field(default_factory=Machine)
+
+    @property
+    def cluster(self) -> ClusterLayout:
+        """The layout of a stack with a cluster; checks of others do not ask for it."""
+        assert isinstance(self.layout, ClusterLayout)
+        return self.layout
+
+    def client(self, service: str, region: str = "") -> Any:
+        """A client in the region of the stack, or in another one."""
+        return self.clients(service, region or self.spec.region)
+
+    def pages(self, service: str, operation: str, key: str, **asked: Any) -> Iterator[Any]:
+        """Every item of a list that a service returns in pages."""
+        for page in self.client(service).get_paginator(operation).paginate(**asked):
+            yield from page[key]
+
+    def owns(self, tags: list[dict[str, str]]) -> bool:
+        """Whether something with these tags belongs to the stack itself."""
+        return any(tag["Key"] == STACK_TAG and tag["Value"] == self.spec.name for tag in tags)
+
+
+def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: Account) -> Iterator[Answer]:
+    """The answers of a check; where it could not be made, that it could not, and why.
+
+    Raises LoggedOutError.
+    """
+    try:
+        with logged_in():
+            yield from check(account)
+    except exceptions.ClientError as error:
+        yield unanswered(name, error)
+    except exceptions.BotoCoreError as error:
+        yield Answer(name, State.UNKNOWN, str(error), "Look at the connection to AWS, and ask again.")
+
+
+def unanswered(name: str, error: exceptions.ClientError) -> Answer:
+    """What a refused request leaves unknown."""
+    code, message = told(error)
+    fix = "Ask again; if it stays so, look into the service's status."
+    if code in DENIED:
+        fix = f"Allow the request {error.operation_name}; docs/preflight.md has a policy with all of them."
+    return Answer(name, State.UNKNOWN, f"{error.operation_name} was refused: {code}: {message}", fix)

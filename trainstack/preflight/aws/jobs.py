@@ -1,0 +1,118 @@
+"""What only stacks without a cluster ask of an account: quotas of machines, training plans, a log."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.catalog.aws.jobs import quota_name
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+
+_SERVICE = "sagemaker"
+_LOGS = "/aws/sagemaker/TrainingJobs"
+
+
+def zones(account: Account) -> Iterator[Answer]:
+    """Every zone exists in the account and is available."""
+    filters = [{"Name": "zone-type", "Values": ["availability-zone"]}]
+    found = account.client("ec2").describe_availability_zones(Filters=filters)["AvailabilityZones"]
+    usable = [zone["ZoneName"] for zone in found if zone["State"] == "available"]
+    missing = [zone for zone in account.layout.zones if zone not in usable]
+    for zone in missing:
+        fix = f"This account has {', '.join(usable)}."
+        yield Answer("zones", State.SHORT, f"{zone} is not available to this account", fix)
+    if not missing:
+        yield Answer("zones", State.READY, ", ".join(account.layout.zones))
+
+
+def room(account: Account) -> Iterator[Answer]:
+    """Each machine's own quota holds the largest job on it; it begins at 0 for many types.
+
+    Above its quota a job does not wait: CreateTrainingJob fails with ResourceLimitExceeded.
+    """
+    layout = account.layout
+    assert isinstance(layout, SmallLayout)
+    values = _values(account)
+    for one in layout.machines:
+        if one.reservation is not None:
+            continue
+        name = quota_name(one.machine, one.purchase.kind)
+        allowed = values.get(name)
+        if allowed is None:
+            fix = "Look for it in Service Quotas, service Amazon SageMaker; --skip job-quotas to go on."
+            yield Answer("job-quotas", State.UNKNOWN, f"the account lists no quota {name!r}", fix)
+        elif allowed < one.max_nodes:
+            said = f"{name}: {allowed:g} allowed, {one.max_nodes} wanted for a job on {one.name}"
+            fix = f"Ask for {one.max_nodes} in Service Quotas, or lower max_nodes of {one.name}."
+            yield Answer("job-quotas", State.SHORT, said, fix)
+        else:
+            yield Answer("job-quotas", State.READY, f"{name}: {allowed:g}, {one.max_nodes} wanted")
+
+
+def plans(account: Account) -> Iterator[Answer]:
+    """Each training plan can be used by training jobs, now or when it begins, and holds the largest one.
+
+    Developer guide, "Training plans utilization for SageMaker training jobs": jobs may name a plan that is
+    Scheduled or Active, and are ended half an hour before its capacity ends.
+    """
+    layout = account.layout
+    assert isinstance(layout, SmallLayout)
+    for index, one in enumerate(layout.machines):
+        if one.reservation is not None:
+            yield _plan(account, f"layout.machines[{index}]", one, one.reservation)
+
+
+def _plan(account: Account, path: str, one: JobMachineSpec, arn: str) -> Answer:
+    name = arn.rpartition("/")[2]
+    try:
+        found = account.client(_SERVICE).describe_training_plan(TrainingPlanName=name)
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("ResourceNotFound", "ResourceNotFoundException"):
+            raise
+        fix = "Correct purchase.arn; `aws sagemaker list-training-plans` lists yours."
+        return Answer("job-plans", State.SHORT, f"{path}: the plan {name} does not exist here", fix)
+    wrong = list(_unusable(one, found))
+    fix = "Name another plan, or buy one: `aws sagemaker search-training-plan-offerings`."
+    if wrong:
+        return Answer("job-plans", State.SHORT, f"{path}: the plan {name} {'; '.join(wrong)}", fix)
+    until = found.get("EndTime")
+    end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+    return Answer("job-plans", State.READY, f"{path}: the plan {name} is {found['Status']}{end}")
+
+
+def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
+    if found["Status"] not in ("Active", "Scheduled"):
+        yield f"is {found['Status']}"
+    if "training-job" not in found.get("TargetResources", ()):
+        yield f"is for {', '.join(found.get('TargetResources', ())) or 'nothing'}, not for training jobs"
+    types = {row["InstanceType"] for row in found.get("ReservedCapacitySummaries", ())}
+    if one.machine not in types:
+        yield f"holds {', '.join(sorted(types)) or 'no machine'}, not {one.machine}"
+    if (total := found.get("TotalInstanceCount", 0)) < one.max_nodes:
+        yield f"has {total} machines, and a job may have {one.max_nodes}"
+
+
+def log_group(account: Account) -> Iterator[Answer]:
+    """Nobody has made the log group of training jobs yet, or it has a key, and thus is the stack's own.
+
+    There is one in an account and region. The service makes it with the first job, without a key and kept
+    forever; creating it is then refused: ResourceAlreadyExistsException.
+    """
+    found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=_LOGS)
+    if any(group["logGroupName"] == _LOGS and not group.get("kmsKeyId") for group in found):
+        said = f"the log group {_LOGS} is there already, of jobs before this stack, and up could not make it"
+        fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {_LOGS}"
+        yield Answer("job-logs", State.SHORT, said, fix)
+    else:
+        yield Answer("job-logs", State.READY, "no log group of former jobs stands in the way")
+
+
+def _values(account: Account) -> Mapping[str, float]:
+    """Quotas of the service by name: defaults under what the account was given."""
+    found: dict[str, float] = {}
+    for operation in ("list_aws_default_service_quotas", "list_service_quotas"):
+        rows = account.pages("service-quotas", operation, "Quotas", ServiceCode=_SERVICE)
+        found |= {row["QuotaName"]: float(row["Value"]) for row in rows}
+    return found

@@ -1,0 +1,81 @@
+"""What a load balancer is given and the stack does not make: its certificate, and its client's secret."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+
+_CERTIFICATE, _SECRET = "certificate", "client-secret"
+_ABSENT = "ResourceNotFoundException"
+_CURRENT = "AWSCURRENT"
+
+
+def certificate(account: Account) -> Iterator[Answer]:
+    """The certificate is there, issued, and for the host that people type."""
+    wanted = account.on.load_balancer
+    if wanted is None:
+        return
+    arn = wanted.certificate_arn
+    found = _asked(account, "acm", "describe_certificate", CertificateArn=arn)
+    if found is None:
+        fix = "Correct on.load_balancer.certificate_arn; `aws acm list-certificates` shows yours."
+        yield Answer(_CERTIFICATE, State.SHORT, f"{arn} does not exist here", fix)
+        return
+    row = found["Certificate"]
+    wrong = list(_differences(row, wanted.host))
+    for said, fix in wrong:
+        yield Answer(_CERTIFICATE, State.SHORT, f"{arn} {said}", fix)
+    if not wrong:
+        until = row.get("NotAfter")
+        end = f" until {until:%Y-%m-%d}" if until else ""
+        yield Answer(_CERTIFICATE, State.READY, f"the certificate of {wanted.host} is valid{end}")
+
+
+def _differences(row: Mapping[str, Any], host: str) -> Iterator[tuple[str, str]]:
+    if row["Status"] != "ISSUED":
+        fix = "Finish its validation in ACM (the record that it asks for), or name another one."
+        yield f"is {row['Status']}", fix
+    names = [row["DomainName"], *row.get("SubjectAlternativeNames", ())]
+    if not any(covers(name, host) for name in names):
+        fix = f"Request one for {host}, or change on.load_balancer.host."
+        yield f"is for {', '.join(dict.fromkeys(names))}, not for {host}", fix
+
+
+def covers(name: str, host: str) -> bool:
+    """Whether a name of a certificate is that of a host; `*` stands for one whole label (RFC 6125, 6.4.3)."""
+    first, _, rest = name.lower().partition(".")
+    return host == name.lower() or (first == "*" and host.partition(".")[2] == rest)
+
+
+def client_secret(account: Account) -> Iterator[Answer]:
+    """The secret of the identity provider's client has a value. It is not read here."""
+    wanted = account.on.load_balancer
+    if wanted is None:
+        return
+    arn = wanted.oidc.client_secret_arn
+    found = _asked(account, "secretsmanager", "describe_secret", SecretId=arn)
+    if found is None:
+        fix = "Make it, and put the secret of the identity provider's client there as its whole value."
+        yield Answer(_SECRET, State.SHORT, f"{arn} does not exist here", fix)
+    elif "DeletedDate" in found:
+        fix = f"aws secretsmanager restore-secret --secret-id {arn}"
+        yield Answer(_SECRET, State.SHORT, f"{arn} is being deleted", fix)
+    elif not any(_CURRENT in stages for stages in found.get("VersionIdsToStages", {}).values()):
+        fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string file://SECRET"
+        yield Answer(_SECRET, State.SHORT, f"{arn} has no value yet", fix)
+    else:
+        yield Answer(_SECRET, State.READY, f"{found['Name']} has a value")
+
+
+def _asked(account: Account, service: str, operation: str, **asked: str) -> Mapping[str, Any] | None:
+    """The answer of a service; None where what is asked for does not exist."""
+    try:
+        answer: Mapping[str, Any] = getattr(account.client(service), operation)(**asked)
+    except ClientError as error:
+        if error.response["Error"]["Code"] == _ABSENT:
+            return None
+        raise
+    return answer

@@ -1,0 +1,55 @@
+"""Who may watch costs, and whether the tag by which they are told apart counts."""
+
+from collections.abc import Iterator
+
+from botocore.exceptions import ClientError
+
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import STACK_TAG, Account
+
+_NO_ORGANIZATION = "AWSOrganizationsNotInUseException"
+# "Linked account doesn't have access to cost allocation tags." (hashicorp/terraform-provider-aws issue 37636)
+_MEMBER = "Linked account"
+_ACTIVATE = (
+    "aws ce update-cost-allocation-tags-status --cost-allocation-tags-status "
+    f"TagKey={STACK_TAG},Status=Active"
+)
+
+
+def anomalies(account: Account) -> Iterator[Answer]:
+    """Only a management account, or one in no organization, may watch a tag for anomalies."""
+    if account.spec.budget.anomaly_usd is None:
+        return
+    try:
+        found = account.client("organizations").describe_organization()["Organization"]["MasterAccountId"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != _NO_ORGANIZATION:
+            raise
+        found = account.on.account_id
+    if found == account.on.account_id:
+        yield Answer("cost-anomalies", State.READY, "this account may watch a tag for anomalies")
+        return
+    said = f"only the management account {found} may watch a tag for anomalies"
+    yield Answer("cost-anomalies", State.SHORT, said, "Set budget.anomaly_usd to null.")
+
+
+def tags(account: Account) -> Iterator[Answer]:
+    """The tag of the stack is activated for cost allocation: without it, the budget reads 0 for ever."""
+    try:
+        found = account.client("ce").list_cost_allocation_tags(TagKeys=[STACK_TAG], Type="UserDefined")
+    except ClientError as error:
+        if _MEMBER not in error.response["Error"].get("Message", ""):
+            raise
+        said = f"only the account that pays can see whether the tag {STACK_TAG} is activated"
+        fix = f"There: {_ACTIVATE}. Then --skip cost-tags here."
+        yield Answer("cost-tags", State.UNKNOWN, said, fix)
+        return
+    rows = found["CostAllocationTags"]
+    if not rows:
+        said = f"nothing has carried the tag {STACK_TAG} yet: AWS offers it about a day after the deployment"
+        yield Answer("cost-tags", State.NOTE, said, f"Then: {_ACTIVATE}")
+    elif rows[0]["Status"] != "Active":
+        said = f"the tag {STACK_TAG} is not activated: the budget reads 0"
+        yield Answer("cost-tags", State.SHORT, said, _ACTIVATE)
+    else:
+        yield Answer("cost-tags", State.READY, f"{STACK_TAG} is activated")

@@ -1,0 +1,79 @@
+"""What a stack takes of the quotas of its account, from its spec alone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from infra.catalog.aws import facts
+from infra.catalog.aws.quotas import vcpu_key
+from infra.catalog.demand import Demand
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
+
+_MARKETS = {"spot": "spot", "on_demand": "on_demand"}
+_GIB_PER_TIB = 1024
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is taken of quotas by a deployment with its validation, and by the stack at its largest."""
+
+    now: tuple[Demand, ...]
+    most: tuple[Demand, ...]
+
+
+def needs(spec: StackSpec) -> Needs:
+    """The quotas that a stack on AWS takes; of what has no quota of its own, or none known, nothing."""
+    layout, cloud = spec.layout, spec.on
+    if isinstance(layout, SmallLayout) and isinstance(cloud, AwsSpec):
+        # Machines of jobs have quotas of their own, by name (`trainstack.preflight.aws.jobs`).
+        network = (*_network(len(layout.zones), cloud),)
+        return Needs(network, network)
+    if not isinstance(layout, ClusterLayout) or not isinstance(cloud, AwsSpec):
+        return Needs((), ())
+    fixed = (*_fixed(spec, layout, cloud),)
+    system = layout.system_pool
+    now = [*fixed, *_system(system.machine, system.min_nodes)]
+    most = [*fixed, *_system(system.machine, system.max_nodes)]
+    for pool in layout.pools:
+        now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
+        most += _pool(pool, pool.max_nodes)
+    return Needs(tuple(now), tuple(most))
+
+
+def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
+    """What does not grow with the pools."""
+    yield from _network(len(layout.zones), cloud)
+    yield Demand("eks_clusters", 1, spec.name)
+    shared = spec.data.shared_fs
+    if shared:
+        yield Demand("lustre_persistent_2_gib", shared.capacity_gib, "data.shared_fs")
+
+
+def _network(zones: int, cloud: AwsSpec) -> Iterator[Demand]:
+    gateways = zones if cloud.nat == "per_zone" else 1
+    yield Demand("vpcs", 1, "network")
+    yield Demand("internet_gateways", 1, "network")
+    yield Demand("elastic_ips", gateways, "NAT gateways")
+
+
+def _system(machine: str, nodes: int) -> Iterator[Demand]:
+    vcpus = facts.vcpus(machine)
+    if vcpus:
+        yield Demand("ec2_on_demand_standard", vcpus * nodes, "layout.system_pool")
+        yield Demand("network_interfaces", nodes, "layout.system_pool")
+
+
+def _pool(pool: PoolSpec, nodes: int) -> Iterator[Demand]:
+    """The nodes of a pool; what is reserved was taken of the quota when it was reserved."""
+    machine, vcpus = facts.instance_types.get(pool.machine), facts.vcpus(pool.machine)
+    if not nodes:
+        return
+    market = _MARKETS.get(pool.purchase.kind)
+    key = vcpu_key(pool.machine, market) if market else None
+    if key and vcpus:
+        yield Demand(key, vcpus * nodes, pool.name)
+    # Each EFA device is an interface; those that the CNI adds for pods come on top.
+    interfaces = len(machine.efa) if machine and pool.rdma else 1
+    yield Demand("network_interfaces", interfaces * nodes, pool.name)
+    yield Demand("ebs_gp3_tib", pool.disk_gib * nodes / _GIB_PER_TIB, pool.name)

@@ -1,0 +1,100 @@
+"""What the deployer may do, as IAM itself evaluates its policies."""
+
+from collections.abc import Iterator, Mapping
+
+from infra.alarms import storage as storage_alarms
+from infra.catalog.aws import facts
+from infra.stackspec.layouts import SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+from trainstack.preflight.aws.identity import principal
+
+_CHECK = "permissions"
+_AT_ONCE = 50
+_DEPENDS = "allowed under conditions, of which a simulation knows nothing"
+_ANY = "*"
+_OF_CLUSTERS = (
+    "aws:autoscaling/",
+    "aws:ec2/launchTemplate:",
+    "aws:ec2/placementGroup:",
+    "aws:eks/",
+    "aws:iam/rolePolicyAttachment:",
+    "aws:rds/",
+    "aws:secretsmanager/",
+)
+_OF_JOBS = ("aws:cloudwatch/event", "aws:lambda/", "aws:sagemaker/")
+
+
+def deploying(account: Account) -> Iterator[Answer]:
+    """Every action of the catalog is allowed to the deployer, its organization's policies included.
+
+    Simulated with a resource as the stack makes them, or with all ("*"): a deployer that may use such an
+    action on some resources only is told so.
+    """
+    caller = account.client("sts").get_caller_identity()["Arn"]
+    me = principal(caller)
+    arn = next((one for one in account.on.admin_arns if principal(one) == me), caller)
+    denied: dict[str, list[str]] = {}
+    for resource, names in simulated(account).items():
+        for start in range(0, len(names), _AT_ONCE):
+            asked = {
+                "PolicySourceArn": arn,
+                "ActionNames": names[start : start + _AT_ONCE],
+                "ResourceArns": [resource],
+            }
+            for row in account.pages("iam", "simulate_principal_policy", "EvaluationResults", **asked):
+                if row["EvalDecision"] != "allowed":
+                    on = "" if resource == _ANY else f" on {resource}"
+                    denied.setdefault(f"{_by(row)}{on}", []).append(row["EvalActionName"])
+    for reason, refused in denied.items():
+        state = State.UNKNOWN if reason.startswith(_DEPENDS) else State.SHORT
+        fix = (
+            "Allow them to the deployer; --skip permissions if it may use them on the stack's own resources."
+        )
+        yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
+    if not denied:
+        yield Answer(_CHECK, State.READY, f"{len(actions(account))} actions are allowed to {me}")
+
+
+def simulated(account: Account) -> Mapping[str, list[str]]:
+    """The actions that the stack takes, by the ARN that each is simulated with; "*" for all resources."""
+    wanted = actions(account)
+    words = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
+    found: dict[str, list[str]] = {}
+    for row in facts.simulated_resources.values():
+        names = [action for action in row.actions if action in wanted]
+        if names:
+            found[row.arn.format(**words)] = names
+    limited = {action for names in found.values() for action in names}
+    return {_ANY: [action for action in wanted if action not in limited], **found}
+
+
+def actions(account: Account) -> list[str]:
+    """What the types of this stack take: some have parts only where the spec asks for them."""
+    spec, balancer = account.spec, account.on.load_balancer
+    without_cluster = isinstance(spec.layout, SmallLayout)
+    # In a cluster, it is repeated by the cluster.
+    repeats = without_cluster and spec.smoke.schedule is not None
+    absent = {
+        "aws:lb/": balancer is None,
+        "aws:autoscaling/attachment:": balancer is None,
+        "aws:costexplorer/": spec.budget.anomaly_usd is None,
+        "aws:fsx/": spec.data.shared_fs is None,
+        "aws:efs/": not spec.data.homes,
+        "aws:scheduler/": not repeats,
+        # About storage, or about what repeats the validation.
+        "aws:cloudwatch/metricAlarm:": not (repeats if without_cluster else storage_alarms.on_aws(spec)),
+    }
+    absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)
+    left_out = tuple(prefix for prefix, none in absent.items() if none)
+    rows = (row for token, row in facts.permissions.items() if not token.startswith(left_out))
+    return sorted({action for row in rows for action in row.actions})
+
+
+def _by(row: dict[str, object]) -> str:
+    if row["EvalDecision"] == "implicitDeny" and row.get("MissingContextValues"):
+        return _DEPENDS
+    organization = row.get("OrganizationsDecisionDetail")
+    if isinstance(organization, dict) and not organization.get("AllowedByOrganizations", True):
+        return "a policy of the organization does not allow"
+    return "a policy denies" if row["EvalDecision"] == "explicitDeny" else "no policy allows"

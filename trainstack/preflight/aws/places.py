@@ -1,0 +1,76 @@
+"""Where the stack goes: its region, its zones by their ids, and the machine types that they offer."""
+
+from collections.abc import Iterator, Mapping
+
+from infra.catalog.aws import facts
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+
+# A region that is not enabled answers nothing about itself; this one is enabled in every account.
+_ALWAYS_ENABLED = "us-east-1"
+_ENABLED = ("opt-in-not-required", "opted-in")
+
+
+def region(account: Account) -> Iterator[Answer]:
+    """The account has enabled the region."""
+    name = account.spec.region
+    asked = account.client("ec2", _ALWAYS_ENABLED).describe_regions(RegionNames=[name], AllRegions=True)
+    status = asked["Regions"][0]["OptInStatus"]
+    if status in _ENABLED:
+        yield Answer("region", State.READY, name)
+    else:
+        fix = f"aws account enable-region --region-name {name}"
+        yield Answer("region", State.SHORT, f"{name} is {status} in this account", fix)
+
+
+def zones(account: Account) -> Iterator[Answer]:
+    """Every zone exists in the account, is available, and is one in which EKS has clusters."""
+    ids = _ids(account)
+    usable = [name for name, key in ids.items() if key not in facts.eks.zones_without]
+    fix = f"This account has {', '.join(usable)}."
+    for name in account.cluster.zones:
+        if name not in ids:
+            yield Answer("zones", State.SHORT, f"{name} is not available to this account", fix)
+        elif name not in usable:
+            said = f"{name} is {ids[name]} in this account, where EKS has no clusters"
+            yield Answer("zones", State.SHORT, said, fix)
+    if set(account.cluster.zones) <= set(usable):
+        named = ", ".join(f"{name} ({ids[name]})" for name in account.cluster.zones)
+        yield Answer("zones", State.READY, named)
+
+
+def types(account: Account) -> Iterator[Answer]:
+    """Every machine type is offered in every zone in which it is wanted."""
+    ids = _ids(account)
+    wanted = {"layout.system_pool": (account.cluster.system_pool.machine, account.cluster.zones)}
+    wanted |= {
+        f"layout.pools[{index}]": (pool.machine, pool.zones)
+        for index, pool in enumerate(account.cluster.pools)
+    }
+    machines = sorted({machine for machine, _ in wanted.values()})
+    offered: dict[str, set[str]] = {machine: set() for machine in machines}
+    filters = [{"Name": "instance-type", "Values": machines}]
+    kind, key = "availability-zone-id", "InstanceTypeOfferings"
+    for row in account.pages(
+        "ec2", "describe_instance_type_offerings", key, LocationType=kind, Filters=filters
+    ):
+        offered[row["InstanceType"]].add(row["Location"])
+    missing = False
+    for path, (machine, names) in wanted.items():
+        for name in names:
+            if name in ids and ids[name] not in offered[machine]:
+                missing = True
+                elsewhere = [other for other in ids if ids[other] in offered[machine]]
+                fix = f"It is offered in {', '.join(elsewhere) or 'no zone of the region'}."
+                yield Answer(
+                    "types", State.SHORT, f"{path}: {machine} is not offered in {name} ({ids[name]})", fix
+                )
+    if not missing:
+        yield Answer("types", State.READY, f"{', '.join(machines)}, in all their zones")
+
+
+def _ids(account: Account) -> Mapping[str, str]:
+    """Zone name -> zone id of the zones that the account may use: accounts name the same zone differently."""
+    filters = [{"Name": "zone-type", "Values": ["availability-zone"]}]
+    found = account.client("ec2").describe_availability_zones(Filters=filters)["AvailabilityZones"]
+    return {zone["ZoneName"]: zone["ZoneId"] for zone in found if zone["State"] == "available"}

@@ -1,0 +1,82 @@
+"""Reserved capacity that pools name: whether it exists, is active, and is what the pool runs on."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.stackspec.layouts import Block, PoolSpec
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+from trainstack.preflight.blocks import differing_times
+
+_CHECK = "reservations"
+_TYPES = {"reserved": "default", "block": "capacity-block"}
+# Of every node: Amazon Linux, and no template names a tenancy. An instance is launched only into a
+# reservation "that has matching attributes (instance type, platform, Availability Zone, and tenancy)":
+# EC2 User Guide, capacity-reservations-launch, read 2026-11-23; words of botocore 1.44.5 ec2/2016-11-15.
+_PLATFORM, _TENANCY = "Linux/UNIX", "default"
+_ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed")
+
+
+def capacity(account: Account) -> Iterator[Answer]:
+    """Each reservation or Capacity Block fits its pool and its nodes, is active, and holds all of it."""
+    for index, pool in enumerate(account.cluster.pools):
+        if pool.purchase.kind in ("reserved", "block"):
+            yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
+
+
+def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iterator[Answer]:
+    try:
+        asked = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation])
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in _ABSENT:
+            raise
+        fix = "Correct layout.pools[].purchase.id; `aws ec2 describe-capacity-reservations` lists yours."
+        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} does not exist here", fix)
+        return
+    found = asked["CapacityReservations"][0]
+    wrong = list(_differences(pool, found))
+    fix = "Name another reservation, wait until it is active, or make the pool fit it."
+    for said in wrong:
+        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} {said}", fix)
+    if not wrong:
+        until = found.get("EndDate")
+        end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+        yield Answer(_CHECK, State.READY, f"{path}: {reservation} is {found['State']}{end}")
+        yield from _unsaid(path, pool, found)
+
+
+def _unsaid(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Answer]:
+    """A block whose times are not in the spec ends under running jobs."""
+    bought, until = pool.purchase, found.get("EndDate")
+    if isinstance(bought, Block) and bought.ends is None and until is not None:
+        since = found.get("StartDate") or until
+        fix = (
+            f"Write {path}.purchase.starts: {since:%Y-%m-%dT%H:%M:%SZ} and ends: {until:%Y-%m-%dT%H:%M:%SZ}."
+        )
+        yield Answer(_CHECK, State.NOTE, f"{path}: nobody stops its jobs before the block ends", fix)
+
+
+def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
+    bought = pool.purchase
+    waits = isinstance(bought, Block) and bought.starts is not None
+    # Whose queue opens when it begins may be deployed before.
+    if found["State"] != "active" and not (waits and found["State"] == "scheduled"):
+        since = found.get("StartDate")
+        yield f"is {found['State']}" + (f", it starts {since:%Y-%m-%d %H:%M} UTC" if since else "")
+    kind = found.get("ReservationType", "default")
+    if kind != _TYPES[pool.purchase.kind]:
+        yield f"is of type {kind}, which is not bought as {pool.purchase.kind}"
+    if found["InstanceType"] != pool.machine:
+        yield f"holds {found['InstanceType']}, not {pool.machine}"
+    if found["AvailabilityZone"] not in pool.zones:
+        yield f"is in {found['AvailabilityZone']}, not in {', '.join(pool.zones)}"
+    if found["InstancePlatform"] != _PLATFORM:
+        yield f"is for {found['InstancePlatform']}, not for {_PLATFORM}"
+    if found["Tenancy"] != _TENANCY:
+        yield f"is of tenancy {found['Tenancy']}, nodes are of tenancy {_TENANCY}"
+    if isinstance(bought, Block):
+        yield from differing_times(bought, found.get("StartDate"), found.get("EndDate"))
+    if found["TotalInstanceCount"] < pool.max_nodes:
+        yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"

@@ -1,0 +1,100 @@
+"""What the account uses of its quotas already, without what belongs to the stack itself."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from infra.catalog.aws import facts
+from infra.catalog.aws.quotas import vcpu_key
+from trainstack.preflight.aws.account import Account
+
+_GIB_PER_TIB = 1024
+_MARKETS = {"spot": "spot", "capacity-block": "capacity_block"}
+
+
+class Use:
+    """How much of each quota others use; what several quotas need is asked once."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._counted: Mapping[str, Callable[[], float]] = {
+            "vpcs": lambda: self._others("describe_vpcs", "Vpcs"),
+            "internet_gateways": lambda: self._others("describe_internet_gateways", "InternetGateways"),
+            "elastic_ips": self._addresses,
+            "network_interfaces": self._interfaces,
+            "ebs_gp3_tib": self._gp3,
+            "eks_clusters": self._clusters,
+            "lustre_persistent_2_gib": self._lustre,
+        }
+
+    def of(self, key: str) -> float:
+        """In the unit of the quota. Raises ClientError."""
+        counted = self._counted.get(key)
+        return counted() if counted else self._vcpus.get(key, 0.0)
+
+    def _others(self, operation: str, key: str) -> float:
+        rows = self._account.pages("ec2", operation, key)
+        return float(sum(not self._account.owns(row.get("Tags", [])) for row in rows))
+
+    def _addresses(self) -> float:
+        rows = self._account.client("ec2").describe_addresses()["Addresses"]
+        return float(sum(not self._account.owns(row.get("Tags", [])) for row in rows))
+
+    def _interfaces(self) -> float:
+        rows = self._account.pages("ec2", "describe_network_interfaces", "NetworkInterfaces")
+        return float(sum(not self._account.owns(row.get("TagSet", [])) for row in rows))
+
+    def _gp3(self) -> float:
+        gp3 = [{"Name": "volume-type", "Values": ["gp3"]}]
+        rows = self._account.pages("ec2", "describe_volumes", "Volumes", Filters=gp3)
+        gib = sum(row["Size"] for row in rows if not self._account.owns(row.get("Tags", [])))
+        return float(gib / _GIB_PER_TIB)
+
+    def _clusters(self) -> float:
+        rows = self._account.pages("eks", "list_clusters", "clusters")
+        return float(sum(name != self._account.spec.name for name in rows))
+
+    def _lustre(self) -> float:
+        rows = self._account.pages("fsx", "describe_file_systems", "FileSystems")
+        return float(
+            sum(
+                row["StorageCapacity"]
+                for row in rows
+                if row.get("LustreConfiguration", {}).get("DeploymentType") == "PERSISTENT_2"
+                and not self._account.owns(row.get("Tags", []))
+            )
+        )
+
+    @cached_property
+    def _vcpus(self) -> Mapping[str, float]:
+        """Of running machines by quota, and of what is reserved and idle: the quota is asked for both."""
+        found: dict[str, float] = defaultdict(float)
+        alive = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
+        for row in self._account.pages("ec2", "describe_instances", "Reservations", Filters=alive):
+            for machine in row["Instances"]:
+                if not self._account.owns(machine.get("Tags", [])):
+                    market = _MARKETS.get(machine.get("InstanceLifecycle", ""), "on_demand")
+                    _add(found, machine["InstanceType"], market, _own_vcpus(machine))
+        active = [{"Name": "state", "Values": ["active"]}]
+        rows = self._account.pages(
+            "ec2", "describe_capacity_reservations", "CapacityReservations", Filters=active
+        )
+        for row in rows:
+            if row.get("ReservationType", "default") == "default":
+                idle = (facts.vcpus(row["InstanceType"]) or 0) * row["AvailableInstanceCount"]
+                _add(found, row["InstanceType"], "on_demand", idle)
+        return found
+
+
+def _add(found: dict[str, float], machine: str, market: str, vcpus: float) -> None:
+    key = vcpu_key(machine, market)
+    if key:
+        found[key] += vcpus
+
+
+def _own_vcpus(machine: Mapping[str, Any]) -> float:
+    """What its type has; of a type that the catalog lacks, what the machine itself says."""
+    options = machine.get("CpuOptions", {})
+    said = options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1)
+    return float(facts.vcpus(machine["InstanceType"]) or said)

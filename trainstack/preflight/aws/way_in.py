@@ -1,0 +1,68 @@
+"""The way from this machine into the cluster: the address of its API, and the program that logs in."""
+
+import ipaddress
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from botocore.exceptions import ClientError
+
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.aws.account import Account
+
+_CHECK = "way-in"
+_HTTPS = 443
+_NONE = "ResourceNotFoundException"
+
+
+def api(account: Account) -> Iterator[Answer]:
+    """The API can be reached from here: the objects in the cluster are made through it in the same `up`.
+
+    A private API lies in a network that the first `up` makes: nothing outside can have a way into it yet.
+    """
+    try:
+        cluster = account.client("eks").describe_cluster(name=account.spec.name)["cluster"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != _NONE:
+            raise
+        yield _to_be_made(account)
+        return
+    host = urlsplit(cluster.get("endpoint", "")).hostname
+    if host and account.machine.connects(host, _HTTPS):
+        yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
+        return
+    said = f"{host or 'the API'} does not accept connections from here"
+    fix = "Join its network (docs/preflight.md, A private API), or add this machine to layout.api_access."
+    yield Answer(_CHECK, State.SHORT, said, fix)
+
+
+def _to_be_made(account: Account) -> Answer:
+    """Whether the API of a cluster that does not exist yet will let this machine in."""
+    allowed = [ipaddress.IPv4Network(cidr) for cidr in account.cluster.api_access]
+    if not allowed:
+        said = "the API is private, and its network does not exist yet: the first up could not reach it"
+        fix = (
+            "Put this machine's address under layout.api_access for the first up, and take it out once there "
+            "is another way in (docs/preflight.md, A private API)."
+        )
+        return Answer(_CHECK, State.SHORT, said, fix)
+    try:
+        mine = ipaddress.ip_address(account.machine.address())
+    except (OSError, ValueError) as error:
+        said = f"the address of this machine on the internet is not known: {error}"
+        return Answer(_CHECK, State.UNKNOWN, said, "See that it lies within layout.api_access.")
+    if any(mine in network for network in allowed):
+        return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
+    fix = f"Add {mine}/32 to layout.api_access, or deploy from within it."
+    return Answer(_CHECK, State.SHORT, f"{mine}, this machine, is not within layout.api_access", fix)
+
+
+def program(account: Account) -> Iterator[Answer]:
+    """The AWS CLI is installed: the kubeconfig asks it for a token (`aws eks get-token`)."""
+    found = account.machine.finds("aws")
+    if found:
+        yield Answer("aws-cli", State.READY, found)
+    else:
+        fix = "Install the AWS CLI: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html"
+        yield Answer(
+            "aws-cli", State.SHORT, "there is no `aws`, by which the deployment logs in to the cluster", fix
+        )

@@ -1,0 +1,85 @@
+"""The checks of a project of Google Cloud. They only read: docs/preflight.md has roles that allow no more.
+
+Untested in a real project: requests and answers are held against the discovery documents of Google's APIs.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from infra.clouds.gcp.login import LOG_IN, LoggedOutError
+from infra.stackspec.layouts import SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp import (
+    alerts,
+    apis,
+    billing,
+    identity,
+    jobs,
+    leftovers,
+    permissions,
+    places,
+    policies,
+    quotas,
+    reservations,
+    versions,
+    way_in,
+)
+from trainstack.preflight.gcp.project import Project, answered
+
+Check = Callable[[Project], Iterator[Answer]]
+
+# Who is asking comes first: without a project that answers, the other answers mean nothing.
+IDENTITY: Final = "identity"
+CHECKS: Final[Mapping[str, Check]] = {
+    "administrators": identity.administers,
+    "billing": billing.enabled,
+    "billing-account": billing.account,
+    "apis": apis.enabled,
+    "permissions": permissions.deploying_in,
+    "organization-policies": policies.standing_in_the_way,
+    "zones": places.zones,
+    "types": places.types,
+    "accelerators": places.accelerators,
+    "scheduler": places.scheduler,
+    "kubernetes-version": versions.kubernetes,
+    "quotas": quotas.room,
+    "reservations": reservations.capacity,
+    "leftovers": leftovers.names,
+    "way-in": way_in.api,
+    "gke-auth-plugin": way_in.program,
+    "alert-mail": alerts.mail,
+}
+
+
+JOB_CHECKS: Final[Mapping[str, Check]] = {
+    "billing": billing.enabled,
+    "billing-account": billing.account,
+    "apis": apis.enabled,
+    "permissions": permissions.deploying_in,
+    "organization-policies": policies.standing_in_the_way,
+    "zones": jobs.zones,
+    "scheduler": places.scheduler,
+    "job-quotas": jobs.room,
+    "job-reservations": jobs.reserved,
+    "alert-mail": alerts.mail,
+}
+
+
+def checks_of(project: Project) -> Mapping[str, Check]:
+    """The checks that a stack's layout has."""
+    return JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
+
+
+def ask(project: Project, only: Collection[str] | None = None) -> list[Answer]:
+    """The identity and the checks named in `only`, in their order; without it all."""
+    known = checks_of(project)
+    try:
+        who = list(answered(IDENTITY, identity.caller, project))
+        if any(answer.state is not State.READY for answer in who):
+            return who
+        checks = (
+            answered(name, check, project) for name, check in known.items() if only is None or name in only
+        )
+        return [*who, *(answer for answers in checks for answer in answers)]
+    except LoggedOutError as error:
+        return [Answer(IDENTITY, State.UNKNOWN, str(error), LOG_IN)]

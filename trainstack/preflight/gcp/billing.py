@@ -1,0 +1,53 @@
+"""Who pays: the project's billing account, and whether its budget can be made there."""
+
+from collections.abc import Iterator
+
+from infra.catalog.gcp.deploying import permissions
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp.project import Project
+
+_CHECK, _ACCOUNT = "billing", "billing-account"
+
+
+def enabled(project: Project) -> Iterator[Answer]:
+    """Billing is enabled on the project, by the account that the spec names: its budget lives there."""
+    name, wanted = project.on.project, _account(project)
+    info = project.asked("cloudbilling.projects.getBillingInfo", name=project.path)
+    found = str(info.get("billingAccountName", ""))
+    fix = f"gcloud billing projects link {name} --billing-account={project.on.billing_account}"
+    if not found:
+        said = f"nobody pays for project {name}: billing is not enabled, so nothing can be made in it"
+        yield Answer(_CHECK, State.SHORT, said, fix)
+    elif found != wanted:
+        said = f"project {name} is paid by {found}, the spec names {wanted}: its budget would see no cost"
+        yield Answer(_CHECK, State.SHORT, said, f"Correct on.billing_account, or: {fix}")
+    elif not info.get("billingEnabled"):
+        said = f"billing is not enabled on project {name}: {found} is closed or not in good standing"
+        yield Answer(_CHECK, State.SHORT, said, "Reopen the billing account, or link another one.")
+    else:
+        yield Answer(_CHECK, State.READY, f"{found} pays for {name}")
+
+
+def account(project: Project) -> Iterator[Answer]:
+    """The billing account is open, and the deployer may keep a budget in it."""
+    name = _account(project)
+    if not project.asked("cloudbilling.billingAccounts.get", name=name).get("open"):
+        fix = "Open it in the console, or name another one under on.billing_account."
+        yield Answer(_ACCOUNT, State.SHORT, f"{name} is closed", fix)
+        return
+    wanted = sorted({one for row in permissions().values() if row.on == "billing" for one in row.permissions})
+    method = "cloudbilling.billingAccounts.testIamPermissions"
+    granted = project.asked(method, resource=name, permissions=wanted).get("permissions") or ()
+    missing = [one for one in wanted if one not in granted]
+    if missing:
+        fix = (
+            f"gcloud billing accounts add-iam-policy-binding {project.on.billing_account} "
+            f"--member={project.who or 'MEMBER'} --role=roles/billing.costsManager"
+        )
+        yield Answer(_ACCOUNT, State.SHORT, f"no role on {name} allows: {', '.join(missing)}", fix)
+    else:
+        yield Answer(_ACCOUNT, State.READY, f"{name} is open, and budgets may be kept in it")
+
+
+def _account(project: Project) -> str:
+    return f"billingAccounts/{project.on.billing_account}"

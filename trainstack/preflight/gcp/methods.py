@@ -1,0 +1,98 @@
+"""Methods of Google's APIs that a preflight asks: all of them only read, each with the permission it needs.
+
+Addresses are from the discovery documents of each API, against which a test holds them; those of Cloud Quotas
+from googleapis/googleapis google/api/cloudquotas/v1/cloudquotas.proto. Permissions: iann0036/iam-dataset
+gcp/map.json at 2073fa52ac00 (2026-08-22); of Cloud Quotas, organization policies and effective policies the
+predefined viewer roles there.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from infra.clouds.gcp.api import Method
+
+_COMPUTE: Final = "https://compute.googleapis.com/compute/v1/projects/{project}"
+_BILLING: Final = "https://cloudbilling.googleapis.com/v1"
+_CRM: Final = "https://cloudresourcemanager.googleapis.com/v3"
+_GKE: Final = "https://container.googleapis.com/v1"
+_QUOTAS: Final = "https://cloudquotas.googleapis.com/v1"
+_RESERVATION: Final = f"{_COMPUTE}/zones/{{zone}}/reservations/{{reservation}}"
+_LIST: Final = {"maxResults": 500}
+
+METHODS: Final[Mapping[str, Method]] = {
+    "cloudbilling.billingAccounts.get": Method(f"{_BILLING}/{{name}}", right="billing.accounts.get"),
+    # What anybody may ask of themselves needs no permission.
+    "cloudbilling.billingAccounts.testIamPermissions": Method(
+        f"{_BILLING}/{{resource}}:testIamPermissions", "POST"
+    ),
+    "cloudbilling.projects.getBillingInfo": Method(
+        f"{_BILLING}/{{name}}/billingInfo", right="resourcemanager.projects.get"
+    ),
+    "cloudquotas.projects.locations.quotaPreferences.list": Method(
+        f"{_QUOTAS}/{{parent}}/quotaPreferences", page={"pageSize": 100}, right="cloudquotas.quotas.get"
+    ),
+    "cloudquotas.projects.locations.services.quotaInfos.get": Method(
+        f"{_QUOTAS}/{{name}}", right="cloudquotas.quotas.get"
+    ),
+    "cloudquotas.projects.locations.services.quotaInfos.list": Method(
+        f"{_QUOTAS}/{{parent}}/quotaInfos", page={"pageSize": 500}, right="cloudquotas.quotas.get"
+    ),
+    "cloudresourcemanager.projects.get": Method(f"{_CRM}/{{name}}", right="resourcemanager.projects.get"),
+    "cloudresourcemanager.projects.testIamPermissions": Method(
+        f"{_CRM}/{{resource}}:testIamPermissions", "POST"
+    ),
+    "cloudscheduler.projects.locations.list": Method(
+        "https://cloudscheduler.googleapis.com/v1/{name}/locations",
+        page={"pageSize": 100},
+        right="cloudscheduler.locations.list",
+    ),
+    "compute.acceleratorTypes.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/acceleratorTypes", page=_LIST, right="compute.acceleratorTypes.list"
+    ),
+    "compute.addresses.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/addresses", page=_LIST, right="compute.addresses.list"
+    ),
+    "compute.disks.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/disks", page=_LIST, right="compute.disks.list"
+    ),
+    "compute.futureReservations.list": Method(
+        f"{_COMPUTE}/zones/{{zone}}/futureReservations", page=_LIST, right="compute.futureReservations.list"
+    ),
+    "compute.instances.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/instances", page=_LIST, right="compute.instances.list"
+    ),
+    "compute.machineTypes.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/machineTypes", page=_LIST, right="compute.machineTypes.list"
+    ),
+    "compute.networks.list": Method(f"{_COMPUTE}/global/networks", page=_LIST, right="compute.networks.list"),
+    "compute.reservationBlocks.get": Method(
+        f"{_RESERVATION}/reservationBlocks/{{reservationBlock}}", right="compute.reservationBlocks.get"
+    ),
+    "compute.reservations.aggregatedList": Method(
+        f"{_COMPUTE}/aggregated/reservations", page=_LIST, right="compute.reservations.list"
+    ),
+    "compute.reservations.get": Method(_RESERVATION, right="compute.reservations.get"),
+    "compute.zones.list": Method(f"{_COMPUTE}/zones", page=_LIST, right="compute.zones.list"),
+    "container.projects.locations.clusters.get": Method(f"{_GKE}/{{name}}", right="container.clusters.get"),
+    "container.projects.locations.getServerConfig": Method(
+        f"{_GKE}/{{name}}/serverConfig", right="container.clusters.list"
+    ),
+    "file.projects.locations.instances.list": Method(
+        "https://file.googleapis.com/v1/{parent}/instances",
+        page={"pageSize": 1000},
+        right="file.instances.list",
+    ),
+    "monitoring.projects.notificationChannels.list": Method(
+        "https://monitoring.googleapis.com/v3/{name}/notificationChannels",
+        page={"pageSize": 1000},
+        right="monitoring.notificationChannels.list",
+    ),
+    "orgpolicy.projects.policies.getEffectivePolicy": Method(
+        "https://orgpolicy.googleapis.com/v2/{name}:getEffectivePolicy", right="orgpolicy.policy.get"
+    ),
+    "serviceusage.services.list": Method(
+        "https://serviceusage.googleapis.com/v1/{parent}/services",
+        page={"pageSize": 200},
+        right="serviceusage.services.list",
+    ),
+}

@@ -1,0 +1,59 @@
+"""What a stack takes of the quotas of its project, from its spec alone."""
+
+import math
+from collections.abc import Iterator
+
+from infra.catalog.demand import Demand
+from infra.catalog.gcp import facts, quotas
+from infra.catalog.gcp.filestore import HOMES_GIB
+from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
+from trainstack.preflight.aws.needs import Needs
+
+
+def needs(spec: StackSpec) -> Needs:
+    """The quotas that a stack on Google Cloud takes; of what has none of its own, or none known, nothing."""
+    layout, cloud = spec.layout, spec.on
+    if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
+        return Needs((), ())
+    fixed = (*_fixed(spec, layout),)
+    system = layout.system_pool
+    zones = len(layout.zones)
+    first = zones * math.ceil(system.min_nodes / zones)  # GKE begins with as many in each zone
+    now = [*fixed, *_system(layout, first)]
+    most = [*fixed, *_system(layout, system.max_nodes)]
+    for pool in layout.pools:
+        now += _pool(pool, max(pool.min_nodes, spec.validated.get(pool.name, 0)))
+        most += _pool(pool, pool.max_nodes)
+    return Needs(tuple(now), tuple(most))
+
+
+def _fixed(spec: StackSpec, layout: ClusterLayout) -> Iterator[Demand]:
+    """What does not grow with the pools."""
+    yield Demand("networks", 1, "network")
+    yield Demand("in_use_addresses", 1, "Cloud NAT")
+    if spec.data.homes:
+        yield Demand("filestore_gib", HOMES_GIB, "data.homes")
+    for pool in layout.pools:
+        row = facts.gpu_networks.get(pool.machine)
+        if row and pool.rdma:
+            # The RDMA NICs share one network, with a subnetwork each.
+            yield Demand("networks", row.networks + (row.rdma_subnetworks > 0), pool.name)
+
+
+def _nodes(name: str, machine: str, bought: str, nodes: int, disk_gib: int) -> Iterator[Demand]:
+    yield from quotas.demands(name, machine, bought, nodes)
+    # Hyperdisk has quotas of its own.
+    if nodes and bought not in quotas.RESERVED and facts.boot_disk(machine) != "hyperdisk-balanced":
+        yield Demand("ssd_total_gb", disk_gib * nodes, name)
+
+
+def _system(layout: ClusterLayout, nodes: int) -> Iterator[Demand]:
+    machine = layout.system_pool.machine
+    return _nodes("layout.system_pool", machine, "on_demand", nodes, SYSTEM_DISK_GIB)
+
+
+def _pool(pool: PoolSpec, nodes: int) -> Iterator[Demand]:
+    return _nodes(pool.name, pool.machine, pool.purchase.kind, nodes, pool.disk_gib)

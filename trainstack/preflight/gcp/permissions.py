@@ -1,0 +1,69 @@
+"""What the deployer may do in the project, as IAM itself answers."""
+
+from collections.abc import Iterator, Sequence
+
+from infra.alarms import storage as storage_alarms
+from infra.catalog.gcp import deploying, facts
+from infra.catalog.gcp.fabrics import rack
+from infra.catalog.gcp.pools import stays_idle
+from infra.stackspec.layouts import InClusterMonitoring, SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp.project import Project
+
+_CHECK = "permissions"
+# IAM refuses longer lists (Resource Manager documentation, projects.testIamPermissions).
+_AT_ONCE = 100
+
+
+def deploying_in(project: Project) -> Iterator[Answer]:
+    """Every permission of the catalog that this stack takes is granted on the project.
+
+    A deployer that has some on single resources alone (with conditions) is told so.
+    """
+    wanted = permissions(project)
+    granted: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        granted |= _granted(project, wanted[start : start + _AT_ONCE])
+    missing = [one for one in wanted if one not in granted]
+    for service in sorted({one.partition(".")[0] for one in missing}):
+        those = [one for one in missing if one.partition(".")[0] == service]
+        fix = (
+            f"Grant a role that has them to {project.who or 'the deployer'} (docs/preflight.md, Deploying "
+            "into Google Cloud); --skip permissions if it may use them on the stack's own resources."
+        )
+        yield Answer(_CHECK, State.SHORT, f"no role on {project.on.project} allows: {', '.join(those)}", fix)
+    if not missing:
+        yield Answer(_CHECK, State.READY, f"{len(wanted)} permissions are granted on {project.on.project}")
+
+
+def permissions(project: Project) -> list[str]:
+    """What the types of this stack take of the project: some have parts only where the spec asks for them."""
+    if isinstance(project.layout, SmallLayout):
+        return deploying.permissions_of_jobs(scheduled=project.spec.smoke.schedule is not None)
+    spec, pools = project.spec, project.cluster.pools
+    known = facts.machine_types
+    racks = [one for one in pools if one.machine in known and rack(known[one.machine], rdma=one.rdma)]
+    watched = [one for one in pools if stays_idle(one.machine, one.min_nodes)]
+    # Alerts of the cluster are mailed by policies on a log, those about storage by policies on its metrics.
+    mails = isinstance(project.cluster.monitoring, InClusterMonitoring) or storage_alarms.on_gcp(spec)
+    absent = {
+        "gcp:filestore/": not spec.data.homes,
+        "gcp:lustre/": spec.data.shared_fs is None,
+        "gcp:backupdisasterrecovery/": not spec.data.homes or spec.data.on_destroy != "keep",
+        # Managed Lustre is copied to buckets and from them.
+        "gcp:cloudscheduler/": spec.data.shared_fs is None,
+        "gcp:projects/iAMCustomRole:": spec.data.shared_fs is None,
+        "gcp:storage/bucketIAMMember:": spec.data.shared_fs is None,
+        "gcp:monitoring/alertPolicy:": not (spec.smoke.schedule or watched or mails),
+        "gcp:storage/anywhereCache:": not project.on.dataset_cache,
+        "gcp:compute/resourcePolicy:": not racks,
+    }
+    left_out = tuple(prefix for prefix, none in absent.items() if none)
+    rows = [row for row in deploying.permissions().values() if row.on == "project" and row.of != "jobs"]
+    return sorted({one for row in rows if not row.type.startswith(left_out) for one in row.permissions})
+
+
+def _granted(project: Project, asked: Sequence[str]) -> set[str]:
+    method = "cloudresourcemanager.projects.testIamPermissions"
+    answer = project.asked(method, resource=project.path, permissions=[*asked])
+    return {str(one) for one in answer.get("permissions") or ()}

@@ -1,0 +1,172 @@
+"""The project that is asked, and what becomes of a question that it does not answer."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import requests
+
+from infra.clouds.gcp import api as google_api
+from infra.clouds.gcp.api import DISABLED, HALF, USER_PROJECT, RefusedError
+from infra.clouds.gcp.login import logged_in
+from infra.naming import gcp_labels, lasting_tags
+from infra.stackspec import StackSpec
+from infra.stackspec.clouds import GcpPoolSpec, GcpSpec
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp.methods import METHODS
+from trainstack.preflight.machine import Machine
+
+Row = Mapping[str, Any]
+_ABSENT, _DENIED = "NOT_FOUND", "PERMISSION_DENIED"
+# GKE labels the machines and disks of a cluster so (GKE documentation, "Creating and managing labels").
+_CLUSTER_LABEL = "goog-k8s-cluster-name"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A stack on Google Cloud, and the project it is meant for."""
+
+    spec: StackSpec
+    layout: ClusterLayout | SmallLayout
+    on: GcpSpec
+    session: requests.Session
+    told: Callable[[], str | None] = lambda: None
+    """Whose the credentials are, as IAM calls them; None where they do not tell."""
+    machine: Machine = field(default_factory=Machine)
+
+    @cached_property
+    def who(self) -> str | None:
+        """Who asks. Raises LoggedOutError."""
+        return self.told()
+
+    @property
+    def cluster(self) -> ClusterLayout:
+        """The layout of a stack with a cluster, which alone is asked about one."""
+        assert isinstance(self.layout, ClusterLayout)
+        return self.layout
+
+    @property
+    def path(self) -> str:
+        """The project as its APIs name it."""
+        return f"projects/{self.on.project}"
+
+    @property
+    def location(self) -> str:
+        """The region of the stack in the project, where its cluster is."""
+        return f"{self.path}/locations/{self.spec.region}"
+
+    @cached_property
+    def about(self) -> Row:
+        """What Resource Manager says of the project."""
+        return self.asked("cloudresourcemanager.projects.get", name=self.path)
+
+    @cached_property
+    def server_config(self) -> Row:
+        """What GKE offers in the region."""
+        return self.asked("container.projects.locations.getServerConfig", name=self.location)
+
+    @property
+    def number(self) -> str:
+        """The project's number, by which some services name it."""
+        return str(self.about["name"]).rpartition("/")[2]
+
+    def pool(self, name: str) -> GcpPoolSpec:
+        """What only GKE asks about a pool."""
+        return self.on.pools.get(name, GcpPoolSpec())
+
+    def asked(self, method: str, **given: Any) -> dict[str, Any]:
+        """The answer of a method. Raises as `google_api.answer` does."""
+        with _noted(method):
+            return google_api.answer(self.session, METHODS[method], given)
+
+    def found(self, method: str, **given: Any) -> dict[str, Any] | None:
+        """The answer of a method; None where what is asked for does not exist."""
+        try:
+            return self.asked(method, **given)
+        except RefusedError as error:
+            if error.code == _ABSENT:
+                return None
+            raise
+
+    def items(self, method: str, key: str, **given: Any) -> Iterator[Row]:
+        """Every item of a list, from all its pages."""
+        with _noted(method):
+            for page in google_api.pages(self.session, METHODS[method], given):
+                yield from page.get(key) or ()
+
+    def everywhere(self, method: str, key: str, **given: Any) -> Iterator[tuple[str, Row]]:
+        """Every item of an aggregated list of Compute Engine, with the name of its zone or region.
+
+        A place that did not answer refuses the whole: what it has would be taken for absent.
+        """
+        with _noted(method):
+            asked = {"project": self.on.project, **given}
+            for page in google_api.pages(self.session, METHODS[method], asked):
+                for scope, rows in (page.get("items") or {}).items():
+                    warning = (rows.get("warning") or {}).get("code")
+                    if warning not in (None, "NO_RESULTS_ON_PAGE"):
+                        raise RefusedError(HALF, f"{scope}: {warning}")
+                    yield from ((scope.rpartition("/")[2], row) for row in rows.get(key) or ())
+
+    def owns(self, labels: Mapping[str, str] | None) -> bool:
+        """Whether something with these labels belongs to the stack itself."""
+        mine = gcp_labels(lasting_tags(self.spec.name))
+        key = next(iter(mine))
+        has = labels or {}
+        return has.get(key) == mine[key] or has.get(_CLUSTER_LABEL) == self.spec.name
+
+
+def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: Project) -> Iterator[Answer]:
+    """The answers of a check; where it could not be made, that it could not, and why.
+
+    Raises LoggedOutError.
+    """
+    try:
+        with logged_in():
+            yield from check(project)
+    except RefusedError as error:
+        yield unanswered(name, error, project)
+    except requests.RequestException as error:
+        yield Answer(
+            name, State.UNKNOWN, str(error), "Look at the connection to Google Cloud, and ask again."
+        )
+    except (KeyError, ValueError) as error:
+        said = f"an answer has not the form of its API: {type(error).__name__}: {error}"
+        yield Answer(name, State.UNKNOWN, said, "Ask again; if it stays so, it is a defect of this check.")
+
+
+def unanswered(name: str, error: RefusedError, project: Project) -> Answer:
+    """What a refused request leaves unknown."""
+    method = error.method
+    said = f"{method} was refused: {error.code}: {error.message}"
+    fix = "Ask again; if it stays so, look into the service's status."
+    if error.code == DISABLED:
+        service = error.service or f"{method.partition('.')[0]}.googleapis.com"
+        fix = enable([service], project)
+    elif error.code == USER_PROJECT:
+        fix = (
+            "Grant roles/serviceusage.serviceUsageConsumer on the project to whom it is that asks: requests "
+            "count against its quotas."
+        )
+    elif error.code == _DENIED:
+        right = METHODS[method].right if method in METHODS else ""
+        fix = f"Allow {right or 'the request'}; docs/preflight.md has roles with all of them."
+    return Answer(name, State.UNKNOWN, said, fix)
+
+
+def enable(services: list[str], project: Project) -> str:
+    """The command that switches services on."""
+    return f"gcloud services enable {' '.join(services)} --project={project.on.project}"
+
+
+@contextmanager
+def _noted(method: str) -> Iterator[None]:
+    """A refusal within says what was asked."""
+    try:
+        yield
+    except RefusedError as error:
+        error.method = method
+        raise

@@ -1,0 +1,21 @@
+"""The custom roles that a preflight needs, as `gcloud iam roles create --file` takes them."""
+
+from trainstack.preflight.gcp.methods import METHODS
+
+# Permission of requests that count against a project (X-Goog-User-Project; Service Usage documentation).
+_COUNT = "serviceusage.services.use"
+
+
+def rights() -> dict[str, list[str]]:
+    """Every permission that is needed to ask, by where it is granted."""
+    found: dict[str, set[str]] = {"project": {_COUNT}, "billing": set()}
+    for method in METHODS.values():
+        if method.right:
+            found["billing" if method.right.startswith("billing.") else "project"].add(method.right)
+    return {level: sorted(those) for level, those in found.items()}
+
+
+def role(level: str) -> str:
+    """The role for the project, or for the billing account."""
+    lines = [f"title: Trainstack preflight, {level}", "stage: GA", "includedPermissions:"]
+    return "\n".join([*lines, *(f"- {right}" for right in rights()[level])]) + "\n"

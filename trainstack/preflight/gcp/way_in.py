@@ -1,0 +1,68 @@
+"""The way from this machine into the cluster: the address of its API, and the program that logs in."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.gcp.leftovers import cluster
+from trainstack.preflight.gcp.project import Project, Row
+
+_CHECK, _PROGRAM = "way-in", "gke-auth-plugin"
+_PLUGIN = "gke-gcloud-auth-plugin"
+_HTTPS = 443
+
+
+def api(project: Project) -> Iterator[Answer]:
+    """The API can be reached from here: the objects in the cluster are made through it in the same `up`."""
+    found = cluster(project)
+    if found is None:
+        yield _to_be_made(project)
+        return
+    host = _host(project, found)
+    if host and project.machine.connects(host, _HTTPS):
+        yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
+        return
+    said = f"{host or 'the API'} does not accept connections from here"
+    fix = "See that this machine reaches *.gke.goog." if project.on.endpoint == "dns" else _ADD
+    yield Answer(_CHECK, State.SHORT, said, fix)
+
+
+_ADD = "Add this machine to layout.api_access, deploy from within it, or set on.endpoint to dns."
+
+
+def _host(project: Project, found: Row) -> str:
+    """Source: discovery document container v1, ControlPlaneEndpointsConfig."""
+    endpoints = found.get("controlPlaneEndpointsConfig") or {}
+    if project.on.endpoint == "dns":
+        return str((endpoints.get("dnsEndpointConfig") or {}).get("endpoint", ""))
+    return str((endpoints.get("ipEndpointsConfig") or {}).get("publicEndpoint") or found.get("endpoint", ""))
+
+
+def _to_be_made(project: Project) -> Answer:
+    """Whether the API of a cluster that does not exist yet will let this machine in."""
+    if project.on.endpoint == "dns":
+        said = "the API will have a name that is reached from anywhere; IAM decides who comes in"
+        return Answer(_CHECK, State.READY, said)
+    allowed = [ipaddress.IPv4Network(cidr) for cidr in project.cluster.api_access]
+    if not allowed:
+        said = "the API has an address, and no range may reach it: the first up could not"
+        return Answer(_CHECK, State.SHORT, said, _ADD)
+    try:
+        mine = ipaddress.ip_address(project.machine.address())
+    except (OSError, ValueError) as error:
+        said = f"the address of this machine on the internet is not known: {error}"
+        return Answer(_CHECK, State.UNKNOWN, said, "See that it lies within layout.api_access.")
+    if any(mine in network for network in allowed):
+        return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
+    said = f"{mine}, this machine, is not within layout.api_access"
+    return Answer(_CHECK, State.SHORT, said, f"Add {mine}/32 to layout.api_access, or deploy from within it.")
+
+
+def program(project: Project) -> Iterator[Answer]:
+    """The plugin by which a kubeconfig logs in to GKE is installed."""
+    found = project.machine.finds(_PLUGIN)
+    if found:
+        yield Answer(_PROGRAM, State.READY, found)
+    else:
+        said = f"there is no `{_PLUGIN}`, by which the deployment logs in to the cluster"
+        yield Answer(_PROGRAM, State.SHORT, said, f"gcloud components install {_PLUGIN}")

@@ -1,0 +1,213 @@
+"""Objects of Kueue and Kubernetes, as the API server writes them, become records of the state."""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from infra.quantity import parse
+from trainstack.queues.state import (
+    GPU,
+    Amounts,
+    Check,
+    ClusterQueue,
+    Condition,
+    Flavor,
+    FlavorAmounts,
+    Job,
+    LocalQueue,
+    Moment,
+    Node,
+    Pod,
+    PodSet,
+    Quota,
+)
+
+Object = Mapping[str, Any]
+
+WORKLOAD = "kueue.x-k8s.io/workload"
+"""The annotation of a pod with the name of its Workload."""
+_ENDED = ("Succeeded", "Failed")
+
+
+def moment(text: str) -> Moment:
+    """A point in time as the API server writes it, `2026-11-25T20:17:32Z`."""
+    return datetime.datetime.fromisoformat(text)
+
+
+def job(workload: Object, doors: Mapping[tuple[str, str], str], runs: Mapping[str, Object]) -> Job:
+    """A Workload with what its owner tells.
+
+    `doors`: ClusterQueue by namespace and LocalQueue; `runs`: Jobs by their uid.
+    """
+    about, spec, status = workload["metadata"], workload["spec"], workload.get("status") or {}
+    owner: Object = next(iter(about.get("ownerReferences") or ()), {})
+    namespace, local = about["namespace"], str(spec.get("queueName") or "")
+    admission = status.get("admission") or {}
+    conditions = {row["type"]: _condition(row) for row in status.get("conditions") or ()}
+    run = runs.get(str(owner.get("uid")), {})
+    longest, deadline = _ends(spec, status, run, conditions.get("Admitted"))
+    requeued = (status.get("requeueState") or {}).get("requeueAt")
+    evictions = (status.get("schedulingStats") or {}).get("evictions") or ()
+    return Job(
+        namespace=namespace,
+        workload=about["name"],
+        name=str(owner.get("name") or about["name"]),
+        local_queue=local,
+        cluster_queue=str(admission.get("clusterQueue") or doors.get((namespace, local), "")),
+        priority=int(spec.get("priority") or 0),
+        created=moment(about["creationTimestamp"]),
+        pod_sets=tuple(_pod_sets(spec, status)),
+        conditions=conditions,
+        assigned=_assigned(admission),
+        checks=tuple(
+            Check(row["name"], str(row.get("state")), str(row.get("message") or ""))
+            for row in status.get("admissionChecks") or ()
+        ),
+        longest=longest,
+        deadline=deadline,
+        requeued_at=moment(requeued) if requeued else None,
+        evictions=sum(int(row.get("count") or 0) for row in evictions),
+        active=spec.get("active", True),
+    )
+
+
+def _condition(row: Object) -> Condition:
+    said = str(row.get("reason") or ""), str(row.get("message") or "")
+    return Condition(row["status"] == "True", *said, moment(row["lastTransitionTime"]))
+
+
+def _ends(
+    spec: Object, status: Object, run: Object, admitted: Condition | None
+) -> tuple[datetime.timedelta | None, Moment | None]:
+    """How long a job may run from its admission on, and when that is over if it runs.
+
+    Kueue counts earlier attempts, a Job does not (kubernetes-sigs/kueue v0.19.2
+    apis/kueue/v1beta2/workload_types.go; kubernetes v1.36.2 pkg/controller/job/job_controller.go: a Job that
+    is resumed gets another start time).
+    """
+    limits: list[tuple[datetime.timedelta, Moment | None]] = []
+    running = admitted is not None and admitted.true
+    if seconds := spec.get("maximumExecutionTimeSeconds"):
+        left = seconds - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
+        limits.append((datetime.timedelta(seconds=left), admitted.since if admitted else None))
+    if seconds := (run.get("spec") or {}).get("activeDeadlineSeconds"):
+        started = (run.get("status") or {}).get("startTime")
+        since = moment(started) if started else admitted.since if admitted else None
+        limits.append((datetime.timedelta(seconds=seconds), since))
+    ends = [since + limit for limit, since in limits if since is not None] if running else []
+    return min((limit for limit, _ in limits), default=None), min(ends, default=None)
+
+
+def _pod_sets(spec: Object, status: Object) -> Iterable[PodSet]:
+    """The pods of a job; what they count as is Kueue's own sum, defaults included, once it has made one."""
+    assigned = {row["name"]: row for row in (status.get("admission") or {}).get("podSetAssignments") or ()}
+    asked = {row["name"]: row.get("resources") for row in status.get("resourceRequests") or ()}
+    for row in spec["podSets"]:
+        template = (row.get("template") or {}).get("spec") or {}
+        given = assigned.get(row["name"], {})
+        count = int(given.get("count") or row.get("count") or 0)
+        counted = given.get("resourceUsage") or asked.get(row["name"])
+        each = _shared(counted, count) if counted and count else pod_requests(template)
+        yield PodSet(count, each, template.get("nodeSelector") or {}, template.get("tolerations") or ())
+
+
+def _shared(total: Object, count: int) -> Amounts:
+    return {name: parse(amount) / count for name, amount in total.items()}
+
+
+def pod_requests(spec: Object) -> Amounts:
+    """What the containers of a pod request together."""
+    found: dict[str, Decimal] = {}
+    for container in spec.get("containers") or ():
+        said = container.get("resources") or {}
+        for name, amount in {**(said.get("limits") or {}), **(said.get("requests") or {})}.items():
+            found[name] = found.get(name, Decimal(0)) + parse(amount)
+    return found
+
+
+def _assigned(admission: Object) -> FlavorAmounts:
+    found: dict[tuple[str, str], Decimal] = {}
+    for row in admission.get("podSetAssignments") or ():
+        for resource, flavor in (row.get("flavors") or {}).items():
+            amount = parse((row.get("resourceUsage") or {}).get(resource, 0))
+            found[flavor, resource] = found.get((flavor, resource), Decimal(0)) + amount
+    return found
+
+
+def cluster_queue(body: Object) -> ClusterQueue:
+    """A ClusterQueue with what its jobs hold."""
+    spec, status = body["spec"], body.get("status") or {}
+    quotas = {key: _quota(row) for key, row in _quotas(spec.get("resourceGroups"))}
+    return ClusterQueue(
+        name=body["metadata"]["name"],
+        cohort=str(spec.get("cohortName") or ""),
+        weight=parse((spec.get("fairSharing") or {}).get("weight", 1)),
+        stopped=spec.get("stopPolicy", "None") != "None",
+        strict=spec.get("queueingStrategy") == "StrictFIFO",
+        flavors=tuple(dict.fromkeys(flavor for flavor, _ in quotas)),
+        quotas=quotas,
+        used={
+            (row["name"], one["name"]): parse(one.get("total", 0))
+            for row in status.get("flavorsReservation") or ()
+            for one in row.get("resources") or ()
+        },
+    )
+
+
+def shared(cohort: Object) -> FlavorAmounts:
+    """What a cohort owns besides its queues."""
+    return {key: _quota(row).nominal for key, row in _quotas(cohort["spec"].get("resourceGroups"))}
+
+
+def _quotas(groups: Any) -> Iterable[tuple[tuple[str, str], Object]]:
+    for group in groups or ():
+        for flavor in group["flavors"]:
+            for row in flavor["resources"]:
+                yield (flavor["name"], row["name"]), row
+
+
+def _quota(row: Object) -> Quota:
+    limit = row.get("borrowingLimit")
+    return Quota(parse(row.get("nominalQuota", 0)), None if limit is None else parse(limit))
+
+
+def local_queue(body: Object) -> LocalQueue:
+    """A LocalQueue."""
+    about, spec = body["metadata"], body["spec"]
+    stopped = spec.get("stopPolicy", "None") != "None"
+    return LocalQueue(about["namespace"], about["name"], str(spec.get("clusterQueue") or ""), stopped)
+
+
+def flavor(body: Object) -> Flavor:
+    """A ResourceFlavor."""
+    spec = body.get("spec") or {}
+    return Flavor(
+        name=body["metadata"]["name"],
+        labels=spec.get("nodeLabels") or {},
+        taints=spec.get("nodeTaints") or (),
+        tolerations=spec.get("tolerations") or (),
+        topology=str(spec.get("topologyName") or ""),
+    )
+
+
+def node(body: Object) -> Node:
+    """A Node with the GPUs that it offers."""
+    about, status = body["metadata"], body.get("status") or {}
+    ready = any(row["type"] == "Ready" and row["status"] == "True" for row in status.get("conditions") or ())
+    return Node(
+        name=about["name"],
+        labels=about.get("labels") or {},
+        gpus=int(parse((status.get("allocatable") or {}).get(GPU, 0))),
+        usable=ready and not (body.get("spec") or {}).get("unschedulable"),
+    )
+
+
+def pod(body: Object) -> Pod | None:
+    """A Pod; None for one that has ended, which holds nothing."""
+    about, spec = body["metadata"], body["spec"]
+    if (body.get("status") or {}).get("phase") in _ENDED:
+        return None
+    workload = (about.get("annotations") or {}).get(WORKLOAD) or about["name"]
+    gpus = int(pod_requests(spec).get(GPU, 0))
+    return Pod(about["namespace"], str(workload), str(spec.get("nodeName") or ""), gpus)

@@ -1,0 +1,112 @@
+"""What each pool with GPUs has, and what of it can be used."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL
+from trainstack.queues import fragmentation
+from trainstack.queues.quotas import Ledger
+from trainstack.queues.state import GPU, ClusterQueue, Flavor, Job, Node, State
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A pool in numbers of GPUs; None stands for what the one who asked may not see."""
+
+    name: str
+    gpus: int
+    """As large as it can grow: its quotas together."""
+    used: int
+    """Held by jobs, whether their nodes run already or not."""
+    nodes: int | None = None
+    """Nodes that are up and take pods."""
+    on_nodes: int | None = None
+    """GPUs of nodes that are up."""
+    free_on_nodes: int | None = None
+    """Of these, GPUs that no pod has."""
+    largest_free: int | None = None
+    """Most GPUs that are free on one node."""
+    fragmentation: float | None = None
+    """Share of the free GPUs on nodes that a pod cannot use (`fragmentation.of_pods`)."""
+    stranded: float | None = None
+    """Share of the free GPUs on nodes that adds up to no further job (`fragmentation.of_jobs`)."""
+
+    @property
+    def free(self) -> int:
+        """Held by nobody; fewer than 0 while quotas were cut and jobs go on."""
+        return self.gpus - self.used
+
+
+class Capacity:
+    """The pools of a state, looked at several times."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """What is reserved now."""
+        return Ledger.now(self.state.cluster_queues or {}, self.state.shared)
+
+    @cached_property
+    def free(self) -> Mapping[str, int] | None:
+        """Free GPUs by node; None where nodes or pods of others cannot be read."""
+        if self.state.nodes is None or not self.state.whole:
+            return None
+        return fragmentation.free_gpus(self.state.nodes, self.state.pods)
+
+    def nodes(self, flavor: str) -> Sequence[Node]:
+        """The usable nodes of a flavor."""
+        known = (self.state.flavors or {}).get(flavor)
+        if known is None or not known.labels:
+            return ()
+        wanted = known.labels.items()
+        return [one for one in self.state.nodes or () if one.usable and wanted <= one.labels.items()]
+
+    @cached_property
+    def pools(self) -> Mapping[str, Pool]:
+        """The pools with GPUs, by name."""
+        found: dict[str, Pool] = {}
+        for queue in (self.state.cluster_queues or {}).values():
+            for flavor in queue.flavors:
+                if flavor not in found and (gpus := int(self.ledger.total(queue, flavor, GPU))):
+                    found[flavor] = self._pool(queue, flavor, gpus)
+        return dict(sorted(found.items()))
+
+    def _pool(self, queue: ClusterQueue, flavor: str, gpus: int) -> Pool:
+        used = gpus - int(self.ledger.left(queue, flavor, GPU))
+        if self.state.nodes is None:
+            return Pool(flavor, gpus, used)
+        nodes = self.nodes(flavor)
+        there = sum(node.gpus for node in nodes)
+        if self.free is None:
+            return Pool(flavor, gpus, used, len(nodes), there)
+        free = [self.free[node.name] for node in nodes]
+        asked = fragmentation.shapes(one for one in self.state.jobs if self._may_have(one, flavor))
+        return Pool(
+            name=flavor,
+            gpus=gpus,
+            used=used,
+            nodes=len(nodes),
+            on_nodes=there,
+            free_on_nodes=sum(free),
+            largest_free=max(free, default=0),
+            fragmentation=fragmentation.of_pods(free, asked),
+            stranded=fragmentation.of_jobs(self._domains(nodes, flavor), asked),
+        )
+
+    def _may_have(self, job: Job, flavor: str) -> bool:
+        """Whether a job says something about what a pool is asked for: it had it, or it waits for any."""
+        return any(name == flavor for name, _ in job.assigned) if job.assigned else job.queued
+
+    def _domains(self, nodes: Iterable[Node], flavor: str) -> Sequence[Sequence[int]]:
+        """Free GPUs of the nodes of each narrowest part of the network that has several nodes."""
+        known: Flavor | None = (self.state.flavors or {}).get(flavor)
+        levels = self.state.topologies.get(known.topology, ()) if known else ()
+        network = [level for level in levels if level != HOSTNAME_LABEL]
+        found: dict[tuple[str, ...], list[int]] = {}
+        for node in nodes:
+            where = tuple(node.labels.get(level, "") for level in network)
+            found.setdefault(where, []).append((self.free or {})[node.name])
+        return list(found.values())

@@ -1,0 +1,190 @@
+"""Why a job does not run yet: Kueue's own words, and what the nodes add to them, in plain language."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trainstack.queues import fragmentation
+from trainstack.queues.matching import candidates
+from trainstack.queues.pools import Capacity
+from trainstack.queues.positions import Place
+from trainstack.queues.state import GPU, ClusterQueue, Job
+
+Kind = Literal[
+    "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",
+    "admission check", "nodes booting", "starting", "preempting", "retry later", "deactivated",
+    "behind others", "other",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a job waits, in one word and in a sentence."""
+
+    kind: Kind
+    text: str
+
+
+# Words of Kueue's conditions. The reasons beside them say no more than `Pending`, unless the feature
+# UnadmittedWorkloadsObservability is on, which it is not by itself (kubernetes-sigs/kueue v0.19.2:
+# pkg/features/kube_features.go). Sources: pkg/scheduler/scheduler.go, `nominate` and `processEntry`;
+# pkg/scheduler/flavorassigner/flavorassigner.go; pkg/cache/scheduler/tas_flavor_snapshot.go, `notFitMessage`;
+# pkg/controller/core/workload_controller.go, `getQueueBlocker`.
+_TOPOLOGY = re.compile(r'topology "[^"]*" (doesn\'t allow|allows) to fit[^;]*')
+_UNUSED, _EXCEEDS = "insufficient unused quota", "insufficient quota for"
+# The first that is found decides.
+_WORDS: tuple[tuple[str, Kind], ...] = (
+    (r"is (stopped|inactive)\b", "stopped"),
+    (r"Pending the preemption|overlapping preemption targets", "preempting"),
+    (_TOPOLOGY.pattern, "topology"),
+    (_UNUSED, "quota"),
+    (_EXCEEDS, "never fits"),
+    (
+        r"untolerated taint|doesn't match node affinity|unavailable in ClusterQueue|flavor \S+ not found",
+        "no matching pool",
+    ),
+)
+
+
+def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
+    """Why a job that is not finished does not run yet."""
+    if not job.active:
+        # The check of budgets keeps jobs out so (agents/gpu_ledger/check.py).
+        if any(one.state != "Ready" and one.message for one in job.checks):
+            return _checked(job)
+        said = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
+        return Reason("deactivated", said.message if said else "it was deactivated")
+    if job.admitted:
+        return _starting(job, capacity)
+    if job.holding:
+        return _checked(job)
+    return _queued(job, capacity, places)
+
+
+def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
+    state = capacity.state
+    queue = (state.cluster_queues or {}).get(job.cluster_queue)
+    stopped = {(one.namespace, one.name) for one in state.local_queues if one.stopped}
+    if (job.namespace, job.local_queue) in stopped or (queue and queue.stopped):
+        return Reason("stopped", f"queue {job.local_queue} is stopped by an administrator")
+    if job.requeued_at and job.requeued_at > state.taken:
+        return Reason("retry later", f"it was stopped, and is tried again at {job.requeued_at:%H:%M} UTC")
+    if said := _words_about(job, state.jobs):
+        return _told(job, said, queue, capacity)
+    place = places.get(job.key)
+    ahead = place.number - 1 if place else 0
+    if ahead:
+        return Reason("behind others", f"jobs of its queue that come first: {ahead}")
+    return Reason("other", "Kueue has not looked at it yet")
+
+
+def _words_about(job: Job, jobs: Iterable[Job]) -> str:
+    """What Kueue says of a job, or of one that asks its queue for the same: of such it looks at one alone.
+
+    Source: kubernetes-sigs/kueue v0.19.2 pkg/workload/workload.go, `computeSchedulingHash`.
+    """
+    if "QuotaReserved" in job.conditions:
+        return job.conditions["QuotaReserved"].message
+    alike = (
+        one for one in jobs if one.queued and _asks(one) == _asks(job) and "QuotaReserved" in one.conditions
+    )
+    return next((one.conditions["QuotaReserved"].message for one in alike), "")
+
+
+def _asks(job: Job) -> tuple[object, ...]:
+    shape = [(one.count, one.gpus, dict(one.selector)) for one in job.pod_sets]
+    return job.cluster_queue, job.priority, shape
+
+
+def _told(job: Job, said: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
+    told = next(
+        (Reason(kind, said) for words, kind in _WORDS if re.search(words, said)), Reason("other", said)
+    )
+    if told.kind == "topology":
+        return _topology(job, said, queue, capacity)
+    if told.kind in ("quota", "never fits") and queue is not None and job.gpus:
+        return _quota(job, told, queue, capacity)
+    return told
+
+
+def _quota(job: Job, told: Reason, queue: ClusterQueue, capacity: Capacity) -> Reason:
+    """How many GPUs each pool has for a job, as far as it accepts the pool."""
+    ledger = capacity.ledger
+    names = [
+        name
+        for name in candidates(job, queue, capacity.state.flavors or {})
+        if (name, GPU) in queue.quotas and ledger.total(queue, name, GPU)
+    ]
+    free = {name: max(int(ledger.free(queue, name, GPU)), 0) for name in names}
+    left = {name: max(int(ledger.left(queue, name, GPU)), 0) for name in names}
+    most = {name: int(ledger.most(queue, name, GPU)) for name in names}
+    whole = {name: int(ledger.total(queue, name, GPU)) for name in names}
+    need = f"needs {job.gpus} GPUs in one pool"
+    if any(whole[name] >= job.gpus > most[name] for name in names) and max(most.values()) < job.gpus:
+        return Reason("borrowing limit", f"{need}; its queue may hold {_listed(most, whole)}")
+    if names and max(whole.values()) < job.gpus:
+        return Reason("never fits", f"{need}; there are {_listed(whole)}")
+    if any(left[name] >= job.gpus > free[name] for name in names):
+        return Reason("borrowing limit", f"{need}; its queue may have {_listed(free, left)} that are free")
+    if not names or any(free[name] >= job.gpus for name in names):  # something else is short, or it changed
+        return told
+    return Reason("quota", f"{need}; free: {_listed(free, whole)}")
+
+
+def _listed(amounts: Mapping[str, int], of: Mapping[str, int] | None = None) -> str:
+    """Amounts by pool, `8 of 16 in a100`."""
+    return ", ".join(f"{n}{f' of {of[name]}' if of else ''} in {name}" for name, n in amounts.items())
+
+
+def _topology(job: Job, said: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
+    """Kueue places pods on nodes itself where a pool has a topology: what does not fit may be fragmented."""
+    found = _TOPOLOGY.search(said)
+    words = found.group() if found else said
+    free = capacity.free
+    if queue is None or free is None:
+        return Reason("topology", words)
+    most = max((one.gpus for one in job.pod_sets), default=0)
+    for name in candidates(job, queue, capacity.state.flavors or {}):
+        there = [free[node.name] for node in capacity.nodes(name)]
+        if most and sum(there) >= job.gpus:
+            if max(there) < most:
+                return _fragmented(name, there, most)
+            return Reason(
+                "topology", f"{words}; {sum(there)} GPUs are free in {name}, but not close together"
+            )
+    return Reason("topology", words)
+
+
+def _fragmented(pool: str, free: list[int], gpus: int) -> Reason:
+    said = f"{sum(free)} GPUs are free in {pool}, at most {max(free)} on one node; a pod needs {gpus}"
+    return Reason("fragmentation", said)
+
+
+def _checked(job: Job) -> Reason:
+    waiting = [one for one in job.checks if one.state != "Ready"]
+    if not waiting:
+        return Reason("other", "its quota is reserved")
+    said = "; ".join(
+        f"{one.name} is {one.state}{': ' if one.message else ''}{one.message}" for one in waiting
+    )
+    return Reason("admission check", said)
+
+
+def _starting(job: Job, capacity: Capacity) -> Reason:
+    """It may run: what its pods still wait for."""
+    pods = [pod for pod in capacity.state.pods if (pod.namespace, pod.workload) == job.key]
+    homeless = [pod for pod in pods if not pod.node]
+    if pods and not homeless:
+        return Reason("starting", "all its pods have nodes, and are not ready yet")
+    missing = len(homeless) or sum(one.count for one in job.pod_sets)
+    pool = next((name for name, _ in job.assigned), "")
+    gpus = max((pod.gpus for pod in homeless), default=0)
+    known = capacity.pools.get(pool)
+    free = [(capacity.free or {}).get(node.name, 0) for node in capacity.nodes(pool)]
+    grown = known is not None and known.on_nodes is not None and known.on_nodes >= known.gpus
+    if gpus and capacity.free is not None and grown and fragmentation.slots(free, gpus) < missing:
+        if sum(free) >= missing * gpus:
+            return _fragmented(pool, free, gpus)
+        return Reason("starting", f"{missing} pods wait for GPUs that other pods of {pool} still have")
+    return Reason("nodes booting", f"{missing} pods wait for room on nodes of {pool}")

@@ -1,0 +1,90 @@
+"""The queue as text: a table for what runs, one for what waits, one for the pools."""
+
+import datetime
+from collections.abc import Iterator, Sequence
+
+from trainstack.queues.bound import fewest
+from trainstack.queues.estimates import Estimate
+from trainstack.queues.report import Report, Waiting
+from trainstack.queues.state import Moment
+
+_NONE = "-"
+
+
+def lines(found: Report) -> Iterator[str]:
+    """The report, line by line; times are in UTC."""
+    now = found.taken
+    yield f"{found.stack} at {now:%Y-%m-%d %H:%M} UTC"
+    yield ""
+    yield from _table(
+        f"running ({len(found.running)})",
+        ("job", "team", "GPUs", "pool", "since", "ends by"),
+        [
+            (one.job, one.team, str(one.gpus), ", ".join(one.pools), _when(one.since, now),
+             _when(one.ends_by, now) if one.ends_by else "no deadline")
+            for one in found.running
+        ],
+    )  # fmt: skip
+    yield ""
+    yield from _table(
+        f"waiting ({len(found.waiting)})",
+        ("place", "job", "team", "GPUs", "queue", "since", "starts", "why"),
+        [
+            (_place(one), one.job, one.team, str(one.gpus), one.queue, _when(one.since, now),
+             _starts(one.estimate, now), f"{one.reason.kind}: {one.reason.text}")
+            for one in found.waiting
+        ],
+    )  # fmt: skip
+    yield ""
+    yield from _table(
+        f"pools ({len(found.pools)})",
+        ("pool", "GPUs", "used", "free", "nodes up", "free there", "on one node", "fragmented", "stranded"),
+        [
+            (one.name, *map(str, (one.gpus, one.used, one.free)),
+             *map(_count, (one.nodes, one.free_on_nodes, one.largest_free)),
+             *map(_share, (one.fragmentation, one.stranded)))
+            for one in found.pools
+        ],
+    )  # fmt: skip
+    for note in found.notes:
+        yield f"note: {note}"
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield title
+    if not rows:
+        return
+    widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
+    for row in (head, *rows):
+        yield f"  {'  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))}".rstrip()
+
+
+def _place(one: Waiting) -> str:
+    if one.place is None:
+        return _NONE
+    return f"{'' if one.place.told else '~'}{one.place.number}"
+
+
+def _starts(estimate: Estimate | None, now: Moment) -> str:
+    if estimate is None:
+        return _NONE
+    if estimate.start is None:
+        return f"unknown ({estimate.waits} of {fewest()} waits)"
+    if estimate.kind == "simulated":
+        return f"{_when(estimate.start, now)} (simulated)"
+    late = f"; {estimate.why}" if estimate.why else ""
+    return f"by {_when(estimate.start, now)} (95 %, {estimate.waits} waits{late})"
+
+
+def _when(moment: Moment, now: Moment) -> str:
+    """A time of this day, or with its day."""
+    at = moment.astimezone(datetime.UTC)
+    return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%m-%d %H:%M}"
+
+
+def _count(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _share(value: float | None) -> str:
+    return _NONE if value is None else f"{value:.0%}"

@@ -1,0 +1,56 @@
+"""The versions that GKE offers, by release channel, from what its API says of a place."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainstack.versions.newest import order
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A release channel of GKE in one region."""
+
+    default: str
+    """The version that new clusters get."""
+    versions: tuple[str, ...]
+    """All that clusters may have."""
+
+
+def channels(config: Mapping[str, Any]) -> dict[str, Channel]:
+    """By name in lower case, of a ServerConfig (discovery document container v1)."""
+    return {
+        str(row["channel"]).lower(): Channel(
+            str(row.get("defaultVersion", "")), tuple(str(one) for one in row.get("validVersions") or ())
+        )
+        for row in config.get("channels") or ()
+    }
+
+
+def newest(versions: Sequence[str], minor: str) -> str | None:
+    """The newest version of a minor one, such as `1.35.2-gke.1269000` of 1.35; None where there is none."""
+    return max((one for one in versions if one.startswith(f"{minor}.")), key=order, default=None)
+
+
+def newest_minor(config: Mapping[str, Any], channel: str, wanted: str) -> str | None:
+    """The newest minor version that a channel offers; None where GKE does not tell of the channel.
+
+    Raises ValueError where it does not offer `wanted`: a cluster with that version cannot be made.
+    """
+    found = channels(config).get(channel)
+    if found is None:
+        return None
+    offered = minors(found.versions)
+    if wanted not in offered:
+        where = ", ".join(name for name, one in channels(config).items() if newest(one.versions, wanted))
+        also = f", but in {where}" if where else ""
+        raise ValueError(
+            f"the channel {channel} offers {', '.join(offered) or 'nothing'}, not {wanted}{also}"
+        )
+    return offered[0]
+
+
+def minors(versions: Sequence[str]) -> list[str]:
+    """The minor versions, the newest first."""
+    found = {".".join(one.split(".")[:2]) for one in versions}
+    return sorted(found, key=order, reverse=True)
