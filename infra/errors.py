@@ -11,10 +11,11 @@ REFUSED = "cannot be deployed:"
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where, what was found, the rule it breaks, and what to do about it.
+    """A rule that a value breaks: path, value, rule and fix.
 
-    `against` is the path of another value that it contradicts. `origin` and `against_origin` say which layer
-    and line the two values come from, where that is known.
+    `code` identifies the kind of problem, such as `pool-needs-one-zone`: programs and tests rely on it, the
+    wording may change. `against` is the path of another value that it contradicts. `origin` and
+    `against_origin` are the layer and line of the two values, where known.
     """
 
     path: str
@@ -24,6 +25,7 @@ class Problem:
     against: str = ""
     origin: str = ""
     against_origin: str = ""
+    code: str = ""
 
     def placed(self, origin: str, against_origin: str = "") -> Self:
         """The same problem with the layer and line of its values."""
@@ -33,8 +35,9 @@ class Problem:
         found = [] if self.value is None else [f"got {self.value!r}"]
         found += [f"from {self.origin}"] if self.origin else []
         found += [f"{self.against} is from {self.against_origin}"] if self.against_origin else []
-        said = f" ({', '.join(found)})" if found else ""
-        return f"{self.path}: {self.rule}{said}. {self.fix}"
+        details = f" ({', '.join(found)})" if found else ""
+        code = f" [{self.code}]" if self.code else ""
+        return f"{self.path}: {self.rule}{details}. {self.fix}{code}"
 
 
 class UserError(Exception):
@@ -43,3 +46,8 @@ class UserError(Exception):
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+    @property
+    def codes(self) -> tuple[tuple[str, str], ...]:
+        """Code and path of each problem, in the order of `problems`."""
+        return tuple((problem.code, problem.path) for problem in self.problems)
