@@ -33,6 +33,7 @@ lint: setup
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports
+	$(VENV)/python tools/links.py
 
 unit: setup binaries
 	$(WORKERS) -m "not alone and not more"

@@ -12,7 +12,7 @@ from policies.settings import Settings
 
 Enforcement = Literal["mandatory", "advisory", "disabled"]
 """Advisory: told, and not counted in the verdict. Disabled: not asked, and told as not applicable."""
-_FIX = "docs/policies.md has the rules and the settings."
+_FIX = "docs/reference/policies.md has the rules and the settings."
 _FORMS: Mapping[str, Any] = {"settings": Settings, "enforcement": dict[str, Enforcement]}
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/policies.md from the catalogue: `python -m policies.documentation`."""
+"""Writes docs/reference/policies.md from the catalogue: `python -m policies.documentation`."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from policies.frameworks.framework import Reference, by_rule, frameworks, withou
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 
-FILE = Path(__file__).resolve().parents[1] / "docs" / "policies.md"
+FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "policies.md"
 GROUPS = {
     "COST": "cost and budget",
     "GPU": "accelerators and pools",
@@ -28,7 +28,7 @@ _HEAD = """# Policies
 <!-- Written by `python -m policies.documentation`; a test holds it against the rules. -->
 
 `trainstack audit` judges a whole stack without any cloud, from its state or from a preview, or
-[an account](live.md).
+[an account](../how-to/live.md).
 
     pulumi stack export --stack NAME --file state.json
     trainstack audit --state state.json
@@ -40,15 +40,15 @@ _HEAD = """# Policies
     trainstack audit --live gcp --project PROJECT
     trainstack audit --live kubernetes
 
-The Pulumi engine itself asks the same rules, in any project, as a [policy pack](policy-pack.md):
+The Pulumi engine itself asks the same rules, in any project, as a [policy pack](../how-to/policy-pack.md):
 
     pulumi preview --policy-pack policies
 
 `--format json` writes every outcome (schema `trainstack.audit/1`), `html` a page for people, `sarif`, `junit`
 and `markdown` what code scanning, CI and pull requests show. `--fail-on high` counts what is as severe.
 `--baseline` with a former report counts only what is new, `--evidence DIR` keeps what an
-[auditor](evidence.md) asks for. What somebody answers for is in a file of [waivers](waivers.md). For an
-environment or a client, `--config FILE` says what differs:
+[auditor](../how-to/evidence.md) asks for. Accepted violations are listed in a file of
+[waivers](../how-to/waivers.md). For an environment or a client, `--config FILE` says what differs:
 
     settings:
       production: false            # any of those below

@@ -81,7 +81,7 @@ def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
 
 
 def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
-    fix = "It is a JSON object; see docs/policy-pack.md."
+    fix = "It is a JSON object; see docs/how-to/policy-pack.md."
     for path in configs:
         try:
             content = json.loads(path.read_text())

@@ -8,7 +8,7 @@ from infra.stackspec.model import Days, Model
 
 
 class CheckpointSpec(Model):
-    """How checkpoints are written, kept and given up (docs/checkpoints.md)."""
+    """How checkpoints are written, kept and given up (docs/explanation/checkpoints.md)."""
 
     model_params_b: Annotated[float, Field(gt=0, le=100_000)] | None
     """Parameters of the largest model that people train, in billions, such as 70; null: its storage has no

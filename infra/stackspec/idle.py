@@ -8,7 +8,7 @@ from infra.stackspec.model import Model
 
 
 class IdleGpusSpec(Model):
-    """Holders of idle GPUs are told, and stopped after a while (docs/idle.md).
+    """Holders of idle GPUs are told, and stopped after a while (docs/explanation/idle.md).
 
     A holder that started within the hour, or wrote a checkpoint less than one interval ago, is never touched;
     nor is one of whose GPUs nobody measured anything.

@@ -162,7 +162,7 @@ class SystemPoolSpec(Model):
 
 
 class InClusterMonitoring(Model):
-    """Prometheus, Grafana and Alertmanager run in the cluster (docs/monitoring.md)."""
+    """Prometheus, Grafana and Alertmanager run in the cluster (docs/explanation/monitoring.md)."""
 
     kind: Literal["in_cluster"]
     """`in_cluster`"""
@@ -214,8 +214,10 @@ class ClusterLayout(Model):
     """What becomes of GPUs that somebody holds and nobody uses; null: nothing."""
 
     admission: Literal["deny", "warn"] | None
-    """What the API server does with an object that breaks a policy (docs/admission.md): `deny` refuses it,
-    `warn` tells whoever made it, and the audit log; null: `deny` in `staging` and `prod`, else `warn`."""
+    """Action of the API server on an object that breaks a policy (docs/reference/admission.md).
+
+    `deny` rejects the object, `warn` warns its creator and writes to the audit log. null: `deny` in `staging`
+    and `prod`, else `warn`."""
 
     monitoring: Monitoring
     """What watches queues, GPUs and the platform, and tells people: `{kind: in_cluster, retention_days: 30,

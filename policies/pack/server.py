@@ -30,11 +30,14 @@ _TYPES = {
 _ALL = (*POLICIES.values(), AUDIT)
 _NAME = "trainstack"
 _SETTINGS = {
-    "config": {"type": "string", "description": "Settings and rules that differ: see docs/policies.md."},
+    "config": {
+        "type": "string",
+        "description": "Settings and rules that differ: see docs/reference/policies.md.",
+    },
     "environment": {"type": "string", "description": "Which of the environments of the configuration."},
     "waivers": {
         "type": "string",
-        "description": "What somebody answers for: see docs/waivers.md.",
+        "description": "What somebody answers for: see docs/how-to/waivers.md.",
     },
 }
 

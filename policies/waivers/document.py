@@ -12,7 +12,7 @@ from policies.catalogue import Rule
 from policies.waivers.waiver import APPROVERS, MOST_DAYS, Waiver
 
 _KEY = "waivers"
-_FIX = "docs/waivers.md has an example of each field."
+_FIX = "docs/how-to/waivers.md has an example of each field."
 _WAIVERS = TypeAdapter(tuple[Waiver, ...])
 
 
@@ -45,7 +45,12 @@ def _faults(
         yield "resource", None, "fits every resource", fix
     rule = rules.get(waiver.rule)
     if rule is None:
-        yield "rule", waiver.rule, "is no rule of the policy pack", "docs/policies.md has all of them."
+        yield (
+            "rule",
+            waiver.rule,
+            "is no rule of the policy pack",
+            "docs/reference/policies.md lists all.",
+        )
         return
     named = {name.strip() for name in waiver.approvers if name.strip()} - {waiver.owner.strip()}
     needed = APPROVERS[rule.severity]

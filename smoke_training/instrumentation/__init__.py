@@ -28,7 +28,7 @@ a thread of its own: no collective, no barrier, nothing that waits on the path o
 `torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.
 
 Checkpoints that `run.saving()` gave a folder are committed, announced and pruned by the stack's policy
-(docs/checkpoints.md), in a thread of their own.
+(docs/explanation/checkpoints.md), in a thread of their own.
 """
 
 from smoke_training.instrumentation.bookkeeper import Record as Record

@@ -89,7 +89,7 @@ Evidence = Annotated[
     Path | None,
     typer.Option(
         "--evidence",
-        help="Keep all of it as a folder, or as FILE.zip (docs/evidence.md).",
+        help="Keep all of it as a folder, or as FILE.zip (docs/how-to/evidence.md).",
         metavar="DIR|FILE.zip",
     ),
 ]
@@ -124,7 +124,7 @@ def audit(
     at: At = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
-    """Judge a stack, an account, or a cluster by the rules of the policy pack (docs/policies.md).
+    """Judge a stack, an account, or a cluster by the rules of the policy pack (docs/reference/policies.md).
 
     Exit codes: 0 clean, 1 internal error, 2 usage or a file that cannot be read, 3 violations, 4 nothing
     but undetermined, 5 violations whose waivers have expired and no others. Only what is as severe as

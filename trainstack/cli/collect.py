@@ -64,7 +64,7 @@ def collect(
 ) -> None:
     """Write down what an account of AWS, a project of Google Cloud, or a cluster has, for `trainstack audit`.
 
-    Only reads: docs/live.md has the rights that allow no more. What is refused is written down as such.
+    Read-only: docs/how-to/live.md lists the required rights. Denied requests are recorded as denied.
     """
     from policies.sources.live import snapshot  # noqa: PLC0415 - help comes without them
     from policies.sources.live.records import account  # noqa: PLC0415
@@ -78,7 +78,9 @@ def collect(
     for said in refused:
         typer.echo(f"  {said}")
     if refused:
-        typer.echo("Rules that need these are undetermined; docs/live.md has the rights that allow them.")
+        typer.echo(
+            "Rules that need these are undetermined; docs/how-to/live.md has the rights that allow them."
+        )
 
 
 def collected(cloud: Cloud, place: Place) -> "Snapshot":
@@ -147,5 +149,5 @@ def _fix(code: str, project: str) -> str:
         apis = "cloudresourcemanager.googleapis.com cloudasset.googleapis.com"
         return f"Enable it: gcloud services enable {apis} --project {project}"
     if code in ("PERMISSION_DENIED", "NOT_FOUND"):
-        return "Look at its id, and at your rights there (docs/live.md)."
+        return "Look at its id, and at your rights there (docs/how-to/live.md)."
     return "Try again later; look at the connection to Google, and at quotas."

@@ -1,4 +1,4 @@
-"""The section of docs/live.md about clusters, with the role that a collector needs."""
+"""The section of docs/how-to/live.md about clusters, with the role that a collector needs."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Write docs/live.md, with the rights of a collector: `python -m trainstack.collect.documentation`."""
+"""Write docs/how-to/live.md, with the rights of a collector: `python -m trainstack.collect.documentation`."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ from trainstack.collect import cluster_rights
 from trainstack.collect.aws.account import right_of
 from trainstack.collect.gcp import rights as google_rights
 
-FILE = Path(__file__).resolve().parents[2] / "docs" / "live.md"
+FILE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "live.md"
 _HEAD = """# Audit of an account
 
 <!-- Written by `python -m trainstack.collect.documentation`; a test compares it with the requests. -->

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from infra.engine.plan import Step
 
-_EXPORT = "export them first (docs/growing.md)"
+_EXPORT = "export them first (docs/how-to/growing.md)"
 _DATA = {
     "aws:s3/bucket:Bucket": "its objects",
     "aws:efs/fileSystem:FileSystem": "its files",

@@ -39,7 +39,8 @@ PROGRAM = Program(
         "infra.quantity",
     ],
 )
-# 35 MiB with 300 jobs (benchmarks/queues/gpu_ledger.py), 75 with 10,000 that are finished (docs/ledger.md).
+# 35 MiB with 300 jobs (benchmarks/queues/gpu_ledger.py), 75 MiB with 10,000 finished jobs
+# (docs/explanation/ledger.md).
 # Workloads of teams that a budget stops are kept whole until they are finished: 5 KiB of text, six times as
 # much in memory.
 _MEMORY_MIB = 256
@@ -103,7 +104,7 @@ class GpuLedger(Component):
     nothing but their status: what it says there is one admission check.
 
     While it does not run, no hour is lost that a Workload tells of afterwards, and jobs of teams whose
-    budget stops them wait with their quota reserved. `docs/ledger.md` says what an administrator does.
+    budget stops them wait with their quota reserved (docs/explanation/ledger.md).
     """
 
     namespace: pulumi.Output[str]

@@ -36,7 +36,7 @@ _DISABLED = (
     "Watchdog",
 )
 _SCRAPED_NOT = ("kubeApiServer", "kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
-# Requests: measured figures and their sources stand in docs/monitoring.md.
+# Requests: measured figures and their sources stand in docs/explanation/monitoring.md.
 _PROMETHEUS = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}
 _GRAFANA = {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}}
 _SIDECAR = {"requests": {"cpu": "10m", "memory": "80Mi"}, "limits": {"memory": "160Mi"}}

@@ -23,7 +23,7 @@ UNWELL = {
     ),
     *("SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException"),
 }
-_RIGHTS = "Ask whoever keeps the stack for this right; docs/jobs.md has all of them."
+_RIGHTS = "Ask whoever keeps the stack for this right; docs/how-to/jobs.md has all of them."
 
 
 def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequence[str]) -> Problem:
@@ -43,7 +43,9 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
         return Problem("login", None, f"may not start a job: {message}", _RIGHTS)
     if code == "ResourceNotFound":
         return Problem("run", None, f"the service misses something: {message}", "Run trainstack up.")
-    return Problem("run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/jobs.md.")
+    return Problem(
+        "run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    )
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
@@ -52,7 +54,7 @@ def of_other(what: str, code: str, message: str) -> Problem:
         return Problem("login", None, f"may not {what}: {message}", _RIGHTS)
     if code == "NoSuchBucket":
         return Problem("stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.")
-    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/jobs.md.")
+    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md.")
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:

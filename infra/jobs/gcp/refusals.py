@@ -13,7 +13,7 @@ from smoke_training.launchers.runplan import RunPlan
 # The service is not well; the request may be made again (google.api, AIP-194).
 UNWELL = {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}
 DENIED = "PERMISSION_DENIED"
-_RIGHTS = "Ask whoever keeps the stack for this right; docs/jobs.md has all of them."
+_RIGHTS = "Ask whoever keeps the stack for this right; docs/how-to/jobs.md has all of them."
 
 
 def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
@@ -30,7 +30,9 @@ def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
     if "machine" in message.lower() and code in ("INVALID_ARGUMENT", "NOT_FOUND"):
         fix = "Change the machine in the stack file, and run trainstack up."
         return Problem("--on", plan.instance_type, f"the service refuses the machine: {_short(message)}", fix)
-    return Problem("run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/jobs.md.")
+    return Problem(
+        "run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    )
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
@@ -39,7 +41,7 @@ def of_other(what: str, code: str, message: str) -> Problem:
         return Problem("project", None, f"cannot {what}: {_short(message)}", "Run trainstack up.")
     if code == DENIED:
         return Problem("login", None, f"may not {what}: {_short(message)}", _RIGHTS)
-    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/jobs.md.")
+    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md.")
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:

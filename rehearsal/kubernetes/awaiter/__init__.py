@@ -1,1 +1,1 @@
-"""What the provider waits for, as data and as conditions of its annotations; see docs/awaiter.md."""
+"""Wait conditions of the Kubernetes provider, as data and as annotations (docs/reference/awaiter.md)."""

@@ -1,4 +1,4 @@
-"""Which kinds the provider waits for, and how long: the rows of `kinds.toml`, shown in docs/awaiter.md."""
+"""Kinds that the provider waits for, with timeouts: `kinds.toml`, shown in docs/reference/awaiter.md."""
 
 import functools
 import tomllib

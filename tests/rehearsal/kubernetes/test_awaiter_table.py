@@ -1,4 +1,4 @@
-"""docs/awaiter.md shows the rows that the emulation reads."""
+"""docs/reference/awaiter.md shows the rows that the emulation reads."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from rehearsal.kubernetes.awaiter.kinds import Awaited, awaited
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "awaiter.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "awaiter.md"
 TIMERS = {"own": "", "fixed": ", fixed", "rearmed": ", rearmed"}
 
 

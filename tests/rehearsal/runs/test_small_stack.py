@@ -76,7 +76,7 @@ def _interrupted(home: Path) -> Done:
 
 
 def _as_medium(config: Any) -> None:
-    """What docs/growing.md asks for."""
+    """What docs/how-to/growing.md asks for."""
     config["trainstack:profile"] = "medium"
     spec = config["trainstack:spec"]
     zones = spec["layout"]["zones"]

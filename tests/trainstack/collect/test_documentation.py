@@ -1,4 +1,4 @@
-"""The rights of docs/live.md: everything that is asked, in words that each cloud has."""
+"""The rights of docs/how-to/live.md: everything that is asked, in words that each cloud has."""
 
 import re
 

@@ -13,7 +13,9 @@ def said(operation: str, kind: str = APP, *changed: str) -> list[str]:
 
 
 def test_what_is_deleted_is_named_with_what_is_in_it() -> None:
-    assert said("delete") == ["it (MlflowApp) with runs of MLflow: export them first (docs/growing.md)"]
+    assert said("delete") == [
+        "it (MlflowApp) with runs of MLflow: export them first (docs/how-to/growing.md)"
+    ]
 
 
 def test_what_is_replaced_is_lost_as_well_and_says_why() -> None:

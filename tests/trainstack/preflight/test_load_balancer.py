@@ -86,7 +86,7 @@ def test_what_does_not_exist_is_told_and_what_may_not_be_asked_is_unknown() -> N
     (answer,) = asked(load_balancer.certificate, of)
     assert answer.state is State.SHORT and "does not exist here" in answer.said
     (answer,) = asked(load_balancer.client_secret, of)
-    assert answer.state is State.UNKNOWN and "docs/preflight.md" in answer.fix
+    assert answer.state is State.UNKNOWN and "docs/reference/preflight.md" in answer.fix
 
 
 def test_without_a_load_balancer_nothing_is_asked() -> None:

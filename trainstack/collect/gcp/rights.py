@@ -1,4 +1,4 @@
-"""What docs/live.md says of Google Cloud, with the roles that a collector needs."""
+"""What docs/how-to/live.md says of Google Cloud, with the roles that a collector needs."""
 
 from policies.sources.live.tables import tables
 
@@ -73,7 +73,7 @@ def _role(title: str, rights: list[str]) -> str:
 
 
 def section() -> str:
-    """The part of docs/live.md."""
+    """The part of docs/how-to/live.md."""
     needed = rights()
     roles = [_role(f"Trainstack audit, {level}", needed[level]) for level in ("project", "above", "billing")]
     return f"{_GOOGLE}{roles[0]}{_ABOVE}{roles[1]}{_BILLING}{roles[2]}```\n"

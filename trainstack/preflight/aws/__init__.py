@@ -1,4 +1,4 @@
-"""The checks of an AWS account. They only read: docs/preflight.md has the policy that allows no more.
+"""Read-only checks of an AWS account; docs/reference/preflight.md has the policy that they need.
 
 Untested in a real account: requests and answers are held against the service models of botocore.
 """

@@ -66,5 +66,5 @@ def unanswered(name: str, error: exceptions.ClientError) -> Answer:
     code, message = told(error)
     fix = "Ask again; if it stays so, look into the service's status."
     if code in DENIED:
-        fix = f"Allow the request {error.operation_name}; docs/preflight.md has a policy with all of them."
+        fix = f"Allow the request {error.operation_name}; docs/reference/preflight.md has the policy."
     return Answer(name, State.UNKNOWN, f"{error.operation_name} was refused: {code}: {message}", fix)

@@ -31,7 +31,7 @@ def api(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
         return
     said = f"{host or 'the API'} does not accept connections from here"
-    fix = "Join its network (docs/preflight.md, A private API), or add this machine to layout.api_access."
+    fix = "Join its network (docs/reference/preflight.md, A private API), or extend layout.api_access."
     yield Answer(_CHECK, State.SHORT, said, fix)
 
 
@@ -42,7 +42,7 @@ def _to_be_made(account: Account) -> Answer:
         said = "the API is private, and its network does not exist yet: the first up could not reach it"
         fix = (
             "Put this machine's address under layout.api_access for the first up, and take it out once there "
-            "is another way in (docs/preflight.md, A private API)."
+            "is another way in (docs/reference/preflight.md, A private API)."
         )
         return Answer(_CHECK, State.SHORT, said, fix)
     try:

@@ -1,4 +1,4 @@
-"""The checks of a project of Google Cloud. They only read: docs/preflight.md has roles that allow no more.
+"""Read-only checks of a Google Cloud project; docs/reference/preflight.md has the roles that they need.
 
 Untested in a real project: requests and answers are held against the discovery documents of Google's APIs.
 """

@@ -28,8 +28,9 @@ def deploying_in(project: Project) -> Iterator[Answer]:
     for service in sorted({one.partition(".")[0] for one in missing}):
         those = [one for one in missing if one.partition(".")[0] == service]
         fix = (
-            f"Grant a role that has them to {project.who or 'the deployer'} (docs/preflight.md, Deploying "
-            "into Google Cloud); --skip permissions if it may use them on the stack's own resources."
+            f"Grant a role that has them to {project.who or 'the deployer'} "
+            "(docs/reference/preflight.md, Deploying into Google Cloud); "
+            "--skip permissions if it may use them on the stack's own resources."
         )
         yield Answer(_CHECK, State.SHORT, f"no role on {project.on.project} allows: {', '.join(those)}", fix)
     if not missing:

@@ -153,7 +153,7 @@ def unanswered(name: str, error: RefusedError, project: Project) -> Answer:
         )
     elif error.code == _DENIED:
         right = METHODS[method].right if method in METHODS else ""
-        fix = f"Allow {right or 'the request'}; docs/preflight.md has roles with all of them."
+        fix = f"Allow {right or 'the request'}; docs/reference/preflight.md has roles with all of them."
     return Answer(name, State.UNKNOWN, said, fix)
 
 

@@ -24,7 +24,7 @@ _STRATEGIES = {"bayesian": "Bayesian", "random": "Random"}
 _GOALS = {"minimize": "Minimize", "maximize": "Maximize"}
 _SCALES = {"auto": "Auto", "linear": "Linear", "logarithmic": "Logarithmic"}
 _KEYS = {"trials", "parallel", "strategy", "objective", "parameters"}
-_EXAMPLE = "docs/jobs.md shows one."
+_EXAMPLE = "docs/how-to/jobs.md shows one."
 # What a training job says and a trial takes over as it is.
 _CARRIED = (
     *("RoleArn", "InputDataConfig", "OutputDataConfig", "ResourceConfig", "StoppingCondition"),

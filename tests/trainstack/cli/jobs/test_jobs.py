@@ -137,7 +137,7 @@ def test_the_documented_transcript_has_the_lines_of_a_run(door: Door) -> None:
         shown = [line.split()[0] for line in lines if re.match(r"[A-Za-z]+ {2,}", line)]
         return [*dict.fromkeys(shown), *phases]
 
-    documented = (ROOT / "docs" / "jobs.md").read_text().split("```")[3]
+    documented = (ROOT / "docs" / "how-to" / "jobs.md").read_text().split("```")[3]
     assert labels(documented) == labels(door.run("print('training')")[1])
 
 

@@ -220,7 +220,7 @@ def test_versions_without_rights_or_credentials_are_no_pass(google: Google) -> N
 
 
 def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:
-    text = (ROOT / "docs" / "preflight.md").read_text()
+    text = (ROOT / "docs" / "reference" / "preflight.md").read_text()
     found = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     assert found == [role("project"), role("billing")]
     asked = {right for those in rights().values() for right in those}
@@ -236,7 +236,7 @@ def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:
 
 
 def test_the_documented_checks_are_those_that_are_made() -> None:
-    text = (ROOT / "docs" / "preflight.md").read_text().partition("## Google Cloud")[2]
+    text = (ROOT / "docs" / "reference" / "preflight.md").read_text().partition("## Google Cloud")[2]
     rows = re.findall(r"^\| (`[^|]*`) \|", text, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
     assert named == {IDENTITY, *CHECKS, *JOB_CHECKS}
