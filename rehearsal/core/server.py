@@ -43,7 +43,7 @@ _MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters
 # Clouds with accounts, which have limits, and with services that programs ask.
 _LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
 # The services that programs of the user ask, and what runs behind them; and what is left of what ran.
-_SERVICES, _RAN = "rehearsal.jobs.service:Services", "jobs"
+_SERVICES, _RAN = "rehearsal.jobs.services:Services", "jobs"
 # What they make lives in the engine's state alone, so there is nothing to count.
 _HELPERS = frozenset({"random", "tls"})
 

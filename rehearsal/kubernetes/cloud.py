@@ -25,6 +25,7 @@ from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
 from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
+from rehearsal.kubernetes.aws import roles as aws_roles
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
@@ -34,10 +35,11 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.controllers import aws_roles, google_identity, load_balancers
+from rehearsal.kubernetes.controllers import load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
+from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
 from rehearsal.kubernetes.pod_api import PodApi
 from rehearsal.workloads.translate import Pod

@@ -14,8 +14,9 @@ from ruamel.yaml.error import YAMLError
 
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient, gke_kinds
+from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
+from rehearsal.kubernetes.gcp import kinds as gke_kinds
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
 
 PACKAGE = "kubernetes"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
-from rehearsal.jobs.logs.store import Tail
+from rehearsal.jobs.log_store import Tail
 from rehearsal.jobs.running.machine import Machine
 
 Keep = Callable[[str, list[str]], None]

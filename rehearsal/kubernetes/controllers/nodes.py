@@ -10,7 +10,7 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Chart
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
-from rehearsal.kubernetes.controllers.gke_nodes import gke_nodes
+from rehearsal.kubernetes.gcp.nodes import gke_nodes
 from rehearsal.workloads.scheduling import Node, Taint, selects
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"

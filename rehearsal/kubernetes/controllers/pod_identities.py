@@ -6,8 +6,9 @@ from pathlib import Path
 from rehearsal.core.state import State
 from rehearsal.dataplane.google.server import GooglePlane
 from rehearsal.dataplane.server import Dataplane
+from rehearsal.kubernetes.aws import identity as aws_identity
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
-from rehearsal.kubernetes.controllers import aws_identity, google_identity
+from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.workloads.translate import Pod
 
 

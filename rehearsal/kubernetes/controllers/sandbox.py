@@ -9,10 +9,10 @@ from rehearsal.core.model import Record
 from rehearsal.dataplane import folders, images
 from rehearsal.dataplane.google.bindings import may_somewhere
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
-from rehearsal.kubernetes.controllers import google_identity
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
+from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.workloads.pod import Node, WaitingError
 from rehearsal.workloads.rewriting import World
 from rehearsal.workloads.scheduling import place, requests

@@ -9,7 +9,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.kubernetes.controllers.google_volumes import attached, fuse_bucket, refuse_fuse
+from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, refuse_fuse
 from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
 

@@ -13,7 +13,7 @@ from components.jobs.gate_provider import GateClosedError, JobGateProvider, code
 from rehearsal import doors
 from smoke_training.launchers import bundle, runplan
 from smoke_training.launchers.runplan import RunPlan
-from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, TRAINER, Project
+from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
 
 IMAGE = f"us-docker.pkg.dev/{PROJECT}/images/torch@sha256:{'0' * 64}"
 

@@ -15,7 +15,7 @@ from infra.jobs.service import Job
 from infra.jobs.submission import Submission, prepare, start
 from infra.outputs.jobs import JobOutputs
 from tests.infra.jobs.samples import ACCOUNT, NOW, OPTIONS, OUTPUTS
-from tests.rehearsal.jobs import account as emulated
+from tests.rehearsal.jobs.aws import account as emulated
 
 
 class Stack:
@@ -26,7 +26,7 @@ class Stack:
         self.told: list[str] = []
         self.outputs = _outputs()
         self.options = replace(OPTIONS, folder=folder)
-        self.service = self.service_at(account.services.url)
+        self.service = self.service_at(account.services.aws.url)
 
     def service_at(self, url: str, **more: Any) -> SageMakerService:
         def client(service: str, region: str) -> Any:

@@ -9,7 +9,7 @@ from infra.errors import UserError
 from infra.jobs.aws.service import SageMakerService
 from infra.jobs.service import LostError
 from tests.infra.jobs.samples import NOW
-from tests.rehearsal.jobs.account import boto3
+from tests.rehearsal.jobs.aws.account import boto3
 
 DENIED = "User: arn:aws:sts::123456789012:assumed-role/x/ada is not authorized to perform: sagemaker:..."
 

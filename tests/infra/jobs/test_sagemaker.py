@@ -11,7 +11,7 @@ from infra.jobs.service import LostError, Phase, State
 from infra.jobs.submission import prepare, start
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW
-from tests.rehearsal.jobs import account as emulated
+from tests.rehearsal.jobs.aws import account as emulated
 
 HELLO = "import os, sys; print('hello from', os.path.basename(os.getcwd()), sys.argv[1:])"
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"

@@ -19,7 +19,7 @@ from infra.jobs.submission import Submission, prepare, start
 from rehearsal import doors
 from smoke_training.launchers.managed import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
-from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, TRAINER, Project
+from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
 
 TRAIN = """
 import os, pathlib, sys

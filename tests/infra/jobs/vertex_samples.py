@@ -8,7 +8,7 @@ from typing import Any
 from infra.jobs.options import Options
 from infra.outputs.jobs import JobMachine, JobOutputs, Person
 from tests.infra.jobs import samples
-from tests.rehearsal.jobs.vertex.conftest import PROJECT, REGION, TRAINER
+from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER
 
 NOW = datetime.datetime(2026, 11, 26, 15, 30, 12, tzinfo=datetime.UTC)
 ADA = Person(name="ada", email="ada@example.com", team="Vision Lab", folder="vision-lab", role=TRAINER)

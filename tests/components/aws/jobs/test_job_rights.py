@@ -11,7 +11,7 @@ import pytest
 from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.person_rights import Place, Who, rights
 from infra.jobs.roles import JobClass
-from tests.rehearsal.jobs.account import ACCOUNT, REGION, ROLE, Account
+from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account
 
 PLACE = Place(
     region=REGION,

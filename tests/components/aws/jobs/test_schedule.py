@@ -7,7 +7,7 @@ import pytest
 from moto.events.models import EventPattern
 
 from components.aws.jobs.schedule import ended_badly
-from tests.rehearsal.jobs.account import ROLE, Account
+from tests.rehearsal.jobs.aws.account import ROLE, Account
 
 _BRIEF = {"StoppingCondition": {"MaxRuntimeInSeconds": 1}}
 _FULL = {"faults": [{"on": "aws:sagemaker/trainingJob", "kind": "capacity"}], "run": "1"}

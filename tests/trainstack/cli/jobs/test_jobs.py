@@ -17,7 +17,7 @@ from rehearsal.client import Rehearsal
 from rehearsal.core import faults as faults_of
 from rehearsal.core.state import State
 from tests.infra.jobs.samples import ACCOUNT, OUTPUTS
-from tests.rehearsal.jobs import account as emulated
+from tests.rehearsal.jobs.aws import account as emulated
 from tests.trainstack.cli.command import run
 from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli.jobs import opened

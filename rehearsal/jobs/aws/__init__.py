@@ -1,0 +1,1 @@
+"""Emulated AWS services of jobs: SageMaker, Lambda, CloudWatch Logs, Budgets, SNS, MLflow."""

@@ -1,0 +1,189 @@
+"""SageMaker for boto3: training jobs, tags, and what stops a stack's spending (apps and endpoints).
+
+Source: SageMaker API Reference and botocore 1.44.5 sagemaker/2017-07-24.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from rehearsal.core.state import State
+from rehearsal.dataplane import shapes
+from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
+from rehearsal.dataplane.identity import OPERATOR
+from rehearsal.dataplane.policies import Request as Check
+from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.jobs.aws.sagemaker import job_requests
+from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
+from rehearsal.jobs.aws.sagemaker.endpoints import Owned
+from rehearsal.jobs.aws.sagemaker.paging import matching, page
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.studio import Studio
+from rehearsal.jobs.aws.sagemaker.tuning_api import Tuning
+from rehearsal.jobs.faults import JobFaults, Met
+
+_JOB_ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):training-job/(.+)")
+TYPE = "aws:sagemaker/trainingJob:TrainingJob"
+_REFUSALS = {
+    "throttling": ServiceError("ThrottlingException", "Rate exceeded"),
+    "transient": ServiceError("InternalFailure", "internal failure", 500),
+    "quota": ServiceError(
+        "ResourceLimitExceeded", "The account-level service limit for training jobs has been reached."
+    ),
+}
+_TAGS_AT_ONCE = 50  # source: botocore 1.44.5, ListTagsInput$MaxResults
+
+
+class Jobs(Protocol):
+    """What runs jobs."""
+
+    def begin(self, job: JobRecord, met: Met) -> None:
+        """Start a new job."""
+
+    def stop_job(self, job: JobRecord) -> None:
+        """Ask for the end of a job that runs."""
+
+    def retag(self, job: JobRecord, tags: Mapping[str, str]) -> None:
+        """Give a job other tags."""
+
+
+class SageMaker(JsonService):
+    """See `http.JsonService`."""
+
+    target = "SageMaker"
+
+    def __init__(self, state: State, jobs: Jobs, faults: JobFaults, tuning: Tuning) -> None:
+        self._state, self._jobs, self._faults, self._tuning = state, jobs, faults, tuning
+        self._store, self._owned = Store(state), Owned(state)
+
+    def operations(self) -> Mapping[str, Operation]:
+        """See `http.JsonService`."""
+        return {
+            "CreateTrainingJob": self._create,
+            "DescribeTrainingJob": self._describe,
+            "StopTrainingJob": self._stop,
+            "ListTrainingJobs": self._list,
+            "ListTags": self._list_tags,
+            "AddTags": self._add_tags,
+            **self._tuning.operations(),
+            **self._owned.operations(),
+            **Studio(self._state).operations(),
+        }
+
+    def _create(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        name, role = str(body["TrainingJobName"]), str(body["RoleArn"])
+        account = role.split(":")[4]
+        tags = {str(one["Key"]): str(one["Value"]) for one in body.get("Tags") or ()}
+        now = time.time()
+        rest = {member: value for member, value in body.items() if member != "Tags"}
+        job = JobRecord(account, request.region, name, rest, tags, now, now)
+        context = context_of(request.region)
+        passed = Check("iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"})
+        known = {**context, **job_requests.condition_keys(body, tags)}
+        # A plan is a resource of the request beside the job ("IAM for SageMaker training plans").
+        plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
+        named = [job.arn, *([str(plan)] if plan else [])]
+        created = [Check("sagemaker:CreateTrainingJob", arn, known) for arn in named]
+        authorise(self._state, request.caller, [*created, passed])
+        job_requests.check(self._state, body, self._store.get(account, request.region, name))
+        running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
+        job_requests.check_quota(body, running, self._faults.quotas())
+        self._jobs.begin(job, self._faults.create(job.arn, name, _REFUSALS))
+        return {"TrainingJobArn": job.arn}
+
+    def _describe(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        return described(self._job(request, body))
+
+    def _stop(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        job = self._job(request, body)
+        if job.over:
+            raise ServiceError(
+                "ValidationException",
+                f"The request was rejected because the training job is in status {job.status}.",
+            )
+        self._jobs.stop_job(job)
+        return {}
+
+    def _list(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        authorise(
+            self._state,
+            request.caller,
+            [Check("sagemaker:ListTrainingJobs", "*", context_of(request.region))],
+        )
+        seen = [job for job in self._store.all(request.region) if _sees(request, job.account)]
+        wanted = body.get("StatusEquals")
+        plan = body.get("TrainingPlanArnEquals")
+        seen = [job for job in seen if plan in (None, job.request["ResourceConfig"].get("TrainingPlanArn"))]
+        rows = [summary(job) for job in seen if wanted in (None, job.status)]
+        if body.get("WarmPoolStatusEquals"):
+            rows = []  # none is kept here
+        by = {
+            "CreationTime": "CreationTime",
+            "Name": "TrainingJobName",
+            "Status": "TrainingJobStatus",
+        }
+        found = page(matching(rows, body, "TrainingJobName"), body, by)
+        return {"TrainingJobSummaries": found.pop("rows"), **found}
+
+    def _list_tags(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        arn = str(body["ResourceArn"])
+        job = self._by_arn(request, arn) or self._tuning.by_arn(request, arn)
+        tags = dict(job.tags) if job else self._owned.tags(request, arn)
+        rows = [{"Key": key, "Value": value} for key, value in tags.items()]
+        start, most = int(body.get("NextToken") or 0), int(body.get("MaxResults") or _TAGS_AT_ONCE)
+        more = {"NextToken": str(start + most)} if start + most < len(rows) else {}
+        return {"Tags": rows[start : start + most], **more}
+
+    def _add_tags(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        shapes.check("sagemaker", request.action, body)
+        arn = str(body["ResourceArn"])
+        job = self._by_arn(request, arn)
+        if job is None:
+            raise ServiceError(
+                "ValidationException", f"A rehearsal adds tags to training jobs only, not {arn}"
+            )
+        tags = {**job.tags, **{str(one["Key"]): str(one["Value"]) for one in body["Tags"]}}
+        self._jobs.retag(job, tags)
+        return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+
+    def _job(self, request: Request, body: dict[str, Any]) -> JobRecord:
+        """The job that is meant. Raises ServiceError."""
+        name = str(body["TrainingJobName"])
+        found = next(
+            (
+                job
+                for job in self._store.all(request.region)
+                if job.name == name and _sees(request, job.account)
+            ),
+            None,
+        )
+        account = found.account if found else request.caller.account
+        arn = f"arn:aws:sagemaker:{request.region}:{account}:training-job/{name}"
+        tags = {f"aws:ResourceTag/{key}": value for key, value in (found.tags if found else {}).items()}
+        check = Check(f"sagemaker:{request.action}", arn, {**context_of(request.region), **tags})
+        authorise(self._state, request.caller, [check])
+        if found is None:
+            raise ServiceError("ValidationException", "Requested resource not found.")
+        return found
+
+    def _by_arn(self, request: Request, arn: str) -> JobRecord | None:
+        check = Check(f"sagemaker:{request.action}", arn, context_of(request.region))
+        authorise(self._state, request.caller, [check])
+        match = _JOB_ARN.fullmatch(arn)
+        if match is None:
+            return None
+        found = self._store.get(match[2], match[1], match[3])
+        if found is None or not _sees(request, found.account):
+            raise ServiceError("ValidationException", "Requested resource not found.")
+        return found
+
+
+def _sees(request: Request, account: str) -> bool:
+    """The operator of a rehearsal sees every account."""
+    return request.caller == OPERATOR or request.caller.account == account

@@ -1,0 +1,71 @@
+"""Input channels: the objects of a job's inputs, downloaded to its hosts before the program starts.
+
+Source: SageMaker API Reference, DataSource and S3DataSource (prefixes, ShardedByS3Key); Developer Guide,
+"Access Training Data" (File mode). FastFile mode shows the same files, so it is downloaded as well.
+"""
+
+import gzip
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.object_files import Found
+from rehearsal.dataplane.s3.objects import Objects, uri
+from rehearsal.jobs.aws.sagemaker.failures import JobFailed, no_download
+
+
+def mode_of(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
+    """How a channel is read: its own mode, or that of the job."""
+    of_job = (request.get("AlgorithmSpecification") or {}).get("TrainingInputMode")
+    return str(channel.get("InputMode") or of_job or "File")
+
+
+def download(objects: Objects, channel: Mapping[str, Any], folders: Sequence[Path], mode: str) -> None:
+    """Put the objects of a channel into the folder of each host, or deal them out.
+
+    Raises JobFailed in the service's words when they cannot be read, or there are none.
+    """
+    if mode == "Pipe":
+        raise JobFailed("ClientError: a rehearsal reads channels in File or FastFile mode, not in Pipe mode")
+    source = (channel.get("DataSource") or {}).get("S3DataSource") or {}
+    place = str(source.get("S3Uri") or "")
+    try:
+        found = list(_wanted(objects, place, str(source.get("S3DataType"))))
+        if not found:
+            text = "No S3 objects found under S3 URL"
+            raise JobFailed(f'ClientError: Data download failed:{text} "{place}" given in input data source.')
+        sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
+        for index, (one, name) in enumerate(found):
+            bucket, _ = uri(place)
+            content = objects.get(bucket, one.key).path
+            for folder in [folders[index % len(folders)]] if sharded else folders:
+                _copy(content, folder / name, gzipped=channel.get("CompressionType") == "Gzip")
+    except ServiceError as error:
+        raise no_download(place, error) from None
+
+
+def _wanted(objects: Objects, place: str, kind: str) -> Iterator[tuple[Found, str]]:
+    """Objects and where in the channel's folder they go."""
+    if kind not in ("S3Prefix", "None"):
+        raise JobFailed(f"ClientError: a rehearsal reads channels of S3DataType S3Prefix only, not {kind}")
+    bucket, prefix = uri(place)
+    for one in objects.list(bucket, prefix):
+        yield one, _name(one.key, prefix)
+
+
+def _name(key: str, prefix: str) -> str:
+    """A key without the folders of the prefix: `a/b` of `a/b/c` and `a/b/`, `b.csv` of `a/b`."""
+    if prefix and not prefix.endswith("/") and key.startswith(f"{prefix}/"):
+        return key[len(prefix) + 1 :]
+    return key[prefix.rfind("/") + 1 :]
+
+
+def _copy(source: Path, target: Path, *, gzipped: bool) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not gzipped:
+        shutil.copyfile(source, target)
+        return
+    with gzip.open(source) as packed, target.with_suffix("").open("wb") as file:
+        shutil.copyfileobj(packed, file)

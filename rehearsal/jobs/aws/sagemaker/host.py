@@ -1,0 +1,165 @@
+"""One machine of a job: its folders, what the service puts there, and the process of the container.
+
+Source: SageMaker Developer Guide, "How Amazon SageMaker Provides Training Information" (files below
+/opt/ml/input/config, environment variables) and "How Amazon SageMaker Runs Your Training Image".
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from infra.catalog.aws import facts
+from rehearsal.dataplane.identity import TOKEN_VARIABLE
+from rehearsal.jobs.aws.sagemaker import toolkit
+from rehearsal.jobs.aws.sagemaker.channels import mode_of
+from rehearsal.jobs.aws.sagemaker.failures import JobFailed
+from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.running.machine import Machine, missing_hardware, program
+
+ML = "/opt/ml"
+CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
+# SIGTERM, then 120 s (botocore 1.44.5, StopTrainingJob); a rehearsal waits a tenth of it.
+GRACE_S = 12.0
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a machine finds around it: the services' address and the token of the job's role.
+
+    `located` replaces ARNs of services that run here by where they answer.
+    """
+
+    url: str
+    credentials: str
+    token: Path
+    located: Callable[[str], str]
+
+
+class Host(Machine):
+    """A machine of a job; `addresses` are those of all its machines by name."""
+
+    def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
+        super().__init__(name, folder, addresses)
+        self.job, self.ml = job, folder / "ml"
+        local = (job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS
+        self.checkpoints = self._place(str(local))
+
+    def prepare(self) -> None:
+        """Make the folders and the files that tell the program about its job."""
+        config, request = self.ml / "input" / "config", self.job.request
+        for part in (
+            "home",
+            "tmp",
+            "ml/model",
+            "ml/output/data",
+            "ml/input/config",
+            "ml/input/data",
+            "ml/code",
+        ):
+            (self.folder / part).mkdir(parents=True, exist_ok=True)
+        self.checkpoints.mkdir(parents=True, exist_ok=True)
+        channels = {
+            str(channel["ChannelName"]): {
+                "TrainingInputMode": mode_of(channel, request),
+                "S3DistributionType": (channel["DataSource"].get("S3DataSource") or {}).get(
+                    "S3DataDistributionType", "FullyReplicated"
+                ),
+                "RecordWrapperType": channel.get("RecordWrapperType", "None"),
+                **({"ContentType": channel["ContentType"]} if channel.get("ContentType") else {}),
+            }
+            for channel in request.get("InputDataConfig") or ()
+        }
+        for name in channels:
+            self.channel(name).mkdir()
+        files = {
+            "hyperparameters": request.get("HyperParameters") or {},
+            "inputdataconfig": channels,
+            "resourceconfig": self._resources(),
+        }
+        for name, content in files.items():
+            (config / f"{name}.json").write_text(json.dumps(content))
+
+    def channel(self, name: str) -> Path:
+        """Where the files of a channel go."""
+        return self.ml / "input" / "data" / name
+
+    def start(self, around: Surroundings, cpus: Sequence[int]) -> None:
+        """Start the container's command. Raises JobFailed when it cannot run here."""
+        local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
+        here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
+        words = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
+        environment = {
+            name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
+        }
+        if words is None:
+            told = command(self.job.request)
+            words = [_program(told), *(here(word) for word in told[1:])]
+        argv = tuple(words)
+        self.run(argv, {**self._told(around), **environment}, self.job.arn, cpus, GRACE_S)
+
+    def said(self) -> str:
+        """What the program wrote about its failure."""
+        file = self.ml / "output" / "failure"
+        return file.read_text(errors="replace")[:1024].strip() if file.is_file() else ""
+
+    def _resources(self) -> dict[str, Any]:
+        """resourceconfig.json; names of machines would lead nowhere here, their addresses do."""
+        kind = str((self.job.request.get("ResourceConfig") or {}).get("InstanceType"))
+        hosts = sorted(self.addresses.values())
+        group = {"instance_group_name": "homogeneousCluster", "instance_type": kind, "hosts": hosts}
+        return {
+            "current_host": self.address,
+            "current_instance_type": kind,
+            "current_group_name": "homogeneousCluster",
+            "hosts": hosts,
+            "instance_groups": [group],
+            "network_interface_name": "lo",
+        }
+
+    def _told(self, around: Surroundings) -> dict[str, str]:
+        """What the service adds to the environment of a request."""
+        job = self.job
+        kind = str((job.request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
+        return {
+            # Where /opt/ml is here, in the words of SageMaker's own toolkit
+            # (aws/sagemaker-training-toolkit, src/sagemaker_training/environment.py).
+            "SAGEMAKER_BASE_DIR": str(self.ml),
+            "TRAINING_JOB_NAME": job.name,
+            "TRAINING_JOB_ARN": job.arn,
+            "AWS_REGION": job.region,
+            "AWS_DEFAULT_REGION": job.region,
+            "AWS_ENDPOINT_URL": around.url,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": around.credentials,
+            TOKEN_VARIABLE: str(around.token),
+            **missing_hardware(emulated=kind in facts.instance_types),
+        }
+
+    def _place(self, path: str) -> Path:
+        """A folder of the container on this disk."""
+        inside = path.rstrip("/")
+        if inside == ML or inside.startswith(f"{ML}/"):
+            return self.ml / inside[len(ML) :].lstrip("/")
+        return self.folder / "root" / inside.lstrip("/")
+
+
+def command(request: Mapping[str, Any]) -> list[str]:
+    """The command of the container. Raises JobFailed when it is the image's own: no image is here.
+
+    One whose own program is the toolkit is no such image (`toolkit.py`), and has no words here.
+    """
+    if toolkit.starts(request):
+        return []
+    algorithm = request.get("AlgorithmSpecification") or {}
+    words = [str(word) for word in algorithm.get("ContainerEntrypoint") or ()]
+    _program(words)
+    return words + [str(word) for word in algorithm.get("ContainerArguments") or ()]
+
+
+def _program(words: Sequence[str]) -> str:
+    try:
+        return program(words)
+    except LookupError as error:
+        raise JobFailed(f"ClientError: {error.args[0]}") from None

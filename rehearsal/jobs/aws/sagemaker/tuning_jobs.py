@@ -1,0 +1,244 @@
+"""Hyperparameter tuning jobs: what the service remembers of one, and how it goes on, in a thread.
+
+It starts training jobs, as many at a time as it may, and takes the last value that its metric's regular
+expression finds in the log of each. Settings are drawn at random, also for the strategy Bayesian: which ones
+the service would choose, nobody outside of it can say. Source: botocore 1.44.5 sagemaker/2017-07-24
+(CreateHyperParameterTuningJob: the name is "the prefix for the names of all training jobs"; Describe...;
+Stop...: "and all running training jobs that the tuning job launched"); _tuning_objective_metric:
+aws/sagemaker-tensorflow-training-toolkit pull request 179; the failure after five trials:
+aws/amazon-sagemaker-examples issues 2436 and 2437. Not judged: early stopping, quotas and missing machines.
+"""
+
+import logging
+import math
+import random
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rehearsal.core.state import State
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.runner import GROUP
+from rehearsal.jobs.aws.sagemaker.toolkit import METRIC
+from rehearsal.jobs.log_store import LogStore, events
+from rehearsal.jobs.rows import row
+
+_SPACE, _TICK_S, _MOST_FAILED = "tuning-job", 0.2, 5
+_LOG = logging.getLogger("rehearsal")
+_OVER = frozenset({"Completed", "Failed", "Stopped"})
+_FAILED = (
+    "No training job succeeded after {count} attempts. Please take a look at the training job failures to "
+    "get more details."
+)
+_INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
+
+
+@dataclass(frozen=True)
+class SearchRecord:
+    """One tuning job; times are seconds since 1970, `request` is that of its creation without tags."""
+
+    account: str
+    region: str
+    name: str
+    request: Mapping[str, Any]
+    tags: Mapping[str, str]
+    created: float
+    modified: float
+    status: str = "InProgress"
+    ended: float | None = None
+    failure: str = ""
+    trials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """What each was given, by the name of its training job."""
+
+    @property
+    def arn(self) -> str:
+        """The ARN."""
+        return f"arn:aws:sagemaker:{self.region}:{self.account}:hyper-parameter-tuning-job/{self.name}"
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self.status in _OVER
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """What is searched, and how far."""
+        found: Mapping[str, Any] = self.request["HyperParameterTuningJobConfig"]
+        return found
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """What its training jobs have in common."""
+        found: Mapping[str, Any] = self.request["TrainingJobDefinition"]
+        return found
+
+    @property
+    def most(self) -> int:
+        """How many trials there are at most."""
+        return int(self.config["ResourceLimits"]["MaxNumberOfTrainingJobs"])
+
+
+@dataclass(frozen=True)
+class Searches:
+    """Tuning jobs in the state; `begin` and `end` start and stop a training job."""
+
+    state: State
+    logs: LogStore
+    begin: Callable[[JobRecord], None]
+    end: Callable[[JobRecord], None]
+
+    def get(self, account: str, region: str, name: str) -> SearchRecord | None:
+        """A tuning job by its name."""
+        kept = self.state.document(_SPACE, f"{account}/{region}/{name}")
+        return SearchRecord(**kept) if kept else None
+
+    def all(self, region: str | None = None) -> Iterator[SearchRecord]:
+        """Every tuning job, of one region or of all."""
+        for key, kept in self.state.documents(_SPACE).items():
+            if region is None or key.split("/")[1] == region:
+                yield SearchRecord(**kept)
+
+    def start(self, search: SearchRecord) -> None:
+        """Begin a new one."""
+        self._put(search)
+        threading.Thread(target=self._run, args=(search,), name=search.arn, daemon=True).start()
+
+    def stop(self, search: SearchRecord) -> None:
+        """Ask for its end, and for that of its trials."""
+        self._put(replace(self._now(search), status="Stopping", modified=time.time()))
+
+    def fail_what_ran(self) -> None:
+        """What was under way when the daemon before this one ended has failed."""
+        for search in list(self.all()):
+            if not search.over:
+                self._put(replace(search, status="Failed", failure=_INTERNAL, ended=time.time()))
+
+    def live(self) -> list[dict[str, Any]]:
+        """A row for each that goes on, of the form of a pod's."""
+        return [row("TuningJob", one.region, one.name, one.status) for one in self.all() if not one.over]
+
+    def jobs(self, search: SearchRecord) -> list[JobRecord]:
+        """Its training jobs, in the order in which they began."""
+        store = Store(self.state)
+        found = (store.get(search.account, search.region, name) for name in search.trials)
+        return [job for job in found if job is not None]
+
+    def figure(self, search: SearchRecord, job: JobRecord) -> float | None:
+        """The last value of the metric in the log of a trial; None: there is none."""
+        metric = search.config["HyperParameterTuningJobObjective"]["MetricName"]
+        rows = search.definition["AlgorithmSpecification"]["MetricDefinitions"]
+        pattern = re.compile(next(one["Regex"] for one in rows if one["Name"] == metric))
+        found = None
+        try:
+            streams = self.logs.streams(search.account, search.region, GROUP)
+        except KeyError:
+            return None
+        for name, path in streams.items():
+            if name.startswith(f"{job.name}/"):
+                for event in events(path):
+                    for text in pattern.findall(event.message):
+                        found = _value(text, found)
+        return found
+
+    def best(self, search: SearchRecord) -> tuple[JobRecord, float] | None:
+        """The best trial that completed, and its figure."""
+        done = [(job, self.figure(search, job)) for job in self.jobs(search) if job.status == "Completed"]
+        known = [(job, value) for job, value in done if value is not None]
+        lower = search.config["HyperParameterTuningJobObjective"]["Type"] == "Minimize"
+        return min(known, key=lambda one: one[1] if lower else -one[1], default=None)
+
+    # -- the thread ------------------------------------------------------------------------------------
+
+    def _run(self, search: SearchRecord) -> None:
+        try:
+            while not self._step(self._now(search)):
+                time.sleep(_TICK_S)
+        except Exception:
+            _LOG.exception("tuning job %s", search.name)
+            self._end(self._now(search), "Failed", _INTERNAL)
+
+    def _step(self, search: SearchRecord) -> bool:
+        """One look at the trials; whether it is over."""
+        jobs = self.jobs(search)
+        running = [job for job in jobs if not job.over]
+        failed = sum(job.status == "Failed" for job in jobs)
+        gone = failed >= min(_MOST_FAILED, search.most) and not any(job.status == "Completed" for job in jobs)
+        if search.status == "Stopping" or gone:
+            for job in running:
+                if job.status != "Stopping":
+                    self.end(job)
+            if not running:
+                failure = _FAILED.format(count=failed) if gone else ""
+                self._end(search, "Failed" if gone else "Stopped", failure)
+            return not running
+        if len(jobs) == search.most and not running:
+            self._end(search, "Completed", "")
+            return True
+        parallel = int(search.config["ResourceLimits"]["MaxParallelTrainingJobs"])
+        for number in range(len(jobs), min(search.most, len(jobs) + parallel - len(running))):
+            self._trial(search, number)
+        return False
+
+    def _trial(self, search: SearchRecord, number: int) -> None:
+        name = f"{search.name}-{number + 1:03d}-{secrets.token_hex(4)}"
+        given = drawn(search.config["ParameterRanges"], random.Random(f"{search.arn}|{number}"))  # noqa: S311
+        now = self._now(search)
+        self._put(replace(now, trials={**now.trials, name: given}, modified=time.time()))
+        definition = {
+            key: value for key, value in search.definition.items() if key != "StaticHyperParameters"
+        }
+        metric = search.config["HyperParameterTuningJobObjective"]["MetricName"]
+        given = {**(search.definition.get("StaticHyperParameters") or {}), **given, METRIC: metric}
+        request = {**definition, "TrainingJobName": name, "HyperParameters": given}
+        began = time.time()
+        self.begin(
+            JobRecord(
+                search.account, search.region, name, request, search.tags, began, began, tuning=search.arn
+            )
+        )
+
+    def _end(self, search: SearchRecord, status: str, failure: str) -> None:
+        now = time.time()
+        self._put(replace(self._now(search), status=status, failure=failure, ended=now, modified=now))
+
+    def _now(self, search: SearchRecord) -> SearchRecord:
+        found = self.get(search.account, search.region, search.name)
+        assert found is not None
+        return found
+
+    def _put(self, search: SearchRecord) -> None:
+        self.state.put_document(_SPACE, f"{search.account}/{search.region}/{search.name}", asdict(search))
+
+
+def drawn(ranges: Mapping[str, Any], dice: random.Random) -> dict[str, str]:
+    """One value of each parameter; `Auto` is taken as linear."""
+    found: dict[str, str] = {}
+    for one in ranges.get("CategoricalParameterRanges") or ():
+        found[one["Name"]] = dice.choice(one["Values"])
+    for one in ranges.get("IntegerParameterRanges") or ():
+        found[one["Name"]] = str(round(_between(one, dice)))
+    for one in ranges.get("ContinuousParameterRanges") or ():
+        found[one["Name"]] = repr(_between(one, dice))
+    return found
+
+
+def _between(one: Mapping[str, str], dice: random.Random) -> float:
+    low, high = float(one["MinValue"]), float(one["MaxValue"])
+    match one.get("ScalingType", "Auto"):
+        case "Logarithmic":
+            return min(high, max(low, math.exp(dice.uniform(math.log(low), math.log(high)))))
+        case "ReverseLogarithmic":
+            return min(high, max(low, 1 - math.exp(dice.uniform(math.log(1 - high), math.log(1 - low)))))
+        case _:
+            return dice.uniform(low, high)
+
+
+def _value(text: str, before: float | None) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return before

@@ -1,0 +1,139 @@
+"""AWS services for the programs of a rehearsal's user, and what runs behind them."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rehearsal import doors
+from rehearsal.core.faulty import FaultPlan
+from rehearsal.core.model import RefusalError
+from rehearsal.core.state import State
+from rehearsal.dataplane import folders
+from rehearsal.dataplane.http import Service
+from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.jobs.aws.budgets import Budgets
+from rehearsal.jobs.aws.functions.invoke import Functions
+from rehearsal.jobs.aws.logs import Logs
+from rehearsal.jobs.aws.mlflow_apps import MlflowApps
+from rehearsal.jobs.aws.sagemaker.api import TYPE, SageMaker
+from rehearsal.jobs.aws.sagemaker.failures import INTERNAL
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.runner import JobRunner, Region
+from rehearsal.jobs.aws.sagemaker.tuning_api import Tuning
+from rehearsal.jobs.aws.sagemaker.tuning_jobs import Searches
+from rehearsal.jobs.aws.security_groups import SecurityGroups
+from rehearsal.jobs.aws.topics import Topics
+from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.log_store import LogStore
+from rehearsal.workloads.addresses import Addresses
+
+
+class AwsServices:
+    """Serves at the port of the home from the start until `stop`; runs jobs, functions and MLflow apps.
+
+    Raises RefusalError when another program has the port.
+    """
+
+    def __init__(
+        self, state: State, home: Path, plan: FaultPlan, logs: LogStore, addresses: Addresses
+    ) -> None:
+        self._state, self._home = state, home
+        self._faults = JobFaults(plan, home / "faults.json", TYPE)
+        self._store = Store(state)
+        self._runners: dict[str, JobRunner] = {}
+        self._lock = threading.Lock()
+        self._functions, self._apps = Functions(state, logs), MlflowApps(state)
+        self._searches = Searches(state, logs, lambda job: self.begin(job, Met()), self.stop_job)
+        self._fail_what_ran()
+        services: dict[str, Service] = {
+            "sagemaker": SageMaker(state, self, self._faults, Tuning(state, self._searches)),
+            "logs": Logs(state, logs),
+            "lambda": self._functions,
+            "budgets": Budgets(state),
+            "sns": Topics(state, home),
+            "ec2": SecurityGroups(state),
+        }
+        try:
+            self._plane = Dataplane(state, services, port=doors.port(home))
+        except OSError as error:
+            why = f"{doors.url(home)} of this rehearsal is taken by another program ({error})"
+            raise RefusalError(
+                "PortTaken",
+                why,
+                f"End that program, or remove {home / doors.FILES['aws']}: then another port is chosen.",
+            ) from error
+        self._functions.open(self._plane.identities, self._plane.url)
+        self._region = Region(
+            state=state,
+            identities=self._plane.identities,
+            addresses=addresses,
+            logs=logs,
+            url=self._plane.url,
+            credentials=self._plane.url + CREDENTIALS_PATH,
+            located=self._apps.located,
+            interruption=self._faults.interruption,
+        )
+
+    @property
+    def url(self) -> str:
+        """The URL of the services."""
+        return self._plane.url
+
+    def live(self) -> list[dict[str, Any]]:
+        """Machines of running jobs, function calls and MLflow servers, each as a row of a pod."""
+        mine = [row for runner in self._running() if not runner.job.over for row in runner.describe()]
+        mine += self._searches.live()
+        return [*mine, *self._functions.live(), *self._apps.live()]
+
+    def locate(self, arn: str) -> str | None:
+        """The URL on this machine of the MLflow App with this ARN, if it runs."""
+        return self._apps.url(arn)
+
+    def stop(self) -> None:
+        """End everything that runs."""
+        self._plane.stop()
+        self._apps.stop()  # a job may wait for one
+        for runner in self._running():
+            runner.kill()
+        self._functions.stop()
+
+    # -- called by the SageMaker API -------------------------------------------------------------------
+
+    def begin(self, job: JobRecord, met: Met) -> None:
+        """Start a new job."""
+        region = self._region if job.spot else replace(self._region, interruption=lambda _: None)
+        runner = JobRunner(job, region, slow_s=met.slow_s, capacity=met.capacity)
+        with self._lock:
+            self._runners[job.arn] = runner
+        runner.start()
+
+    def stop_job(self, job: JobRecord) -> None:
+        """Stop a running job."""
+        with self._lock:
+            runner = self._runners[job.arn]
+        runner.stop()
+
+    def retag(self, job: JobRecord, tags: Mapping[str, str]) -> None:
+        """Replace the tags of a job."""
+        with self._lock:
+            runner = self._runners.get(job.arn)
+        if runner is not None:
+            runner.retag(tags)
+        else:
+            self._store.put(replace(job, tags=dict(tags)))
+
+    def _fail_what_ran(self) -> None:
+        """Fail the jobs that ran when the previous daemon ended."""
+        self._searches.fail_what_ran()
+        for job in self._store.all():
+            if not job.over:
+                self._store.put(job.failed(INTERNAL))
+        folders.remove(self._home / "jobs")
+
+    def _running(self) -> list[JobRunner]:
+        """Runners of jobs that have not ended; drops the others."""
+        with self._lock:
+            self._runners = {arn: one for arn, one in self._runners.items() if not one.over.is_set()}
+            return list(self._runners.values())

@@ -1,0 +1,89 @@
+"""What Google's front end does in front of a service: it asks the proxy, waits for an instance, passes on."""
+
+import http.client
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+
+from infra.engine.http_peers import OwnUserHttpServer
+from rehearsal.jobs.gcp.cloud_run.iap import RefusedError
+
+# Source: Cloud Run documentation, "Quotas and limits" (HTTP/1 requests).
+MOST_BYTES = 32 << 20
+_OWN = {"connection", "keep-alive", "transfer-encoding", "content-length"}
+_ITS = {*_OWN, "authorization", "proxy-authorization"}
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What is behind it: `judge` raises RefusedError; `connect` starts an instance where none runs."""
+
+    judge: Callable[[str, Mapping[str, str]], None]
+    connect: Callable[[], http.client.HTTPConnection]
+
+
+class Front:
+    """Answers at an address of its own until `stop`."""
+
+    def __init__(self, address: str, port: int, behind: Behind) -> None:
+        class Handler(_Handler):
+            service = behind
+
+        self.url = f"http://{address}:{port}"
+        self._server = OwnUserHttpServer((address, port), Handler)
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), name=self.url, daemon=True).start()
+
+    def stop(self) -> None:
+        """Close the port."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    service: Behind
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: requests carry tokens."""
+
+    def do_GET(self) -> None:
+        """Any method."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        try:
+            self._pass_on(headers)
+        except RefusedError as refused:
+            self.close_connection = True  # what is left of the body is no request
+            self._reply(refused.status, refused.headers, refused.words.encode())
+
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815 - as the base class has it
+
+    def _pass_on(self, headers: Mapping[str, str]) -> None:
+        """Raise RefusedError for a request that does not reach the service."""
+        self.service.judge(f"http://{headers.get('host')}{self.path}", headers)
+        size = int(headers.get("content-length") or 0)
+        if size > MOST_BYTES:
+            raise RefusedError(413, "Request Entity Too Large", {"Content-Type": "text/html"})
+        content = self.rfile.read(size)
+        connection = self.service.connect()
+        try:
+            passed = {name: value for name, value in headers.items() if name not in _ITS}
+            connection.request(self.command, self.path, content or None, passed)
+            answer = connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException):
+            raise RefusedError(503, "Service Unavailable", {"Content-Type": "text/plain"}) from None
+        finally:
+            connection.close()
+        self._reply(answer.status, dict(answer.getheaders()), body)
+
+    def _reply(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            if name.lower() not in _OWN:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)

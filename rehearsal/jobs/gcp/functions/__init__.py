@@ -1,0 +1,1 @@
+"""Cloud Run functions; each call is a process of its own."""

@@ -1,0 +1,117 @@
+"""Google Cloud APIs for the programs of a rehearsal's user, and what runs behind them."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from rehearsal import doors
+from rehearsal.core.faulty import FaultPlan
+from rehearsal.core.model import RefusalError
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.identity import GoogleIdentities, machine_identity
+from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.google.storage import Storage
+from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.gcp.cloud_run.service import CloudRun
+from rehearsal.jobs.gcp.functions.topics import WokenFunctions
+from rehearsal.jobs.gcp.log_entries import LogEntries
+from rehearsal.jobs.gcp.notebooks import Others
+from rehearsal.jobs.gcp.vertex.api import TYPE, CustomJobs
+from rehearsal.jobs.gcp.vertex.failures import INTERNAL
+from rehearsal.jobs.gcp.vertex.quotas import beyond
+from rehearsal.jobs.gcp.vertex.records import FAILED, QUEUED, CustomJob, Store
+from rehearsal.jobs.gcp.vertex.runner import CustomJobRunner, Ground
+from rehearsal.jobs.log_store import LogStore
+from rehearsal.workloads.addresses import Addresses
+
+
+class GoogleServices:
+    """Serves at the port of the home from the start until `stop`.
+
+    Raises RefusalError when another program has the port.
+    """
+
+    def __init__(
+        self, state: State, home: Path, plan: FaultPlan, logs: LogStore, addresses: Addresses
+    ) -> None:
+        self._faults = JobFaults(plan, home / "faults.json", TYPE)
+        self._store, self._runners = Store(state), dict[str, CustomJobRunner]()
+        self._lock = threading.Lock()
+        for job in self._store.all():
+            if not job.over:  # it ran when the previous daemon ended
+                self._store.put(job.entered(FAILED, INTERNAL))
+        jobs = CustomJobs(state, self, self._faults)
+        apis = (Storage(state), LogEntries(state, logs), jobs, Others(state))
+        try:
+            self._plane = GooglePlane(state, apis, port=doors.port(home, "google"))
+        except OSError as error:
+            where = doors.url(home, "google")
+            why = f"{where} of this rehearsal is taken by another program ({error})"
+            kept = home / doors.FILES["google"]
+            fix = f"End that program, or remove {kept}: then another port is chosen."
+            raise RefusalError("PortTaken", why, fix) from error
+        self._functions = WokenFunctions(state, self._plane)
+        self._plane.pubsub.wakes = self._functions.wake
+        self._services = CloudRun(state, self._plane, addresses)
+        self._ground = Ground(
+            state=state,
+            addresses=addresses,
+            logs=logs,
+            plane=self._plane,
+            located=self._services.located,
+            interruption=self._faults.interruption,
+            crowded=self._crowded,
+        )
+
+    @property
+    def identities(self) -> GoogleIdentities:
+        """Identities that may call the APIs."""
+        return self._plane.identities
+
+    def metadata_host(self, email: str, project: str, location: str) -> str:
+        """The metadata server of a machine that runs as a service account."""
+        return self._plane.metadata_host(machine_identity(email, project, location))
+
+    def live(self) -> list[dict[str, Any]]:
+        """Replicas of running jobs, function calls and Cloud Run instances, each as a row of a pod."""
+        replicas = [row for runner in self._running() for row in runner.describe()]
+        return [*replicas, *self._functions.live(), *self._services.live()]
+
+    def locate(self, uri: str) -> str | None:
+        """The URL on this machine of the Cloud Run service with this address, if one runs."""
+        return self._services.url(uri)
+
+    def stop(self) -> None:
+        """End everything that runs."""
+        self._services.stop()  # a job may wait for one
+        for runner in self._running():
+            runner.kill()
+        self._functions.stop()
+        self._plane.stop()
+
+    # -- called by the Vertex AI API -------------------------------------------------------------------
+
+    def begin(self, job: CustomJob, met: Met) -> None:
+        """Start a new job."""
+        runner = CustomJobRunner(job, self._ground, slow_s=met.slow_s, capacity=met.capacity)
+        with self._lock:
+            self._runners[job.id] = runner
+        runner.start()
+
+    def cancel(self, job: CustomJob) -> None:
+        """Cancel a running job."""
+        with self._lock:
+            runner = self._runners[job.id]
+        runner.cancel()
+
+    def _crowded(self, job: CustomJob) -> bool:
+        quotas = self._faults.quotas()
+        others = [one.job for one in self._running() if one.job.id != job.id and one.job.state != QUEUED]
+        mine = [one for one in others if (one.project, one.region) == (job.project, job.region)]
+        return bool(quotas and beyond(job, mine, quotas))
+
+    def _running(self) -> list[CustomJobRunner]:
+        """Runners of jobs that have not ended; drops the others."""
+        with self._lock:
+            self._runners = {key: one for key, one in self._runners.items() if not one.job.over}
+            return list(self._runners.values())

@@ -1,0 +1,255 @@
+"""One custom job from its start to its end, in a thread: states, replicas, restarts, retries.
+
+Source: Vertex AI documentation, "Understand the serverless training service" and "Use Spot VMs with
+training"; googleapis/python-aiplatform types/custom_job.py (Scheduling).
+"""
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from rehearsal.core.state import State
+from rehearsal.dataplane.google.identity import machine_identity
+from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.jobs.gcp.vertex.failures import (
+    INTERNAL,
+    PREEMPTIONS,
+    RESTARTS_OF_A_WORKER,
+    RETRIES,
+    STOPPED,
+    Exit,
+    JobFailed,
+    consequence,
+    exited,
+    no_resources,
+)
+from rehearsal.jobs.gcp.vertex.records import (
+    CANCELLED,
+    CANCELLING,
+    FAILED,
+    PENDING,
+    QUEUED,
+    RUNNING,
+    SUCCEEDED,
+    CustomJob,
+    Failure,
+    Store,
+)
+from rehearsal.jobs.gcp.vertex.replica import Replica, Surroundings, runnable
+from rehearsal.jobs.log_store import LogStore
+from rehearsal.jobs.rows import row
+from rehearsal.jobs.running.job import Running
+from rehearsal.jobs.running.programs import Due, Limits, Programs
+from rehearsal.workloads.addresses import Addresses
+from rehearsal.workloads.controllers import shares
+
+SERVICE = "service"
+"""The log stream of the service itself."""
+_LOG = logging.getLogger("rehearsal")
+_TICK_S = 0.1
+# Other machines take minutes to come; here so long that whoever follows the job sees that it waits for them.
+_MACHINES_S = 2.0
+
+
+class End(Enum):
+    """How an attempt came to its end, where the job did not fail by it."""
+
+    DONE = auto()
+    STOPPED = auto()
+    RETRIED = auto()
+    PREEMPTED = auto()
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What jobs share: state, addresses, logs, where APIs and services answer, how full the project is."""
+
+    state: State
+    addresses: Addresses
+    logs: LogStore
+    plane: GooglePlane
+    located: Callable[[str], str]
+    """Text with the addresses of services of Cloud Run replaced by where they answer here."""
+    interruption: Callable[[str], float | None]
+    """After how many seconds of running a spot job of this name is preempted, once; None: never."""
+    crowded: Callable[[CustomJob], bool]
+    """Whether other jobs leave no room for this one within the project's quotas."""
+    gate: threading.Lock = field(default_factory=threading.Lock)
+    """Who looks for room, and takes it, does so alone."""
+
+
+def log_group(job: CustomJob) -> str:
+    """Where the lines of a job are kept."""
+    return f"ml_job/{job.id}"
+
+
+class CustomJobRunner(Running[CustomJob, Replica]):
+    """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
+
+    def __init__(self, job: CustomJob, ground: Ground, *, slow_s: float = 0.0, capacity: bool = True) -> None:
+        super().__init__(
+            job,
+            owner=job.name,
+            folder=ground.state.path.parent / "jobs" / job.project / job.region / job.id,
+            addresses=ground.addresses,
+            keep=Store(ground.state).put,
+        )
+        self._ground, self._slow_s, self._capacity = ground, slow_s, capacity
+        self._append = functools.partial(ground.logs.append, job.project, job.region, log_group(job))
+        self._around, self._cpus = _surroundings(job, ground), shares(len(job.replicas))
+        self._ran_s = 0.0
+        self._last = INTERNAL
+
+    def start(self) -> None:
+        """Begin."""
+        self._change(lambda job: job)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Ask for the end, as customJobs.cancel does."""
+        if not self._stop.is_set():
+            self._change(lambda job: job if job.over else job.entered(CANCELLING))
+        self._stop.set()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """A row for each of its replicas, of the form of a pod's."""
+        job = self._job
+        message = job.failure.message if job.failure else ""
+        return self._rows(row("CustomJob", job.region, job.display_name, job.state, message=message))
+
+    # -- the thread ------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        state, failure = FAILED, INTERNAL
+        try:
+            ended = self._work()
+            state = SUCCEEDED if ended is End.DONE else CANCELLED
+        except JobFailed as failed:
+            failure = failed.failure
+        except Exception:
+            _LOG.exception("custom job %s", self._job.name)
+        why: Failure | None = {FAILED: failure, CANCELLED: STOPPED}.get(state)
+        try:
+            self._clear()  # who hears of the end finds nothing that runs
+        finally:
+            if state == SUCCEEDED:
+                self._append(SERVICE, ["Job completed successfully."])
+            self._change(lambda job: job.entered(state, why))
+            self.over.set()
+
+    def _work(self) -> End:
+        """Wait for room and machines, run, start again as often as the service does."""
+        for pool in self._job.spec["workerPoolSpecs"]:
+            runnable(pool.get("containerSpec") or {})
+        while not self._stop.is_set() and not self._admitted():
+            self._stop.wait(_TICK_S)
+        self._append(SERVICE, ["Waiting for training program to start."])
+        self._stop.wait(self._slow_s)
+        if not self._capacity:
+            raise JobFailed(no_resources(self._job.region))
+        final = bool(self._job.scheduling.get("disableRetries"))
+        left = {End.RETRIED: 0 if final else RETRIES, End.PREEMPTED: 0 if final else PREEMPTIONS}
+        while (end := self._attempt()) in left:
+            if not left[end]:
+                raise JobFailed(self._last)
+            left[end] -= 1
+            self._clear()
+            self._append(SERVICE, [f"{self._last.message} The job is tried again."])
+            self._change(lambda job: job.entered(PENDING))
+            if end is End.PREEMPTED:
+                self._stop.wait(_MACHINES_S)
+        return end
+
+    def _admitted(self) -> bool:
+        """Whether quotas leave room for it, which it then takes."""
+        with self._ground.gate:
+            if self._ground.crowded(self._job):
+                return False
+            self._change(lambda job: job.entered(PENDING) if job.state == QUEUED else job)
+            return True
+
+    def _attempt(self) -> End:
+        """Once on fresh machines."""
+        if self._stop.is_set():
+            return End.STOPPED
+        job = self._job
+        addresses = self._addressed(list(job.replicas))
+        self._machines = [Replica(job, name, self._folder / name, addresses) for name in job.replicas]
+        for replica in self._machines:
+            replica.prepare(self._ground.state, self._around.members)
+        for replica, cpus in zip(self._machines, self._cpus, strict=True):
+            replica.start(self._around, cpus)
+        self._append(SERVICE, ["Job is running."])
+        self._change(lambda job: job.entered(RUNNING) if job.state == PENDING else job)
+        began = time.monotonic()
+        programs = Programs(self._machines, list(job.replicas), self._append)
+        try:
+            return self._watch(programs)
+        finally:
+            programs.end()
+            self._ran_s += time.monotonic() - began
+
+    def _watch(self, programs: Programs[Replica]) -> End:
+        """Watch the programs to their end. Raises JobFailed when one fails for good."""
+        job = self._job
+        limits = Limits(run_s=job.timeout_s - self._ran_s)
+        asked = False
+        while True:
+            programs.collect()
+            if self._killed.is_set():
+                raise JobFailed(INTERNAL)
+            if asked and programs.over():
+                return End.STOPPED
+            # "completes successfully when its primary replica exits with exit code 0"
+            if not asked and self._machines[0].exit_code() == 0:
+                return End.DONE
+            failed = None if asked else programs.failed()
+            if failed is not None:
+                found = self._after(*failed)
+                if found is not Exit.RESTARTED:
+                    if found is Exit.FINAL:
+                        raise JobFailed(self._last)
+                    return End.RETRIED
+            # Asked again and again: a job that runs can still be told of one.
+            taken_s = self._ground.interruption(job.display_name) if job.spot else None
+            if taken_s is not None:
+                limits.interrupt(taken_s)
+            due = None if asked else limits.due()
+            if due is Due.INTERRUPTED:
+                self._last = no_resources(job.region)
+                return End.PREEMPTED
+            if not asked and (self._stop.is_set() or due is not None):
+                asked = True
+                self._change(lambda job: job.entered(CANCELLING))
+                programs.stop()
+            # A request to cancel ends the wait once; afterwards only time passes.
+            (self._killed if asked else self._stop).wait(_TICK_S)
+
+    def _after(self, replica: Replica, code: int) -> Exit:
+        """What follows when a replica fails; where it may, it has been started again."""
+        scheduling = self._job.scheduling
+        self._last = exited(replica.name, code)
+        found = consequence(code, disable_retries=bool(scheduling.get("disableRetries")))
+        if found is not Exit.RESTARTED:
+            return found
+        if replica.restarts >= RESTARTS_OF_A_WORKER:
+            return Exit.RETRIED
+        replica.restarts += 1
+        together = scheduling.get("restartJobOnWorkerRestart")
+        for one, cpus in zip(self._machines, self._cpus, strict=True):
+            if together or one is replica:
+                one.kill()
+                one.start(self._around, cpus)
+        return Exit.RESTARTED
+
+
+def _surroundings(job: CustomJob, ground: Ground) -> Surroundings:
+    """Who the replicas of a job are: its service account."""
+    identity = machine_identity(job.account, job.project, job.region)
+    host = ground.plane.metadata_host(identity)
+    return Surroundings(ground.plane.url, host, identity.members, ground.located)

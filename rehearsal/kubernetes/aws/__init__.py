@@ -1,0 +1,1 @@
+"""Emulated EKS: the parts of a cluster that depend on AWS."""

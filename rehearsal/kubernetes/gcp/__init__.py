@@ -1,0 +1,1 @@
+"""Emulated GKE: the parts of a cluster that depend on Google Cloud."""
