@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORDED = ROOT / "tests" / "policies" / "recorded"
+sys.path.insert(0, str(ROOT))
+
+from tests.policies.recording.recordings import export, keys  # noqa: E402
+
 TRAINSTACK = str(ROOT / ".venv" / "bin" / "trainstack")
 BUCKET = """
 resource "aws_s3_bucket" "b{n}" {{
@@ -30,7 +33,7 @@ resource "aws_s3_bucket" "b{n}" {{
 
 def rows() -> Iterator[dict[str, Any]]:
     """Resources without end; those that refer to each other keep doing so."""
-    examples = [json.loads(file.read_text())["pass"] for file in sorted(RECORDED.glob("*.json"))]
+    examples = [export(key, "pass") for key in keys()]
     for number in count():
         for index, example in enumerate(examples):
             text = json.dumps(example["deployment"]["resources"])

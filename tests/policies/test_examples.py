@@ -15,8 +15,10 @@ from policies.sources import state
 from policies.stack import Stack
 from tests.policies.mutants.mutation import GONE, put
 from tests.policies.mutants.mutation import Path as Place
-from tests.policies.recording.example import recorded, rule_of
-from tests.policies.recording.record import EXAMPLES, digest_of, made
+from tests.policies.recording.example import rule_of
+from tests.policies.recording.record import EXAMPLES, made
+from tests.policies.recording.recordings import digest, export
+from tests.policies.recording.recordings import keys as recorded
 
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 KEYS = sorted(EXAMPLES)
@@ -33,26 +35,23 @@ def judged(tmp_path: Path) -> Any:
     return judge
 
 
-def export_of(key: str, verdict: str) -> Any:
-    return json.loads(recorded(key).read_text())[verdict]
-
-
 def test_every_rule_has_examples_and_every_example_a_rule() -> None:
     assert {rule_of(key) for key in EXAMPLES} == CATALOGUE.rules.keys()
+    assert recorded() == KEYS
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_records_are_of_the_examples_as_they_are(key: str) -> None:
-    assert digest_of(key) == EXAMPLES[key].digest, "python -m tests.policies.recording.record"
+    assert digest(key) == EXAMPLES[key].digest, "python -m tests.policies.recording.record"
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_an_example_passes_or_fails_where_it_says(key: str, judged: Any) -> None:
-    passed = judged(key, export_of(key, "pass"))
+    passed = judged(key, export(key, "pass"))
     assert {one.result for one in passed} <= {"pass", "not-applicable"}, passed
     assert "pass" in {one.result for one in passed}, passed
     example = EXAMPLES[key]
-    failed = [one for one in judged(key, export_of(key, "fail")) if one.result == "fail"]
+    failed = [one for one in judged(key, export(key, "fail")) if one.result == "fail"]
     assert {(one.resource.name if one.resource else "", one.path) for one in failed} == {
         (example.at, example.path)
     }
@@ -62,7 +61,7 @@ def test_an_example_passes_or_fails_where_it_says(key: str, judged: Any) -> None
 @pytest.mark.parametrize("key", KEYS)
 def test_what_is_not_known_never_turns_a_failure_into_a_pass(key: str, judged: Any) -> None:
     """And no hole makes a rule itself fail: it judges, or says which value it lacks."""
-    for hidden in holes(export_of(key, "fail"), LATER):
+    for hidden in holes(export(key, "fail"), LATER):
         outcomes = judged(key, hidden)
         results = {one.result for one in outcomes}
         faulty = [one.message for one in outcomes if one.message.startswith("the rule itself failed")]
@@ -73,7 +72,7 @@ def test_what_is_not_known_never_turns_a_failure_into_a_pass(key: str, judged: A
 @pytest.mark.parametrize("key", KEYS)
 def test_a_rule_judges_resources_that_lack_any_property(key: str, judged: Any) -> None:
     for verdict in ("pass", "fail"):
-        for lacking in holes(export_of(key, verdict), GONE):
+        for lacking in holes(export(key, verdict), GONE):
             faulty = [
                 one.message
                 for one in judged(key, lacking)
@@ -112,7 +111,7 @@ def leaves(value: Any, path: Place = ()) -> Iterator[Place]:
 def test_an_example_is_recorded_by_the_real_engine(tmp_path: Path, judged: Any) -> None:
     key = "MLS-COST-07"
     again = made(tmp_path / "home", "fail", EXAMPLES[key].failing)
-    kept = export_of(key, "fail")
+    kept = export(key, "fail")
     assert [row["urn"] for row in again["deployment"]["resources"]] == [
         row["urn"] for row in kept["deployment"]["resources"]
     ]

@@ -13,8 +13,8 @@ from policies.evaluate import evaluate
 from policies.rules import CATALOGUE
 from policies.sources import state
 from policies.stack import Stack
+from tests.policies.recording.recordings import export, keys
 
-RECORDED = Path(__file__).with_name("recorded")
 FEW, MANY = 5, 20  # copies of every example
 TOLERATED = 1.3  # times linear growth; that of a square is 4
 
@@ -22,13 +22,13 @@ TOLERATED = 1.3  # times linear growth; that of a square is 4
 def stack_of(copies: int, folder: Path) -> Stack:
     """Every example that passes, so many times, each under names of its own."""
     rows = []
-    for file in sorted(RECORDED.glob("*.json")):
-        example = json.loads(file.read_text())["pass"]["deployment"]["resources"]
+    for key in keys():
+        example = export(key, "pass")["deployment"]["resources"]
         objects = [(row.get("inputs") or {}).get("metadata") or {} for row in example]
         names = {*(row.get("id") for row in example), *(one.get("name") for one in objects)} - {None, ""}
-        text = json.dumps(example).replace("urn:pulumi:pass", f"urn:pulumi:{file.stem}.0")
+        text = json.dumps(example).replace("urn:pulumi:pass", f"urn:pulumi:{key}.0")
         for number in range(copies):
-            copy = text.replace(f"{file.stem}.0:", f"{file.stem}.{number}:")
+            copy = text.replace(f"{key}.0:", f"{key}.{number}:")
             for name in names:
                 copy = copy.replace(json.dumps(name), json.dumps(f"{name}-{number}"))
             rows += json.loads(copy)

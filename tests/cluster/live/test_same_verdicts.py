@@ -15,7 +15,8 @@ from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
 from rehearsal.controlplane.api import Api, Object
 from tests.cluster.live.comparing import place, verdicts
-from tests.policies.recording.example import RECORDED, rule_of
+from tests.policies.recording.example import rule_of
+from tests.policies.recording.recordings import VERDICTS, export, keys, rows
 from trainstack.collect.manifests import kept
 
 # What a state has beside objects that rules look at.
@@ -29,20 +30,15 @@ DIFFERENT = {
 TYPES = {sort.type(version): sort for sort in SORTS for version in sort.versions}
 
 
-def rows(file: Path, verdict: str) -> list[Any]:
-    found = json.loads(file.read_text())[verdict]["deployment"]["resources"]
-    return [row for row in found if not row["type"].startswith("pulumi:")]
-
-
 def examples() -> list[str]:
     """Those that consist of objects which the control plane serves."""
     return [
-        file.stem
-        for file in sorted(RECORDED.glob("*.json"))
+        key
+        for key in keys()
         if all(
             row["type"] in (*TYPES, *BESIDE) and TYPES.get(row["type"], SORTS[0]).group not in UNSERVED
-            for verdict in ("pass", "fail")
-            for row in rows(file, verdict)
+            for verdict in VERDICTS
+            for row in rows(key, verdict)
         )
     ]
 
@@ -63,15 +59,15 @@ def test_examples_are_of_many_rules() -> None:
     assert {rule_of(key) for key in EXAMPLES} >= DIFFERENT.keys() - {"MLS-TRK-03"}
 
 
-@pytest.mark.parametrize("verdict", ["pass", "fail"])
+@pytest.mark.parametrize("verdict", VERDICTS)
 @pytest.mark.parametrize("key", [key for key in EXAMPLES if rule_of(key) not in DIFFERENT])
 def test_a_rule_says_of_objects_what_it_says_of_the_state(
     api: Api, _space: None, key: str, verdict: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "state.json"
-    file.write_text(json.dumps(json.loads((RECORDED / f"{key}.json").read_text())[verdict]))
+    file.write_text(json.dumps(export(key, verdict)))
     managed = [one for one in state.read(file) if one.kind in TYPES]
-    made = [row for row in rows(RECORDED / f"{key}.json", verdict) if row["type"] in TYPES]
+    made = [row for row in rows(key, verdict) if row["type"] in TYPES]
     told = account(snapshot(api, made))
     assert {place(one) for one in told.resources} == {place(one) for one in managed}
     rules = [CATALOGUE.rules[rule_of(key)]]

@@ -12,7 +12,7 @@ from policies.judge import Judge
 from policies.pack.dispatcher import POLICIES, Answer, Pack
 from policies.sources import state
 from tests.policies.pack.told import rows
-from tests.policies.recording.example import RECORDED
+from tests.policies.recording.recordings import export, keys
 
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 URN = "urn:pulumi:dev::app::"
@@ -47,15 +47,15 @@ def told(outcomes: list[Outcome]) -> list[tuple[str, str, str, str, str]]:
     return sorted((one.rule.id, one.urn, one.result, one.path, one.message) for one in outcomes)
 
 
-@pytest.mark.parametrize("file", sorted(RECORDED.glob("*.json")), ids=lambda file: file.stem)
-def test_the_engine_and_an_export_tell_the_same(file: Path, tmp_path: Path, judge: Judge) -> None:
+@pytest.mark.parametrize("key", keys())
+def test_the_engine_and_an_export_tell_the_same(key: str, tmp_path: Path, judge: Judge) -> None:
     for verdict in ("pass", "fail"):
-        export = json.loads(file.read_text())[verdict]
+        made = export(key, verdict)
         exported = tmp_path / "export.json"
-        exported.write_text(json.dumps(export))
+        exported.write_text(json.dumps(made))
         pack = Pack(judge)
-        before = [one for told in rows(export, "inputs") for one in pack.before(told).findings]
-        resources = pack.told.after(rows(export, "outputs"))
+        before = [one for told in rows(made, "inputs") for one in pack.before(told).findings]
+        resources = pack.told.after(rows(made, "outputs"))
         less, whole = judge.outcomes(resources), judge.outcomes(state.read(exported))
         opened = [one for one in less if one.rule.id in UNTOLD and one.result == "undetermined"]
         but_for = {(one.rule.id, one.resource) for one in opened}
@@ -64,7 +64,7 @@ def test_the_engine_and_an_export_tell_the_same(file: Path, tmp_path: Path, judg
         missing = {*told(whole)} - {*told(rest)}
         assert {entry[:2] for entry in missing} == {entry[:2] for entry in told(opened)}
         # What is said before a step is said at the end as well.
-        after = pack.after(rows(export, "outputs")).findings
+        after = pack.after(rows(made, "outputs")).findings
         repeated = [(one.urn, one.message) for one in after if one.repeats]
         assert sorted((one.urn, one.message) for one in before) == sorted(repeated)
 

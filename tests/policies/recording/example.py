@@ -8,10 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
-
-RECORDED = Path(__file__).resolve().parents[1] / "recorded"
 
 
 class Drop:
@@ -60,11 +57,6 @@ class Example:
 def plain(resources: Resources) -> dict[str, Any]:
     """The resources as JSON, for the program that makes them."""
     return {name: asdict(made) for name, made in resources.items()}
-
-
-def recorded(key: str) -> Path:
-    """Where the resources of an example are kept."""
-    return RECORDED / f"{key}.json"
 
 
 def rule_of(key: str) -> str:

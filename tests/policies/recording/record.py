@@ -16,7 +16,8 @@ from infra.engine.stack import EngineStack
 from rehearsal.client import Rehearsal
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import of_project
-from tests.policies.recording.example import Example, Resources, plain, recorded
+from tests.policies.recording import recordings
+from tests.policies.recording.example import Example, Resources, plain
 
 PROGRAM = Path(__file__).with_name("program")
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
@@ -66,20 +67,14 @@ def record(rule: str, folder: Path) -> dict[str, Any]:
 
 def changed() -> list[str]:
     """The rules whose record is not of their example as it is."""
-    return [rule for rule, example in EXAMPLES.items() if digest_of(rule) != example.digest]
-
-
-def digest_of(rule: str) -> str | None:
-    """Of which example a record is; None where there is none."""
-    file = recorded(rule)
-    return str(json.loads(file.read_text())["digest"]) if file.exists() else None
+    return [rule for rule, example in EXAMPLES.items() if recordings.digest(rule) != example.digest]
 
 
 def main(rules: Sequence[str]) -> None:
     """Record the examples of these rules, or of those that have changed."""
     with tempfile.TemporaryDirectory() as folder:
         for rule in rules or changed():
-            recorded(rule).write_text(json.dumps(record(rule, Path(folder)), indent=1) + "\n")
+            recordings.add({rule: record(rule, Path(folder))}, EXAMPLES)
             print(rule)  # noqa: T201 - a script
 
 

@@ -12,7 +12,8 @@ from policies.settings import Settings
 from policies.sources import state
 from policies.sources.live.records import account
 from policies.stack import Stack
-from tests.policies.recording.example import RECORDED, recorded, rule_of
+from tests.policies.recording.example import rule_of
+from tests.policies.recording.recordings import VERDICTS, export, keys, rows
 from tests.policies.sources.live.google_assets import MAKERS, UNSEEN, filled
 from tests.policies.sources.live.google_fields import held
 from tests.trainstack.collect.project import ID
@@ -26,11 +27,8 @@ OPEN = {
     ("MLS-TRK-02.gcp", "pass"): ("deletionProtection", {"undetermined"}),
     ("MLS-TRK-02.gcp", "fail"): ("deletionProtection", {"undetermined", "fail"}),
 }
-EXAMPLES = [
-    file.name.removesuffix(".json")
-    for file in sorted(RECORDED.glob("*.json"))
-    if '"gcp:' in (text := file.read_text()) and '"type": "kubernetes:' not in text
-]
+KINDS = {key: {row["type"] for verdict in VERDICTS for row in rows(key, verdict)} for key in keys()}
+EXAMPLES = [key for key, kinds in KINDS.items() if all(kind.startswith("gcp:") for kind in kinds)]
 
 
 def test_every_example_of_google_is_told() -> None:
@@ -52,7 +50,7 @@ def test_every_example_of_google_is_told() -> None:
 @pytest.mark.parametrize("key", EXAMPLES)
 def test_a_rule_says_of_a_project_what_it_says_of_the_state(key: str, verdict: str, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
-    file.write_text(json.dumps(json.loads(recorded(key).read_text())[verdict]))
+    file.write_text(json.dumps(export(key, verdict)))
     kept, rule = state.read(file), CATALOGUE.rules[rule_of(key)]
     assert {one.kind for one in kept} <= {*MAKERS, *UNSEEN}
     project, ids = filled(kept)

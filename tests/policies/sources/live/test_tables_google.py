@@ -1,7 +1,6 @@
 """The tables of Google Cloud against discovery documents of its APIs and the types of the SDK."""
 
 import importlib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +16,7 @@ from policies.sources.live.form import Each, Kind, One
 from policies.sources.live.question import Question
 from policies.sources.live.tables import tables
 from policies.stack import Stack
-from tests.policies.recording.example import RECORDED
+from tests.policies.recording.recordings import VERDICTS, keys, rows
 from tests.policies.sources.live.google_fields import SCHEMAS, documents
 from tests.policies.sources.live.sdk_shapes import held_against, named, state_of
 from trainstack.collect.gcp.methods import METHODS
@@ -140,12 +139,7 @@ class Watched(dict[str, Any]):
 
 def test_what_rules_read_is_told() -> None:
     """Of every type with nothing set, and of all recorded resources, by all rules about the type."""
-    kept = [
-        one
-        for file in sorted(RECORDED.glob("*.json"))
-        for verdict in ("pass", "fail")
-        for one in _recorded(json.loads(file.read_text())[verdict])
-    ]
+    kept = [one for key in keys() for verdict in VERDICTS for one in _recorded(rows(key, verdict))]
     kept += [Resource(kind, f"urn:{kind}", kind, id=kind) for kind in KINDS]
     importlib.import_module("pulumi_gcp")
     lacking: set[str] = set()
@@ -158,8 +152,8 @@ def test_what_rules_read_is_told() -> None:
     assert lacking == UNTOLD
 
 
-def _recorded(state: Any) -> Iterator[Resource]:
-    for row in state["deployment"]["resources"]:
+def _recorded(recorded: list[Any]) -> Iterator[Resource]:
+    for row in recorded:
         if row["type"] in KINDS:
             props = {**row.get("inputs", {}), **row.get("outputs", {})}
             yield Resource(row["type"], row["urn"], row["urn"], id=row["id"], props=props)

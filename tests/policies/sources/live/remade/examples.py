@@ -11,7 +11,7 @@ from typing import Any
 
 from policies.resource import Resource
 from policies.sources import state
-from tests.policies.recording.example import RECORDED
+from tests.policies.recording import recordings
 from tests.policies.sources.live.remade.whole import Twins, twins
 
 # Names that several examples have; of an example, each becomes its own.
@@ -39,14 +39,13 @@ class World:
 
 def rows(key: str) -> list[Any]:
     """The resources of the failing part of an example, as its state has them."""
-    found = json.loads((RECORDED / f"{key}.json").read_text())["fail"]["deployment"]["resources"]
-    return [row for row in found if not row["type"].startswith("pulumi:")]
+    return recordings.rows(key, "fail")
 
 
 @functools.cache
 def keys() -> tuple[str, ...]:
     """The examples in which everything is of AWS."""
-    found = sorted(file.stem for file in RECORDED.glob("*.json"))
+    found = recordings.keys()
     return tuple(key for key in found if all(row["type"].startswith("aws:") for row in rows(key)))
 
 
@@ -61,7 +60,7 @@ def world() -> World:
 
 
 def _state(key: str, number: int) -> list[Resource]:
-    text = json.dumps(json.loads((RECORDED / f"{key}.json").read_text())["fail"])
+    text = json.dumps(recordings.export(key, "fail"))
     with TemporaryDirectory() as folder:
         file = Path(folder) / "state.json"
         own = _SHARED.sub(lambda one: f"{one[0]}{number}", text)
