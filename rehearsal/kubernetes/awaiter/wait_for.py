@@ -1,7 +1,8 @@
 """The annotation `pulumi.com/waitFor`: conditions that take the place of the provider's own waiting.
 
 Sources in pulumi/pulumi-kubernetes (94977969): provider/pkg/metadata/overrides.go (ReadyCondition),
-provider/pkg/jsonpath/jsonpath.go, provider/pkg/await/condition/jsonpath.go, custom.go, kubectl.go.
+provider/pkg/jsonpath/jsonpath.go (RFC 9535), provider/pkg/await/condition/jsonpath.go, custom.go, kubectl.go.
+The provider takes a single `=` in a path, such as that of `!=`, for the one before the value.
 """
 
 import json
@@ -9,11 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rehearsal.kubernetes.awaiter import jsonpath
+from jsonpath import JSONPathEnvironment, JSONPathError
 
 WAIT_FOR, SKIP_AWAIT = "pulumi.com/waitFor", "pulumi.com/skipAwait"
 _BRACES = re.compile(r"\{\s*(.*?)\s*\}")
 _EQUAL = "\N{REPLACEMENT CHARACTER}"
+_PATHS = JSONPathEnvironment(strict=True)
 
 Live = Mapping[str, Any]
 # What is missing of an object, in words; empty once the condition holds.
@@ -78,17 +80,18 @@ def _path(text: str) -> Condition:
         raise ValueError(f"{path} should be wrapped in brackets {{ ... }}")
     bare = braces.group(1)
     try:
-        select = jsonpath.parse(bare if bare.startswith("$") else f"${bare}")
-    except ValueError as error:
-        raise ValueError(f"parsing {json.dumps(path)}: {error}") from error
+        compiled = _PATHS.compile(bare if bare.startswith("$") else f"${bare}")
+    except JSONPathError as error:
+        raise ValueError(f"parsing {json.dumps(path)}: {error.args[0]}") from error
     wanted = values[0] if values else ""
 
     def missing(live: Live) -> str:
         if _behind(live, (live.get("status") or {}).get("observedGeneration")):
             return f"Waiting for {text}"
-        found = next(select(live), _EQUAL)
-        if found is _EQUAL:
+        first = compiled.match(live)
+        if first is None:
             return f"{path} selected nothing"
+        found = first.value
         if isinstance(found, dict | list):
             return f'"{path}" has a non-primitive value ({json.dumps(found)})' if wanted else ""
         return "" if wanted in ("", _shown(found)) else f'Waiting for {text} (found "{_shown(found)}")'

@@ -1,4 +1,4 @@
-import time
+import threading
 from typing import Any
 
 import pytest
@@ -53,10 +53,17 @@ def test_thinning_keeps_both_ends_and_the_order(count: int, most: int) -> None:
     assert not count or (kept[0], kept[-1]) == (0, count - 1)
 
 
-def test_a_node_is_sampled_and_its_line_is_evidence() -> None:
-    watch = system_metrics.SystemSampler(3, every_s=0.05)
+def test_a_node_is_sampled_and_its_line_is_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    enough, disk = threading.Semaphore(0), system_metrics.disk
+
+    def counted() -> dict[str, float]:
+        enough.release()
+        return disk()
+
+    monkeypatch.setattr(system_metrics, "disk", counted)
+    watch = system_metrics.SystemSampler(3, every_s=0.01)
     watch.start()
-    time.sleep(1.0)
+    assert all(enough.acquire(timeout=30) for _ in range(3))
     found = evidence.parse([evidence.line_of(watch.stop())]).of(System)
     assert found is not None
     assert found.node == 3
@@ -73,6 +80,11 @@ def test_a_sampler_that_never_started_still_gives_its_line() -> None:
     assert system_metrics.SystemSampler(0).stop().values == ()
 
 
+def _at(reference: Any) -> Any:
+    """The variable behind a reference that `ctypes.byref` made; ctypes has no public way to it."""
+    return reference._obj
+
+
 class FakeDriver:
     """Answers as `nvml.h` says: status 0, results through the pointers. The second device has no power."""
 
@@ -87,61 +99,61 @@ class FakeDriver:
         return 0
 
     def nvmlDeviceGetCount_v2(self, count: Any) -> int:  # noqa: N802
-        count._obj.value = self.devices
+        _at(count).value = self.devices
         return 0
 
     def nvmlDeviceGetHandleByIndex_v2(self, index: Any, handle: Any) -> int:  # noqa: N802
-        handle._obj.value = 100 + index.value
+        _at(handle).value = 100 + index.value
         return 0
 
     def nvmlDeviceGetMemoryInfo(self, _handle: Any, memory: Any) -> int:  # noqa: N802
-        memory._obj.total, memory._obj.free, memory._obj.used = 80_000_000, 60_000_000, 20_000_000
+        _at(memory).total, _at(memory).free, _at(memory).used = 80_000_000, 60_000_000, 20_000_000
         return 0
 
     def nvmlDeviceGetUtilizationRates(self, _handle: Any, rates: Any) -> int:  # noqa: N802
-        rates._obj.gpu, rates._obj.memory = 97, 40
+        _at(rates).gpu, _at(rates).memory = 97, 40
         return 0
 
     def nvmlDeviceGetPowerUsage(self, handle: Any, milliwatts: Any) -> int:  # noqa: N802
-        milliwatts._obj.value = 350_500
+        _at(milliwatts).value = 350_500
         return 0 if handle.value == 100 else 3  # NVML_ERROR_NOT_SUPPORTED
 
     def nvmlDeviceGetEnforcedPowerLimit(self, _handle: Any, milliwatts: Any) -> int:  # noqa: N802
-        milliwatts._obj.value = 701_000
+        _at(milliwatts).value = 701_000
         return 0
 
     def nvmlDeviceGetHandleByUUID(self, uuid: Any, handle: Any) -> int:  # noqa: N802
-        handle._obj.value = 100
+        _at(handle).value = 100
         return 0 if uuid == b"GPU-1" else 6  # NVML_ERROR_NOT_FOUND
 
     def nvmlDeviceGetClockInfo(self, _handle: Any, kind: Any, mhz: Any) -> int:  # noqa: N802
-        mhz._obj.value = 1410
+        _at(mhz).value = 1410
         return 0 if kind == 1 else 2  # NVML_ERROR_INVALID_ARGUMENT
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, _handle: Any, bits: Any) -> int:  # noqa: N802
-        bits._obj.value = 0x1 | 0x4 | 0x40
+        _at(bits).value = 0x1 | 0x4 | 0x40
         return 0
 
     def nvmlDeviceGetTotalEccErrors(self, _handle: Any, sort: Any, counter: Any, count: Any) -> int:  # noqa: N802
-        count._obj.value = {(0, 0): 12, (1, 0): 1}[sort, counter]
+        _at(count).value = {(0, 0): 12, (1, 0): 1}[sort, counter]
         return 0
 
     def nvmlDeviceGetRemappedRows(self, _handle: Any, *rows: Any) -> int:  # noqa: N802
         for row, value in zip(rows, (3, 1, 1, 0), strict=True):
-            row._obj.value = value
+            _at(row).value = value
         return 0
 
     def nvmlDeviceGetFieldValues(self, _handle: Any, count: Any, field: Any) -> int:  # noqa: N802
-        assert (count, field._obj.id) == (1, 230)
-        field._obj.status, field._obj.value = (0, 1) if self.recent else (2, 99)  # of this field alone
+        assert (count, _at(field).id) == (1, 230)
+        _at(field).status, _at(field).value = (0, 1) if self.recent else (2, 99)  # of this field alone
         return 0
 
     def nvmlDeviceGetCurrPcieLinkGeneration(self, _handle: Any, value: Any) -> int:  # noqa: N802
-        value._obj.value = 4
+        _at(value).value = 4
         return 0
 
     def nvmlDeviceGetCurrPcieLinkWidth(self, _handle: Any, value: Any) -> int:  # noqa: N802
-        value._obj.value = 8
+        _at(value).value = 8
         return 0
 
 
