@@ -16,6 +16,7 @@ from typing import Any
 from infra.engine.golang import SetupError
 from rehearsal import control, doors, fence
 from rehearsal.controlplane import binaries
+from rehearsal.core.packages import CLOUDS, PACKAGES
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
 from rehearsal.core.vault import passphrase_file
@@ -26,8 +27,6 @@ from rehearsal.kind_of_cluster import ClusterKind, ProviderKind, choose, chosen,
 from rehearsal.kubernetes import ambient
 from rehearsal.realcluster import real_provider
 
-PACKAGES = ("aws", "gcp", "kubernetes")
-HELPERS = ("random", "tls")
 _ROOT = Path(__file__).resolve().parents[1]
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
@@ -259,10 +258,10 @@ class Rehearsal:
         """Resources by package, read without a daemon."""
         path = self.home / "state.sqlite"
         if not path.exists():
-            return dict.fromkeys(PACKAGES, 0)
+            return dict.fromkeys(CLOUDS, 0)
         state = State(path)
         try:
-            return {package: state.count(package) for package in PACKAGES}
+            return {package: state.count(package) for package in CLOUDS}
         finally:
             state.close()
 
@@ -271,7 +270,7 @@ class Rehearsal:
 
         (From PATH it would take them as well, but warn about each on every command.)
         """
-        for package, version in _versions((*PACKAGES, *HELPERS)):
+        for package, version in _versions(PACKAGES):
             folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
             folder.mkdir(parents=True, exist_ok=True)
             launcher = folder / f"pulumi-resource-{package}"

@@ -5,13 +5,13 @@ can fail, and fall back to another zone, type or market.
 """
 
 import importlib
-import json
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rehearsal.aws.package import no_capacity
 from rehearsal.aws.site import DEFAULT_REGION, account_of
-from rehearsal.core import refusals
+from rehearsal.core.faults import Faults, read
 from rehearsal.core.model import Call, Cloud, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
@@ -92,40 +92,23 @@ class Account:
     ) -> None:
         """Raise RefusalError where the service would; `rest` is what exists in the region."""
         quotas = _quotas()
-        scenario = self._scenario()
+        faults = read(self._path)
         me = quotas.Planned(token, name, inputs)
         mine = dict(quotas.demands(token, inputs))
         if mine:
-            for short in quotas.shortfalls([*rest, me], scenario.get("quotas", {})):
+            for short in quotas.shortfalls([*rest, me], faults.quotas):
                 if short.key in mine:
                     raise _exceeded(short)
-        rows = scenario.get("capacity", [])
-        for machine, market, count in quotas.machines(token, inputs) if rows else ():
+        for machine, market, count in quotas.machines(token, inputs) if faults.capacity else ():
             types = inputs.get("instanceTypes") or [machine]
-            if not any(_left(rows, one, market, zones) >= count for one in types):
+            if not any(_left(faults, one, market, zones) >= count for one in types):
                 zone = zones[0] if len(zones) == 1 else ", ".join(zones)
-                raise refusals.no_capacity(token, name, machine, zone, market)
-
-    def _scenario(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads(self._path.read_text()))
-        except FileNotFoundError:
-            return {}
+                raise no_capacity(token, name, machine, zone, market)
 
 
-def _left(rows: list[dict[str, Any]], machine: str, market: str, zones: list[str]) -> float:
-    """How many machines the zones have together; infinite where no row says otherwise."""
-    total = 0.0
-    for zone in zones or ["*"]:
-        fitting = [
-            row["instances"]
-            for row in rows
-            if row["instance_type"] == machine
-            and row.get("zone", "*") in ("*", zone)
-            and row.get("market", "*") in ("*", market)
-        ]
-        total += min(fitting, default=float("inf"))
-    return total
+def _left(faults: Faults, machine: str, market: str, zones: list[str]) -> float:
+    """How many machines the zones have together; infinite without a row about one of them."""
+    return sum(faults.machines_left(machine, zone, market) for zone in zones or ["*"])
 
 
 def _exceeded(short: "Shortfall") -> RefusalError:

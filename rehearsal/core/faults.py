@@ -1,6 +1,7 @@
-"""Faults that a rehearsal injects on demand: their forms, and how to read them."""
+"""Faults that a rehearsal injects on demand: model, command-line forms, scenario files and `faults.json`."""
 
 import fnmatch
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -147,6 +148,21 @@ class Faults(BaseModel):
     all."""
     org_policies: tuple[OrgPolicy, ...] = ()
     """Constraints that an organisation of Google Cloud enforces."""
+
+    def machines_left(self, instance_type: str, zone: str, market: str) -> float:
+        """Machines of a type that a zone has left for a market; infinite without a row about them."""
+        rows = (row for row in self.capacity if row.instance_type == instance_type)
+        fitting = (row for row in rows if row.zone in ("*", zone) and row.market in ("*", market))
+        return min((row.instances for row in fitting), default=float("inf"))
+
+
+def read(path: Path) -> Faults:
+    """Read `faults.json`, which `Rehearsal.set_faults` writes; without the file there are no faults."""
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        return Faults()
+    return Faults.model_validate({key: value for key, value in content.items() if key != "run"})
 
 
 def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:

@@ -1,7 +1,6 @@
 """Puts the faults of a run on the operations of any cloud, and meets them as the real providers do."""
 
 import hashlib
-import json
 import logging
 import os
 import signal
@@ -13,15 +12,12 @@ from typing import Any
 
 import psutil
 
-from rehearsal.core import refusals
 from rehearsal.core.model import Call, Cloud, Properties, RefusalError
+from rehearsal.core.packages import CLOUDS
 from rehearsal.core.properties import walk
 from rehearsal.core.wrapper import Wrapper
 
 _LOG = logging.getLogger("rehearsal")
-# The providers' own limits: terraform-provider-aws `max_retries` 25; client-go's `maxRetries` 10. Google's
-# retries until the operation times out; 25 stands for that.
-_RETRIES = {"aws": 25, "gcp": 25, "kubernetes": 10}
 _RETRY_AFTER_S = 1.0
 _BACKOFF_S = 0.2
 _LONGEST_BACKOFF_S = 5.0
@@ -97,15 +93,10 @@ class FaultPlan:
         seen = (status.st_mtime_ns, status.st_ino, status.st_size)
         if seen == self._seen:
             return
-        content = json.loads(self._path.read_text())
-        self._seed, self._faults, self._interruptions = 0, (), []
-        if content.get("faults") or content.get("interruptions"):
-            from rehearsal.core.faults import Faults  # noqa: PLC0415 - without faults, not worth its import
+        from rehearsal.core import faults  # noqa: PLC0415 - the daemon starts without pydantic
 
-            content.pop("run", None)
-            read = Faults.model_validate(content)
-            self._seed, self._faults = read.seed, read.faults
-            self._interruptions = list(read.interruptions)
+        found = faults.read(self._path)
+        self._seed, self._faults, self._interruptions = found.seed, found.faults, list(found.interruptions)
         self._seen = seen
         self._met.clear()
         self._hidden.clear()
@@ -117,6 +108,9 @@ class Faulty(Wrapper):
     def __init__(self, inside: Cloud, plan: FaultPlan, engine: int) -> None:
         super().__init__(inside)
         self._plan, self._engine = plan, engine
+        responses = CLOUDS[inside.package].faults
+        assert responses is not None
+        self._responses = responses
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """See `model.Cloud`; previews have no faults."""
@@ -156,16 +150,16 @@ class Faulty(Wrapper):
             if fault.kind != "crash-after":
                 _LOG.info("fault %s on %s", fault.kind, call.urn)
             if fault.kind == "throttling":
-                self._retry(call, fault.times, refusals.throttled(self.package), retry_after=True)
+                self._retry(call, fault.times, self._responses.throttled, retry_after=True)
             elif fault.kind == "transient":
-                self._retry(call, fault.times, refusals.transient(self.package), retry_after=False)
+                self._retry(call, fault.times, self._responses.transient, retry_after=False)
             elif fault.kind == "slow":
                 call.log("info", f"fault: takes {fault.duration_s:g} s longer")
                 self._slow(call, fault.duration_s)
             elif fault.kind == "capacity":
-                raise refusals.no_capacity(call.type, call.name)
+                raise self._responses.no_capacity(call.type, call.name)
             elif fault.kind == "quota":
-                raise refusals.over_quota(call.type, call.name)
+                raise self._responses.over_quota(call.type, call.name)
             elif fault.kind == "crash-before":
                 kill(fault.victim, self._engine, self.package)
 
@@ -175,15 +169,15 @@ class Faulty(Wrapper):
                 _LOG.info("fault %s on %s", fault.kind, call.urn)
                 kill(fault.victim, self._engine, self.package)
 
-    def _retry(self, call: Call, times: int, refusal: RefusalError, *, retry_after: bool) -> None:
+    def _retry(self, call: Call, times: int, response: tuple[str, str], *, retry_after: bool) -> None:
         """Wait as the provider's client does between its tries; give up where it gives up."""
         for attempt in range(1, times + 1):
-            if attempt > _RETRIES[self.package]:
-                raise refusal
+            if attempt > self._responses.retries:
+                raise RefusalError(*response, "It did not stop for as long as the provider tries again.")
             backoff = min(_BACKOFF_S * 2 ** (attempt - 1), _LONGEST_BACKOFF_S)
             wait = _RETRY_AFTER_S if retry_after else backoff
             asked = f"retry after {wait:g} s" if retry_after else f"next try in {wait:g} s"
-            call.log("info", f"{refusal.code}: {refusal.message}; {asked} (try {attempt})")
+            call.log("info", f"{response[0]}: {response[1]}; {asked} (try {attempt})")
             _wait(call, wait)
 
     def _slow(self, call: Call, seconds: float) -> None:

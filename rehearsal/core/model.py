@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 Properties = dict[str, Any]
+# Fixes in refusals for want of machines and of quota.
+TRY_AGAIN = "Run up again, or ask for another zone, machine type or market."
+RAISE_QUOTA = "Ask for a higher quota, or remove what is not needed."
 
 
 class _Unknown:
@@ -112,6 +115,47 @@ class Diff:
     changed: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     delete_before_replace: bool = False
+
+
+@dataclass(frozen=True)
+class FaultResponses:
+    """How a service and its provider respond to injected faults."""
+
+    retries: int
+    """After so many tries the provider gives up."""
+    throttled: tuple[str, str]
+    """Code and message of the service for too many requests."""
+    transient: tuple[str, str]
+    """Code and message of the service for a 5xx error."""
+    no_capacity: Callable[[str, str], RefusalError]
+    """Type token and name of a resource -> refusal for want of machines."""
+    over_quota: Callable[[str, str], RefusalError]
+    """Type token and name of a resource -> refusal because the account may not have one more."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """Facts about an emulated package that the shared code needs.
+
+    Classes are given as `module:class` and imported on first use: the daemon starts without the clouds.
+    """
+
+    cloud: str
+    real_cloud: str = ""
+    """Replaces `cloud` in a home with a real control plane."""
+    real_clusters: str = ""
+    """Wrapper of a cloud whose clusters get the real control plane of the home."""
+    limits: str = ""
+    """Wrapper with quotas and scarce machines; only packages with accounts have one."""
+    existing: str = ""
+    """Module that seeds resources which no program made."""
+    environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Provider setting -> environment variables from which the real provider takes it by default."""
+    bridged: bool = True
+    """Built with pulumi-terraform-bridge: outputs hold Terraform's attribute `id` as well, the only place
+    where policy packs find an id. Source: "Resource IDs" in the bridge's docs; pulumi-kubernetes has none."""
+    faults: FaultResponses | None = None
+    """None: a helper package, whose resources live in the engine's state alone and have no faults."""
 
 
 class Cloud(Protocol):

@@ -28,6 +28,7 @@ from rehearsal.core.model import (
     Properties,
     RefusalError,
 )
+from rehearsal.core.packages import PACKAGES
 from rehearsal.core.wire import from_struct, to_struct
 
 _LOG = logging.getLogger("rehearsal")
@@ -38,26 +39,6 @@ _SEVERITIES = {
     "warning": engine_pb2.WARNING,
     "error": engine_pb2.ERROR,
 }
-# Provider settings that the real providers take from the environment when the program does not give them.
-_FROM_ENVIRONMENT: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "aws": {"region": ("AWS_REGION", "AWS_DEFAULT_REGION")},
-    "gcp": {
-        "project": ("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT"),
-        "region": ("GOOGLE_REGION",),
-        "zone": ("GOOGLE_ZONE",),
-    },
-    "kubernetes": {
-        "kubeconfig": ("KUBECONFIG",),
-        "upsertExistingObjects": ("PULUMI_K8S_UPSERT_EXISTING_OBJECTS",),
-        "enableConfigMapMutable": ("PULUMI_K8S_ENABLE_CONFIGMAP_MUTABLE",),
-        "enableSecretMutable": ("PULUMI_K8S_ENABLE_SECRET_MUTABLE",),
-    },
-}
-
-# Made with pulumi-terraform-bridge: outputs hold Terraform's attribute `id` as well, the only place where
-# policy packs find an id. Source: "Resource IDs" in the bridge's docs; no such thing in pulumi-kubernetes.
-_BRIDGED = frozenset({"aws", "gcp", "random", "tls"})
-
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 _Method = Callable[["Provider", _Request, grpc.ServicerContext], _Response]
@@ -96,7 +77,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def __init__(self, cloud: Cloud, environment: Mapping[str, str], log_file: str) -> None:
         self.log_file = log_file
-        self._cloud = cloud
+        self._cloud, self._package = cloud, PACKAGES[cloud.package]
         self._environment = environment
         self._instance = Instance(cloud.package, self._defaults({}))
         self._cancelled = threading.Event()
@@ -133,7 +114,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _defaults(self, config: Properties) -> Properties:
         filled = dict(config)
-        for name, variables in _FROM_ENVIRONMENT.get(self._cloud.package, {}).items():
+        for name, variables in self._package.environment.items():
             given = next((self._environment[key] for key in variables if self._environment.get(key)), None)
             if given is not None and filled.get(name) is None:
                 filled[name] = given
@@ -147,13 +128,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _with_id(self, identifier: object, outputs: Properties) -> struct_pb2.Struct:
         """The outputs as the engine gets them."""
-        known = {"id": identifier} if self._cloud.package in _BRIDGED else {}
+        known = {"id": identifier} if self._package.bridged else {}
         return to_struct({**outputs, **known})
 
     def _own(self, outputs: struct_pb2.Struct) -> Properties:
         """Outputs that the engine kept, as the cloud gave them."""
         found = from_struct(outputs)
-        if self._cloud.package in _BRIDGED:
+        if self._package.bridged:
             found.pop("id", None)
         return found
 

@@ -21,6 +21,7 @@ from rehearsal.core import drift
 from rehearsal.core.faulty import FaultPlan, Faulty
 from rehearsal.core.journal import Journal, Journaled
 from rehearsal.core.model import Cloud, RefusalError
+from rehearsal.core.packages import ACCOUNTS, CLOUDS, PACKAGES
 from rehearsal.core.provider import Provider
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
@@ -30,22 +31,8 @@ from rehearsal.leases import Leases
 _LOG = logging.getLogger("rehearsal")
 # A Kubernetes create holds its thread until the object is ready, and the engine sets no limit of its own.
 _THREADS = 256
-_CLOUDS = {
-    "aws": "rehearsal.aws.cloud:AwsCloud",
-    "gcp": "rehearsal.gcp.cloud:GcpCloud",
-    "kubernetes": "rehearsal.kubernetes.cloud:KubernetesCloud",
-    "random": "rehearsal.helpers.random_values:RandomCloud",
-    "tls": "rehearsal.helpers.tls:TlsCloud",
-}
-# Where a home has a real control plane: the cloud of it, and what makes clusters of it.
-_REAL = {"kubernetes": "rehearsal.realcluster.cloud:RealKubernetesCloud"}
-_MAKES_REAL = dict.fromkeys(("aws", "gcp"), "rehearsal.realcluster.made_clusters:MadeClusters")
-# Clouds with accounts, which have limits, and with services that programs ask.
-_LIMITED = {"aws": "rehearsal.aws.limits:Limited", "gcp": "rehearsal.gcp.limits:Limited"}
-# The services that programs of the user ask, and what runs behind them; and what is left of what ran.
+# The services that programs of the user call, and the folder of the home with their runs.
 _SERVICES, _RAN = "rehearsal.jobs.services:Services", "jobs"
-# What they make lives in the engine's state alone, so there is nothing to count.
-_HELPERS = frozenset({"random", "tls"})
 
 
 class _Supervisor(Protocol):
@@ -138,7 +125,8 @@ class Server:
 
     def _class(self, package: str) -> str:
         """The cloud of a package, as this home has it."""
-        return _REAL[package] if self._real and package in _REAL else _CLOUDS[package]
+        facts = PACKAGES[package]
+        return facts.real_cloud if self._real and facts.real_cloud else facts.cloud
 
     def _supervisors(self) -> list[_Supervisor]:
         with self._building:
@@ -237,11 +225,10 @@ class Server:
     def _seed(self, message: dict[str, Any]) -> dict[str, Any]:
         """Make known what an account holds that no program made."""
         new: list[str] = []
-        for package in ("aws", "gcp"):
-            rows = [one for one in message["resources"] if one["type"].startswith(f"{package}:")]
+        for name, package in ACCOUNTS.items():
+            rows = [one for one in message["resources"] if one["type"].startswith(f"{name}:")]
             if rows:
-                existing = importlib.import_module(f"rehearsal.{package}.existing")
-                new += existing.seed(self._state, rows)
+                new += importlib.import_module(package.existing).seed(self._state, rows)
         return {"new": new}
 
     def _locate(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -271,17 +258,17 @@ class Server:
     def _serve(
         self, package: str, environment: dict[str, str], engine: int
     ) -> tuple[grpc.Server, Provider, int]:
-        if package not in _CLOUDS:
-            raise ValueError(f"{package} is not emulated; emulated are {', '.join(_CLOUDS)}")
-        cloud = self.cloud(package)
-        if package in _LIMITED:
-            self.services()  # dynamic providers of the same program may ask them
-        if self._real and package in _MAKES_REAL:
-            cloud = _named(_MAKES_REAL[package])(cloud, self._state, self._home)
-        if package not in _HELPERS:
+        if package not in PACKAGES:
+            raise ValueError(f"{package} is not emulated; emulated are {', '.join(PACKAGES)}")
+        cloud, facts = self.cloud(package), PACKAGES[package]
+        if facts.limits:
+            self.services()  # dynamic providers of the same program may call them
+        if self._real and facts.real_clusters:
+            cloud = _named(facts.real_clusters)(cloud, self._state, self._home)
+        if package in CLOUDS:
             cloud = Journaled(cloud, self._journal)
-            if package in _LIMITED:
-                cloud = _named(_LIMITED[package])(cloud, self._state, self._home / "faults.json")
+            if facts.limits:
+                cloud = _named(facts.limits)(cloud, self._state, self._home / "faults.json")
             cloud = Faulty(cloud, self._faults, engine)
         provider = Provider(cloud, environment, str(self._home / control.LOG))
         with self._lock:
@@ -293,9 +280,7 @@ class Server:
 
     def _status(self, message: dict[str, Any]) -> dict[str, Any]:
         return {
-            "resources": {
-                package: self._state.count(package) for package in _CLOUDS if package not in _HELPERS
-            },
+            "resources": {package: self._state.count(package) for package in CLOUDS},
             "workloads": self._workloads(),
             "engines": self._leases.engines(),
         }

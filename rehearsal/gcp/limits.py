@@ -1,19 +1,19 @@
 """The Google Cloud of a project with limits: APIs, policies, quotas, scarce machines, operations at once.
 
-All but the last are what a scenario says (`faults.json`): without one, every API is enabled, nothing is
+All but the last are from a scenario (`faults.json`): without one, every API is enabled, nothing is
 forbidden, and there are always enough machines.
 """
 
 import importlib
-import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from rehearsal.core.faults import Faults, read
 from rehearsal.core.model import Call, Cloud, InitFailedError, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
@@ -44,7 +44,7 @@ class Limited(Wrapper):
         """See `model.Cloud`; machines that are not there leave a pool without nodes behind."""
         if preview:
             return self.inside.create(call, inputs, preview=True)
-        scenario = self._scenario()
+        scenario = read(self._faults)
         config = call.instance.config
         project = project_of(config, inputs)
         location = str(places_of(config, inputs).get("location") or "")
@@ -67,29 +67,25 @@ class Limited(Wrapper):
         with _turn(call, outputs):
             self.inside.delete(call, id, outputs)
 
-    def _refuse(
-        self, call: Call, inputs: Properties, project: str, location: str, scenario: dict[str, Any]
-    ) -> None:
+    def _refuse(self, call: Call, inputs: Properties, project: str, location: str, scenario: Faults) -> None:
         api = apis.needed(call.type)
         if api and api[0] not in self._enabled(scenario, project, api[0]):
             raise apis.disabled(*api, project)
-        policies = scenario.get("org_policies") or ()
-        if policies:
-            organisation.refuse(policies, call.type, inputs, project, self._cluster_of(inputs))
-        allowed = scenario.get("quotas") or {}
-        if allowed and call.type in (CLUSTER, POOL):
-            self._refuse_quota(call, inputs, project, location, allowed)
+        if scenario.org_policies:
+            organisation.refuse(scenario.org_policies, call.type, inputs, project, self._cluster_of(inputs))
+        if scenario.quotas and call.type in (CLUSTER, POOL):
+            self._refuse_quota(call, inputs, project, location, scenario.quotas)
 
-    def _enabled(self, scenario: dict[str, Any], project: str, api: str) -> set[str]:
+    def _enabled(self, scenario: Faults, project: str, api: str) -> set[str]:
         """The APIs of a project, as far as it matters for one."""
-        if scenario.get("apis") is None:
+        if scenario.apis is None:
             return {api}
         made = {
             str(one.outputs.get("service"))
             for one in self._state.find(type=_SERVICE)
             if str(one.outputs.get("project") or one.scope) == project
         }
-        return made | set(scenario["apis"])
+        return made | set(scenario.apis)
 
     def _cluster_of(self, inputs: Properties) -> Properties:
         wanted = inputs.get("cluster")
@@ -97,7 +93,7 @@ class Limited(Wrapper):
         return next((one.inputs for one in found), {})
 
     def _refuse_quota(
-        self, call: Call, inputs: Properties, project: str, location: str, allowed: dict[str, float]
+        self, call: Call, inputs: Properties, project: str, location: str, allowed: Mapping[str, float]
     ) -> None:
         region = _region(location)
         mine = list(demands(call.type, call.name, inputs, location))
@@ -120,28 +116,18 @@ class Limited(Wrapper):
                     yield record
 
     def _await_machines(
-        self, scenario: dict[str, Any], id: str, inputs: Properties, outputs: Properties, project: str
+        self, scenario: Faults, id: str, inputs: Properties, outputs: Properties, project: str
     ) -> None:
         """Raise InitFailedError, as the provider does when its time is over, for machines that are scarce.
 
         Source: terraform-provider-google, resource_container_node_pool.go: the pool is there, in the state.
         """
-        rows = scenario.get("capacity") or ()
         machine = str((inputs.get("nodeConfig") or {}).get("machineType") or "")
         zones = [str(zone) for zone in outputs.get("nodeLocations") or ()]
         count = nodes(POOL, {**inputs, "nodeLocations": zones}, str(outputs.get("location")))
         for zone in zones:
             each = -(-count // len(zones))
-            left = min(
-                (
-                    row["instances"]
-                    for row in rows
-                    if row["instance_type"] == machine
-                    and row.get("zone", "*") in ("*", zone)
-                    and row.get("market", "*") in ("*", market(inputs))
-                ),
-                default=each,
-            )
+            left = scenario.machines_left(machine, zone, market(inputs))
             if left < each:
                 group = next(
                     (str(one) for one in outputs.get("instanceGroupUrls") or () if zone in str(one)), ""
@@ -154,12 +140,6 @@ class Limited(Wrapper):
                     "available to fulfill the request.  '(resource type:compute)'."
                 )
                 raise InitFailedError(id, outputs, [said])
-
-    def _scenario(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads(self._faults.read_text()))
-        except FileNotFoundError:
-            return {}
 
 
 _busy: Counter[str] = Counter()

@@ -1,12 +1,12 @@
 """Faults of a run on training jobs: those of `rehearsal.core.faults`, met as a client of the service does."""
 
-import json
 import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rehearsal.core.faults import read
 from rehearsal.core.faulty import FaultPlan, kill
 from rehearsal.core.model import Call, Instance
 
@@ -50,11 +50,8 @@ class JobFaults:
         return self._plan.interruption(name)
 
     def quotas(self) -> Mapping[str, float]:
-        """What the account may have, by the name of the quota; without a row, enough."""
-        try:
-            return dict(json.loads(self._path.read_text()).get("quotas") or {})
-        except FileNotFoundError:
-            return {}
+        """Limits of the account by name of the quota; without a row, enough."""
+        return read(self._path).quotas
 
     def _ask(self, key: str, name: str, said: Refusals) -> None:
         package = self._type.partition(":")[0]

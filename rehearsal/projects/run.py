@@ -12,7 +12,8 @@ from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, Outcome
 from infra.errors import Problem, UserError
 from rehearsal import homes
-from rehearsal.client import HELPERS, PACKAGES, Rehearsal
+from rehearsal.client import Rehearsal
+from rehearsal.core.packages import PACKAGES
 from rehearsal.projects import needs
 from rehearsal.projects import report as reports
 from rehearsal.projects import workspace as workspaces
@@ -57,7 +58,7 @@ def _refuse_missing(project: Project) -> None:
     problems = []
     for module, file in needs.missing_modules(project.program).items():
         package = needs.distribution(project.folder, module)
-        emulated = ", ".join((*PACKAGES, *HELPERS))
+        emulated = ", ".join(PACKAGES)
         fix = f"Install it: .venv/bin/uv pip install {package}"
         if module.startswith("pulumi_"):
             fix += f" (the rehearsal emulates {emulated}; resources of other packages it cannot make)"

@@ -1,7 +1,6 @@
 """Faults put on running pods from outside, as a slow machine or a bad cable would be."""
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -9,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+from rehearsal.core.faults import SmokeFault, read
 from rehearsal.workloads.pod import PodRunner
 
 # On the pods of every training run (smoke_training/launchers/pods.py).
@@ -18,27 +18,20 @@ _SEARCH_S = 0.05
 
 
 def put_on(runner: PodRunner, home: Path) -> None:
-    """Put the fault that `faults.json` asks for, if any, on a pod of a training run; no other is touched."""
-    if RUN_LABEL not in runner.pod.labels:
-        return
-    with contextlib.suppress(FileNotFoundError):
-        fault = json.loads((home / "faults.json").read_text()).get("smoke")
-        if fault:
-            SlowRank(runner, int(fault["slow_rank"]), float(fault["duty"]))
+    """Inject the smoke fault of `faults.json`, if any, into a pod of a training run; others have none."""
+    if RUN_LABEL in runner.pod.labels and (fault := read(home / "faults.json").smoke):
+        SlowRank(runner, fault)
 
 
 class SlowRank:
     """Keeps the processes of one rank stopped for a share of the time, with SIGSTOP and SIGCONT.
 
-    A process is of the rank if its environment says `RANK=<rank>`; `duty` is the share of time it may run,
-    greater than 0 and less than 1. Every such process of the pod, one after another, is slowed until the pod
-    is over, and always left running.
+    A process belongs to the rank if its environment has `RANK=<rank>`. Every such process of the pod, one
+    after another, is slowed until the pod is over, and always left running.
     """
 
-    def __init__(self, runner: PodRunner, rank: int, duty: float) -> None:
-        if not 0 < duty < 1:
-            raise ValueError(f"faults.json: smoke.duty must be greater than 0 and less than 1, not {duty}")
-        self._runner, self._rank, self._duty = runner, rank, duty
+    def __init__(self, runner: PodRunner, fault: SmokeFault) -> None:
+        self._runner, self._rank, self._duty = runner, fault.slow_rank, fault.duty
         self._cycles, self._slowed = 0, 0
         threading.Thread(target=self._run, name="slow rank", daemon=True).start()
 
