@@ -3,19 +3,14 @@ PYTHON ?= python3
 # The environment of `make up` and `make down`: a file stacks/config/Pulumi.<STACK>.yaml.
 STACK ?= dev-aws
 VENV := .venv/bin
-# Where tests are that load or measure the whole machine; to look everywhere takes longer than some of them.
-ALONE := tests/faults tests/rehearsal/kubernetes tests/rehearsal/runs tests/smoke_training/probes tests/smoke_training/runs
-
-# Three workers on two processors, because tests wait for servers to start. The order of files is that of
-# tests/conftest.py: a long file has few tests, in order of their number it would come last. With so many processes,
-# a program in Go that uses one processor costs a fifth less than one that looks for work on all; so does one that
-# collects garbage a quarter as often. Small models on one thread cost a third: threads wait by spinning.
-WORKERS := OMP_NUM_THREADS=1 GOMAXPROCS=1 GOGC=400 $(VENV)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+TESTS := $(VENV)/python tools/run_tests.py
+# Python files that differ from the last commit.
+CHANGED = $(shell git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files --others --exclude-standard -- '*.py')
 
 # A shell that keeps Python from writing compiled modules makes every process of a run compile PyTorch again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: up down test lint unit alone more cluster binaries setup lock clean
+.PHONY: up down check check-lint check-tests test lint tests unit alone more cluster binaries setup lock clean
 
 up: setup ## Rehearse an environment (STACK, by default dev-aws): a real `pulumi up`, offline, gated by a real training run
 	@$(VENV)/trainstack up -s $(STACK) --rehearse --yes
@@ -23,10 +18,20 @@ up: setup ## Rehearse an environment (STACK, by default dev-aws): a real `pulumi
 down: setup ## Destroy the rehearsed environment again
 	@$(VENV)/trainstack destroy -s $(STACK) --rehearse --yes
 
-# The type checker has one thread: the compilers, then the tests get the rest of the machine.
+check: setup ## Format, lint of changed files, the fast tests: under a minute
+	$(MAKE) -j2 check-lint check-tests
+
+check-lint: setup
+	$(VENV)/ruff format --check --quiet .
+	$(VENV)/ruff check --quiet .
+	$(if $(CHANGED),$(VENV)/mypy $(CHANGED))
+
+check-tests: setup
+	$(TESTS) fast
+
+# The type checker has one thread: it runs beside the first tests.
 test: setup ## Everything that CI runs
-	$(MAKE) -j2 lint unit
-	$(MAKE) alone
+	$(MAKE) -j2 lint tests
 
 lint: setup
 	$(VENV)/ruff check .
@@ -35,14 +40,18 @@ lint: setup
 	$(VENV)/lint-imports
 	$(VENV)/python tools/links.py
 
-unit: setup binaries
-	$(WORKERS) -m "not alone and not more"
+# A test that fails by chance passes when it is run once more at the end, alone: it is reported as FLAKY.
+tests: setup binaries
+	$(TESTS) unit alone
+
+unit: setup binaries ## The tests that can run beside others
+	$(TESTS) unit
 
 alone: setup binaries ## The tests that load or measure the whole machine
-	$(VENV)/pytest -m alone $(ALONE)
+	$(TESTS) alone
 
-more: setup binaries ## What shows on further stacks what other tests show: lives, also on a real control plane, day two and recovery on Google Cloud, and each shape of stack at an API server
-	$(WORKERS) -m more
+more: setup binaries ## What shows on further stacks what other tests show
+	$(TESTS) more
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
 	@$(VENV)/trainstack cluster

@@ -13,6 +13,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tools import run_tests
+
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("trainstack", "stacks", "rehearsal", "components", "policies", "agents", "infra", "smoke_training")
 DECISIONS = Path("docs/adr")  # a numbered list, which only grows
@@ -65,10 +67,10 @@ def test_no_folder_holds_more_than_a_reader_can_take_in() -> None:
 
 
 def test_no_test_that_needs_the_machine_for_itself_is_left_out() -> None:
-    (line,) = re.findall(r"^ALONE := (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    folders = [f"tests/{folder}" for folder in run_tests.ALONE]
     marked = [path for path in python() if re.search(r"pytest\.mark\.alone\b", (ROOT / path).read_text())]
     assert len(marked) > 5
-    assert [str(path) for path in marked if not any(path.is_relative_to(one) for one in line.split())] == []
+    assert [str(path) for path in marked if not any(path.is_relative_to(one) for one in folders)] == []
 
 
 def test_nothing_of_the_program_hides_a_module_of_python() -> None:
