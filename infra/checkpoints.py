@@ -6,9 +6,8 @@ Times in seconds, sizes in GB (1e9 bytes), for one run that trains on the larges
 from dataclasses import dataclass
 from typing import Final
 
-from infra.catalog.aws import facts as aws
-from infra.catalog.gcp import facts as gcp
-from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
+from infra.catalog.registry import CATALOGS
+from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.stack import StackSpec
 from smoke_training.formulae import youngdaly
 
@@ -22,7 +21,6 @@ TAKEN_BACK_S: Final = 900
 date, for the types of the catalog."""
 MOST_SHARE: Final = 0.1
 """No usual interval is so short that writing takes more than this share of the time."""
-_INTERRUPTIBLE: Final = ("spot", "flex_start", "queued")
 _MB_PER_GB: Final = 1000
 _GIB_PER_TIB: Final = 1024
 _DAY_S: Final = 86_400
@@ -110,10 +108,9 @@ def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
     wanted = spec.data.checkpoints.interval_minutes
     if wanted is not None:
         return wanted * 60, "as the spec says"
-    pools = _training(spec)
-    if _may_be_taken_back(spec) or any(pool.purchase.kind in _INTERRUPTIBLE for pool in pools):
+    if spec.layout.interruptible:
         return _usual(TAKEN_BACK_S, write_s, "nodes may be taken back, and nobody says how often")
-    gpus = max((_gpus(spec, pool) for pool in pools), default=0)
+    gpus = max((_gpus(spec, pool) for pool in spec.layout.training_pools), default=0)
     if write_s is None or gpus == 0:
         return _usual(USUAL_S, write_s, "the usual: it is not known how long one takes to write")
     hardware = 1 / youngdaly.prior_mtbf_s(gpus)
@@ -125,12 +122,6 @@ def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
         f"on {gpus} GPUs and by the queue"
     )
     return minutes * 60, why
-
-
-def _may_be_taken_back(spec: StackSpec) -> bool:
-    """Whether a job of a managed service may lose its machines."""
-    layout = spec.layout
-    return isinstance(layout, SmallLayout) and any(one.purchase.kind == "spot" for one in layout.machines)
 
 
 def _usual(seconds: int, write_s: float | None, why: str) -> tuple[int, str]:
@@ -148,19 +139,6 @@ def _write_s(spec: StackSpec) -> float | None:
     return size * _MB_PER_GB / mb_per_s
 
 
-def _training(spec: StackSpec) -> list[PoolSpec]:
-    if not isinstance(spec.layout, ClusterLayout):
-        return []
-    pools = spec.layout.pools
-    return [pool for pool in pools if pool.purpose == "training"] or [
-        pool for pool in pools if pool.purpose == "fine_tuning"
-    ]
-
-
 def _gpus(spec: StackSpec, pool: PoolSpec) -> int:
     """GPUs of a pool at its largest; 0 for machines without any."""
-    if spec.cloud == "aws":
-        machine = aws.instance_types.get(pool.machine)
-        return machine.accelerator_count * pool.max_nodes if machine else 0
-    found = gcp.machine_types.get(pool.machine)
-    return found.count * pool.max_nodes if found else 0
+    return CATALOGS[spec.cloud].accelerators_in(pool.machine) * pool.max_nodes

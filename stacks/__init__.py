@@ -4,7 +4,8 @@ from typing import Any
 
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.supported import pairs
 

@@ -17,7 +17,6 @@ from infra.errors import REFUSED, UserError
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import SmallLayout
 from stacks import compose, sdk
 
 
@@ -36,7 +35,7 @@ def main() -> None:
 
 def deploy(spec: StackSpec) -> None:
     """Declare a stack and export what it offers, in a program that runs."""
-    exported = job_outputs if isinstance(spec.layout, SmallLayout) else outputs
+    exported = outputs if spec.layout.has_cluster else job_outputs
     exported.export(compose(spec))
     sdk.wait_for_outputs_once()
 

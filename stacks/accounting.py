@@ -11,7 +11,6 @@ from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU
 from infra.naming import flavor_name, team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 
@@ -20,14 +19,14 @@ VALIDATION = "(validation)"
 
 
 def gpu_ledger(
-    spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
+    spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking, *, measured: bool
 ) -> GpuLedger:
     """Declare the ledger, after the namespaces in which its books lie."""
     teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
     args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools), "image": tracking.image}
-    if isinstance(spec.layout, ClusterLayout) and isinstance(spec.layout.monitoring, InClusterMonitoring):
+    if measured:
         args["prometheus"] = PROMETHEUS_URL
     return GpuLedger(
         f"{spec.name}-ledger",

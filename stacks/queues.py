@@ -6,7 +6,8 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.kueue import Body
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.aws import pools as aws_pools

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from infra.catalog.errors import found
 from infra.catalog.limits import Limit, read_limits
 from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
+from infra.catalog.storage_classes import StorageClass
 from infra.catalog.tables import by_key, read_rows
 
 EVERY_REGION = "*"
@@ -18,6 +20,13 @@ class Catalog:
     Every table raises CatalogError when its file is malformed, on first use. Every lookup by name raises
     UnknownFactError when the name has no row; a known name without a figure gives None.
     """
+
+    cool: ClassVar[StorageClass]
+    """Storage class of the bucket for objects that are read once a month."""
+    cold: ClassVar[StorageClass]
+    """Storage class of the bucket for objects that are read once a quarter."""
+    block_drain_minutes: ClassVar[int]
+    """Minutes before the end of a capacity block from which no job may run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -42,3 +51,7 @@ class Catalog:
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
         """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
         return read_durations(self._folder / "durations.toml")
+
+    def accelerators_in(self, machine: str) -> int:
+        """GPUs of a machine type; 0 for one without, or unknown."""
+        raise NotImplementedError

@@ -12,7 +12,8 @@ from infra.cost.aws import jobs as aws_jobs
 from infra.cost.gcp import cluster as gcp
 from infra.cost.gcp import jobs as gcp_jobs
 from infra.cost.model import Estimate, Item, Use
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.jobs.ignoring import ENVIRONMENT_MARK, IGNORE_FILES, Pattern, ignored, read_patterns
+from infra.jobs.ignore_files import ENVIRONMENT_MARK, IGNORE_FILES, IgnoreFile, ignored, read_patterns
 from infra.jobs.private_files import named_like_a_secret
 
 MOST_MB = 200
@@ -85,7 +85,7 @@ def _inside(link: Path, folder: Path) -> bool:
         return False
 
 
-def _walk(folder: Path, base: str, patterns: Sequence[Pattern]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walk(folder: Path, base: str, patterns: Sequence[IgnoreFile]) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Files and links that are not left out, in no promised order. Raises UserError for a closed folder."""
     here = folder / base
     try:
@@ -106,11 +106,11 @@ def _walk(folder: Path, base: str, patterns: Sequence[Pattern]) -> Iterator[tupl
             yield from _walk(folder, path, known)
 
 
-def _own_patterns(here: Path, base: str) -> Iterator[Pattern]:
+def _own_patterns(here: Path, base: str) -> Iterator[IgnoreFile]:
     for name in IGNORE_FILES:
         file = here / name
         if file.is_file():
-            yield from read_patterns(file.read_text(errors="replace").splitlines(), base)
+            yield read_patterns(file.read_text(errors="replace").splitlines(), base)
 
 
 def _too_large(folder: Path, found: Found) -> Problem:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import Problem, UserError
+from infra.jobs.aws.limits import LIMITS as SAGEMAKER
 from infra.jobs.aws.search.tuning import Tuning
+from infra.jobs.gcp.limits import LIMITS as VERTEX
 from infra.jobs.pack import DEFAULT_SCRIPT
 from infra.jobs.roles import JobClass
 from infra.jobs.service import Caller
@@ -16,13 +18,10 @@ from infra.outputs.jobs import JobMachine, JobOutputs, Person
 DEFAULT_TASK = "training"
 # Tasks, by their first word, that need to read alone.
 _EVALUATIONS = ("evaluate", "evaluation", "processing")
-# The longest that machines of SageMaker stay warm: developer guide, "Train Using SageMaker Managed Warm
-# Pools".
-MOST_KEEP_WARM_MINUTES = 60
 # MaxRuntimeInSeconds of SageMaker: 28 days (StoppingCondition of its API).
 MOST_HOURS = 28 * 24
 _LONGEST_RECORD = 200
-_SCHEMES = {"sagemaker": "s3://", "vertex": "gs://"}
+_LIMITS = {"sagemaker": SAGEMAKER, "vertex": VERTEX}
 _BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 
@@ -173,13 +172,13 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
 
 
 def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
-    if options.keep_warm_minutes and outputs.service == "vertex":
-        rule = "Vertex AI keeps no machines of a job; a persistent resource would, and is billed all day"
-        yield Problem("--keep-warm", options.keep_warm_minutes, rule, "Leave --keep-warm out.")
+    limits = _LIMITS[outputs.service]
+    if not 0 <= options.keep_warm_minutes <= limits.keep_warm_minutes:
+        most = limits.keep_warm_minutes
+        fix = f"Choose 0 to {most}." if most else "Leave --keep-warm out."
+        yield Problem("--keep-warm", options.keep_warm_minutes, limits.keep_warm_rule, fix)
+    if not limits.keep_warm_minutes:
         return
-    if not 0 <= options.keep_warm_minutes <= MOST_KEEP_WARM_MINUTES:
-        rule, fix = "the service keeps machines at most an hour", f"Choose 0 to {MOST_KEEP_WARM_MINUTES}."
-        yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix)
     if machine is not None and machine.reservation is not None:
         rule = f"the machines of {machine.name} are reserved, and paid apart"
         if options.spot:
@@ -195,7 +194,7 @@ def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) ->
     """A search is SageMaker's, and of machines that are bought by the hour: no source says more of it."""
     if options.tune is None:
         return
-    if outputs.service != "sagemaker":
+    if not _LIMITS[outputs.service].searches:
         rule, fix = "only stacks on SageMaker have searches here", "Search inside of a run: examples/sweep."
         yield Problem("--tune", None, rule, fix)
     for option, said in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
@@ -212,7 +211,7 @@ def _spot(options: Options, machine: JobMachine) -> bool:
 
 
 def _data(outputs: JobOutputs, options: Options) -> Iterator[Problem]:
-    scheme = _SCHEMES[outputs.service]
+    scheme = _LIMITS[outputs.service].scheme
     if not options.dataset and not options.data:
         fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic or none is an answer, too."
         yield Problem("--dataset", None, "a run records with which data it trained", fix)

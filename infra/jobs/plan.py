@@ -3,31 +3,23 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from infra.catalog.aws import facts
-from infra.catalog.aws.jobs import JobMachine as Hardware
-from infra.catalog.aws.jobs import jobs
 from infra.errors import Problem, UserError
+from infra.jobs.aws import plan as sagemaker
 from infra.jobs.aws.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
 from infra.jobs.gcp import plan as vertex
 from infra.jobs.options import Order
 from infra.jobs.pack import Pack
-from infra.jobs.place import Place
 from infra.jobs.service import Moment
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
-from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.runplan import PER_NODE, RunPlan, SageMaker
+from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
-CODE, DATA = "code", "data"
-COMMAND = ("python3", f"/opt/ml/input/data/{CODE}/{WRAPPER}", "job")
-# TrainingEnvironmentValue and TrainingJobName of SageMaker's API.
-MOST_OF_A_VALUE, _MOST_OF_A_NAME = 512, 63
+# TrainingJobName of SageMaker's API; Vertex AI takes longer names.
+_MOST_OF_A_NAME = 63
 _STAMP = "%y%m%d-%H%M%S"
 # Of `<stack>-<person>`, with which the person's role says which jobs are hers; six are left to the folder.
 _MOST_OF_A_HEAD = 42
-# Machines with disks of their own get no other, and refuse to be asked for more than they have
-# (VolumeSizeInGB of SageMaker's API).
-_DISK_GB = 200
 _PREFIX = "TRAINSTACK_"
+_PARTS = {"sagemaker": sagemaker.part, "vertex": vertex.part}
 
 
 def run_name(order: Order, now: Moment) -> str:
@@ -55,70 +47,26 @@ def run_plan(
     It goes on with the checkpoints at `checkpoint_uri`; null: it begins with none, in a folder of its own.
     """
     name, outputs = run_name(order, now), order.outputs
-    of_service = vertex.place if outputs.service == "vertex" else _place
-    place = of_service(order, name, code_uri, checkpoint_uri)
-    environment = {**_environment(order, pack, name, place.gpus), **place.environment}
-    if place.sagemaker and (problems := list(_too_long(environment))):
+    part = _PARTS[outputs.service](order, name, code_uri, checkpoint_uri)
+    environment = {**_environment(order, pack, name, part.gpus), **part.environment}
+    if problems := list(_too_long(environment, part.value_length)):
         raise UserError(problems)
     return RunPlan(
         name=f"run-{_of_folder(order, 36)}",
         image=outputs.image,
-        command=place.command,
+        command=part.command,
         command_per=PER_NODE,
         nodes=order.nodes,
-        gpus_per_node=place.gpus,
-        cpu=place.cpu,
-        memory_gib=place.memory_gib,
+        gpus_per_node=part.gpus,
+        cpu=part.cpu,
+        memory_gib=part.memory_gib,
         env=environment,
         labels=_tags(order, name),
         timeout_s=round(order.max_hours * 3600),
         startup_timeout_s=0,  # the service counts the time of running alone
-        instance_type=place.machine,
-        sagemaker=place.sagemaker,
-        vertex=place.vertex,
-    )
-
-
-def _place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> Place:
-    """SageMaker's part."""
-    hardware = _hardware(order)
-    known = facts.instance_types.get(hardware.ec2)
-    return Place(
-        command=COMMAND,
-        machine=hardware.ec2,
-        gpus=hardware.gpus,
-        cpu=facts.vcpus(hardware.ec2) or 1,
-        memory_gib=known.memory_mib // 1024 if known else 1,
-        sagemaker=_sagemaker(order, name, code_uri, checkpoint_uri),
-    )
-
-
-def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
-    outputs, options = order.outputs, order.options
-    hardware = _hardware(order)
-    disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
-    data = {DATA: options.data} if options.data else {}
-    wait_s = round((order.max_hours + options.max_wait_hours) * 3600)
-    own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
-    # Names of trials begin with the search's, which is too short for the rights of a role to name.
-    kept = f"/{sanitize(f'{outputs.stack}-{order.person.name}-tuning')}" if options.tune else ""
-    return SageMaker(
-        role_arn=order.role,
-        output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs{kept}",
-        job_name=name,
-        checkpoint_uri=None if order.reads_only else checkpoint_uri or own,
-        channels={CODE: code_uri, **data},
-        code_channel=CODE,
-        kms_key=outputs.kms_key,
-        spot=order.spot,
-        max_wait_s=wait_s if order.spot else None,
-        keep_alive_s=options.keep_warm_minutes * 60 or None,
-        training_plan_arn=order.machine.reservation,
-        subnets=outputs.subnets,
-        security_groups=outputs.security_groups,
-        volume_gib=min(_DISK_GB, (disks.local_nvme_gb if disks else None) or _DISK_GB),
-        # The service refuses a key for disks that machines bring themselves.
-        volume_kms_key=None if hardware.has_nvme else outputs.kms_key,
+        instance_type=part.machine,
+        sagemaker=part.sagemaker,
+        vertex=part.vertex,
     )
 
 
@@ -163,23 +111,19 @@ def _tags(order: Order, name: str) -> dict[str, str]:
     }
 
 
-def _too_long(environment: Mapping[str, str]) -> Iterator[Problem]:
+def _too_long(environment: Mapping[str, str], most: int | None) -> Iterator[Problem]:
+    if most is None:
+        return
     words = {
         f"{_PREFIX}ARGUMENTS": ("arguments", "Put them into a file of the folder, and name that."),
         f"{_PREFIX}SCRIPT": ("--script", "Move the script up in its folder."),
         f"{_PREFIX}DATASET": ("--dataset", "Give the dataset a short name: --dataset NAME."),
     }
     for key, value in environment.items():
-        if len(value) > MOST_OF_A_VALUE:
+        if len(value) > most:
             option, fix = words.get(key, (key, "Shorten it in the stack file."))
-            rule = f"the service passes at most {MOST_OF_A_VALUE} characters on, and these are {len(value)}"
+            rule = f"the service passes at most {most} characters on, and these are {len(value)}"
             yield Problem(option, None, rule, fix)
-
-
-def _hardware(order: Order) -> Hardware:
-    """What the machine has; of one that the catalog does not know, that it has no GPU."""
-    machine = order.machine.machine
-    return jobs.machines.get(machine) or Hardware(machine, notebook=False)
 
 
 def _of_folder(order: Order, longest: int) -> str:

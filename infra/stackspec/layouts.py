@@ -1,9 +1,12 @@
 """What a stack of each size consists of: one model per profile, the pools of machines in it, no cloud."""
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.gcp.purchases import FlexStart, Queued
 from infra.stackspec.idle import IdleGpusSpec
 from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Moment, Name, TimeOfDay
 from infra.stackspec.team_budgets import MonthlyUsd, OverBudget
@@ -56,30 +59,7 @@ class Block(Model):
     Null: unknown; the cloud takes the nodes away under running jobs."""
 
 
-class FlexStart(Model):
-    """Nodes start when the cloud has some, cost less and end after seven days at most; Google Cloud only."""
-
-    kind: Literal["flex_start"]
-    """`flex_start`"""
-
-
-class Queued(Model):
-    """Like `flex_start`, but all nodes of a job start together or none does; Google Cloud only."""
-
-    kind: Literal["queued"]
-    """`queued`"""
-
-
-class TrainingPlan(Model):
-    """Jobs run on machines that a training plan of SageMaker reserves for a while, paid in advance."""
-
-    kind: Literal["training_plan"]
-    """`training_plan`"""
-
-    arn: str
-    """Of the plan: `arn:aws:sagemaker:<region>:<account>:training-plan/<name>`. It is bought with
-    `aws sagemaker create-training-plan`, not by the stack."""
-
+_INTERRUPTIBLE = ("spot", "flex_start", "queued")
 
 Purchase = Annotated[OnDemand | Spot | Reserved | Block | FlexStart | Queued, Field(discriminator="kind")]
 """How nodes are bought."""
@@ -191,6 +171,8 @@ class ClusterLayout(Model):
     5 to 20 of them in the profile `medium`, 1 to 5 in `small-cluster`, which has other defaults.
     """
 
+    has_cluster: ClassVar = True
+
     profile: Literal["medium", "small-cluster"]
     """Set by `trainstack:profile`."""
 
@@ -228,6 +210,28 @@ class ClusterLayout(Model):
 
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
     """Pools of nodes for jobs."""
+
+    @property
+    def training_pools(self) -> tuple[PoolSpec, ...]:
+        """Pools for training, else those for fine-tuning."""
+        by_purpose = {
+            purpose: tuple(pool for pool in self.pools if pool.purpose == purpose)
+            for purpose in ("training", "fine_tuning")
+        }
+        return by_purpose["training"] or by_purpose["fine_tuning"]
+
+    @property
+    def interruptible(self) -> bool:
+        """Whether the cloud may reclaim nodes of a training job."""
+        return any(pool.purchase.kind in _INTERRUPTIBLE for pool in self.training_pools)
+
+    def validated(self, named: Sequence[str] | None) -> list[str]:
+        """Pools that the gate validates; by default those for training and fine-tuning."""
+        return [
+            pool.name
+            for pool in self.pools
+            if (pool.purpose in ("training", "fine_tuning") if named is None else pool.name in named)
+        ]
 
 
 class JobMachineSpec(Model):
@@ -291,6 +295,8 @@ class NotebooksSpec(Model):
 class SmallLayout(Model):
     """1 to 5 people train with the cloud's managed service; there is no cluster."""
 
+    has_cluster: ClassVar = False
+
     profile: Literal["small"]
     """Set by `trainstack:profile`."""
 
@@ -316,6 +322,20 @@ class SmallLayout(Model):
     """After how many idle minutes a notebook is switched off; people may choose less idle time, never more.
     SageMaker knows no less than 60."""
 
+    @property
+    def training_pools(self) -> tuple[PoolSpec, ...]:
+        """None: jobs have machines of their own."""
+        return ()
+
+    @property
+    def interruptible(self) -> bool:
+        """Whether the cloud may reclaim the machines of a job."""
+        return any(machine.purchase.kind == "spot" for machine in self.machines)
+
+    def validated(self, named: Sequence[str] | None) -> list[str]:
+        """Machine types that the gate validates; by default the first."""
+        return list(named or (self.machines[0].name,))
+
 
 class ClusterSpec(Model):
     """One of the clusters of a large stack."""
@@ -333,6 +353,8 @@ class ClusterSpec(Model):
 class LargeLayout(Model):
     """20 and more people share several clusters."""
 
+    has_cluster: ClassVar = True
+
     profile: Literal["large"]
     """Set by `trainstack:profile`."""
 
@@ -341,6 +363,13 @@ class LargeLayout(Model):
 
     scheduler: Literal["kueue", "slurm"]
     """What admits and places jobs."""
+
+    training_pools: ClassVar[tuple[PoolSpec, ...]] = ()
+    interruptible: ClassVar = False
+
+    def validated(self, _: Sequence[str] | None) -> list[str]:
+        """None yet."""
+        return []
 
 
 Layout = Annotated[SmallLayout | ClusterLayout | LargeLayout, Field(discriminator="profile")]

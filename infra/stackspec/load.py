@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from infra.errors import Problem, UserError
-from infra.stackspec import former, layers, merge
+from infra.stackspec import layers, merge
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
 from infra.stackspec.problems import from_validation, placed, steps_of
 from infra.stackspec.rules import broken_rules
@@ -94,15 +94,10 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
         raise UserError(
             [*problems, Problem("trainstack:spec", merge.values(over), "a spec is a mapping", fix)]
         )
-    over, moved = former.translated(over)
-    problems += moved
-    if len(problems) > len(moved):
+    if problems:
         raise UserError(problems)
-    try:
-        lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), _client(nodes))
-    except UserError as error:
-        raise UserError([*error.problems, *moved]) from None
-    return _checked([*lower, over, _fixed(stack, nodes, source)], moved)
+    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), _client(nodes))
+    return _checked([*lower, over, _fixed(stack, nodes, source)])
 
 
 def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
@@ -148,7 +143,7 @@ def _fixed(stack: str, nodes: Mapping[str, Node], source: str) -> Node:
     )
 
 
-def _checked(folded: list[Node], moved: list[Problem]) -> LoadedSpec:
+def _checked(folded: list[Node]) -> LoadedSpec:
     tree, clashes = folded[0], []
     for layer in folded[1:]:
         clashes += [*merge.contradictions(tree, layer)]
@@ -160,7 +155,7 @@ def _checked(folded: list[Node], moved: list[Problem]) -> LoadedSpec:
     except ValidationError as error:
         wrong = _apart_from(from_validation(error), clashes)
         broken = _apart_from(broken_rules(tolerant(StackSpec, content), tolerant_of_gaps=True), wrong)
-    problems = [*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins), *moved]
+    problems = [*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins)]
     if problems:
         raise UserError(problems)
     return LoadedSpec(spec, tree)

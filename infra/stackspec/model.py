@@ -1,6 +1,6 @@
 """The base of every part of a spec, and the types that several parts share."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -152,6 +152,17 @@ class Model(BaseModel):
     """Frozen, knows every key it may hold, and takes the docstring under a field as its description."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CloudModel(Model):
+    """Base of the settings of one cloud. The class attributes name fields."""
+
+    needed_by_clusters: ClassVar[tuple[str, ...]] = ()
+    """Fields that a stack with a cluster must have."""
+    optional_in_clusters: ClassVar[tuple[str, ...]] = ()
+    """Further fields that only a stack with a cluster may have."""
+    managed_tracking: ClassVar[bool] = False
+    """The cloud runs the tracking server of a stack without a cluster."""
 
 
 def demanded(part: T | None) -> T:

@@ -8,7 +8,7 @@ from pydantic import Field
 from infra.naming import team_folder
 from infra.stackspec.checkpoints import CheckpointSpec
 from infra.stackspec.clouds import CloudSpec
-from infra.stackspec.layouts import ClusterLayout, Layout, SmallLayout
+from infra.stackspec.layouts import Layout
 from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
@@ -241,17 +241,7 @@ class StackSpec(Model):
         """
         if not self.smoke.enabled:
             return {}
-        named = self.smoke.pools
-        if isinstance(self.layout, SmallLayout):
-            return dict.fromkeys(named or (self.layout.machines[0].name,), self.smoke.nodes)
-        if not isinstance(self.layout, ClusterLayout):
-            return {}
-        chosen = [
-            pool.name
-            for pool in self.layout.pools
-            if (pool.purpose in ("training", "fine_tuning") if named is None else pool.name in named)
-        ]
-        return dict.fromkeys(chosen, self.smoke.nodes)
+        return dict.fromkeys(self.layout.validated(self.smoke.pools), self.smoke.nodes)
 
     @property
     def cloud(self) -> str:

@@ -42,7 +42,8 @@ def one_cluster(
         monitored(spec, layout.monitoring, cluster=cluster, pools=pools, tracking=tracking, alerting=told)
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    gpu_ledger(spec, cluster, pools, queueing, tracking)
+    measured = layout.monitoring.kind == "in_cluster"
+    gpu_ledger(spec, cluster, pools, queueing, tracking, measured=measured)
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:

@@ -8,8 +8,9 @@ import pytest
 from infra import cost, stackspec
 from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
-from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, SmallLayout, Spot, TrainingPlan
+from infra.stackspec.aws.cloud import AwsSpec, LoadBalancerSpec
+from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, SmallLayout, Spot
 from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)

@@ -10,13 +10,12 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs
 from infra.catalog.gcp.prices import node_price
 from infra.stackspec import StackSpec, layers
-from infra.stackspec.clouds import CloudSqlSpec, GcpSpec
+from infra.stackspec.gcp.cloud import CloudSqlSpec, GcpSpec
+from infra.stackspec.gcp.purchases import FlexStart, Queued
 from infra.stackspec.layouts import (
     Block,
     ClusterLayout,
-    FlexStart,
     OnDemand,
-    Queued,
     Reserved,
     SmallLayout,
     Spot,

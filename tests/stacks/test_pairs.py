@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from infra.stackspec.clouds import AwsSpec, ExistingSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.clouds import ExistingSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, LargeLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED

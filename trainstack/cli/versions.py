@@ -14,7 +14,8 @@ from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
     from infra.stackspec import StackSpec
-    from infra.stackspec.clouds import AwsSpec, GcpSpec
+    from infra.stackspec.aws.cloud import AwsSpec
+    from infra.stackspec.gcp.cloud import GcpSpec
     from infra.stackspec.layouts import ClusterLayout
     from trainstack.versions.pins import Pin
 
@@ -112,7 +113,8 @@ def _refuse_logged_out(rows: list[Row]) -> None:
 
 def _rows(spec: "StackSpec") -> list[Row]:
     """Every pin with its newest version. Raises UserError for a stack without a cluster of a cloud."""
-    from infra.stackspec.clouds import AwsSpec, GcpSpec  # noqa: PLC0415
+    from infra.stackspec.aws.cloud import AwsSpec  # noqa: PLC0415
+    from infra.stackspec.gcp.cloud import GcpSpec  # noqa: PLC0415
     from infra.stackspec.layouts import ClusterLayout  # noqa: PLC0415
 
     match spec.layout, spec.on:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
 

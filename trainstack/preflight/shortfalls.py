@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infra.catalog.aws import quotas
 from infra.catalog.gcp import quotas as gcp_quotas
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from trainstack.preflight.aws.needs import needs as aws_needs
 from trainstack.preflight.gcp.needs import needs as gcp_needs
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
+from infra.catalog.aws import storage_classes
 from infra.catalog.aws.eks import Eks
 from infra.catalog.aws.lustre import LustreTable
 from infra.catalog.aws.model import (
@@ -35,6 +36,18 @@ _SMALL = {"medium": 1, "large": 2, "xlarge": 4}
 
 class AwsCatalog(Catalog):
     """Dated facts about AWS; see `Catalog`."""
+
+    cool = storage_classes.COOL
+    cold = storage_classes.COLD
+    block_drain_minutes = 40
+    """Before the end of a Capacity Block: EC2 ends its machines from 30 minutes before on and warns 10
+    minutes earlier, which is what jobs have for a last checkpoint. UltraServers end 60 minutes before; the
+    catalog has no type of theirs. Source: EC2 User Guide, capacity-blocks-monitor, read 2026-11-22."""
+
+    def accelerators_in(self, machine: str) -> int:
+        """GPUs of a machine type; 0 for one without, or unknown."""
+        found = self.instance_types.get(machine)
+        return found.accelerator_count if found else 0
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:

@@ -24,10 +24,6 @@ NETWORK_LAYERS: Final = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for
 """Labels of nodes from the widest layer of switches to the narrowest, which EKS sets where EC2 tells them
 (`layers`). `topology.k8s.aws/ultraserver-id` is set on nodes of HyperPod alone. Sources: EKS User Guide,
 node-topology; SageMaker Developer Guide, scheduling by task governance; NVIDIA/topograph docs; 2026-11-25."""
-BLOCK_DRAIN_MINUTES: Final = 40
-"""Before the end of a Capacity Block: EC2 ends its machines from 30 minutes before on and warns 10 minutes
-earlier, which is what jobs have for a last checkpoint. UltraServers end 60 minutes before; the catalog has no
-type of theirs. Source: EC2 User Guide, capacity-blocks-monitor, read 2026-11-22."""
 
 
 def type_problems(path: str, name: str) -> Iterator[Problem]:

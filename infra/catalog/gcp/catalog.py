@@ -6,6 +6,7 @@ from typing import Any
 
 from infra.catalog.catalog import Catalog
 from infra.catalog.errors import found
+from infra.catalog.gcp import storage_classes
 from infra.catalog.gcp.gke import Gke
 from infra.catalog.gcp.model import (
     Accelerator,
@@ -32,6 +33,17 @@ from infra.catalog.tables import CatalogError, by_key, read_rows
 
 class GcpCatalog(Catalog):
     """Dated facts about Google Cloud; see `Catalog`."""
+
+    cool = storage_classes.COOL
+    cold = storage_classes.COLD
+    block_drain_minutes = 10
+    """Before the end of a reservation in calendar mode, for a last checkpoint: at the end Compute Engine ends
+    it and its machines. Source: Compute Engine v1 API, FutureReservation.reservationMode, read 2026-11-25."""
+
+    def accelerators_in(self, machine: str) -> int:
+        """GPUs of a machine type; 0 for one without, or unknown."""
+        found = self.machine_types.get(machine)
+        return found.count if found else 0
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:

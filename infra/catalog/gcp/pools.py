@@ -31,9 +31,6 @@ NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in 
 """Labels of nodes from the widest part of the network to the narrowest, which GKE sets on reserved, dense
 capacity (`layers`). Sources: AI Hypercomputer documentation, schedule-gke-workloads-tas; guides of llm-d,
 placement of multi-host replicas; read 2026-11-25."""
-BLOCK_DRAIN_MINUTES: Final = 10
-"""Before the end of a reservation in calendar mode, for a last checkpoint: at the end Compute Engine ends it
-and its machines. Source: Compute Engine v1 API, FutureReservation.reservationMode, read 2026-11-25."""
 PREPAID: Final = ("reserved", "block")
 """Nodes on a reservation of their own."""
 DYNAMIC: Final = ("flex_start", "queued")

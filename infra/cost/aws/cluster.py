@@ -12,7 +12,7 @@ from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from infra.stackspec.stack import StackSpec

@@ -10,7 +10,7 @@ from infra.cost.aws.cluster import network_items
 from infra.cost.checkpoints import checkpoint_items
 from infra.cost.model import Estimate, Item, Use
 from infra.cost.tariff import Tariff, always, machines, validations
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 

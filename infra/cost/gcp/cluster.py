@@ -14,7 +14,7 @@ from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import busy_share, checkpoint_items
 from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
 from infra.cost.tariff import Tariff, Units, always, machines
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.stack import StackSpec
 

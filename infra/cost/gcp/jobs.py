@@ -11,7 +11,7 @@ from infra.cost.checkpoints import checkpoint_items
 from infra.cost.gcp.cluster import database_items
 from infra.cost.model import Estimate, Item, Use
 from infra.cost.tariff import Tariff, always, machines, validations
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import StackSpec
 

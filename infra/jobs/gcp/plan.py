@@ -3,7 +3,7 @@
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs
 from infra.jobs.options import Order
-from infra.jobs.place import Place
+from infra.jobs.service_part import ServicePart
 from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.managed import IAP, VERTEX_CODE
 from smoke_training.launchers.runplan import Vertex
@@ -11,13 +11,13 @@ from smoke_training.launchers.runplan import Vertex
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
 
 
-def place(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> Place:
-    """How a run is one custom job: its code, checkpoints and data stay in their buckets, which it mounts."""
+def part(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
+    """A run as one custom job: code, checkpoints and data stay in their buckets, which it mounts."""
     outputs, machine = order.outputs, order.machine.machine
     known, cpus = jobs.machines.get(machine), facts.cpu_type(machine)
     gpu = facts.machine_types.get(machine)
     own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
-    return Place(
+    return ServicePart(
         command=COMMAND,
         machine=machine,
         gpus=known.gpus if known else 0,

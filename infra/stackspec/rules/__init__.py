@@ -1,23 +1,44 @@
-"""What must hold between the parts of a spec: each rule is a small function that yields problems.
+"""Rules between the parts of a spec: each is a small function that yields problems.
 
-`core` and `checkpoints` hold for every stack, `cluster` for every stack with one cluster, `small` for those
-without; `parts` says what only one of both has. `aws` and `gcp` hold for those on a cloud. Facts and limits
-of a cloud are not here: the rules call the catalog, as components and the rehearsal do.
+`core` and `checkpoints` hold for every stack, `cluster` and `windows` for those with one cluster, `small` for
+those without; `parts` lists the fields that only one of both may have. `aws` and `gcp` hold on that cloud.
+Facts and limits of a cloud are in the catalog, which the rules call as components and the rehearsal do.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
 from infra.errors import Problem
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
-from infra.stackspec.rules import checkpoints, cluster, core, parts, windows
+from infra.stackspec.rules import checkpoints, cluster, core, parts, small, windows
 from infra.stackspec.rules.aws import cluster as aws
-from infra.stackspec.rules.aws import small
+from infra.stackspec.rules.aws import small as small_aws
 from infra.stackspec.rules.gcp import cluster as gcp
 from infra.stackspec.rules.gcp import small as small_gcp
 from infra.stackspec.stack import StackSpec
 
 Check = Callable[[], Iterator[Problem]]
+Rule = Callable[..., Iterator[Problem]]
+
+
+class Rules(NamedTuple):
+    """Rules of a layout on a cloud, by what they take besides the spec."""
+
+    of_layout: Sequence[Rule] = ()
+    of_cloud: Sequence[Rule] = ()
+    of_both: Sequence[Rule] = ()
+
+
+_CLUSTER = (*cluster.RULES, *windows.RULES, parts.missing)
+_RULES: Final[Mapping[tuple[type, type], Rules]] = {
+    (ClusterLayout, AwsSpec): Rules((*_CLUSTER, *aws.CLUSTER_RULES), aws.RULES),
+    (ClusterLayout, GcpSpec): Rules(_CLUSTER, gcp.RULES, gcp.CLUSTER_RULES),
+    (SmallLayout, AwsSpec): Rules((*small.RULES, *small_aws.RULES), aws.RULES),
+    (SmallLayout, GcpSpec): Rules((*small.RULES, *small_gcp.RULES), gcp.RULES),
+}
 
 
 def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Problem]:
@@ -38,22 +59,8 @@ def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Pro
 
 def _checks(spec: StackSpec) -> Iterable[Check]:
     layout, cloud = getattr(spec, "layout", None), getattr(spec, "on", None)
-    yield from (lambda rule=rule: rule(spec) for rule in (*core.RULES, *checkpoints.RULES))
-    if isinstance(layout, ClusterLayout):
-        yield from (lambda rule=rule: rule(spec, layout) for rule in cluster.RULES)
-        yield from (lambda rule=rule: rule(spec, layout) for rule in windows.RULES)
-        yield lambda: parts.missing(spec, layout)
-    if isinstance(layout, SmallLayout):
-        yield from (lambda rule=rule: rule(spec, layout) for rule in small.RULES)
-    if isinstance(cloud, AwsSpec):
-        yield from (lambda rule=rule: rule(spec, cloud) for rule in aws.RULES)
-        if isinstance(layout, ClusterLayout):
-            yield from (lambda rule=rule: rule(spec, layout) for rule in aws.CLUSTER_RULES)
-        if isinstance(layout, SmallLayout):
-            yield from (lambda rule=rule: rule(spec, layout) for rule in small.AWS_RULES)
-    if isinstance(cloud, GcpSpec):
-        yield from (lambda rule=rule: rule(spec, cloud) for rule in gcp.RULES)
-        if isinstance(layout, ClusterLayout):
-            yield from (lambda rule=rule: rule(spec, layout, cloud) for rule in gcp.CLUSTER_RULES)
-        if isinstance(layout, SmallLayout):
-            yield from (lambda rule=rule: rule(spec, layout) for rule in small_gcp.RULES)
+    yield from (partial(rule, spec) for rule in (*core.RULES, *checkpoints.RULES))
+    rules = _RULES.get((type(layout), type(cloud)), Rules())
+    yield from (partial(rule, spec, layout) for rule in rules.of_layout)
+    yield from (partial(rule, spec, cloud) for rule in rules.of_cloud)
+    yield from (partial(rule, spec, layout, cloud) for rule in rules.of_both)

@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.catalog.aws import storage_classes as on_aws
-from infra.catalog.gcp import storage_classes as on_google
-from infra.catalog.storage_classes import Move, StorageClass, move_problems
+from infra.catalog.registry import CATALOGS
+from infra.catalog.storage_classes import Move, move_problems
 from infra.errors import Problem
 from infra.stackspec.stack import StackSpec
 
@@ -67,29 +66,21 @@ def room(spec: StackSpec) -> Iterator[Problem]:
 def classes(spec: StackSpec) -> Iterator[Problem]:
     """Moves to cheaper storage classes are such that the cloud makes them, and that they save something."""
     policy = spec.data.checkpoints
-    known: dict[str, tuple[StorageClass, StorageClass]] = {
-        "aws": (on_aws.COOL, on_aws.COLD),
-        "gcp": (on_google.COOL, on_google.COLD),
-    }
-    if spec.cloud in known:
-        cool, cold = known[spec.cloud]
+    catalog = CATALOGS.get(spec.cloud)
+    if catalog is not None:
         yield from move_problems(
-            Move(f"{_PATH}.cool_after_days", policy.cool_after_days, cool),
-            Move(f"{_PATH}.cold_after_days", policy.cold_after_days, cold),
+            Move(f"{_PATH}.cool_after_days", policy.cool_after_days, catalog.cool),
+            Move(f"{_PATH}.cold_after_days", policy.cold_after_days, catalog.cold),
             f"{_PATH}.expire_days",
             policy.expire_days,
         )
 
 
 def deletions(spec: StackSpec) -> Iterator[Problem]:
-    """Deletions reach the bucket, and come before a move to a cheaper class."""
+    """Checkpoints that runs delete are not moved to a cheaper class before."""
     policy = spec.data.checkpoints
     if policy.in_bucket != "kept":
         return
-    if spec.cloud == "gcp" and spec.data.shared_fs is not None:
-        rule = "Managed Lustre copies what is new and no deletions"
-        fix = "Set all, with fewer expire_days; or leave out data.shared_fs."
-        yield Problem(f"{_PATH}.in_bucket", "kept", rule, fix, against="data.shared_fs")
     for name, days in (("cool", policy.cool_after_days), ("cold", policy.cold_after_days)):
         if days is not None:
             rule = "a run deletes its checkpoints long before; a cheaper class is for `in_bucket: all`"

@@ -3,22 +3,10 @@
 from collections.abc import Iterator
 
 from infra.errors import Problem
-from infra.stackspec.clouds import AwsSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import describe
 
-_OF_CLUSTERS_ON_AWS = ("admin_arns", "efa_driver", "database", "repair")
-_OPTIONAL_ON_AWS = ("load_balancer", "addon_versions", "node_image")
-_OF_CLUSTERS_ON_GCP = (
-    "admins",
-    "channel",
-    "endpoint",
-    "maintenance",
-    "pods_per_node",
-    "accelerator_networks",
-)
-_OPTIONAL_ON_GCP = ("pools", "dataset_cache", "rapid_checkpoints", "checkpoint_addon", "readiness_addon")
 _NO_CLUSTER = "means nothing in a stack without a cluster"
 
 
@@ -26,15 +14,9 @@ def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """A cluster has administrators, a tracking server, and what each cloud asks about clusters."""
     if spec.tracking is None:
         yield _missing("tracking", describe(StackSpec, "tracking"))
-    cloud = spec.on
-    if isinstance(cloud, AwsSpec):
-        for name in _OF_CLUSTERS_ON_AWS:
-            if not getattr(cloud, name):
-                yield _missing(f"on.{name}", describe(AwsSpec, name))
-    if isinstance(cloud, GcpSpec):
-        for name in _OF_CLUSTERS_ON_GCP:
-            if not getattr(cloud, name):
-                yield _missing(f"on.{name}", describe(GcpSpec, name))
+    for name in spec.on.needed_by_clusters:
+        if not getattr(spec.on, name):
+            yield _missing(f"on.{name}", describe(type(spec.on), name))
     if spec.budget.over_budget == "stop":
         rule = "the bill does not divide nodes that teams share, so nothing is stopped by it"
         fix = "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours."
@@ -45,12 +27,9 @@ def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     """Nothing is asked for that only a cluster has."""
     given: dict[str, object] = {"data.shared_fs": spec.data.shared_fs}
     given |= {"data.homes": spec.data.homes, "smoke.drain": spec.smoke.drain}
-    names: tuple[str, ...] = ()
-    if isinstance(spec.on, AwsSpec):
-        names = (*_OF_CLUSTERS_ON_AWS, *_OPTIONAL_ON_AWS)
+    if spec.on.managed_tracking:
         given["tracking"] = spec.tracking
-    if isinstance(spec.on, GcpSpec):
-        names = (*_OF_CLUSTERS_ON_GCP, *_OPTIONAL_ON_GCP)
+    names = (*spec.on.needed_by_clusters, *spec.on.optional_in_clusters)
     given |= {f"on.{name}": getattr(spec.on, name) for name in names}
     for index, team in enumerate(spec.teams):
         parts = ("gpus", "members", "monthly_gpu_hours", "budget_exempt")

@@ -3,18 +3,10 @@
 from collections.abc import Iterator
 
 from infra.catalog import windows
-from infra.catalog.aws import pools as aws_pools
-from infra.catalog.gcp import pools as gcp_pools
+from infra.catalog.registry import CATALOGS
 from infra.errors import Problem
-from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.layouts import Block, ClusterLayout
 from infra.stackspec.stack import StackSpec
-
-
-def drain_minutes(spec: StackSpec) -> int:
-    """How long before the end of a block no job may run any more, on the cloud of a stack."""
-    google = isinstance(spec.on, GcpSpec)
-    return gcp_pools.BLOCK_DRAIN_MINUTES if google else aws_pools.BLOCK_DRAIN_MINUTES
 
 
 def blocks(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -24,7 +16,9 @@ def blocks(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
             continue
         path, bought = f"layout.pools[{index}]", pool.purchase
         at = f"{path}.purchase"
-        yield from windows.block_problems(at, bought.starts, bought.ends, drain_minutes(spec))
+        yield from windows.block_problems(
+            at, bought.starts, bought.ends, CATALOGS[spec.cloud].block_drain_minutes
+        )
         if bought.ends is not None:
             yield from windows.bounds_problems(f"{at}.ends", f"{path}.min_nodes", pool.min_nodes)
             yield from windows.queue_problems(f"{at}.ends", f"{path}.own_queue", own_queue=pool.own_queue)

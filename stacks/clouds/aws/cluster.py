@@ -22,7 +22,7 @@ from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from stacks.clouds.aws.alerting import alerting_on_aws

@@ -12,7 +12,7 @@ from components.aws.storage.tiers import AwsStorage
 from infra.catalog.aws import facts
 from infra.catalog.aws.jobs import jobs
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec
 from stacks.parts import Alerts, JobPlace, JobValidation, Pool, pool_of_jobs
 from stacks.validation import RESULTS

@@ -22,7 +22,7 @@ from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicAr
 from infra.cost.aws.jobs import job_hour_usd
 from infra.naming import lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.clouds.aws.job_validation import job_validation_on_aws
 from stacks.clouds.aws.storage import storage_args

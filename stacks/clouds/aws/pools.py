@@ -10,9 +10,9 @@ from components.aws.pools.gpu_pool_args import AwsGpuPoolArgs, RepairArgs
 from components.aws.pools.live_size import LiveSizeArgs
 from components.aws.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from infra.catalog.aws import facts
-from infra.catalog.aws.pools import BLOCK_DRAIN_MINUTES, layers
+from infra.catalog.aws.pools import layers
 from infra.cost.aws.cluster import node_price
-from infra.stackspec.clouds import AwsSpec, RepairSpec
+from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from infra.stackspec.model import demanded
 from stacks.parts import Pool
@@ -140,6 +140,6 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         preference=pool.preference,
         own_queue=pool.own_queue,
         topology=topology_of(pool, layers(pool.machine)),
-        window=window_of(pool, BLOCK_DRAIN_MINUTES),
+        window=window_of(pool, facts.block_drain_minutes),
         facts=known,
     )

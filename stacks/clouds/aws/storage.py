@@ -15,7 +15,7 @@ from components.aws.validation.alert_topic import AwsAlertTopic
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from stacks.parts import SharedFolder, Store
 
 # Lustre links this folder to the checkpoint bucket.

@@ -11,7 +11,7 @@ from components.aws.tracking.load_balancer import NODE_PORT, AwsLoadBalancer
 from components.aws.tracking.server import SECRET_STORE, AwsTracking, AwsTrackingArgs
 from components.kubernetes.tracking.pod import DoorArgs
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec, LoadBalancerSpec
+from infra.stackspec.aws.cloud import AwsSpec, LoadBalancerSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from stacks.parts import Tracking, WayIn

@@ -13,7 +13,7 @@ from components.kubernetes.monitoring.scrapes import GpuExporterArgs
 from components.kubernetes.monitoring.stack import ALERT_LOG_URL
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from stacks.parts import Alerting
 
 # Where GKE's own exporter of GPUs runs, and how its pods are called: three public projects read it so, no

@@ -27,7 +27,7 @@ from infra.catalog.gcp.network import nodes_by_pods
 from infra.catalog.gcp.pools import stays_idle
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.model import demanded
 from stacks.clouds.gcp.alerting import alerting_on_gcp

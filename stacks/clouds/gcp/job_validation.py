@@ -16,7 +16,7 @@ from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
 from stacks.clouds.gcp.validation import results_folder
 from stacks.parts import Alerts, JobValidation, Pool, pool_of_jobs

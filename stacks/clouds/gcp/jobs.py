@@ -26,7 +26,7 @@ from infra.catalog.gcp.deploying import apis_of_jobs
 from infra.cost.gcp.jobs import job_hour_usd
 from infra.naming import TAG_PREFIX, gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.gcp.job_validation import job_validation_on_gcp

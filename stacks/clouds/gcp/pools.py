@@ -20,9 +20,9 @@ from components.kubernetes.offers import NodeOffer
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.fabrics import making
 from infra.catalog.gcp.model import MachineType
-from infra.catalog.gcp.pools import BLOCK_DRAIN_MINUTES, layers
+from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
-from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import Block, PoolSpec, Reserved
 from infra.stackspec.model import demanded
 from stacks.parts import Pool
@@ -120,7 +120,7 @@ def pool_record(
         preference=pool.preference,
         own_queue=pool.own_queue,
         topology=topology_of(pool, layers(pool.machine, pool.purchase.kind)),
-        window=window_of(pool, BLOCK_DRAIN_MINUTES),
+        window=window_of(pool, facts.block_drain_minutes),
         facts=known,
         provisioning_class=QUEUED_CLASS if queued else None,
         taint=QUEUED_KEY if queued else None,

@@ -12,7 +12,7 @@ from components.kubernetes.volumes import VolumeArgs
 from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from stacks.parts import SharedFolder, Store
 

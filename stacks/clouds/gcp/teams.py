@@ -13,7 +13,7 @@ from components.ordering import after
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.stack import TeamSpec
 from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData

@@ -7,7 +7,7 @@ from components.gcp.network.vpc import GcpNetwork
 from components.gcp.storage.tiers import GcpStorage
 from components.gcp.tracking.server import SECRET_STORE, GcpTracking, grants
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.model import demanded
 from stacks.parts import Tracking
 

@@ -13,7 +13,7 @@ from components.gcp.tracking.server import grants
 from components.gcp.validation.alert_lines import lines_of_pods
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from stacks.clouds.gcp.storage import GcpStore
 from stacks.parts import Alerts, ServiceAccount, ValidationAccess
 from stacks.validation import RESULTS

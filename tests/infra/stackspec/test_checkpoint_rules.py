@@ -89,9 +89,3 @@ def test_managed_lustre_copies_no_deletions(gcp: Values) -> None:
     gcp["spec"]["data"] = {"shared_fs": lustre, "checkpoints": {"in_bucket": "kept"}}
     (problem,) = problems(gcp)
     assert problem.path == f"{PATH}.in_bucket" and "Set all" in problem.fix
-
-
-def test_the_former_key_says_where_it_went(values: Values) -> None:
-    values["spec"]["data"]["checkpoint_retention_days"] = 14
-    said = {problem.path: problem.fix for problem in problems(values)}
-    assert said["data.checkpoint_retention_days"] == "Write `data.checkpoints.expire_days: 14`."

@@ -7,7 +7,7 @@ import pytest
 
 from infra import stackspec
 from infra.stackspec import document, layers, merge
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.problems import steps_of
 from infra.stackspec.supported import SUPPORTED

@@ -7,7 +7,7 @@ import pytest
 
 from infra import stackspec
 from infra.errors import UserError
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from infra import stackspec
-from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from infra.stackspec.load import CONFIG
 from tests.infra.stackspec.stack_files import Values, problems

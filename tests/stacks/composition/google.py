@@ -12,7 +12,7 @@ from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from infra.catalog.gcp import deploying, facts
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from tests.components.graph import Graph
 from trainstack.preflight.gcp import apis, permissions

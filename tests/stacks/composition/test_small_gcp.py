@@ -10,7 +10,7 @@ import pytest
 from infra import cost
 from infra.catalog.gcp import deploying
 from infra.outputs.jobs import JobOutputs
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import SmallLayout
 from rehearsal.gcp.rules import BOOK
 from stacks.clouds.gcp.jobs import GcpJobs

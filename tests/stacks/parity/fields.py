@@ -5,7 +5,8 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 
-from infra.stackspec.clouds import AwsSpec, GcpSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import arms, bare, model_or_none

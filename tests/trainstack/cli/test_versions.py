@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from infra import stackspec
 from infra.clouds.aws import login as aws_login
 from infra.errors import UserError
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG
 from stacks.clouds.aws.cluster import ADDONS

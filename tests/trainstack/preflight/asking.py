@@ -8,7 +8,7 @@ import boto3
 from botocore.stub import Stubber
 
 from infra import stackspec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.load import CONFIG

@@ -14,7 +14,7 @@ from infra import stackspec
 from infra.clouds.aws import login as aws_login
 from infra.engine.golang import ROOT
 from infra.errors import UserError
-from infra.stackspec.clouds import LoadBalancerSpec
+from infra.stackspec.aws.cloud import LoadBalancerSpec
 from tests.stacks.stack_files import LOAD_BALANCER
 from tests.trainstack.preflight.asking import ACCOUNT, ME, STACK, Cloud
 from tests.trainstack.preflight.test_quotas import use, values

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from infra import stackspec
-from infra.stackspec.clouds import AwsSpec
-from infra.stackspec.layouts import SmallLayout, TrainingPlan
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.layouts import SmallLayout
 from tests.trainstack.preflight.asking import ACCOUNT, ME, Cloud, asked, states
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import JOB_CHECKS, identity, jobs, permissions

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from tests.trainstack.preflight.gcp.asking import spec
 from trainstack.versions import gke

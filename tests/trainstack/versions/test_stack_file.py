@@ -4,7 +4,7 @@ import datetime
 from pathlib import Path
 
 from infra import stackspec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from trainstack.versions.stack_file import update
 
 DAY = datetime.date(2026, 11, 23)

@@ -9,7 +9,7 @@ from botocore import exceptions
 from infra.clouds.aws.login import DENIED, Clients, logged_in, told
 from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.machine import Machine

@@ -7,7 +7,7 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.quotas import vcpu_key
 from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}

@@ -8,7 +8,7 @@ from infra.catalog.gcp import facts, quotas
 from infra.catalog.gcp.filestore import HOMES_GIB
 from infra.catalog.gcp.pools import SYSTEM_DISK_GIB
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from trainstack.preflight.aws.needs import Needs
 

@@ -13,7 +13,7 @@ from infra.clouds.gcp.api import DISABLED, HALF, USER_PROJECT, RefusedError
 from infra.clouds.gcp.login import logged_in
 from infra.naming import gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpPoolSpec, GcpSpec
+from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.methods import METHODS

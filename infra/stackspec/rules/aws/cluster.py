@@ -8,7 +8,7 @@ from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
-from infra.stackspec.clouds import AwsSpec
+from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.cluster import gpu_problems
 from infra.stackspec.stack import StackSpec

@@ -7,8 +7,8 @@ from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
 from infra.errors import Problem
-from infra.stackspec.clouds import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
+from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
+from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.rules.cluster import gpu_problems
 from infra.stackspec.stack import StackSpec
 
@@ -23,7 +23,7 @@ def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 
 def database_tier(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
     """The database has a size that exists; that of a cluster, which many jobs write to, cores of its own."""
-    shared = isinstance(spec.layout, SmallLayout)
+    shared = not spec.layout.has_cluster
     yield from database.tier_problems("on.database.tier", cloud.database.tier, shared=shared)
 
 
@@ -71,6 +71,14 @@ def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     data = spec.data
     yield from facts.limits["log_retention_days"].problems("data.log_retention_days", data.log_retention_days)
     yield from facts.limits["soft_delete_days"].problems("data.noncurrent_days", data.noncurrent_days)
+
+
+def deletions(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
+    """Deleted checkpoints are deleted in the bucket, too: Managed Lustre copies no deletions."""
+    if spec.data.checkpoints.in_bucket == "kept" and spec.data.shared_fs is not None:
+        rule = "Managed Lustre copies new files and no deletions"
+        fix = "Set all, with fewer expire_days; or leave out data.shared_fs."
+        yield Problem("data.checkpoints.in_bucket", "kept", rule, fix, against="data.shared_fs")
 
 
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
@@ -266,6 +274,7 @@ RULES: tuple[Rule, ...] = (
     groups_of_one_domain,
     budget,
     retention,
+    deletions,
     maintenance,
 )
 CLUSTER_RULES: tuple[ClusterRule, ...] = (

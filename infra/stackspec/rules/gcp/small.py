@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 from infra.catalog import pools
 from infra.catalog.gcp import jobs, money, network
 from infra.errors import Problem
-from infra.stackspec.layouts import Reserved, SmallLayout, TrainingPlan
+from infra.stackspec.aws.purchases import TrainingPlan
+from infra.stackspec.layouts import Reserved, SmallLayout
 from infra.stackspec.rules.parts import tracked
 from infra.stackspec.stack import StackSpec
 

@@ -17,8 +17,8 @@ from infra import stackspec
 from infra.catalog.gcp import facts
 from infra.errors import Problem, UserError
 from infra.stackspec import layers
-from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
 from infra.stackspec.supported import SUPPORTED

@@ -11,8 +11,8 @@ import requests
 from requests.adapters import BaseAdapter
 
 from infra.stackspec import StackSpec
-from infra.stackspec.clouds import GcpSpec
 from infra.stackspec.document import read
+from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layers import ROOT
 from infra.stackspec.layouts import ClusterLayout
 from tests.stacks.stack_files import DIGEST, at

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.jobs.ignoring import ignored, read_patterns
+from infra.jobs.ignore_files import ignored, read_patterns
 
 PATHS = ("a.log", "sub/a.log", "out/x", "sub/out/x", "sub/deep/b.txt", "data/c.bin", "data/keep/c.bin", "a#b")
 FILES = (
@@ -35,24 +35,22 @@ def test_a_plain_pattern_leaves_out_what_git_leaves_out(tmp_path: Path, text: st
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("x")
     (tmp_path / ".gitignore").write_text(text)
-    told = subprocess.run(
+    checked = subprocess.run(
         ["git", "-C", str(tmp_path), "check-ignore", *PATHS], capture_output=True, text=True, check=False
     )
-    patterns = read_patterns(text.splitlines())
+    files = [read_patterns(text.splitlines())]
 
     def out(path: str) -> bool:
         parts = path.split("/")
         folders = ["/".join(parts[:end]) for end in range(1, len(parts))]
-        return any(ignored(one, patterns, is_folder=True) for one in folders) or ignored(
-            path, patterns, is_folder=False
+        return any(ignored(one, files, is_folder=True) for one in folders) or ignored(
+            path, files, is_folder=False
         )
 
-    assert [path for path in PATHS if out(path)] == told.stdout.split()
+    assert [path for path in PATHS if out(path)] == checked.stdout.split()
 
 
 def test_patterns_of_a_folder_are_about_that_folder() -> None:
-    patterns = read_patterns(["/x", "*.txt"], "sub")
-    assert ignored("sub/x", patterns, is_folder=False) and ignored(
-        "sub/deep/a.txt", patterns, is_folder=False
-    )
-    assert not ignored("x", patterns, is_folder=False) and not ignored("a.txt", patterns, is_folder=False)
+    files = [read_patterns(["/x", "*.txt"], "sub")]
+    assert ignored("sub/x", files, is_folder=False) and ignored("sub/deep/a.txt", files, is_folder=False)
+    assert not ignored("x", files, is_folder=False) and not ignored("a.txt", files, is_folder=False)

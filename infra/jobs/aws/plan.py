@@ -1,0 +1,68 @@
+"""The part of a run's plan that is SageMaker's (pure)."""
+
+from infra.catalog.aws import facts
+from infra.catalog.aws.jobs import JobMachine as Hardware
+from infra.catalog.aws.jobs import jobs
+from infra.jobs.options import Order
+from infra.jobs.service_part import ServicePart
+from infra.naming import sanitize
+from smoke_training.launchers.bundle import NAME as WRAPPER
+from smoke_training.launchers.runplan import SageMaker
+
+CODE, DATA = "code", "data"
+COMMAND = ("python3", f"/opt/ml/input/data/{CODE}/{WRAPPER}", "job")
+# TrainingEnvironmentValue of SageMaker's API.
+_VALUE_LENGTH = 512
+# Machines with local disks get no other disk; a request for more than they have is refused
+# (VolumeSizeInGB of SageMaker's API).
+_DISK_GB = 200
+
+
+def part(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
+    """A run as one training job, or as the trials of a search."""
+    hardware = _hardware(order)
+    known = facts.instance_types.get(hardware.ec2)
+    return ServicePart(
+        command=COMMAND,
+        machine=hardware.ec2,
+        gpus=hardware.gpus,
+        cpu=facts.vcpus(hardware.ec2) or 1,
+        memory_gib=known.memory_mib // 1024 if known else 1,
+        value_length=_VALUE_LENGTH,
+        sagemaker=_sagemaker(order, name, code_uri, checkpoint_uri),
+    )
+
+
+def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
+    outputs, options = order.outputs, order.options
+    hardware = _hardware(order)
+    disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
+    data = {DATA: options.data} if options.data else {}
+    wait_s = round((order.max_hours + options.max_wait_hours) * 3600)
+    own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
+    # Names of trials begin with the search's, which is too short for the rights of a role to name.
+    kept = f"/{sanitize(f'{outputs.stack}-{order.person.name}-tuning')}" if options.tune else ""
+    return SageMaker(
+        role_arn=order.role,
+        output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs{kept}",
+        job_name=name,
+        checkpoint_uri=None if order.reads_only else checkpoint_uri or own,
+        channels={CODE: code_uri, **data},
+        code_channel=CODE,
+        kms_key=outputs.kms_key,
+        spot=order.spot,
+        max_wait_s=wait_s if order.spot else None,
+        keep_alive_s=options.keep_warm_minutes * 60 or None,
+        training_plan_arn=order.machine.reservation,
+        subnets=outputs.subnets,
+        security_groups=outputs.security_groups,
+        volume_gib=min(_DISK_GB, (disks.local_nvme_gb if disks else None) or _DISK_GB),
+        # The service refuses a key for disks that machines bring themselves.
+        volume_kms_key=None if hardware.has_nvme else outputs.kms_key,
+    )
+
+
+def _hardware(order: Order) -> Hardware:
+    """What the machine has; of one that the catalog does not know, that it has no GPU."""
+    machine = order.machine.machine
+    return jobs.machines.get(machine) or Hardware(machine, notebook=False)

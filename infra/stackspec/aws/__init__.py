@@ -1,0 +1,1 @@
+"""Parts of a spec that only AWS has."""

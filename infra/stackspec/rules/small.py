@@ -1,0 +1,87 @@
+"""Rules of the layout `small` on every cloud."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+
+from infra.errors import Problem
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.rules.parts import superfluous
+from infra.stackspec.stack import StackSpec
+
+Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
+_JOB_NAME = 63
+"""Characters. Source: botocore 1.44.5 sagemaker/2017-07-24 TrainingJobName."""
+_STAMP, _FOLDER = len("-261126-155735"), 8
+"""Of a job's name: its second, and the least that is left to tell what it runs."""
+
+
+def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """Each person has a name and an address of her own, and works for a team of the stack."""
+    yield from _once(
+        "name", [one.name for one in layout.people], "Give each person a name of her or his own."
+    )
+    addresses = [one.email.lower() for one in layout.people]
+    yield from _once("email", addresses, "Give each person an address of her or his own.")
+    teams = [team.name for team in spec.teams]
+    for index, one in enumerate(layout.people):
+        path = f"layout.people[{index}]"
+        if one.team not in teams:
+            yield Problem(f"{path}.team", one.team, "there is no such team", f"Teams are {', '.join(teams)}.")
+        if one.over_budget == "stop" and one.monthly_usd is None:
+            fix = f"Set monthly_usd, or {path}.over_budget to warn."
+            yield Problem(f"{path}.over_budget", "stop", "the person has no budget", fix)
+
+
+def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """No part's budget is above that of the whole, which stops everybody first."""
+    parts = {f"teams[{index}].monthly_usd": team.monthly_usd for index, team in enumerate(spec.teams)}
+    parts |= {
+        f"layout.people[{index}].monthly_usd": one.monthly_usd for index, one in enumerate(layout.people)
+    }
+    whole = spec.budget.monthly_usd
+    for path, usd in parts.items():
+        if usd is not None and usd > whole:
+            rule = f"is more than the ${whole:g} of the whole stack"
+            yield Problem(path, usd, rule, f"Set {whole:g} or less.", against="budget.monthly_usd")
+
+
+def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """`<stack>-<person>-<folder>-<time>` fits into the name of a job."""
+    for index, one in enumerate(layout.people):
+        rest = _JOB_NAME - _STAMP - len(f"{spec.name}-{one.name}-") - _FOLDER
+        if rest < 0:
+            rule = f"names of jobs begin with {spec.name}-{one.name}, {-rest} characters too long"
+            yield Problem(f"layout.people[{index}].name", one.name, rule, "Choose a shorter name.")
+
+
+def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
+    """Each machine has a name of its own, and the validation runs on one that can hold it."""
+    names = [one.name for one in layout.machines]
+    yield from _once("name", names, "Give each machine a name of its own.", "layout.machines")
+    named = spec.smoke.pools
+    for index, name in enumerate(named or ()):
+        if name not in names:
+            fix = f"Machines are {', '.join(names)}."
+            yield Problem(f"smoke.pools[{index}]", name, "there is no such machine", fix)
+    if named is not None and len(named) != 1:
+        yield Problem(
+            "smoke.pools", list(named), "a small stack is validated on one machine type", "Name one, or null."
+        )
+    chosen = [one for one in layout.machines if one.name in (named or names[:1])]
+    for one in chosen:
+        if spec.smoke.enabled and spec.smoke.nodes > one.max_nodes:
+            fix = f"Set smoke.nodes to {one.max_nodes}, or max_nodes of {one.name} to {spec.smoke.nodes}."
+            yield Problem(
+                "smoke.nodes", spec.smoke.nodes, f"a job has at most {one.max_nodes} of {one.name}", fix
+            )
+
+
+def _once(field: str, values: Iterable[str], fix: str, where: str = "layout.people") -> Iterator[Problem]:
+    listed = list(values)
+    counts = Counter(listed)
+    for index, value in enumerate(listed):
+        if counts[value] > 1 and value in listed[:index]:
+            yield Problem(f"{where}[{index}].{field}", value, "is named twice", fix)
+
+
+RULES: tuple[Rule, ...] = (superfluous, people, budgets, names_of_jobs, machines)
