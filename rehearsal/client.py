@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from infra.engine.golang import SetupError
-from rehearsal import control, doors, fence
+from rehearsal import control, isolation, service_ports
+from rehearsal.cluster_kind import ClusterKind, ProviderKind, choose, chosen, real_cluster
 from rehearsal.controlplane import binaries
+from rehearsal.core.encryption import passphrase_file
 from rehearsal.core.packages import CLOUDS, PACKAGES
 from rehearsal.core.schema import sdk_version
 from rehearsal.core.state import State
-from rehearsal.core.vault import passphrase_file
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.google.secrets import ENABLED, GoogleSecrets
-from rehearsal.dataplane.secret_store import CURRENT, SecretStore
-from rehearsal.kind_of_cluster import ClusterKind, ProviderKind, choose, chosen, real_cluster
+from rehearsal.dataplane.aws.secret_store import CURRENT, SecretStore
+from rehearsal.dataplane.gcp.secret_store import ENABLED, GoogleSecrets
 from rehearsal.kubernetes import ambient
 from rehearsal.realcluster import real_provider
 
@@ -57,9 +57,9 @@ class Rehearsal:
     def environment(self) -> dict[str, str]:
         """Variables under which any Pulumi command runs against the emulated clouds and nothing else.
 
-        They replace those of the same name; `fence.without_credentials` removes the others that would lead to
-        real clouds. Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so that
-        neither the user's login nor the selected stack of real environments is touched.
+        They replace those of the same name; `isolation.without_credentials` removes the others that would
+        lead to real clouds. Makes the home: launchers, state backend, passphrase. `PULUMI_HOME` moves too, so
+        that neither the user's login nor the selected stack of real environments is touched.
         """
         control.private(self.home)
         state = self.home / "state"
@@ -77,8 +77,8 @@ class Rehearsal:
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # A real provider on PATH would be taken before ours.
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
-            **fence.elsewhere(empty),
-            **doors.environment(self.home),
+            **isolation.elsewhere(empty),
+            **service_ports.environment(self.home),
         }
 
     @contextmanager

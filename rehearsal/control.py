@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rehearsal import fence
+from rehearsal import isolation
 
 HOME_VARIABLE = "TRAINSTACK_REHEARSAL_HOME"
 LOG = "daemon.log"
@@ -90,7 +90,7 @@ def _short(home: Path) -> Iterator[str]:
         os.close(folder)
 
 
-class Connection:
+class DaemonConnection:
     """One conversation with the daemon; closing it gives back what it was leased."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -118,7 +118,7 @@ class Connection:
         self.socket.close()
 
 
-def connect(home: Path) -> Connection | None:
+def connect(home: Path) -> DaemonConnection | None:
     """A conversation with the running daemon, or None when there is none. Raises ControlError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -131,7 +131,7 @@ def connect(home: Path) -> Connection | None:
         other = f"user {peer_uid(sock)} listens at {socket_path(home)}"
         sock.close()
         raise ControlError(f"{other}, not this user's daemon; name a home of your own in {HOME_VARIABLE}")
-    return Connection(sock)
+    return DaemonConnection(sock)
 
 
 def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0) -> dict[str, Any] | None:
@@ -154,7 +154,7 @@ def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0
 
 def lease(
     home: Path, message: dict[str, Any], *, patience_s: float = 20.0
-) -> tuple[Connection, dict[str, Any]]:
+) -> tuple[DaemonConnection, dict[str, Any]]:
     """Ask the daemon, starting it when needed; it may be about to exit, so a lost answer is asked for again.
 
     Raises ControlError with the last lines of the daemon's log when it does not come up in time.
@@ -170,7 +170,7 @@ def lease(
                 raise
 
 
-def _start(home: Path, deadline: float) -> Connection:
+def _start(home: Path, deadline: float) -> DaemonConnection:
     with exclusive(private(home) / "start.lock", deadline):
         connection = connect(home)
         if connection is not None:  # another process was faster
@@ -192,7 +192,7 @@ def _spawn(home: Path) -> subprocess.Popen[bytes]:
     """The daemon outlives what starts it, so it takes nothing along but harmless variables."""
     environment = {
         name: value
-        for name, value in fence.without_credentials(os.environ).items()
+        for name, value in isolation.without_credentials(os.environ).items()
         if not name.startswith(("PULUMI_", "PYTHON"))
     }
     with (home / LOG).open("ab") as log:

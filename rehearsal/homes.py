@@ -12,7 +12,7 @@ from infra.engine.install import HOME
 from infra.errors import Problem, UserError
 from rehearsal.client import Rehearsal
 from rehearsal.control import HOME_VARIABLE
-from rehearsal.projects.project import Project
+from rehearsal.projects.project import PulumiProject
 from rehearsal.projects.stack_file import load
 
 
@@ -21,7 +21,7 @@ def of_checkout() -> Rehearsal:
     return _named() or Rehearsal(HOME / "rehearsal")
 
 
-def of_project(project: Project) -> Rehearsal:
+def of_project(project: PulumiProject) -> Rehearsal:
     """The rehearsal of a project, or the one that TRAINSTACK_REHEARSAL_HOME names; several may share it."""
     named, homes = _named(), HOME / "rehearsals"
     if named:
@@ -32,7 +32,7 @@ def of_project(project: Project) -> Rehearsal:
     return Rehearsal(homes / f"{project.name}-{digest}")
 
 
-def claim(project: Project, rehearsal: Rehearsal) -> tuple[Path, list[str]]:
+def claim(project: PulumiProject, rehearsal: Rehearsal) -> tuple[Path, list[str]]:
     """Where the engine works on a project, from now on for its folder only; and what the user should know.
 
     Raises UserError when another project of this name has it; one that is not there any more has moved.

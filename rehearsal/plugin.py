@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import FrameType
 
-from rehearsal import control, fence
+from rehearsal import control, isolation
 
 
 def main(package: str, home: str) -> int:
@@ -24,7 +24,7 @@ def main(package: str, home: str) -> int:
         "op": "serve",
         "package": package,
         "engine": engine,
-        "environment": {name: os.environ[name] for name in fence.SETTINGS if name in os.environ},
+        "environment": {name: os.environ[name] for name in isolation.SETTINGS if name in os.environ},
     }
     try:
         connection, answer = control.lease(Path(home), request)

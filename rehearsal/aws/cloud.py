@@ -12,13 +12,13 @@ from rehearsal.core.emulation.cloud import TableCloud
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties, Record
+from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Properties, ProviderInstance, Record
 from rehearsal.core.properties import decoded
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d")
 
 
-class AwsCloud(TableCloud[Site]):
+class EmulatedAws(TableCloud[Site]):
     """Serves every aws provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "arn", ("tagsAll",)
@@ -75,7 +75,7 @@ class AwsCloud(TableCloud[Site]):
         """No resource moves to another region."""
         return path == "region" or super().replaces(row, path, old, new)
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """A function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
         call = asking(self.package, token, instance.config)
         return functions.answer_to(site_of(self._state, call, args), args)

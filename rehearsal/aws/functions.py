@@ -13,7 +13,7 @@ from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.functions import Function, answer
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record, RefusalError
-from rehearsal.dataplane.secret_store import CURRENT, SecretStore
+from rehearsal.dataplane.aws.secret_store import CURRENT, SecretStore
 
 
 def answer_to(site: Site, args: Properties) -> Properties:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rehearsal.aws.package import no_capacity
 from rehearsal.aws.site import DEFAULT_REGION, account_of
 from rehearsal.core.faults import Faults, read
-from rehearsal.core.model import Call, Cloud, Properties, Record, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
@@ -35,12 +35,12 @@ _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemp
 class Limited(Wrapper):
     """Refuses what the account may not have, in the service's words."""
 
-    def __init__(self, inside: Cloud, state: State, faults: Path) -> None:
+    def __init__(self, inside: EmulatedCloud, state: State, faults: Path) -> None:
         super().__init__(inside)
         self._state, self._account = state, Account(faults)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`; for a preview, the preflight reports every shortfall at once."""
+        """See `model.EmulatedCloud`; for a preview, the preflight reports every shortfall at once."""
         if not preview and call.type in (*_COUNTED, _NODES, _INSTANCE):
             self._refuse(call, inputs)
         return self.inside.create(call, inputs, preview=preview)

@@ -21,7 +21,7 @@ ACCOUNT = "123456789012"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site(site.Site):
+class Site(site.BaseSite):
     """One request: account, region and scope of the resource it is about."""
 
     package: ClassVar[str] = PACKAGE

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 from rehearsal import control
+from rehearsal.core.encryption import Vault, WrongKeyError
 from rehearsal.core.model import RefusalError
-from rehearsal.core.vault import Vault, WrongKeyError
 
 # 0: values as plain text, no version; 1: values encrypted.
 VERSION = 1

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rehearsal.core.model import Call, Cloud, Instance, Record, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, ProviderInstance, Record, RefusalError
 from rehearsal.core.properties import head, steps
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
@@ -76,8 +76,8 @@ def _put(tree: Any, keys: list[str | int], value: Any) -> Any:
     return {**fields, key: made}
 
 
-def delete(cloud: Cloud, record: Record, log: Callable[[str, str], None]) -> None:
+def delete(cloud: EmulatedCloud, record: Record, log: Callable[[str, str], None]) -> None:
     """Delete a resource as its service would on request, refusals included."""
-    instance = Instance(record.package, cloud.settings_for(record))
+    instance = ProviderInstance(record.package, cloud.settings_for(record))
     call = Call(instance, record.type, record.urn, threading.Event(), log)
     cloud.delete(call, record.id, record.outputs)

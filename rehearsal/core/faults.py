@@ -119,7 +119,7 @@ class CloudFault(BaseModel):
         return token.startswith(f"{self.on}:") or fnmatch.fnmatchcase(token, self.on)
 
 
-class Capacity(BaseModel):
+class ScarceMachines(BaseModel):
     """How many machines of a type a zone has left for a market; without a row there are always enough."""
 
     model_config = _CLOSED
@@ -139,7 +139,7 @@ class Faults(BaseModel):
     smoke: SmokeFault | None = None
     faults: tuple[CloudFault, ...] = ()
     interruptions: tuple[Interruption, ...] = ()
-    capacity: tuple[Capacity, ...] = ()
+    capacity: tuple[ScarceMachines, ...] = ()
     quotas: Mapping[str, float] = Field(default_factory=dict)
     """Quota key of the catalog, or name of a quota of SageMaker such as `ml.g6.xlarge for training job usage`
     -> what the account has instead of the default."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rehearsal.core.model import Call, Cloud, Diff, Instance, Properties, Record, RefusalError
+from rehearsal.core.model import Call, Diff, EmulatedCloud, Properties, ProviderInstance, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
@@ -43,13 +43,13 @@ class Journal:
         """Note that the engine knows an id."""
         self._state.confirm(call.type, call.urn, id)
 
-    def take_back(self, cloud: Cloud, urn: str) -> str | None:
+    def take_back(self, cloud: EmulatedCloud, urn: str) -> str | None:
         """Delete what an interrupted create left behind; its id, or None. Call it `alone`."""
         found = self._state.unconfirmed(urn)
         if found is None:
             return None
         record, config = found
-        instance = Instance(record.package, config)
+        instance = ProviderInstance(record.package, config)
         call = Call(instance, record.type, urn, threading.Event(), lambda _severity, _message: None)
         try:
             cloud.delete(call, record.id, record.outputs)
@@ -71,19 +71,19 @@ class Journal:
 class Journaled(Wrapper):
     """A cloud whose creates can be found again."""
 
-    def __init__(self, inside: Cloud, journal: Journal) -> None:
+    def __init__(self, inside: EmulatedCloud, journal: Journal) -> None:
         super().__init__(inside)
         self._journal = journal
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         self._journal.confirm(call, id)
         return self.inside.diff(call, id, old_inputs, old_outputs, new)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         if preview:
             return self.inside.create(call, inputs, preview=True)
         with self._journal.alone(call.urn):
@@ -94,18 +94,18 @@ class Journaled(Wrapper):
             return self.inside.create(call, inputs, preview=False)
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         self._journal.confirm(call, id)
         return self.inside.read(call, id, inputs)
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         self._journal.confirm(call, id)
         return self.inside.update(call, id, old_outputs, inputs, preview=preview)
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         self._journal.confirm(call, id)
         self.inside.delete(call, id, outputs)

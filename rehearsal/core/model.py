@@ -73,7 +73,7 @@ class InitFailedError(Exception):
 
 
 @dataclass(frozen=True)
-class Instance:
+class ProviderInstance:
     """One configured provider (default or explicit) of one engine."""
 
     package: str
@@ -84,7 +84,7 @@ class Instance:
 class Call:
     """What one request of the engine is about."""
 
-    instance: Instance
+    instance: ProviderInstance
     type: str
     urn: str
     cancelled: threading.Event
@@ -158,7 +158,7 @@ class Package:
     """None: a helper package, whose resources live in the engine's state alone and have no faults."""
 
 
-class Cloud(Protocol):
+class EmulatedCloud(Protocol):
     """One emulated package; an instance serves every engine, so it must be thread-safe.
 
     `create` and `update` are called with `preview=True` during a preview: nothing may change then,
@@ -199,7 +199,7 @@ class Cloud(Protocol):
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """Remove what exists under `id`; silent when it is already gone."""
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """The result of a function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""
 
     def settings_for(self, record: Record) -> Properties:

@@ -18,14 +18,14 @@ from pulumi.runtime.proto import (
     provider_pb2_grpc,
 )
 
-from rehearsal.core import answers
+from rehearsal.core import engine_messages
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
-    Cloud,
+    EmulatedCloud,
     InitFailedError,
-    Instance,
     Properties,
+    ProviderInstance,
     RefusalError,
 )
 from rehearsal.core.packages import PACKAGES
@@ -55,7 +55,7 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
         except RefusalError as refusal:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
         except InitFailedError as failed:
-            told = answers.init_failed(failed, self._with_id(failed.id, failed.outputs))
+            told = engine_messages.init_failed(failed, self._with_id(failed.id, failed.outputs))
             context.set_trailing_metadata((("grpc-status-details-bin", told),))
             context.abort(grpc.StatusCode.UNKNOWN, str(failed))
         except Exception as error:
@@ -75,11 +75,11 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
     """One configured provider of one engine. `environment` is that of the engine's plugin process."""
 
-    def __init__(self, cloud: Cloud, environment: Mapping[str, str], log_file: str) -> None:
+    def __init__(self, cloud: EmulatedCloud, environment: Mapping[str, str], log_file: str) -> None:
         self.log_file = log_file
         self._cloud, self._package = cloud, PACKAGES[cloud.package]
         self._environment = environment
-        self._instance = Instance(cloud.package, self._defaults({}))
+        self._instance = ProviderInstance(cloud.package, self._defaults({}))
         self._cancelled = threading.Event()
         self._engine_address = ""
         self._engine: engine_pb2_grpc.EngineStub | None = None
@@ -210,7 +210,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
         """Keep the settings of this instance."""
-        self._instance = Instance(self._cloud.package, self._defaults(from_struct(request.args)))
+        self._instance = ProviderInstance(self._cloud.package, self._defaults(from_struct(request.args)))
         return provider_pb2.ConfigureResponse(supportsPreview=True)
 
     @_guarded
@@ -245,7 +245,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         call = self._call(request.urn, request.type)
         diff = self._cloud.diff(call, request.id, old, self._own(request.olds), new)
-        return answers.diff(diff, old, new)
+        return engine_messages.diff(diff, old, new)
 
     @_guarded
     def Create(

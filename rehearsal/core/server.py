@@ -17,15 +17,15 @@ from pulumi.runtime.proto import provider_pb2_grpc
 
 from infra.engine.peers import loopback_server
 from rehearsal import control
+from rehearsal.cluster_kind import real_cluster
 from rehearsal.core import drift
-from rehearsal.core.faulty import FaultPlan, Faulty
+from rehearsal.core.fault_injection import FaultInjector, FaultPlan
 from rehearsal.core.journal import Journal, Journaled
-from rehearsal.core.model import Cloud, RefusalError
+from rehearsal.core.model import EmulatedCloud, RefusalError
 from rehearsal.core.packages import ACCOUNTS, CLOUDS, PACKAGES
 from rehearsal.core.provider import Provider
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
-from rehearsal.kind_of_cluster import real_cluster
 from rehearsal.leases import Leases
 
 _LOG = logging.getLogger("rehearsal")
@@ -70,7 +70,7 @@ class Server:
         self._journal = Journal(self._state)
         self._faults = FaultPlan(home / "faults.json")
         self._schemas: dict[str, Schemas] = {}
-        self._clouds: dict[str, Cloud] = {}
+        self._clouds: dict[str, EmulatedCloud] = {}
         self._services: _Services | None = None
         self._building = threading.RLock()
         self._lock = threading.Lock()
@@ -105,7 +105,7 @@ class Server:
         logging.shutdown()
         os._exit(0)  # servers and conversations are daemon threads with nothing left to say
 
-    def cloud(self, package: str) -> Cloud:
+    def cloud(self, package: str) -> EmulatedCloud:
         """The emulated cloud of a package, built on first use."""
         with self._building:
             if package not in self._clouds:
@@ -269,7 +269,7 @@ class Server:
             cloud = Journaled(cloud, self._journal)
             if facts.limits:
                 cloud = _named(facts.limits)(cloud, self._state, self._home / "faults.json")
-            cloud = Faulty(cloud, self._faults, engine)
+            cloud = FaultInjector(cloud, self._faults, engine)
         provider = Provider(cloud, environment, str(self._home / control.LOG))
         with self._lock:
             self._providers[provider] = engine
@@ -286,10 +286,10 @@ class Server:
         }
 
 
-def _named(path: str) -> Callable[..., Cloud]:
+def _named(path: str) -> Callable[..., EmulatedCloud]:
     """The class at `module:name`, imported on first use: the daemon starts without the clouds."""
     module, _, name = path.partition(":")
-    found: Callable[..., Cloud] = getattr(importlib.import_module(module), name)
+    found: Callable[..., EmulatedCloud] = getattr(importlib.import_module(module), name)
     return found
 
 

@@ -1,53 +1,53 @@
 """A cloud around a cloud: passes everything on, so that a layer says only what it changes."""
 
-from rehearsal.core.model import Call, CheckFailure, Cloud, Diff, Instance, Properties
+from rehearsal.core.model import Call, CheckFailure, Diff, EmulatedCloud, Properties, ProviderInstance
 
 
-class Wrapper(Cloud):
+class Wrapper(EmulatedCloud):
     """Behaves as the cloud inside."""
 
-    def __init__(self, inside: Cloud) -> None:
+    def __init__(self, inside: EmulatedCloud) -> None:
         self.inside = inside
         self.package, self.version = inside.package, inside.version
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.check_config(config)
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.replacing_settings(old, new)
 
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.check(call, old, new)
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.diff(call, id, old_inputs, old_outputs, new)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.create(call, inputs, preview=preview)
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.read(call, id, inputs)
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return self.inside.update(call, id, old_outputs, inputs, preview=preview)
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         self.inside.delete(call, id, outputs)
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
-        """See `model.Cloud`."""
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
+        """See `model.EmulatedCloud`."""
         return self.inside.invoke(instance, token, args)

@@ -9,7 +9,15 @@ from rehearsal.core.emulation.functions import asking
 from rehearsal.core.emulation.refusals import refuse_protected
 from rehearsal.core.emulation.shape import labels_over
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.model import UNKNOWN, Call, CheckFailure, Instance, Properties, Record, RefusalError
+from rehearsal.core.model import (
+    UNKNOWN,
+    Call,
+    CheckFailure,
+    Properties,
+    ProviderInstance,
+    Record,
+    RefusalError,
+)
 from rehearsal.core.properties import decoded
 from rehearsal.gcp import functions, references
 from rehearsal.gcp.rules import BOOK
@@ -21,7 +29,7 @@ _LABELLED = "goog-pulumi-provisioned"
 _POLICY = "deletionPolicy"
 
 
-class GcpCloud(TableCloud[Site]):
+class EmulatedGcp(TableCloud[Site]):
     """Serves every gcp provider of every engine; thread-safe."""
 
     table, link, labels = TABLE, "selfLink", ("effectiveLabels", "pulumiLabels")
@@ -79,7 +87,7 @@ class GcpCloud(TableCloud[Site]):
             raise RefusalError("deletionPolicy", message, "Set it and run up before destroy.")
         refuse_protected(row, record)
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """A function such as `gcp:compute/getZones:getZones`."""
         call = asking(self.package, token, instance.config)
         return functions.answer_to(site_of(self._state, call, args), args)

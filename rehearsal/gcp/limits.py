@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from rehearsal.core.faults import Faults, read
-from rehearsal.core.model import Call, Cloud, InitFailedError, Properties, Record, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, InitFailedError, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.gcp import apis, organisation
@@ -36,12 +36,12 @@ _MANAGE = "https://console.cloud.google.com/iam-admin/quotas?usage=USED&project=
 class Limited(Wrapper):
     """Refuses what the project may not have, in the services' words."""
 
-    def __init__(self, inside: Cloud, state: State, faults: Path) -> None:
+    def __init__(self, inside: EmulatedCloud, state: State, faults: Path) -> None:
         super().__init__(inside)
         self._state, self._faults = state, faults
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`; machines that are not there leave a pool without nodes behind."""
+        """See `model.EmulatedCloud`; machines that are not there leave a pool without nodes behind."""
         if preview:
             return self.inside.create(call, inputs, preview=True)
         scenario = read(self._faults)
@@ -58,12 +58,12 @@ class Limited(Wrapper):
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         with _turn(call, inputs if not preview else {}):
             return self.inside.update(call, id, old_outputs, inputs, preview=preview)
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         with _turn(call, outputs):
             self.inside.delete(call, id, outputs)
 

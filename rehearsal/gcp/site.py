@@ -18,7 +18,7 @@ _LOCATED = re.compile(r"projects/[^/]+/(locations|regions|zones)/([^/]+)/")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site(site.Site):
+class Site(site.BaseSite):
     """One request: project and places of the resource it is about."""
 
     package: ClassVar[str] = PACKAGE

@@ -7,10 +7,10 @@ from rehearsal.core.model import (
     UNKNOWN,
     Call,
     CheckFailure,
-    Cloud,
     Diff,
-    Instance,
+    EmulatedCloud,
     Properties,
+    ProviderInstance,
     RefusalError,
 )
 from rehearsal.core.properties import changed, has_unknown, without_none
@@ -31,7 +31,7 @@ class Maker:
     """The id given to `pulumi import` -> outputs; raises ValueError for any other id."""
 
 
-class HelperCloud(Cloud):
+class HelperCloud(EmulatedCloud):
     """Serves every provider of a helper package; keeps nothing, so it is thread-safe."""
 
     def __init__(
@@ -107,7 +107,7 @@ class HelperCloud(Cloud):
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """Nothing exists outside of the engine's state."""
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """A function such as `tls:index/getPublicKey:getPublicKey`."""
         name = token.rpartition(":")[2]
         function = self._functions.get(name)

@@ -15,7 +15,7 @@ from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.helpers.cloud import HelperCloud, Maker
-from rehearsal.helpers.words import ADJECTIVES, ADVERBS, ANIMALS
+from rehearsal.helpers.pet_names import ADJECTIVES, ADVERBS, ANIMALS
 
 _CLASSES = {
     "Lower": "abcdefghijklmnopqrstuvwxyz",
@@ -32,7 +32,7 @@ _DRAW = secrets.SystemRandom()
 
 
 class RandomCloud(HelperCloud):
-    """See `model.Cloud`."""
+    """See `model.EmulatedCloud`."""
 
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
         super().__init__(schemas, _MAKERS, {})

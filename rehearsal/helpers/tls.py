@@ -13,7 +13,7 @@ _IN_PLACE = frozenset({"earlyRenewalHours"})
 
 
 class TlsCloud(HelperCloud):
-    """See `model.Cloud`."""
+    """See `model.EmulatedCloud`."""
 
     def __init__(self, state: State, schemas: Schemas, home: Path) -> None:
         super().__init__(schemas, _MAKERS, _FUNCTIONS)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rehearsal.core.fault_injection import FaultPlan, kill
 from rehearsal.core.faults import read
-from rehearsal.core.faulty import FaultPlan, kill
-from rehearsal.core.model import Call, Instance
+from rehearsal.core.model import Call, ProviderInstance
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,9 @@ class JobFaults:
 
     def _ask(self, key: str, name: str, said: Refusals) -> None:
         package = self._type.partition(":")[0]
-        call = Call(Instance(package), self._type, f"{key}::{name}", threading.Event(), lambda *_: None)
+        call = Call(
+            ProviderInstance(package), self._type, f"{key}::{name}", threading.Event(), lambda *_: None
+        )
         refusals: list[Exception] = []
         slow_s, capacity = 0.0, True
         for fault in self._plan.hitting("create", call):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.faulty import FaultPlan
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.state import State
 from rehearsal.jobs.aws.services import AwsServices
 from rehearsal.jobs.gcp.services import GoogleServices

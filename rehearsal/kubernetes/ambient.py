@@ -6,7 +6,7 @@ It stands for whatever cluster a user is logged in to, so it has one large CPU n
 from decimal import Decimal
 
 from rehearsal.core.model import Record
-from rehearsal.workloads.scheduling import Node
+from rehearsal.workloads.scheduling import SchedulerNode
 
 TYPE = "kubernetes:ambient:Cluster"
 # Nothing answers there: the top-level domain is reserved (RFC 6761), and the daemon itself is the cluster.
@@ -41,10 +41,12 @@ current-context: {_NAME}
 """
 
 
-def nodes() -> list[Node]:
+def nodes() -> list[SchedulerNode]:
     """One node with room for what a program may deploy."""
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": _NAME}
     capacity = {"cpu": Decimal(64), "memory": Decimal(256) * 2**30}
     return [
-        Node(name=_NAME, group=_NAME, labels=labels, taints=(), capacity=capacity, extended={}, running=True)
+        SchedulerNode(
+            name=_NAME, group=_NAME, labels=labels, taints=(), capacity=capacity, extended={}, running=True
+        )
     ]

@@ -5,20 +5,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rehearsal.core.in_flight import InFlight
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
     CheckFailure,
     Diff,
     InitFailedError,
-    Instance,
     Properties,
+    ProviderInstance,
     Record,
     RefusalError,
 )
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
-from rehearsal.core.underway import Underway
 from rehearsal.kubernetes import ambient, functions, helm, settings
 from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
 from rehearsal.kubernetes.api.checks import checked
@@ -51,7 +51,7 @@ _APPEARS_S = 2.0
 
 
 class KubernetesCloud:
-    """See `model.Cloud`; also restores, lists and ends the processes of workloads."""
+    """See `model.EmulatedCloud`; also restores, lists and ends the processes of workloads."""
 
     package = PACKAGE
 
@@ -62,11 +62,11 @@ class KubernetesCloud:
         self._kubelet = Kubelet(state, home, self._identity, self._account)
         self._pod_api = PodApi(home, self._kubelet)
         self._workloads = WorkloadObjects(state, self._kubelet)
-        self._deletes = Underway()
+        self._deletes = InFlight()
         self._unchecked: set[str] = set()  # custom kinds that were reported as having no known schema
 
     def settings_for(self, record: Record) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return {"kubeconfig": kubeconfig(self._state, record.scope)}
 
     # -- the daemon's side -----------------------------------------------------------------------------
@@ -101,13 +101,13 @@ class KubernetesCloud:
         return []
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return settings.replacing(old, new)
 
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         schema = self._schemas.resource(call.type)
         inputs, failures = checked(self._schemas, call, old, new)
         if call.type != HELM_RELEASE:
@@ -117,7 +117,7 @@ class KubernetesCloud:
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = parse(call.type)
@@ -134,7 +134,7 @@ class KubernetesCloud:
         return found
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster = resolve(self._state, call.instance.config)
         if call.type == HELM_RELEASE:
             if preview or cluster is None:
@@ -154,7 +154,7 @@ class KubernetesCloud:
             raise kept.created(call, record.id, self._workloads.live(cluster, record), error) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster = resolve(self._state, call.instance.config)
         record = self._get(cluster, call.type, id) if cluster else None
         if cluster is None or record is None:
@@ -171,7 +171,7 @@ class KubernetesCloud:
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster = resolve(self._state, call.instance.config)
         if call.type == HELM_RELEASE and preview:
             return helm.preview(inputs)
@@ -196,7 +196,7 @@ class KubernetesCloud:
             raise kept.updated(record.id, live, inputs, error) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         del outputs
         cluster = resolve(self._state, call.instance.config)
         record = self._get(cluster, call.type, id) if cluster else None
@@ -213,8 +213,8 @@ class KubernetesCloud:
                         self._remove(cluster, inside)
             self._remove(cluster, record)
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
-        """See `model.Cloud`."""
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
+        """See `model.EmulatedCloud`."""
         del instance
         return functions.call(token, args)
 

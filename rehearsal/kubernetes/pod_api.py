@@ -23,7 +23,7 @@ from rehearsal.kubernetes import pod_secrets
 from rehearsal.kubernetes.api import admission, authorization
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
-from rehearsal.workloads.job import JobRun
+from rehearsal.workloads.job import JobController
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.pod_status import pod_status
 from rehearsal.workloads.translate import Pod
@@ -174,9 +174,9 @@ class PodApi:
                     "status": {"conditions": [{**reserved, **words}]},
                 }
 
-    def _run(self, cluster: Cluster, record: Record) -> JobRun | None:
+    def _run(self, cluster: Cluster, record: Record) -> JobController | None:
         found = self._kubelet.find(cluster, "Job", record.id)
-        return found if isinstance(found, JobRun) else None
+        return found if isinstance(found, JobController) else None
 
 
 def _would_be(cluster: Cluster, group: str, version: str, resource: str, new: Object) -> tuple[int, Object]:

@@ -15,7 +15,7 @@ _DEFAULT_STACK = "dev"
 
 
 @dataclass(frozen=True)
-class Project:
+class PulumiProject:
     """A project in `folder`; `entry` is what its `main` names: the program's folder or file."""
 
     name: str
@@ -46,7 +46,7 @@ class Project:
         return next(iter(known))
 
 
-def read(folder: Path) -> Project:
+def read(folder: Path) -> PulumiProject:
     """The project in a folder. Raises UserError when there is none that can be rehearsed."""
     folder = folder.resolve()
     file = next((folder / name for name in _FILES if (folder / name).is_file()), None)
@@ -66,4 +66,4 @@ def read(folder: Path) -> Project:
         raise UserError(problems)
     entry = (folder / str(settings.get("main") or ".")).resolve()
     config = (folder / str(settings.get("stackConfigDir") or settings.get("config_dir") or ".")).resolve()
-    return Project(str(name), folder, entry, settings, config)
+    return PulumiProject(str(name), folder, entry, settings, config)

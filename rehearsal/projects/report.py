@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from rich.console import Console
 
 from infra.engine.stack import Outcome
-from rehearsal.projects import coverage, needs
-from rehearsal.projects.project import Project
+from rehearsal.projects import coverage, dependencies
+from rehearsal.projects.project import PulumiProject
 
 
 @dataclass
-class Report:
+class ProjectReport:
     """How a project fared: `again` is the unchanged second update, `left` counts what was not deleted."""
 
     project: str
@@ -28,7 +28,7 @@ class Report:
         return self.up.succeeded and steady and self.down.succeeded and not self.left
 
 
-def show(console: Console, project: Project, report: Report) -> None:
+def show(console: Console, project: PulumiProject, report: ProjectReport) -> None:
     """Print the verdict, what each step did, and what the rehearsal could not emulate."""
 
     def line(name: str, text: str) -> None:
@@ -55,7 +55,7 @@ def show(console: Console, project: Project, report: Report) -> None:
     generic = coverage.by_schema_only(report.types)
     if generic:
         line("schema only", ", ".join(generic))
-    others = needs.other_versions(project.folder)
+    others = dependencies.other_versions(project.folder)
     if others:
         line("asks for", ", ".join(others))
 

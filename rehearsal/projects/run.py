@@ -14,11 +14,11 @@ from infra.errors import Problem, UserError
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core.packages import PACKAGES
-from rehearsal.projects import needs
+from rehearsal.projects import dependencies
 from rehearsal.projects import report as reports
 from rehearsal.projects import workspace as workspaces
-from rehearsal.projects.project import Project, read
-from rehearsal.projects.report import Report
+from rehearsal.projects.project import PulumiProject, read
+from rehearsal.projects.report import ProjectReport
 from rehearsal.projects.workspace import Workspace
 from rehearsal.recovery import alone
 
@@ -54,10 +54,10 @@ def run(folder: Path, stack: str, settings: Sequence[str], arguments: Sequence[s
     return 0 if report.passed else 1
 
 
-def _refuse_missing(project: Project) -> None:
+def _refuse_missing(project: PulumiProject) -> None:
     problems = []
-    for module, file in needs.missing_modules(project.program).items():
-        package = needs.distribution(project.folder, module)
+    for module, file in dependencies.missing_modules(project.program).items():
+        package = dependencies.distribution(project.folder, module)
         emulated = ", ".join(PACKAGES)
         fix = f"Install it: .venv/bin/uv pip install {package}"
         if module.startswith("pulumi_"):
@@ -80,7 +80,7 @@ def _set(cli: Cli, workspace: Workspace, setting: str) -> None:
         raise UserError([Problem("--config", setting, made.stderr.strip(), "See `pulumi config set`.")])
 
 
-def _life(project: Project, engine: EngineStack, rehearsal: Rehearsal) -> Report:
+def _life(project: PulumiProject, engine: EngineStack, rehearsal: Rehearsal) -> ProjectReport:
     """Create, check that nothing changes without a change, delete, whatever went wrong before."""
     types: set[str] = set()
     unsteady: list[str] = []
@@ -88,7 +88,7 @@ def _life(project: Project, engine: EngineStack, rehearsal: Rehearsal) -> Report
     again = _step(engine, "unchanged up", engine.up, types, unsteady) if up.succeeded else None
     down = _step(engine, "destroy", engine.destroy, types, [])
     left = rehearsal.count(f"::{project.name}::")
-    return Report(project.name, up, again, down, types, left, unsteady)
+    return ProjectReport(project.name, up, again, down, types, left, unsteady)
 
 
 def _step(

@@ -15,9 +15,9 @@ from typing import Any
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.control import HOME_VARIABLE
-from rehearsal.fence import without_credentials
+from rehearsal.isolation import without_credentials
 from rehearsal.projects import stack_file
-from rehearsal.projects.project import Project
+from rehearsal.projects.project import PulumiProject
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Workspace:
         return {**without_credentials(os.environ), **self.environment}
 
 
-def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
+def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
     """A stack of any project; the engine works on copies and is led to the program by their `main`.
 
     Raises UserError when the home is another project's, RuntimeError with the CLI's words when the stack
@@ -59,7 +59,7 @@ def of_project(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) 
     return Workspace(folder, stack, [*notes, *unreadable], environment)
 
 
-def of_checkout(project: Project, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
+def of_checkout(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
     """A stack of this checkout: the engine works in it, but on a copy of the stack file.
 
     Its environment suits plain `pulumi` too: a launcher of that name renews the copy.
@@ -84,7 +84,7 @@ def _path_from(first: Path) -> str:
 def _prepare(
     folder: Path,
     settings: Mapping[str, Any],
-    project: Project,
+    project: PulumiProject,
     pulumi: str,
     environment: Mapping[str, str],
 ) -> list[str]:

@@ -13,8 +13,8 @@ from rehearsal.core.model import (
     CheckFailure,
     Diff,
     InitFailedError,
-    Instance,
     Properties,
+    ProviderInstance,
     Record,
     RefusalError,
 )
@@ -45,7 +45,7 @@ _HEALTH = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Service", "I
 
 
 class RealKubernetesCloud:
-    """See `model.Cloud`; also lists and ends what runs on the control plane's nodes."""
+    """See `model.EmulatedCloud`; also lists and ends what runs on the control plane's nodes."""
 
     package = PACKAGE
 
@@ -55,7 +55,7 @@ class RealKubernetesCloud:
         self.plane = plane_of(state, home)
 
     def settings_for(self, record: Record) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return {"kubeconfig": kubeconfig(self.state, record.scope)}
 
     # -- the daemon's side -----------------------------------------------------------------------------
@@ -85,24 +85,24 @@ class RealKubernetesCloud:
     # -- model.Cloud -----------------------------------------------------------------------------------
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         del config
         return []
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         return settings.replacing(old, new)
 
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """See `model.Cloud`; what the API server refuses is for the API server to say."""
+        """See `model.EmulatedCloud`; what the API server refuses is for the API server to say."""
         return checked(self._schemas, call, old, new)
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = writes.kind_of(call.type)
@@ -119,7 +119,7 @@ class RealKubernetesCloud:
         return Diff(changed, replaces, found.delete_before_replace and bool(replaces))
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster = self._cluster(call)
         if call.type == HELM_RELEASE:
             if preview or cluster is None:
@@ -157,7 +157,7 @@ class RealKubernetesCloud:
             raise kept.created(call, record.id, error.live, error.why) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         record = self._record(call, id)
         if call.type == HELM_RELEASE:
             return (record.inputs, record.outputs) if record else None
@@ -179,7 +179,7 @@ class RealKubernetesCloud:
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster, record = self._cluster(call), self._record(call, id)
         if call.type == HELM_RELEASE:
             if preview or cluster is None or record is None:
@@ -209,7 +209,7 @@ class RealKubernetesCloud:
             raise kept.updated(record.id, error.live, inputs, error.why) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         cluster, record = self._cluster(call), self._record(call, id)
         if cluster is None:
             return
@@ -230,8 +230,8 @@ class RealKubernetesCloud:
         if record:
             self.state.remove(record)
 
-    def invoke(self, instance: Instance, token: str, args: Properties) -> Properties:
-        """See `model.Cloud`."""
+    def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
+        """See `model.EmulatedCloud`."""
         del instance
         return functions.call(token, args)
 

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from rehearsal.core.model import Call, Cloud, Properties, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, Properties, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER
@@ -13,12 +13,12 @@ from rehearsal.realcluster.plane import plane_of
 class MadeClusters(Wrapper):
     """A cloud whose one cluster is real. A home has one control plane, so a second cluster is refused."""
 
-    def __init__(self, inside: Cloud, state: State, home: Path) -> None:
+    def __init__(self, inside: EmulatedCloud, state: State, home: Path) -> None:
         super().__init__(inside)
         self._state, self._plane = state, plane_of(state, home)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         if call.type not in (EKS_CLUSTER, GKE_CLUSTER) or preview:
             return self.inside.create(call, inputs, preview=preview)
         for token in (EKS_CLUSTER, GKE_CLUSTER):
@@ -49,7 +49,7 @@ class MadeClusters(Wrapper):
         return identifier, outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`; nothing of a cluster is left."""
+        """See `model.EmulatedCloud`; nothing of a cluster is left."""
         self.inside.delete(call, id, outputs)
         if call.type in (EKS_CLUSTER, GKE_CLUSTER):
             self._plane.discard()

@@ -5,7 +5,7 @@ from decimal import Decimal
 from rehearsal.controlplane.api import Object
 from rehearsal.kubernetes.controllers.nodes import EFA
 from rehearsal.workloads.controllers import timestamp
-from rehearsal.workloads.scheduling import Node
+from rehearsal.workloads.scheduling import SchedulerNode
 
 # A machine that the catalog does not know takes whatever is asked for.
 _UNKNOWN = {"cpu": Decimal(1024), "memory": Decimal(2**43)}
@@ -15,7 +15,7 @@ _HUGE_PAGES = Decimal(5128 * 2**21)
 _PODS = Decimal(110)
 
 
-def node_object(node: Node) -> Object:
+def node_object(node: SchedulerNode) -> Object:
     """A node that is ready, as its kubelet would register it."""
     amounts = {"pods": _PODS, **(node.capacity or _UNKNOWN), **node.extended}
     if node.extended.get(EFA):

@@ -8,7 +8,7 @@ from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.translate import Object
 
 
-class DeploymentRun:
+class DeploymentController:
     """A Deployment whose pods run; a new specification needs a new one."""
 
     def __init__(self, owner: Object, spec: Object, spawn: Spawn) -> None:

@@ -17,7 +17,15 @@ from rehearsal.workloads.controllers import (
     stop_all,
     timestamp,
 )
-from rehearsal.workloads.job_rules import FailedPod, JobSpec, Tally, Verdict, intervals, judge, judge_pod
+from rehearsal.workloads.job_rules import (
+    FailedPod,
+    JobOutcome,
+    JobSpec,
+    PodCounts,
+    intervals,
+    judge,
+    judge_pod,
+)
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.translate import Object
 
@@ -47,7 +55,7 @@ class JobOrder:
     node_selector: Callable[[], dict[str, str]] = dict
 
 
-class JobRun:
+class JobController:
     """A Job under way in a thread of its own.
 
     `started` is called with its first pods, and with none when they are suspended; `ended` with the status
@@ -159,7 +167,7 @@ class JobRun:
         self._collect()
         restarts = sum(runner.state.restarts for runner in self._running.values())
         late = self._spec.deadline_s is not None and time.monotonic() - self._began >= self._spec.deadline_s
-        tally = Tally(
+        tally = PodCounts(
             self._done, self._failed, self._failed_indexes, len(self._running), restarts, late, self._fail_job
         )
         verdict = judge(self._spec, tally)
@@ -229,7 +237,7 @@ class JobRun:
         self._ended.extend(self._running.values())
         self._running.clear()
 
-    def _conclude(self, verdict: Verdict) -> None:
+    def _conclude(self, verdict: JobOutcome) -> None:
         """Say what the end will be, end the other pods, and say that this is the end."""
         complete = verdict.type == "Complete"
         interim = "SuccessCriteriaMet" if complete else "FailureTarget"

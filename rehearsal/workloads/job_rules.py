@@ -69,7 +69,7 @@ class FailedPod:
 
 
 @dataclass(frozen=True)
-class Tally:
+class PodCounts:
     """What became of the pods of a Job so far."""
 
     succeeded: Collection[int]
@@ -82,7 +82,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class JobOutcome:
     """How a Job ends: `Complete` or `Failed`."""
 
     type: str
@@ -116,13 +116,13 @@ def _matching(rule: Object, pod: FailedPod) -> str:
     return ""
 
 
-def judge(spec: JobSpec, tally: Tally) -> Verdict | None:
+def judge(spec: JobSpec, tally: PodCounts) -> JobOutcome | None:
     """How a Job ends, None while it goes on; the order of the questions is that of syncJob."""
     failure = _failure(spec, tally)
-    return Verdict("Failed", *failure) if failure else _success(spec, tally)
+    return JobOutcome("Failed", *failure) if failure else _success(spec, tally)
 
 
-def _failure(spec: JobSpec, tally: Tally) -> tuple[str, str] | None:
+def _failure(spec: JobSpec, tally: PodCounts) -> tuple[str, str] | None:
     """The reason and message of a failure."""
     failed, settled = len(tally.failed_indexes), len(tally.failed_indexes) + len(tally.succeeded)
     if tally.fail_job:
@@ -137,13 +137,13 @@ def _failure(spec: JobSpec, tally: Tally) -> tuple[str, str] | None:
     return ("FailedIndexes", "Job has failed indexes") if failed and settled >= spec.slots else None
 
 
-def _success(spec: JobSpec, tally: Tally) -> Verdict | None:
+def _success(spec: JobSpec, tally: PodCounts) -> JobOutcome | None:
     for index, rule in enumerate(spec.success_rules):
         if _satisfied(rule, tally.succeeded):
-            return Verdict("Complete", "SuccessPolicy", f"Matched rules at index {index}")
+            return JobOutcome("Complete", "SuccessPolicy", f"Matched rules at index {index}")
     enough = bool(tally.succeeded) if spec.completions is None else len(tally.succeeded) >= spec.completions
     if enough and not tally.active:
-        return Verdict("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
+        return JobOutcome("Complete", "CompletionsReached", "Reached expected number of succeeded pods")
     return None
 
 

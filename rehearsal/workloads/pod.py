@@ -38,7 +38,7 @@ class WaitingError(Exception):
         super().__init__(f"[{reason}] {message}")
 
 
-class Node(Protocol):
+class PodHost(Protocol):
     """What a pod needs from the cluster around it."""
 
     def prepare(self, pod: Pod, container: Object) -> Surroundings:
@@ -71,7 +71,7 @@ class PodRunner:
     def __init__(
         self,
         pod: Pod,
-        node: Node,
+        node: PodHost,
         log: Path,
         *,
         restart: str,

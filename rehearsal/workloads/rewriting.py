@@ -15,7 +15,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class World:
+class LocalNames:
     """What the text of one pod may refer to, and where that is here.
 
     `paths` maps folders and files of the container to local ones; `hosts` is keyed by fully qualified names
@@ -46,7 +46,7 @@ _DATABASE = re.compile(
 )
 
 
-def rewrite(text: str, world: World) -> str:
+def rewrite(text: str, world: LocalNames) -> str:
     """`text` with everything that `world` knows replaced by its local form; the rest stays as it is."""
     # Paths first: what the others put in is local already and must not be taken for a path of the container.
     text = rewrite_paths(text, world.paths)
@@ -69,27 +69,27 @@ def rewrite_paths(text: str, paths: Mapping[str, Path]) -> str:
     return pattern.sub(lambda found: str(paths[found[1]]), text)
 
 
-def unknown_buckets(text: str, world: World) -> list[str]:
+def unknown_buckets(text: str, world: LocalNames) -> list[str]:
     """The buckets that `text` names and that do not exist."""
     return [found[1] for found in _BUCKET.finditer(text) if found[1] not in world.buckets]
 
 
-def _database(found: re.Match[str], world: World) -> str:
+def _database(found: re.Match[str], world: LocalNames) -> str:
     folder = world.databases.get(found[1])
     return found[0] if folder is None else f"sqlite:///{folder / found[2]}.db"
 
 
-def _bucket(found: re.Match[str], world: World) -> str:
+def _bucket(found: re.Match[str], world: LocalNames) -> str:
     folder = world.buckets.get(found[1])
     return found[0] if folder is None else f"file://{folder}{found[2]}"
 
 
-def _qualified(found: re.Match[str], world: World) -> str:
+def _qualified(found: re.Match[str], world: LocalNames) -> str:
     name = found[1] if found[1].endswith(_DOMAIN) else found[1].removesuffix(".svc") + _DOMAIN
     return _located(found, found[0], world.hosts.get(name) or world.reserve(name), found[2])
 
 
-def _short(found: re.Match[str], world: World) -> str:
+def _short(found: re.Match[str], world: LocalNames) -> str:
     user, name, port = found[1], found[2], found[3]
     candidates = (f"{name}{_DOMAIN}", f"{name}.{world.namespace}{_DOMAIN}")
     host = next((world.hosts[full] for full in candidates if full in world.hosts), None)

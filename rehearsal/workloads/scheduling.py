@@ -25,7 +25,7 @@ class Taint:
 
 
 @dataclass(frozen=True)
-class Node:
+class SchedulerNode:
     """A node that exists or could be added; a resource absent from `capacity` is unknown, not zero.
 
     `extended` holds the device resources that a device plugin announces; those absent are zero.
@@ -54,10 +54,10 @@ def requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
 
 def place(
     spec: Mapping[str, Any],
-    nodes: Sequence[Node],
+    nodes: Sequence[SchedulerNode],
     used: Mapping[str, Resources],
     neighbours: Mapping[str, Sequence[Labels]] | None = None,
-) -> tuple[Node | None, str]:
+) -> tuple[SchedulerNode | None, str]:
     """The first node that fits, or None and the scheduler's message.
 
     `used` and `neighbours` (the labels of the pods there) are keyed by node name.
@@ -101,7 +101,7 @@ def _requested(container: Mapping[str, Any]) -> dict[str, Decimal]:
     return {name: quantity.parse(amount) for name, amount in {**limits, **asked}.items()}
 
 
-def _obstacle(spec: Mapping[str, Any], wanted: Resources, node: Node, used: Resources) -> str | None:
+def _obstacle(spec: Mapping[str, Any], wanted: Resources, node: SchedulerNode, used: Resources) -> str | None:
     """Why the pod cannot run on a node, in the scheduler's words and order."""
     tolerations = spec.get("tolerations") or ()
     for taint in node.taints:

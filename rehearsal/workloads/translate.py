@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from infra import quantity
-from rehearsal.workloads.rewriting import World, rewrite, rewrite_paths, unknown_buckets
+from rehearsal.workloads.rewriting import LocalNames, rewrite, rewrite_paths, unknown_buckets
 
 Object = Mapping[str, Any]
 Lookup = Callable[[str, str], Object | None]
@@ -68,7 +68,7 @@ class Surroundings:
     that the platform adds (identity, endpoints); `folder` is the pod's own folder, `node` where it runs.
     """
 
-    world: World
+    world: LocalNames
     lookup: Lookup
     folder: Path
     injected: Mapping[str, str] = field(default_factory=dict)

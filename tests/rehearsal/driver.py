@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.model import Call, Cloud, Diff, Instance
+from rehearsal.core.model import Call, Diff, EmulatedCloud, ProviderInstance
 from rehearsal.core.state import State
 
 # Shared by all tests, as it is by all rehearsals of a checkout.
@@ -17,7 +17,7 @@ class Driver:
     `made` holds (full type, id, checked inputs, outputs) of what exists, `said` what was told meanwhile.
     """
 
-    def __init__(self, package: str, state: State, cloud: Cloud, config: dict[str, Any]) -> None:
+    def __init__(self, package: str, state: State, cloud: EmulatedCloud, config: dict[str, Any]) -> None:
         self.package, self.state, self.cloud, self.config = package, state, cloud, config
         self.made: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {}
         self.said: list[str] = []
@@ -25,7 +25,7 @@ class Driver:
     def call(self, token: str, name: str) -> Call:
         """A request about the resource `name` of a full type."""
         urn = f"urn:pulumi:dev::p::{token}::{name}"
-        instance = Instance(self.package, self.config)
+        instance = ProviderInstance(self.package, self.config)
         log = lambda _severity, text: self.said.append(text)  # noqa: E731
         return Call(instance, token, urn, threading.Event(), log, None, name.encode())
 
@@ -47,7 +47,7 @@ class Driver:
 
     def invoke(self, token: str, /, **args: Any) -> dict[str, Any]:
         """What a function answers; its token is given without package."""
-        return self.cloud.invoke(Instance(self.package, self.config), f"{self.package}:{token}", args)
+        return self.cloud.invoke(ProviderInstance(self.package, self.config), f"{self.package}:{token}", args)
 
     def update(self, name: str, /, **inputs: Any) -> dict[str, Any]:
         token, key, old, outputs = self.made[name]

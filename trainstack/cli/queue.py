@@ -97,7 +97,7 @@ def _kubeconfig(exported: "StackOutputs", rehearsal: "Rehearsal | None", team: s
 
 def rehearsed_kubeconfig(rehearsal: "Rehearsal", stack: str) -> Path:
     """Where a rehearsed cluster is a real one, its administrator's. Raises UserError for the emulation."""
-    from rehearsal.kind_of_cluster import real_cluster  # noqa: PLC0415
+    from rehearsal.cluster_kind import real_cluster  # noqa: PLC0415
     from rehearsal.realcluster.real_provider import admin_kubeconfig  # noqa: PLC0415
 
     if not real_cluster(rehearsal.home):

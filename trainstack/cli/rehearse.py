@@ -15,7 +15,7 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 @app.command()
 def env(stack: Stack = "dev-aws") -> None:
     """Print the environment in which plain `pulumi` works on the rehearsed stack: eval "$(...)"."""
-    from rehearsal.fence import credentials  # noqa: PLC0415
+    from rehearsal.isolation import credentials  # noqa: PLC0415
     from trainstack.cli.session import checkout_workspace  # noqa: PLC0415
 
     environment = checkout_workspace(stack).environment

@@ -21,8 +21,8 @@ from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import undecided, validation_jobs
 from rehearsal import homes
 from rehearsal.client import Rehearsal
+from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from rehearsal.core import faults as rehearsal_faults
-from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone

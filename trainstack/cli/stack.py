@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
+from rehearsal.cluster_kind import ClusterKind, ProviderKind
 
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")

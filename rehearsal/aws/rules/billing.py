@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import given, is_set, items, named, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import each, known
@@ -124,7 +124,7 @@ def monitor_specification(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-CE-003", _MONITOR, source="aws-cloudformation/cloudformation-coverage-roadmap issue 2515"
 )
-def one_managed_monitor(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_managed_monitor(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An account has one DIMENSIONAL monitor over its services."""
     dimension = inputs.get("monitorDimension")
     if inputs.get("monitorType") != "DIMENSIONAL" or dimension != "SERVICE" or site.preview:

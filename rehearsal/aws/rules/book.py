@@ -6,7 +6,7 @@ from rehearsal.core.rules import model
 from rehearsal.core.rules.model import Book
 
 
-class World(model.World, Protocol):
+class AwsContext(model.RuleContext, Protocol):
     """What exists around a resource, in its account and region."""
 
     @property
@@ -18,4 +18,4 @@ class World(model.World, Protocol):
         """The region of the request; a resource may still be global."""
 
 
-BOOK: Book[World] = Book("AWS")
+BOOK: Book[AwsContext] = Book("AWS")

@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from rehearsal.aws.rules.book import World
+from rehearsal.aws.rules.book import AwsContext
 from rehearsal.aws.rules.reading import document, many, principals
 from rehearsal.core.model import Properties, Record
 
@@ -58,7 +58,7 @@ def principal_arns(inputs: Properties) -> Iterator[tuple[str, str]]:
                 yield path, one
 
 
-def lets(site: World, key: Record, kind: str, name: str, *actions: str) -> bool:
+def lets(site: AwsContext, key: Record, kind: str, name: str, *actions: str) -> bool:
     """Whether the policy of a KMS key lets a principal do all actions on it.
 
     `kind` is AWS or Service, and the principal `name` or what ends in it. Conditions are not looked at.

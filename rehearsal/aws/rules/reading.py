@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.aws.rules.book import World
+from rehearsal.aws.rules.book import AwsContext
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at, each, known
 
@@ -46,7 +46,7 @@ def document(value: Any) -> Any:
         return None
 
 
-def subnets(site: World, values: Any) -> list[Record]:
+def subnets(site: AwsContext, values: Any) -> list[Record]:
     """The subnets that exist among the given ids."""
     found = [site.find(value, "ec2/subnet:Subnet") for value in values] if isinstance(values, list) else []
     return [subnet for subnet in found if subnet is not None]
@@ -67,7 +67,7 @@ def all_known(values: Any) -> bool:
     return isinstance(values, list) and all(known(value) for value in values)
 
 
-def vpc_of_group(site: World, value: Any) -> str | None:
+def vpc_of_group(site: AwsContext, value: Any) -> str | None:
     """The VPC of a security group that exists."""
     group = site.find(value, "ec2/securityGroup:SecurityGroup")
     return text(group.outputs.get("vpcId")) if group else None
@@ -78,7 +78,7 @@ def named(record: Record) -> str:
     return record.urn or record.id
 
 
-def template_of(site: World, inputs: Properties) -> Record | None:
+def template_of(site: AwsContext, inputs: Properties) -> Record | None:
     """The launch template of a node group."""
     name = at(inputs, "launchTemplate.id") or at(inputs, "launchTemplate.name")
     return site.find(name, "ec2/launchTemplate:LaunchTemplate")

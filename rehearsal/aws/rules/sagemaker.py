@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import is_set, subnets, trusts
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
@@ -26,7 +26,7 @@ _API = "botocore 1.44.5 sagemaker/2017-07-24"
 @BOOK.rule_around(
     "AWS-SM-001", *_ROLES, source="awslabs/predictive-maintenance-using-machine-learning issue 3"
 )
-def role_trusts_sagemaker(inputs: Properties, site: World) -> Iterator[Violation]:
+def role_trusts_sagemaker(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The execution role lets SageMaker assume it."""
     for path in dict.fromkeys(_ROLES.values()):
         role = site.find(at(inputs, path), "iam/role:Role")
@@ -40,7 +40,7 @@ def role_trusts_sagemaker(inputs: Properties, site: World) -> Iterator[Violation
 
 
 @BOOK.rule_around("AWS-SM-002", _DOMAIN, source=f"{_API} CreateDomainRequest (SubnetIds: the VPC subnets)")
-def domain_subnets_of_its_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def domain_subnets_of_its_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A domain's subnets are in its VPC."""
     vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
     for subnet in subnets(site, inputs.get("subnetIds")) if vpc else []:
@@ -92,7 +92,7 @@ def closed_rstudio_says_who_manages_groups(inputs: Properties) -> Iterator[Viola
     source="hashicorp/terraform-provider-aws issue 20986 (the retained file system holds the subnet)",
     advice=True,
 )
-def retained_home_holds_its_subnets(inputs: Properties, site: World) -> Iterator[Violation]:
+def retained_home_holds_its_subnets(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Subnets that the program makes cannot be deleted when a domain in them keeps its file system."""
     path = "retentionPolicy.homeEfsFileSystem"
     own = [subnet for subnet in subnets(site, inputs.get("subnetIds")) if subnet.urn]

@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import document, many, text, trusts
 from rehearsal.core.model import UNKNOWN, Properties, Record
 from rehearsal.core.properties import at
@@ -20,7 +20,7 @@ _SOURCE = "aws:sourcearn"  # keys of conditions know no case
     source='EventBridge Scheduler user guide, "Confused deputy prevention" (the ARN of a group, never of a '
     "schedule); words in hashicorp/terraform-provider-aws internal/service/scheduler/retry.go",
 )
-def role_trusts_the_group(inputs: Properties, site: World) -> Iterator[Violation]:
+def role_trusts_the_group(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The role lets the service take it, for the group of the schedule."""
     role, group = site.find(at(inputs, "target.roleArn"), "iam/role:Role"), inputs.get("groupName")
     if role is None or group == UNKNOWN:

@@ -14,7 +14,7 @@ from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at
-from rehearsal.dataplane.policies import pods_denied, role_record
+from rehearsal.dataplane.aws.iam_policies import pods_denied, role_record
 from rehearsal.workloads.scheduling import Taint, tolerates
 
 _CLUSTER, _GROUP = "eks/cluster:Cluster", "eks/nodeGroup:NodeGroup"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Record, RefusalError
-from rehearsal.dataplane import images
+from rehearsal.dataplane.aws import images
 
 
 def _deleting(site: Site, repository: Record) -> None:

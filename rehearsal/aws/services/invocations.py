@@ -11,11 +11,11 @@ import json
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from rehearsal import doors
+from rehearsal import service_ports
 from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties, RefusalError
-from rehearsal.fence import OPERATOR_KEY
+from rehearsal.isolation import OPERATOR_KEY
 
 _LONGEST_S = 930.0  # the longest that a function may run, and its start
 
@@ -24,7 +24,7 @@ def _called(site: Site, action: str, old: Properties | None, new: Properties) ->
     """The result of a call, as the resource has it. Raises RefusalError."""
     home = site.state.path.parent
     always = new.get("lifecycleScope") == "CRUD"
-    if not (home / doors.FILES["aws"]).exists() or (action == "delete" and not always):
+    if not (home / service_ports.FILES["aws"]).exists() or (action == "delete" and not always):
         return {}
     payload = json.loads(str(new["input"]))
     if always:
@@ -35,7 +35,9 @@ def _called(site: Site, action: str, old: Properties | None, new: Properties) ->
 
 def _invoke(site: Site, name: str, payload: str) -> str:
     signed = f"AWS4-HMAC-SHA256 Credential={OPERATOR_KEY}/20261126/{site.region}/lambda/aws4_request"
-    place = http.client.HTTPConnection("127.0.0.1", doors.port(site.state.path.parent), timeout=_LONGEST_S)
+    place = http.client.HTTPConnection(
+        "127.0.0.1", service_ports.port(site.state.path.parent), timeout=_LONGEST_S
+    )
     try:
         path = f"/2015-03-31/functions/{quote(name, safe='')}/invocations"
         place.request("POST", path, payload, {"Authorization": signed, "Content-Type": "application/json"})

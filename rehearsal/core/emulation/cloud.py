@@ -20,12 +20,13 @@ from rehearsal.core.emulation.replacing import replacing
 from rehearsal.core.emulation.shape import fill_in, foreseen, identifiers, is_programs, ordered
 from rehearsal.core.emulation.site import Hooks, S
 from rehearsal.core.emulation.table import Row, Table
+from rehearsal.core.in_flight import InFlight
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
     CheckFailure,
-    Cloud,
     Diff,
+    EmulatedCloud,
     InitFailedError,
     Properties,
     Record,
@@ -36,14 +37,13 @@ from rehearsal.core.rules.model import Book
 from rehearsal.core.rules.wording import reason, refusal, unknown_type
 from rehearsal.core.schema import ResourceSchema, Schemas
 from rehearsal.core.state import State
-from rehearsal.core.underway import Underway
 from rehearsal.core.validate import validate
 
 # So long no other request has to be under way before nothing more is expected: a program may take its time.
 _PATIENCE_S = 15.0
 
 
-class TableCloud(Cloud, ABC, Generic[S]):
+class TableCloud(EmulatedCloud, ABC, Generic[S]):
     """Serves every provider of one package of every engine; thread-safe.
 
     A subclass supplies its vocabulary: the attributes and abstract methods below.
@@ -70,7 +70,7 @@ class TableCloud(Cloud, ABC, Generic[S]):
         self.package = self.table.package
         self.version = schemas.version
         self._state, self._schemas, self._home = state, schemas, home
-        self._underway = Underway()
+        self._underway = InFlight()
 
     # -- vocabulary ------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.core.emulation.columns import read_by
 from rehearsal.core.emulation.site import S
 from rehearsal.core.emulation.table import Table
-from rehearsal.core.model import Call, Instance, Properties, RefusalError
+from rehearsal.core.model import Call, Properties, ProviderInstance, RefusalError
 from rehearsal.core.rules.wording import unknown_function
 
 Function = Callable[[S, Properties], Properties]
@@ -16,7 +16,7 @@ _TRUTHS = {"true": True, "false": False}
 
 def asking(package: str, token: str, config: Mapping[str, Any]) -> Call:
     """The request of a function: it is about no resource."""
-    return Call(Instance(package, config), token, "", threading.Event(), lambda *_: None)
+    return Call(ProviderInstance(package, config), token, "", threading.Event(), lambda *_: None)
 
 
 def answer(

@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 
 from rehearsal.core.emulation.columns import Kept
-from rehearsal.core.emulation.site import OWNER, Site
+from rehearsal.core.emulation.site import OWNER, BaseSite
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import UNKNOWN, Properties, Record, RefusalError
 from rehearsal.core.properties import at
@@ -15,7 +15,7 @@ _DAY_S = 86_400
 
 
 def refuse_duplicate(
-    site: Site, row: Row, inputs: Properties, record: Record | None, usual: tuple[str, str]
+    site: BaseSite, row: Row, inputs: Properties, record: Record | None, usual: tuple[str, str]
 ) -> None:
     """Refuse the properties `row.unique` that another resource has; `record` is what an update changes."""
     values = [at(inputs, name) for name in row.unique]
@@ -30,14 +30,14 @@ def refuse_duplicate(
             raise _exists(site, row, {**inputs, "id": other.id}, row.exists or usual, _owner(other))
 
 
-def refuse_taken(site: Site, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
+def refuse_taken(site: BaseSite, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
     """Refuse an id that another resource of the type has."""
     other = site.state.get(site.package, row.token, site.scope, id)
     if other is not None:
         raise _exists(site, row, {**outputs, "id": id}, row.exists or usual, _owner(other))
 
 
-def refuse_kept(site: Site, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
+def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
     """Refuse a name that a deleted resource of the type still has; a preview can tell that, too."""
     kept = row.kept
     found = site.state.document(_KEPT, _kept_key(row, site.scope, id, outputs)) if kept else None
@@ -60,7 +60,7 @@ def refuse_protected(row: Row, record: Record) -> None:
         raise RefusalError(code, f"{message.format(id=record.id, name=record.name)} (property {name})", fix)
 
 
-def refuse_used(site: Site, row: Row, record: Record) -> None:
+def refuse_used(site: BaseSite, row: Row, record: Record) -> None:
     """Refuse to delete what others use."""
     blocked = row.blocked
     if blocked is None:
@@ -77,7 +77,7 @@ def refuse_used(site: Site, row: Row, record: Record) -> None:
         raise RefusalError(blocked.code, message, f"Still used by {', '.join(holders)}.")
 
 
-def keep_name(site: Site, row: Row, record: Record) -> None:
+def keep_name(site: BaseSite, row: Row, record: Record) -> None:
     """Remember a name that the service does not give again, or not soon, after the deletion."""
     days = _days(row.kept, record.outputs) if row.kept else 0
     begun = site.state.unconfirmed(record.urn)
@@ -86,7 +86,7 @@ def keep_name(site: Site, row: Row, record: Record) -> None:
         keep(site, row, record.id, record.outputs, days and time.time() + days * _DAY_S)
 
 
-def keep(site: Site, row: Row, id: str, outputs: Properties, until: float | None = None) -> None:
+def keep(site: BaseSite, row: Row, id: str, outputs: Properties, until: float | None = None) -> None:
     """Take a name that no program has: until a time in seconds of the epoch, or for ever."""
     site.state.put_document(_KEPT, _kept_key(row, site.scope, id, outputs), {"until": until})
 
@@ -96,7 +96,9 @@ def _days(kept: Kept, outputs: Properties) -> int | None:
     return int(outputs.get(kept.days) or 0) if isinstance(kept.days, str) else kept.days
 
 
-def _exists(site: Site, row: Row, properties: Properties, said: tuple[str, str], fix: str) -> RefusalError:
+def _exists(
+    site: BaseSite, row: Row, properties: Properties, said: tuple[str, str], fix: str
+) -> RefusalError:
     code, message = said
     name = row.display_name(properties) or properties["id"]
     words = {**properties, **site.words, "name": name, "type": row.token, "scope": site.scope}

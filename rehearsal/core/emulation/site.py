@@ -12,7 +12,7 @@ OWNER = "__owner"
 
 
 @dataclass(frozen=True)
-class Site:
+class BaseSite:
     """One request: the state, the scope and the call of the resource it is about."""
 
     package: ClassVar[str]
@@ -115,7 +115,7 @@ class Site:
                 self.state.remove(reference.user)
 
 
-S = TypeVar("S", bound=Site)
+S = TypeVar("S", bound=BaseSite)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ Alone = Callable[[Properties], Iterator[Violation]]
 Around = Callable[[Properties, W], Iterator[Violation]]
 
 
-class World(Protocol):
+class RuleContext(Protocol):
     """What exists around the resource that a rule is about. Types are given without their package."""
 
     @property

@@ -8,7 +8,7 @@ from rehearsal.core.rules import model
 from rehearsal.core.rules.model import Book
 
 
-class World(model.World, Protocol):
+class World(model.RuleContext, Protocol):
     """What exists around a resource, in its project."""
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
-from rehearsal.dataplane.google.secrets import SPACE
+from rehearsal.dataplane.gcp.secret_store import SPACE
 from rehearsal.gcp import agents
 from rehearsal.gcp.site import Site, project_number
 

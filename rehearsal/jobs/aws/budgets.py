@@ -13,9 +13,9 @@ from typing import Any
 from infra.catalog.aws.jobs import jobs as catalog
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
 
 _BUDGET = "aws:budgets/budget:Budget"
@@ -39,7 +39,7 @@ class Budgets(JsonService):
     def _describe(self, request: Request, asked: dict[str, Any]) -> Mapping[str, Any]:
         account, name = str(asked.get("AccountId")), str(asked.get("BudgetName"))
         arn = f"arn:aws:budgets::{account}:budget/{name}"
-        check = Check("budgets:ViewBudget", arn, context_of(request.region))
+        check = AccessCheck("budgets:ViewBudget", arn, context_of(request.region))
         authorise(self._state, request.caller, [check])
         found = [record for record in self._state.find(type=_BUDGET) if record.outputs.get("arn") == arn]
         if not found:

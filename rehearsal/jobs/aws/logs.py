@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
-from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
-from rehearsal.dataplane.identity import OPERATOR
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.log_store import LogStore, between, events, shown
 
 _MOST_EVENTS, _MOST_STREAMS = 10_000, 50
@@ -136,7 +136,7 @@ class Logs(JsonService):
             raise ServiceError("ResourceNotFoundException", message) from None
 
     def _authorise(self, request: Request, resource: str) -> None:
-        check = Check(f"logs:{request.action}", resource, context_of(request.region))
+        check = AccessCheck(f"logs:{request.action}", resource, context_of(request.region))
         authorise(self._state, request.caller, [check])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.s3.objects import uri
+from rehearsal.dataplane.aws.s3.objects import uri
 from rehearsal.jobs.instance import SOCKET, Instance, InstanceError
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.addresses import Addresses

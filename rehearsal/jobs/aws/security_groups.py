@@ -15,9 +15,9 @@ from xml.sax.saxutils import escape
 from rehearsal.core.emulation.site import OWNER
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import XML, Request, Response, ServiceError
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import XML, Request, Response, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.jobs.aws.sagemaker.studio import sees
 
 _GROUP = "aws:ec2/securityGroup:SecurityGroup"
@@ -102,7 +102,7 @@ class SecurityGroups:
         return group
 
     def _authorise(self, request: Request, action: str, resource: str, more: Mapping[str, str]) -> None:
-        check = Check(f"ec2:{action}", resource, {**context_of(request.region), **more})
+        check = AccessCheck(f"ec2:{action}", resource, {**context_of(request.region), **more})
         authorise(self._state, request.caller, [check], "UnauthorizedOperation")
 
 

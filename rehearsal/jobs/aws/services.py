@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rehearsal import doors
-from rehearsal.core.faulty import FaultPlan
+from rehearsal import service_ports
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.http import Service
-from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.dataplane.aws.http import Service
+from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
 from rehearsal.jobs.aws.budgets import Budgets
 from rehearsal.jobs.aws.functions.invoke import Functions
 from rehearsal.jobs.aws.logs import Logs
@@ -56,13 +56,13 @@ class AwsServices:
             "ec2": SecurityGroups(state),
         }
         try:
-            self._plane = Dataplane(state, services, port=doors.port(home))
+            self._plane = Dataplane(state, services, port=service_ports.port(home))
         except OSError as error:
-            why = f"{doors.url(home)} of this rehearsal is taken by another program ({error})"
+            why = f"{service_ports.url(home)} of this rehearsal is taken by another program ({error})"
             raise RefusalError(
                 "PortTaken",
                 why,
-                f"End that program, or remove {home / doors.FILES['aws']}: then another port is chosen.",
+                f"End that program, or remove {home / service_ports.FILES['aws']} to choose another port.",
             ) from error
         self._functions.open(self._plane.identities, self._plane.url)
         self._region = Region(

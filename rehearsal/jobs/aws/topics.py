@@ -11,9 +11,9 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import XML, Request, Response, ServiceError, query_refusal
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import XML, Request, Response, ServiceError, query_refusal
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
 
 _TOPIC = "aws:sns/topic:Topic"
 _NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
@@ -32,7 +32,7 @@ class Topics:
         if form.get("Action") != "Publish":
             raise ServiceError("InvalidAction", f"{form.get('Action')} is not emulated")
         arn, message = form.get("TopicArn", ""), form.get("Message", "")
-        check = Check("sns:Publish", arn, context_of(request.region))
+        check = AccessCheck("sns:Publish", arn, context_of(request.region))
         authorise(self._state, request.caller, [check], "AuthorizationError")
         if not any(one.outputs.get("arn") == arn for one in self._state.find(type=_TOPIC)):
             raise ServiceError("NotFound", "Topic does not exist", 404)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from rehearsal.dataplane.google.calls import ServiceError
+from rehearsal.dataplane.gcp.http import ServiceError
 
 _TERM = re.compile(r'\s*([\w.-]+|"[^"]*")\s*(=|!=|>=|<=|>|<|:)\s*("(?:[^"\\]|\\.)*"|[^\s"()]+)\s*')
 _HOLDS: Mapping[str, Callable[[str, str], bool]] = {

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google import scheduler
-from rehearsal.dataplane.google.bindings import allowed_in_project
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
+from rehearsal.dataplane.gcp import scheduler
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed_in_project
 from rehearsal.jobs.gcp.filters import parsed
 from rehearsal.jobs.gcp.vertex.records import CustomJob, Store
 from rehearsal.jobs.gcp.vertex.runner import log_group
@@ -33,7 +33,7 @@ class LogEntries:
         """See `calls.Api`."""
         return (Method("POST", r"v2/entries:list", self._list),)
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: ApiCall) -> Answer:
         body = call.body
         projects = [str(one).removeprefix("projects/") for one in body.get("resourceNames") or ()]
         if not projects:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed_in_project
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed_in_project
 
 _NOTEBOOK = "gcp:workbench/instance:Instance"
 
@@ -29,12 +29,12 @@ class Others:
             Method("GET", f"v1/{place}/endpoints", self._endpoints),
         )
 
-    def _notebooks(self, call: Call) -> Answer:
+    def _notebooks(self, call: ApiCall) -> Answer:
         self._authorise(call, "notebooks.instances.list")
         found = [one for one in self._state.find(type=_NOTEBOOK) if self._in(one, call)]
         return {"instances": [self._described(one) for one in found]} if found else {}
 
-    def _stop(self, call: Call) -> Answer:
+    def _stop(self, call: ApiCall) -> Answer:
         self._authorise(call, "notebooks.instances.stop")
         found = (one for one in self._state.find(type=_NOTEBOOK) if self._in(one, call))
         one = next((one for one in found if one.id.rpartition("/")[2] == call.words["name"]), None)
@@ -43,15 +43,15 @@ class Others:
         self._state.replace(one, inputs=one.inputs, outputs={**one.outputs, "state": "STOPPED"})
         return {"name": f"{one.id.rpartition('/instances/')[0]}/operations/stop", "done": True}
 
-    def _endpoints(self, call: Call) -> Answer:
+    def _endpoints(self, call: ApiCall) -> Answer:
         self._authorise(call, "aiplatform.endpoints.list")
         return {}
 
-    def _authorise(self, call: Call, permission: str) -> None:
+    def _authorise(self, call: ApiCall, permission: str) -> None:
         if not allowed_in_project(self._state, call.caller.members, permission, call.words["project"]):
             raise ServiceError(403, f"Permission '{permission}' denied on the project (or it may not exist).")
 
-    def _in(self, one: Record, call: Call) -> bool:
+    def _in(self, one: Record, call: ApiCall) -> bool:
         """Whether a notebook is in the project and the location that are asked about; `-`: in any."""
         place = f"projects/{call.words['project']}/locations/"
         location = call.words["location"]

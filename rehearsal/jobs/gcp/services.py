@@ -4,13 +4,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from rehearsal import doors
-from rehearsal.core.faulty import FaultPlan
+from rehearsal import service_ports
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.identity import GoogleIdentities, machine_identity
-from rehearsal.dataplane.google.server import GooglePlane
-from rehearsal.dataplane.google.storage import Storage
+from rehearsal.dataplane.gcp.identity import GoogleIdentities, machine_identity
+from rehearsal.dataplane.gcp.server import GooglePlane
+from rehearsal.dataplane.gcp.storage import CloudStorage
 from rehearsal.jobs.faults import JobFaults, Met
 from rehearsal.jobs.gcp.cloud_run.service import CloudRun
 from rehearsal.jobs.gcp.functions.topics import WokenFunctions
@@ -41,13 +41,13 @@ class GoogleServices:
             if not job.over:  # it ran when the previous daemon ended
                 self._store.put(job.entered(FAILED, INTERNAL))
         jobs = CustomJobs(state, self, self._faults)
-        apis = (Storage(state), LogEntries(state, logs), jobs, Others(state))
+        apis = (CloudStorage(state), LogEntries(state, logs), jobs, Others(state))
         try:
-            self._plane = GooglePlane(state, apis, port=doors.port(home, "google"))
+            self._plane = GooglePlane(state, apis, port=service_ports.port(home, "google"))
         except OSError as error:
-            where = doors.url(home, "google")
+            where = service_ports.url(home, "google")
             why = f"{where} of this rehearsal is taken by another program ({error})"
-            kept = home / doors.FILES["google"]
+            kept = home / service_ports.FILES["google"]
             fix = f"End that program, or remove {kept}: then another port is chosen."
             raise RefusalError("PortTaken", why, fix) from error
         self._functions = WokenFunctions(state, self._plane)

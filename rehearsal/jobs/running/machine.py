@@ -9,7 +9,7 @@ from typing import Any
 
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.rewriting import Host as Place
-from rehearsal.workloads.rewriting import World, rewrite
+from rehearsal.workloads.rewriting import LocalNames, rewrite
 from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, Plan, clean_start, port_of_run
 
 _SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
@@ -81,7 +81,7 @@ class Machine:
         """
         space = "job"
         hosts = {f"{name}.{space}.svc.cluster.local": Place(at) for name, at in self.addresses.items()}
-        world = World(space, {**paths, "/tmp": self.folder / "tmp"}, hosts)  # noqa: S108 - in the container
+        world = LocalNames(space, {**paths, "/tmp": self.folder / "tmp"}, hosts)  # noqa: S108 - in the container
 
         def here(text: str) -> str:
             return self.address if text == ALL_ADDRESSES else located(rewrite(text, world))

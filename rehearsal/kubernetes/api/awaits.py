@@ -13,8 +13,8 @@ from rehearsal.kubernetes.controllers import storage_classes
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.workloads.controllers import complaints
-from rehearsal.workloads.deployment import DeploymentRun
-from rehearsal.workloads.job import INTERRUPTED, JobRun
+from rehearsal.workloads.deployment import DeploymentController
+from rehearsal.workloads.job import INTERRUPTED, JobController
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.scheduling import place
 
@@ -111,7 +111,7 @@ def conditions(call: Call, record: Record, live: Callable[[], Properties]) -> No
     until(call, record.name, limit_s, lambda: not missing(), missing, ends=ends)
 
 
-def deployment(call: Call, record: Record, run: DeploymentRun) -> None:
+def deployment(call: Call, record: Record, run: DeploymentController) -> None:
     """Wait for a Deployment's pods."""
     until(
         call,
@@ -123,7 +123,7 @@ def deployment(call: Call, record: Record, run: DeploymentRun) -> None:
     )
 
 
-def deployment_problems(run: DeploymentRun) -> list[str]:
+def deployment_problems(run: DeploymentController) -> list[str]:
     """Why a Deployment is not available."""
     if run.ready:
         return []
@@ -135,7 +135,7 @@ def deployment_problems(run: DeploymentRun) -> list[str]:
     ]
 
 
-def job(call: Call, record: Record, run: JobRun) -> None:
+def job(call: Call, record: Record, run: JobController) -> None:
     """Wait for a Job's completion; a failed one ends the wait at once, as nothing can change that."""
 
     def details() -> list[str]:

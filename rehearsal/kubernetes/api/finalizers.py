@@ -10,9 +10,9 @@ runtime holds it until it is deleted, whether it ended or not).
 from collections.abc import Iterator
 from typing import Any
 
+from rehearsal.core.in_flight import InFlight
 from rehearsal.core.model import Call, Record, RefusalError
 from rehearsal.core.properties import at
-from rehearsal.core.underway import Underway
 from rehearsal.kubernetes.clusters import Cluster, namespace_of
 from rehearsal.kubernetes.kinds import parse
 
@@ -23,7 +23,7 @@ _RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 
 
-def wait_released(call: Call, cluster: Cluster, record: Record, others: Underway) -> None:
+def wait_released(call: Call, cluster: Cluster, record: Record, others: InFlight) -> None:
     """Wait while a finalizer holds an object and other deletes, which may free it, are under way.
 
     Raises RefusalError, as the provider does after its time limit, when they are over and it is still held.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.workloads.translate import Pod
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rehearsal.core.model import Call, Properties
-from rehearsal.dataplane.policies import STS, pods_denied, role_record
+from rehearsal.dataplane.aws.iam_policies import STS, pods_denied, role_record
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 

@@ -18,9 +18,9 @@ from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
-from rehearsal.workloads.deployment import DeploymentRun
+from rehearsal.workloads.deployment import DeploymentController
 from rehearsal.workloads.faults import put_on
-from rehearsal.workloads.job import JobOrder, JobRun
+from rehearsal.workloads.job import JobController, JobOrder
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.proxy import Proxy
 from rehearsal.workloads.translate import Pod
@@ -49,11 +49,11 @@ class Kubelet:
         self._computing: tuple[str, str, str] | None = None
         self._lock = threading.RLock()
 
-    def deploy(self, cluster: Cluster, record: Record) -> DeploymentRun:
+    def deploy(self, cluster: Cluster, record: Record) -> DeploymentController:
         """Start the pods of a Deployment, in place of those it has."""
         self.stop(cluster, "Deployment", record.id)
         metadata = record.outputs["metadata"]
-        run = DeploymentRun(metadata, record.inputs["spec"], self._spawner(cluster, record))
+        run = DeploymentController(metadata, record.inputs["spec"], self._spawner(cluster, record))
         self._keep(cluster, "Deployment", record, run)
         run.start()
         return run
@@ -65,7 +65,7 @@ class Kubelet:
         warn: Callable[[str], None],
         runs: Callable[[bool], None],
         ended: Callable[[Status], None],
-    ) -> JobRun:
+    ) -> JobController:
         """Start a Job; `warn` gets what would fail in a real cluster only, `ended` the last status.
 
         `runs` is told when its pods start, and when it is suspended.
@@ -101,7 +101,7 @@ class Kubelet:
             suspended,
             lambda: dict(admit(cluster, metadata["namespace"], labels, spec).node_selector or {}),
         )
-        run = JobRun(order, self._spawner(cluster, record), started, ended)
+        run = JobController(order, self._spawner(cluster, record), started, ended)
         self._keep(cluster, "Job", record, run)
         run.start()
         return run
@@ -184,7 +184,7 @@ class Kubelet:
         with self._lock:
             other = self._running.get(self._computing) if self._computing else None
             workload = other.workload if other and self._computing != key else None
-            if other and isinstance(workload, JobRun) and not workload.over.is_set():
+            if other and isinstance(workload, JobController) and not workload.over.is_set():
                 return f"Job {other.name} computes on this machine"
             self._computing = key
             return ""

@@ -11,7 +11,7 @@ from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Chart
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
 from rehearsal.kubernetes.gcp.nodes import gke_nodes
-from rehearsal.workloads.scheduling import Node, Taint, selects
+from rehearsal.workloads.scheduling import SchedulerNode, Taint, selects
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -31,13 +31,13 @@ _PLUGIN_INSIDE = "BOTTLEROCKET_"
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
 
-def nodes(cluster: Cluster) -> list[Node]:
+def nodes(cluster: Cluster) -> list[SchedulerNode]:
     """One entry per node that the groups may grow to; those beyond the desired size are not running yet."""
     if cluster.record.type == GKE_CLUSTER:
         return gke_nodes(cluster)
     if cluster.record.type == ambient.TYPE:
         return ambient.nodes()
-    found: list[Node] = []
+    found: list[SchedulerNode] = []
     groups = [record for record in cluster.state.find(type=_NODE_GROUP) if _of(record, cluster)]
     charts = [(chart, record.inputs) for record, chart in cluster.releases() if chart]
     for record in groups:
@@ -65,7 +65,7 @@ def _of(record: Record, cluster: Cluster) -> bool:
 
 def _members(
     record: Record, state: State, charts: Sequence[tuple[Chart, Mapping[str, Any]]]
-) -> Iterator[Node]:
+) -> Iterator[SchedulerNode]:
     inputs = record.inputs
     template = _launch_template(inputs, state)
     machine = str((inputs.get("instanceTypes") or [None])[0] or template.get("instanceType") or "t3.medium")
@@ -86,7 +86,7 @@ def _members(
         name: count for name, count in devices.items() if _announced(name, inputs, template, labels, charts)
     }
     for index in range(int(scaling.get("maxSize") or 0)):
-        yield Node(
+        yield SchedulerNode(
             name=f"{group}-{index}",
             group=group,
             labels={**labels, "kubernetes.io/hostname": f"{group}-{index}"},

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.server import GooglePlane
-from rehearsal.dataplane.server import Dataplane
+from rehearsal.dataplane.aws.server import Dataplane
+from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.aws import identity as aws_identity
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
 from rehearsal.kubernetes.gcp import identity as google_identity

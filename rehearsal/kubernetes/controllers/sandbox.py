@@ -6,15 +6,16 @@ from decimal import Decimal
 from pathlib import Path
 
 from rehearsal.core.model import Record
-from rehearsal.dataplane import folders, images
-from rehearsal.dataplane.google.bindings import may_somewhere
+from rehearsal.dataplane import folders
+from rehearsal.dataplane.aws import images
+from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
 from rehearsal.kubernetes.gcp import identity as google_identity
-from rehearsal.workloads.pod import Node, WaitingError
-from rehearsal.workloads.rewriting import World
+from rehearsal.workloads.pod import PodHost, WaitingError
+from rehearsal.workloads.rewriting import LocalNames
 from rehearsal.workloads.scheduling import place, requests
 from rehearsal.workloads.translate import Object, Pod, Surroundings
 
@@ -64,7 +65,7 @@ class Sandbox:
         paths, files = self._volumes.mount(pod, container, folder, buckets)
         words = str(container.get("terminationMessagePath") or "/dev/termination-log")
         return Surroundings(
-            world=World(
+            world=LocalNames(
                 namespace=pod.namespace,
                 paths={**paths, words: folder / f"{container['name']}.termination"},
                 hosts=self._services.hosts(),
@@ -171,7 +172,7 @@ def _has_proxy(pod: Pod, connection: str) -> bool:
 class Admitted:
     """A node for the pods of one object; `refused` says why admission lets none of them be, empty else."""
 
-    def __init__(self, node: Node, refused: Callable[[], str]) -> None:
+    def __init__(self, node: PodHost, refused: Callable[[], str]) -> None:
         self._node, self._refused = node, refused
         self._made: set[str] = set()
 

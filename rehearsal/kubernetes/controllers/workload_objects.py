@@ -11,8 +11,8 @@ from rehearsal.kubernetes.clusters import PACKAGE, Cluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.workloads.controllers import Workload, timestamp
-from rehearsal.workloads.deployment import DeploymentRun
-from rehearsal.workloads.job import INTERRUPTED, JobRun
+from rehearsal.workloads.deployment import DeploymentController
+from rehearsal.workloads.job import INTERRUPTED, JobController
 from rehearsal.workloads.pod import NOT_OURS
 
 DEPLOYMENT, JOB = "kubernetes:apps/v1:Deployment", "kubernetes:batch/v1:Job"
@@ -56,15 +56,15 @@ class WorkloadObjects:
         run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
         if record.type == DEPLOYMENT:
             same = before.inputs.get("spec") == record.inputs.get("spec")
-            if isinstance(run, DeploymentRun) and same:
+            if isinstance(run, DeploymentController) and same:
                 if wait:
                     awaits.deployment(call, record, run)
             else:
                 self._deploy(call, cluster, record, wait=wait)
-        elif isinstance(run, JobRun):
+        elif isinstance(run, JobController):
             run.look_again()
         if record.type == JOB and wait:
-            if isinstance(run, JobRun):
+            if isinstance(run, JobController):
                 awaits.job(call, record, run)
             awaits.job_ended(
                 call, record, self.live(cluster, record).get("status") or {}, self._said(record, run)
@@ -93,7 +93,7 @@ class WorkloadObjects:
     def problems(self, cluster: Cluster, record: Record, live: Properties) -> list[str]:
         """Why an object that exists is not ready, as a refresh reports it."""
         run = self._running(cluster, record)
-        if isinstance(run, DeploymentRun):
+        if isinstance(run, DeploymentController):
             return awaits.deployment_problems(run)
         if record.type == JOB:
             found = awaits.job_problems(record.name, live.get("status") or {})
@@ -157,7 +157,7 @@ class WorkloadObjects:
                 run.interrupt("the update was cancelled")
             raise
 
-    def _start_job(self, cluster: Cluster, record: Record, warn: Callable[[str], None]) -> JobRun:
+    def _start_job(self, cluster: Cluster, record: Record, warn: Callable[[str], None]) -> JobController:
         return self._kubelet.run_job(
             cluster,
             record,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from rehearsal.core.model import Call, Properties
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.identity import ANNOTATION, PodIdentity, account_record, identity_of
-from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.dataplane.gcp.identity import ANNOTATION, PodIdentity, account_record, identity_of
+from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
 from rehearsal.workloads.translate import Pod

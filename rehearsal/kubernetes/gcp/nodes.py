@@ -14,7 +14,7 @@ from typing import Any
 from infra.catalog.gcp import facts
 from rehearsal.core.model import Record
 from rehearsal.kubernetes.clusters import Cluster
-from rehearsal.workloads.scheduling import Node, Taint
+from rehearsal.workloads.scheduling import SchedulerNode, Taint
 
 _POOL = "gcp:container/nodePool:NodePool"
 _DEFAULT_POOL, _DEFAULT_MACHINE = "default-pool", "e2-medium"
@@ -28,12 +28,12 @@ _GOOGLE = "cloud.google.com/"
 _DISABLED = "INSTALLATION_DISABLED"
 
 
-def gke_nodes(cluster: Cluster) -> list[Node]:
+def gke_nodes(cluster: Cluster) -> list[SchedulerNode]:
     """One entry per node that the pools may grow to; those beyond the initial size are not running yet."""
     inputs = cluster.record.inputs
     if inputs.get("enableAutopilot"):
         # Autopilot adds nodes of the right size for any pod; the first stands for all.
-        return [Node(name="autopilot", group="autopilot", labels={"kubernetes.io/os": "linux"})]
+        return [SchedulerNode(name="autopilot", group="autopilot", labels={"kubernetes.io/os": "linux"})]
     found = [node for name, pool in _own_pools(cluster) for node in _members(name, pool, {})]
     networks = _networks(cluster)
     for pool in cluster.state.find(type=_POOL):
@@ -82,7 +82,7 @@ def _own_pools(cluster: Cluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _members(
     name: str, settings: Mapping[str, Any], networks: Mapping[tuple[str, str], list[str]]
-) -> Iterator[Node]:
+) -> Iterator[SchedulerNode]:
     """The nodes of a pool, zone by zone."""
     config = settings.get("nodeConfig") or {}
     zones = [str(zone) for zone in settings.get("nodeLocations") or ()] or [""]
@@ -96,7 +96,7 @@ def _members(
             extended |= {resource: Decimal(1), f"{resource}.IP": Decimal(1)}
     for index in range(most):
         zone, own = zones[index % len(zones)], f"{name}-{index}"
-        yield Node(
+        yield SchedulerNode(
             name=own,
             group=name,
             labels={**labels, **_places(name, own, zone, config), "kubernetes.io/hostname": own},

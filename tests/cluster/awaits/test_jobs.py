@@ -13,7 +13,7 @@ from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
 from rehearsal.workloads import job
 from rehearsal.workloads.controllers import PodOrder, Status
-from rehearsal.workloads.job import JobOrder, JobRun
+from rehearsal.workloads.job import JobController, JobOrder
 from rehearsal.workloads.pod import PodState
 
 POOL = "awaits"
@@ -123,7 +123,7 @@ def emulated(body: Object) -> Status:
 
     name, suspended = str(body["metadata"]["name"]), bool(body["spec"].get("suspend"))
     order = JobOrder("lab", name, "1", body["spec"], lambda: "", lambda: suspended)
-    run = JobRun(order, spawn, lambda _pods: None, lambda _status: None)
+    run = JobController(order, spawn, lambda _pods: None, lambda _status: None)
     run.start()
     deadline = time.monotonic() + 30
     while not (run.over.is_set() or (suspended and settled(run.status()))):

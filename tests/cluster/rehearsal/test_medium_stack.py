@@ -17,7 +17,7 @@ from policies.rules import CATALOGUE
 from policies.sources import state
 from policies.sources.live.records import account
 from rehearsal.client import Rehearsal
-from rehearsal.kind_of_cluster import ClusterKind, choose
+from rehearsal.cluster_kind import ClusterKind, choose
 from tests.cluster.live.comparing import Verdicts, verdicts
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import NOTHING, Done

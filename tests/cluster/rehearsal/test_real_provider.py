@@ -12,8 +12,8 @@ import pytest
 from infra.engine.golang import SetupError
 from rehearsal import control
 from rehearsal.client import Rehearsal
+from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from rehearsal.controlplane.api import Access, Api
-from rehearsal.kind_of_cluster import ClusterKind, ProviderKind
 
 # Says what it is given as the engine's first line would be read, then asks for a login as client-go does.
 STAND_IN = """#!/bin/sh

@@ -10,7 +10,7 @@ import pytest
 
 from components.jobs.gate import _document
 from components.jobs.gate_provider import GateClosedError, JobGateProvider, code_folder
-from rehearsal import doors
+from rehearsal import service_ports
 from smoke_training.launchers import bundle, runplan
 from smoke_training.launchers.runplan import RunPlan
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
@@ -21,7 +21,7 @@ IMAGE = f"us-docker.pkg.dev/{PROJECT}/images/torch@sha256:{'0' * 64}"
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     found = Project(tmp_path)
-    for key, value in doors.environment(tmp_path).items():
+    for key, value in service_ports.environment(tmp_path).items():
         monkeypatch.setenv(key, value)
     yield found
     found.services.stop()

@@ -16,7 +16,7 @@ from infra.jobs.plan import run_plan
 from infra.jobs.service import Job, LostError, Phase, State
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
-from rehearsal import doors
+from rehearsal import service_ports
 from smoke_training.launchers.managed import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
@@ -33,7 +33,7 @@ pathlib.Path(os.environ["TRAINSTACK_MODEL"], "model.txt").write_text("weights")
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
     found = Project(tmp_path / "home")
-    for key, value in doors.environment(found.home).items():
+    for key, value in service_ports.environment(found.home).items():
         monkeypatch.setenv(key, value)
     yield found
     found.services.stop()

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rehearsal.aws.cloud import AwsCloud
+from rehearsal.aws.cloud import EmulatedAws
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from tests.rehearsal import driver
@@ -24,7 +24,7 @@ class Driver(driver.Driver):
 
     def __init__(self, folder: Path, schemas: Schemas, state: State | None = None) -> None:
         state = state or State(folder / "state.sqlite")
-        super().__init__("aws", state, AwsCloud(state, schemas, folder), {"region": "us-east-1"})
+        super().__init__("aws", state, EmulatedAws(state, schemas, folder), {"region": "us-east-1"})
 
     def network(self) -> tuple[str, list[str]]:
         vpc = self.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]

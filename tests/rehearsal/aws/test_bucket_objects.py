@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.core.state import State
 from rehearsal.core.validate import SIGNATURE
-from rehearsal.dataplane.s3.objects import Objects
+from rehearsal.dataplane.aws.s3.objects import Objects
 from tests.rehearsal.driver import Driver
 
 ASSET, ARCHIVE = "c44067f5952c0a294b673a41bacd8c17", "0def7320c3a5731c473e5ecbe6d01bc7"

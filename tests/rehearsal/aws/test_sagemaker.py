@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.cloud import AwsCloud
+from rehearsal.aws.cloud import EmulatedAws
 from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
@@ -21,7 +21,7 @@ class Studio(Driver):
 
     def __init__(self, folder: Path, schemas: Schemas) -> None:
         state = State(folder / "state.sqlite")
-        super().__init__("aws", state, AwsCloud(state, schemas, folder), {"region": "us-east-1"})
+        super().__init__("aws", state, EmulatedAws(state, schemas, folder), {"region": "us-east-1"})
         vpc = self.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
         subnet = self.create("ec2/subnet:Subnet", "subnet", vpcId=vpc, cidrBlock="10.0.0.0/24")["id"]
         role = self.create("iam/role:Role", "role", assumeRolePolicy=trust("sagemaker.amazonaws.com"))

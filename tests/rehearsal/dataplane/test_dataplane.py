@@ -10,9 +10,9 @@ import pytest
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.policies import Request, allowed, trusts
-from rehearsal.dataplane.secret_store import SecretStore
-from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, allowed, trusts
+from rehearsal.dataplane.aws.secret_store import SecretStore
+from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
 
 # Untyped packages: nothing of them is checked.
 boto3: Any = importlib.import_module("boto3")
@@ -219,7 +219,7 @@ def test_an_association_needs_the_agent(account: Account, plane: Dataplane) -> N
 )
 def test_evaluation(account: Account, statements: list[dict[str, Any]], verdict: bool) -> None:
     role = account.role(*statements)
-    request = Request("secretsmanager:GetSecretValue", SECRET_ARN, {"aws:RequestedRegion": REGION})
+    request = AccessCheck("secretsmanager:GetSecretValue", SECRET_ARN, {"aws:RequestedRegion": REGION})
     assert allowed(account.state, role, request) is verdict
 
 
@@ -243,14 +243,14 @@ def test_evaluation(account: Account, statements: list[dict[str, Any]], verdict:
 )
 def test_conditions(account: Account, condition: dict[str, Any], holds: bool) -> None:
     role = account.role(allow("*", resource="*", Condition=condition))
-    request = Request("secretsmanager:GetSecretValue", SECRET_ARN, {"aws:RequestedRegion": REGION})
+    request = AccessCheck("secretsmanager:GetSecretValue", SECRET_ARN, {"aws:RequestedRegion": REGION})
     assert allowed(account.state, role, request) is holds
 
 
 def test_attached_policies_count(account: Account) -> None:
     role = account.role()
     arn = f"arn:aws:iam::{ACCOUNT}:policy/p"
-    request = Request("s3:GetObject", "arn:aws:s3:::b/k")
+    request = AccessCheck("s3:GetObject", "arn:aws:s3:::b/k")
     document = json.dumps({"Statement": allow("s3:*", resource="arn:aws:s3:::b/*")})
     account.add("aws:iam/policy:Policy", "p", {"policy": document}, arn=arn)
     assert not allowed(account.state, role, request)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.server import Dataplane
+from rehearsal.dataplane.aws.server import Dataplane
 
 boto3: Any = importlib.import_module("boto3")
 _errors: Any = importlib.import_module("botocore.exceptions")

@@ -5,7 +5,7 @@ from typing import Any
 
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
-from rehearsal.gcp.cloud import GcpCloud
+from rehearsal.gcp.cloud import EmulatedGcp
 from rehearsal.gcp.site import Site, site_of
 from tests.rehearsal import driver
 
@@ -17,7 +17,7 @@ class Driver(driver.Driver):
 
     def __init__(self, folder: Path, schemas: Schemas) -> None:
         state = State(folder / "state.sqlite")
-        super().__init__("gcp", state, GcpCloud(state, schemas, folder), dict(CONFIG))
+        super().__init__("gcp", state, EmulatedGcp(state, schemas, folder), dict(CONFIG))
 
     def site(self, token: str, inputs: dict[str, Any]) -> Site:
         return site_of(self.state, self.call(f"gcp:{token}", "subject"), inputs)

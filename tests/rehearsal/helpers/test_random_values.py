@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rehearsal.core.model import UNKNOWN, Call, Instance, RefusalError
+from rehearsal.core.model import UNKNOWN, Call, ProviderInstance, RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.helpers.random_values import _TEXT_DEFAULTS, RandomCloud, _text
@@ -30,7 +30,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RandomCloud]:
 def call(kind: str, **more: Any) -> Call:
     token = f"random:index/{kind[0].lower()}{kind[1:]}:{kind}"
     urn = f"urn:pulumi:dev::p::{token}::it"
-    return Call(Instance("random"), token, urn, threading.Event(), lambda *_: None, **more)
+    return Call(ProviderInstance("random"), token, urn, threading.Event(), lambda *_: None, **more)
 
 
 def made(cloud: RandomCloud, kind: str, **inputs: Any) -> tuple[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from rehearsal.core.model import Call, Instance, Properties, Record, RefusalError
+from rehearsal.core.model import Call, Properties, ProviderInstance, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
 
@@ -65,7 +65,7 @@ class Rehearsed:
 
     def call(self, token: str, name: str, timeout_s: float | None = 20) -> Call:
         return Call(
-            instance=Instance("kubernetes", self.config),
+            instance=ProviderInstance("kubernetes", self.config),
             type=token,
             urn=f"urn:pulumi:dev::app::{token}::{name}",
             cancelled=self.cancelled,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rehearsal.core.model import InitFailedError, RefusalError
-from rehearsal.dataplane.secret_store import SecretStore
+from rehearsal.dataplane.aws.secret_store import SecretStore
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import nodes
 from tests.rehearsal.kubernetes.harness import (

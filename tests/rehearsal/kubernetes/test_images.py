@@ -1,6 +1,6 @@
 """Images that pods were started from lie in their repositories."""
 
-from rehearsal.dataplane import images
+from rehearsal.dataplane.aws import images
 from tests.rehearsal.kubernetes.harness import JOB, Rehearsed, job, script_pod
 
 REGISTRY = "123456789012.dkr.ecr.eu-central-1.amazonaws.com"

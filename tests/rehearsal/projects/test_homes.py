@@ -9,14 +9,14 @@ from infra.errors import UserError
 from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.projects import run
-from rehearsal.projects.project import Project, read
+from rehearsal.projects.project import PulumiProject, read
 from rehearsal.projects.workspace import of_project
 
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
 UP = ("up", "--yes", "--skip-preview")
 
 
-def project(folder: Path, program: str = "") -> Project:
+def project(folder: Path, program: str = "") -> PulumiProject:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Pulumi.yaml").write_text("name: infra\nruntime: python\n")
     (folder / "__main__.py").write_text(program)

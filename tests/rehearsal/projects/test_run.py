@@ -13,7 +13,7 @@ import pytest
 from infra.engine import install
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
-from rehearsal.projects import coverage, needs, stack_file
+from rehearsal.projects import coverage, dependencies, stack_file
 from rehearsal.projects import project as projects
 from rehearsal.projects import run as project_run
 from rehearsal.projects import workspace as workspaces
@@ -83,7 +83,7 @@ def test_what_changes_without_a_change_is_named(rehearsal: Rehearsal, tmp_path: 
     assert "replace id (keepers)" in done.stdout
 
 
-def project(folder: Path, text: str, **files: str) -> projects.Project:
+def project(folder: Path, text: str, **files: str) -> projects.PulumiProject:
     folder.mkdir(exist_ok=True)
     (folder / "Pulumi.yaml").write_text(text)
     for name, content in files.items():
@@ -106,8 +106,8 @@ def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> N
     found = project(
         tmp_path, "name: x\nruntime: python\n", __main____py=main, own__py="import pulumi_absent\nx = 1\n"
     )
-    assert needs.missing_modules(tmp_path) == {"absent_one": "__main__.py", "pulumi_absent": "own.py"}
-    assert needs.other_versions(tmp_path)[0].startswith("pulumi<1 (here 3.")
+    assert dependencies.missing_modules(tmp_path) == {"absent_one": "__main__.py", "pulumi_absent": "own.py"}
+    assert dependencies.other_versions(tmp_path)[0].startswith("pulumi<1 (here 3.")
     with pytest.raises(UserError) as error:
         project_run._refuse_missing(found)
     assert "uv pip install Absent.One" in str(error.value)

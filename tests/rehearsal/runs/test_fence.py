@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal import fence
+from rehearsal import isolation
 from rehearsal.client import Rehearsal
 
 PROGRAM = Path(__file__).parents[1] / "projects" / "programs" / "searching"
@@ -81,4 +81,4 @@ def test_a_shell_with_the_printed_environment_finds_nothing(
 
 def test_settings_stay_and_other_variables_too() -> None:
     kept = {"AWS_REGION": "x", "GOOGLE_PROJECT": "p", "PATH": "/bin", "HOME": "/home/me"}
-    assert fence.without_credentials({**kept, "AWS_PROFILE": "prod", "KUBERNETES_PORT": "1"}) == kept
+    assert isolation.without_credentials({**kept, "AWS_PROFILE": "prod", "KUBERNETES_PORT": "1"}) == kept

@@ -16,7 +16,7 @@ import pytest
 from rehearsal import control
 from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
-from rehearsal.dataplane.server import CREDENTIALS_PATH, Dataplane
+from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
 from rehearsal.jobs.gcp.cloud_run.front import Behind, Front
 from rehearsal.jobs.gcp.cloud_run.iap import GENERATED, RefusedError
 from rehearsal.workloads.proxy import Proxy

@@ -238,7 +238,7 @@ def test_a_deletion_that_a_killed_engine_asked_for_does_not_come_after_recovery(
 
 
 def test_leases_asked_for_at_once_start_one_daemon(rehearsal: Rehearsal) -> None:
-    connections: list[control.Connection] = []
+    connections: list[control.DaemonConnection] = []
 
     def ask() -> None:
         connections.append(control.lease(rehearsal.home, {"op": "status"})[0])

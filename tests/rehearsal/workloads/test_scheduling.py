@@ -5,13 +5,13 @@ from decimal import Decimal
 import pytest
 
 from rehearsal.workloads.controllers import shares
-from rehearsal.workloads.scheduling import Node, Taint, place, requests
+from rehearsal.workloads.scheduling import SchedulerNode, Taint, place, requests
 
 GPU = "nvidia.com/gpu"
-SYSTEM = Node(
+SYSTEM = SchedulerNode(
     "system-0", "system", {"pool": "system"}, (), {"cpu": Decimal(4), "memory": Decimal(16 * 2**30)}
 )
-GPUS = Node(
+GPUS = SchedulerNode(
     "gpu-0",
     "gpu",
     {"pool": "gpu"},
@@ -50,7 +50,7 @@ def test_a_pod_that_fits() -> None:
 
 
 def test_unknown_capacity_refuses_nothing_but_devices() -> None:
-    bare = Node("n", "g")
+    bare = SchedulerNode("n", "g")
     assert place({"containers": [{"resources": {"requests": {"cpu": "400"}}}]}, [bare], {})[0] is bare
     assert place(pod(1), [bare], {})[0] is None
 

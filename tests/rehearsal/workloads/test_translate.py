@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rehearsal.workloads.rewriting import Host, World, rewrite
+from rehearsal.workloads.rewriting import Host, LocalNames, rewrite
 from rehearsal.workloads.translate import (
     ContainerConfigError,
     Pod,
@@ -22,7 +22,7 @@ from rehearsal.workloads.translate import (
     plan,
 )
 
-WORLD = World(
+WORLD = LocalNames(
     namespace="lab",
     paths={
         "/opt/app": Path("/home/pods/app"),
@@ -94,7 +94,7 @@ def test_rewriting(text: str, local: str) -> None:
 
 @given(st.text(alphabet="abc $(){}:/.-_=, \n", max_size=60))
 def test_text_that_names_nothing_known_is_left_alone(text: str) -> None:
-    assert rewrite(text, World(namespace="lab")) == text
+    assert rewrite(text, LocalNames(namespace="lab")) == text
 
 
 def test_references_between_variables() -> None:

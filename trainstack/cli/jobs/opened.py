@@ -16,7 +16,7 @@ from infra.jobs.service import JobService
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
 from infra.outputs.jobs import JobOutputs
-from rehearsal import fence
+from rehearsal import isolation
 from rehearsal.client import Rehearsal
 from trainstack.cli.session import open_session
 
@@ -93,7 +93,7 @@ def led_to(variables: Mapping[str, str]) -> Iterator[None]:
     """SDKs of this process ask the emulated services within, with nothing that leads to real clouds."""
     before = dict(os.environ)
     os.environ.clear()
-    os.environ.update({**fence.without_credentials(before), **variables})
+    os.environ.update({**isolation.without_credentials(before), **variables})
     try:
         yield
     finally:

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator, Mapping
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import document, items, many, named, number, subnets, template_of, text
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at
@@ -42,7 +42,7 @@ _OF_CLUSTER = 5
     source="awsdocs/amazon-eks-user-guide network-reqs.adoc; what EKS says: elastic-ipfs/infrastructure "
     "pull request 221, aws/containers-roadmap issue 1693",
 )
-def subnets_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+def subnets_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Each subnet of a cluster has free addresses for the interfaces of its control plane."""
     short = [
         f"{named(subnet)} Free IPs: {free}"
@@ -60,7 +60,7 @@ def subnets_have_addresses(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-EKS-048", _GROUP, source=_ISSUES)
-def nodes_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+def nodes_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The subnets of a node group have an address for each interface of the nodes that start now."""
     nodes, each, free = _demand(inputs, site, "desiredSize")
     if nodes * each > free:
@@ -75,7 +75,7 @@ def nodes_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]
 
 
 @BOOK.rule_around("AWS-EKS-049", _GROUP, source=_ISSUES, advice=True)
-def growth_has_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+def growth_has_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """They have addresses for a group at its largest, too."""
     now, _, _ = _demand(inputs, site, "desiredSize")
     nodes, each, free = _demand(inputs, site, "maxSize")
@@ -96,7 +96,7 @@ def growth_has_addresses(inputs: Properties, site: World) -> Iterator[Violation]
     "pkg/ipamd/ipamd.go (InsufficientCidrBlocks)",
     advice=True,
 )
-def pods_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+def pods_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """With prefix delegation, subnets hold the blocks that every node takes before its first pod.
 
     Without it, what a node takes depends on its type's limits, which this catalog does not know.
@@ -116,7 +116,7 @@ def pods_have_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
         )
 
 
-def _prefixes(inputs: Properties, site: World) -> int:
+def _prefixes(inputs: Properties, site: AwsContext) -> int:
     """How many /28 a node takes of its own subnet at its start; 0 without prefix delegation or if unknown."""
     if any(_FOR_PODS in (one.outputs.get("tags") or {}) for one in site.others("ec2/subnet:Subnet")):
         return 0
@@ -134,7 +134,7 @@ def _prefixes(inputs: Properties, site: World) -> int:
     return 0
 
 
-def _prefix_room(site: World, subnet: Record) -> int | None:
+def _prefix_room(site: AwsContext, subnet: Record) -> int | None:
     """How many /28 a subnet has at most; None where its block is not known."""
     block, free = _block(subnet), _free(site, subnet)
     if block is None or free is None:
@@ -142,7 +142,7 @@ def _prefix_room(site: World, subnet: Record) -> int | None:
     return max(0, min(block.num_addresses // _PREFIX - _UNUSABLE, free // _PREFIX))
 
 
-def _demand(inputs: Properties, site: World, size: str) -> tuple[int, int, int]:
+def _demand(inputs: Properties, site: AwsContext, size: str) -> tuple[int, int, int]:
     """The nodes of a group at a size, the addresses of each without its pods, and those that are left."""
     found = subnets(site, inputs.get("subnetIds"))
     left = [_free_for_interfaces(site, subnet) for subnet in found]
@@ -160,7 +160,7 @@ def _block(subnet: Record) -> ipaddress.IPv4Network | None:
     return None if block is None else ipaddress.IPv4Network(block, strict=False)
 
 
-def _free(site: World, subnet: Record) -> int | None:
+def _free(site: AwsContext, subnet: Record) -> int | None:
     """How many addresses of a subnet are left at most; None where its block is not known."""
     block = _block(subnet)
     if block is None:
@@ -168,7 +168,7 @@ def _free(site: World, subnet: Record) -> int | None:
     return block.num_addresses - _RESERVED - sum(_taken(site, subnet)) - sum(_nodes(site, subnet))
 
 
-def _free_for_interfaces(site: World, subnet: Record) -> int | None:
+def _free_for_interfaces(site: AwsContext, subnet: Record) -> int | None:
     """Those of them that an interface may be given by itself: none out of a reservation.
 
     Source: Amazon VPC User Guide, subnet-cidr-reservation ("so that Amazon can't assign them to your network
@@ -186,7 +186,7 @@ def _free_for_interfaces(site: World, subnet: Record) -> int | None:
     return free
 
 
-def _taken(site: World, subnet: Record) -> Iterator[int]:
+def _taken(site: AwsContext, subnet: Record) -> Iterator[int]:
     for token, path in _TAKES.items():
         for one in site.others(token):
             stands_for_nodes = token == _INTERFACE and one.outputs.get("description") == _OF_NODES
@@ -194,7 +194,7 @@ def _taken(site: World, subnet: Record) -> Iterator[int]:
                 yield 1
 
 
-def _nodes(site: World, subnet: Record) -> Iterator[int]:
+def _nodes(site: AwsContext, subnet: Record) -> Iterator[int]:
     """Nodes of other groups that can be nowhere else."""
     for group in site.others("eks/nodeGroup:NodeGroup"):
         if group.inputs.get("subnetIds") == [subnet.id]:

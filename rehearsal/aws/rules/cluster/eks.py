@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import is_set, text, trusts
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
@@ -42,7 +42,7 @@ def version_is_supported(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-EKS-002", _CLUSTER, source="awsdocs/amazon-eks-user-guide latest/ug/clusters/update-cluster.adoc"
 )
-def one_minor_version_up(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_minor_version_up(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster is updated one minor version at a time."""
     before = site.current("eks/cluster:Cluster")
     new, old = text(inputs.get("version")), text(before.outputs.get("version")) if before else None
@@ -61,7 +61,7 @@ def one_minor_version_up(inputs: Properties, site: World) -> Iterator[Violation]
 @BOOK.rule_around(
     "AWS-EKS-003", _CLUSTER, source="eksworkshop.com, security/cluster-access-management/managing"
 )
-def authentication_goes_one_way(inputs: Properties, site: World) -> Iterator[Violation]:
+def authentication_goes_one_way(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The authentication mode goes from CONFIG_MAP over both to API, and not back."""
     before, path = site.current("eks/cluster:Cluster"), "accessConfig.authenticationMode"
     old, new = at(before.outputs, path) if before else None, at(inputs, path)
@@ -74,7 +74,9 @@ def authentication_goes_one_way(inputs: Properties, site: World) -> Iterator[Vio
         )
 
 
-def assumable(inputs: Properties, site: World, path: str, called: str, service: str) -> Iterator[Violation]:
+def assumable(
+    inputs: Properties, site: AwsContext, path: str, called: str, service: str
+) -> Iterator[Violation]:
     """What EKS says when the role at `path`, as it is `called`, does not let a service assume it."""
     role = site.find(inputs.get(path), "iam/role:Role")
     if role and not trusts(role, service):
@@ -88,7 +90,7 @@ def assumable(inputs: Properties, site: World, path: str, called: str, service: 
 
 
 @BOOK.rule_around("AWS-EKS-004", _CLUSTER, source="aws/amazon-cloudwatch-agent-test issue 220")
-def cluster_role_trusts_eks(inputs: Properties, site: World) -> Iterator[Violation]:
+def cluster_role_trusts_eks(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The cluster role lets EKS assume it."""
     yield from assumable(inputs, site, "roleArn", "clusterRole", "eks.amazonaws.com")
 
@@ -96,7 +98,7 @@ def cluster_role_trusts_eks(inputs: Properties, site: World) -> Iterator[Violati
 @BOOK.rule_around(
     "AWS-EKS-005", _ENTRY, _ACCESS, source="cartography-cncf/cartography cartography/intel/aws/eks.py"
 )
-def entries_need_the_api_mode(inputs: Properties, site: World) -> Iterator[Violation]:
+def entries_need_the_api_mode(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Access entries work only on clusters that authenticate by the API."""
     cluster = site.find(inputs.get("clusterName"), "eks/cluster:Cluster")
     if cluster and at(cluster.outputs, "accessConfig.authenticationMode") == "CONFIG_MAP":
@@ -156,7 +158,7 @@ def namespace_scope_names_them(inputs: Properties) -> Iterator[Violation]:
     _ACCESS,
     source="hashicorp/terraform-provider-aws internal/service/eks/access_policy_association.go",
 )
-def access_needs_an_entry(inputs: Properties, site: World) -> Iterator[Violation]:
+def access_needs_an_entry(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A policy is associated with a principal that has an access entry."""
     principal, cluster = inputs.get("principalArn"), inputs.get("clusterName")
     if site.preview or not known(principal):
@@ -175,7 +177,7 @@ def access_needs_an_entry(inputs: Properties, site: World) -> Iterator[Violation
 
 
 @BOOK.rule_around("AWS-EKS-012", _ACCESS, source=_ENTRIES)
-def nodes_take_no_access_policy(inputs: Properties, site: World) -> Iterator[Violation]:
+def nodes_take_no_access_policy(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Access entries of nodes take no access policy."""
     for entry in site.all("eks/accessEntry:AccessEntry"):
         same = all(entry.outputs.get(name) == inputs.get(name) for name in ("principalArn", "clusterName"))
@@ -203,7 +205,7 @@ def addon_name(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-014", _POD_IDENTITY, source=_TRUST)
-def pod_role_trusts_pods(inputs: Properties, site: World) -> Iterator[Violation]:
+def pod_role_trusts_pods(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The role of a pod identity lets pods.eks.amazonaws.com assume it and tag the session."""
     role = site.find(inputs.get("roleArn"), "iam/role:Role")
     actions = ["sts:AssumeRole"] + ([] if inputs.get("disableSessionTags") is True else ["sts:TagSession"])
@@ -217,7 +219,7 @@ def pod_role_trusts_pods(inputs: Properties, site: World) -> Iterator[Violation]
 
 
 @BOOK.rule_around("AWS-EKS-015", _ADDON, source=_TRUST)
-def addon_role_trusts_pods(inputs: Properties, site: World) -> Iterator[Violation]:
+def addon_role_trusts_pods(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """So does the role of an add-on's pod identity."""
     given = inputs.get("podIdentityAssociations")
     for index, association in enumerate(given if isinstance(given, list) else []):
@@ -238,7 +240,7 @@ def addon_role_trusts_pods(inputs: Properties, site: World) -> Iterator[Violatio
     "issue 20440; nebari-dev/nebari issue 2537; aws/amazon-network-policy-controller-k8s issue 200",
     advice=True,
 )
-def addon_takes_over(inputs: Properties, site: World) -> Iterator[Violation]:
+def addon_takes_over(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An add-on that EKS has installed by itself is taken over only where its settings may be replaced."""
     cluster, name = site.find(inputs.get("clusterName"), "eks/cluster:Cluster"), inputs.get("addonName")
     if name not in _SELF_MANAGED or inputs.get("resolveConflictsOnCreate", "NONE") != "NONE":

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import all_known, subnets, text, vpcs, zones
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, each
@@ -37,7 +37,7 @@ def some_endpoint(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-041", _CLUSTER, source=_GUIDE)
-def two_zones(inputs: Properties, site: World) -> Iterator[Violation]:
+def two_zones(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster's subnets are in at least two zones."""
     given = at(inputs, "vpcConfig.subnetIds")
     if all_known(given) and len(zones(subnets(site, given))) < 2:
@@ -50,7 +50,7 @@ def two_zones(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-042", _CLUSTER, source=_GUIDE)
-def one_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster's subnets are in one VPC."""
     if len(vpcs(subnets(site, at(inputs, "vpcConfig.subnetIds")))) > 1:
         yield Violation(
@@ -77,7 +77,7 @@ def services_are_private(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-044", _CLUSTER, source=_NETWORK)
-def services_apart_from_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def services_apart_from_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The block of Kubernetes services does not overlap the VPC."""
     block, found = _services(inputs), subnets(site, at(inputs, "vpcConfig.subnetIds"))
     vpc = site.find(found[0].outputs.get("vpcId"), "ec2/vpc:Vpc") if found else None

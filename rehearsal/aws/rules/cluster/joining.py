@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rehearsal.aws.rules import documents
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.network.routes import is_public, ways_out
 from rehearsal.aws.rules.reading import items, named, subnets, template_of
 from rehearsal.core.model import Properties, Record
@@ -22,17 +22,17 @@ _SCALER = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScali
 _USES = ("kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
 
 
-def _starts(inputs: Properties, site: World) -> bool:
+def _starts(inputs: Properties, site: AwsContext) -> bool:
     """Whether the group starts machines now; in a preview nobody knows what will be there by then."""
     return not site.preview and at(inputs, "scalingConfig.desiredSize") != 0
 
 
-def _places(inputs: Properties, site: World) -> list[Record]:
+def _places(inputs: Properties, site: AwsContext) -> list[Record]:
     """The subnets in which machines start now."""
     return subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else []
 
 
-def _asked(inputs: Properties, site: World, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+def _asked(inputs: Properties, site: AwsContext, name: str) -> list[tuple[str, Mapping[str, Any]]]:
     """A list of the launch template of machines that start now, with paths."""
     template = template_of(site, inputs) if _starts(inputs, site) else None
     return items(template.inputs, name) if template else []
@@ -44,7 +44,7 @@ def _asked(inputs: Properties, site: World, name: str) -> list[tuple[str, Mappin
     source="EKS User Guide, private-clusters.md; terraform-aws-modules/terraform-aws-eks issue 2149",
     advice=True,
 )
-def nodes_reach_their_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
+def nodes_reach_their_cluster(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Nodes reach the registry and AWS by a default route, or by interface endpoints of their VPC."""
     for subnet in _places(inputs, site):
         if ways_out(site, subnet) != []:
@@ -63,7 +63,7 @@ def nodes_reach_their_cluster(inputs: Properties, site: World) -> Iterator[Viola
 @BOOK.rule_around(
     "AWS-EKS-037", _GROUP, source="aws/containers-roadmap issue 2444; sassoftware/viya4-iac-aws issue 271"
 )
-def public_subnets_give_addresses(inputs: Properties, site: World) -> Iterator[Violation]:
+def public_subnets_give_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Nodes in a subnet that routes to an internet gateway get public addresses."""
     interfaces = _asked(inputs, site, "networkInterfaces")
     if any(str(one.get("associatePublicIpAddress")).lower() == "true" for _, one in interfaces):
@@ -87,7 +87,7 @@ def public_subnets_give_addresses(inputs: Properties, site: World) -> Iterator[V
     "EKS User Guide, create-node-role.md",
     advice=True,
 )
-def node_role_may_join(inputs: Properties, site: World) -> Iterator[Violation]:
+def node_role_may_join(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The node role has policies before its nodes start: they register with it, and pull their images."""
     role = site.find(inputs.get("nodeRoleArn"), _ROLE) if _starts(inputs, site) else None
     # A role that no program made has the policies that it has.
@@ -115,7 +115,7 @@ def node_role_may_join(inputs: Properties, site: World) -> Iterator[Violation]:
     source="Amazon EC2 Auto Scaling User Guide, key-policy-requirements-EBS-encryption.md; "
     "hashicorp/terraform-provider-aws issue 39904",
 )
-def scaling_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+def scaling_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The key of the disks lets the service-linked role of Auto Scaling use it, by its policy or a grant."""
     for path, mapping in _asked(inputs, site, "blockDeviceMappings"):
         key = site.find(at(mapping, "ebs.kmsKeyId"), _KEY)
@@ -130,13 +130,13 @@ def scaling_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violati
             )
 
 
-def _endpoints(site: World, subnet: Record) -> set[str]:
+def _endpoints(site: AwsContext, subnet: Record) -> set[str]:
     """The services that the VPC of a subnet has endpoints for, as ecr.api."""
     vpc = subnet.outputs.get("vpcId")
     found = [one.outputs for one in site.all(_ENDPOINT) if one.outputs.get("vpcId") == vpc]
     return {str(one.get("serviceName")).partition(f".{site.region}.")[2] for one in found}
 
 
-def _granted(site: World, key: Record) -> bool:
+def _granted(site: AwsContext, key: Record) -> bool:
     grants = [one.outputs for one in site.users(key, "kms/grant:Grant")]
     return any(_SCALER in str(one.get("granteePrincipal")) for one in grants)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.cluster.eks import assumable
 from rehearsal.aws.rules.reading import (
     given,
@@ -78,13 +78,13 @@ def _types(inputs: Properties) -> list[tuple[str, Any]]:
     return [(f"instanceTypes[{index}]", name) for index, name in enumerate(found)]
 
 
-def _type_of_template(inputs: Properties, site: World) -> list[tuple[str, Any]]:
+def _type_of_template(inputs: Properties, site: AwsContext) -> list[tuple[str, Any]]:
     template = template_of(site, inputs)
     return [("launchTemplate", template.inputs.get("instanceType"))] if template else []
 
 
 @BOOK.rule_around("AWS-EKS-023", _GROUP, source=_API, advice=True)
-def image_has_the_driver(inputs: Properties, site: World) -> Iterator[Violation]:
+def image_has_the_driver(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A GPU instance type goes with a GPU image, unless something on the cluster installs the driver."""
     types = [*_types(inputs), *_type_of_template(inputs, site)]
     for what, path, problem in _image_problem(inputs.get("amiType"), types):
@@ -129,7 +129,7 @@ def template_by_id_or_name(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-028", _GROUP, source=_API)
-def types_in_one_place(inputs: Properties, site: World) -> Iterator[Violation]:
+def types_in_one_place(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Instance types are given in the template or in the node group."""
     template = template_of(site, inputs)
     if template and is_set(inputs.get("instanceTypes")) and template.inputs.get("instanceType"):
@@ -142,7 +142,7 @@ def types_in_one_place(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-029", _GROUP, source=_API)
-def image_suits_the_template(inputs: Properties, site: World) -> Iterator[Violation]:
+def image_suits_the_template(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The image has the architecture of the launch template's machine."""
     for what, path, problem in _image_problem(inputs.get("amiType"), _type_of_template(inputs, site)):
         if what == "machine":
@@ -150,7 +150,7 @@ def image_suits_the_template(inputs: Properties, site: World) -> Iterator[Violat
 
 
 @BOOK.rule_around("AWS-EKS-030", _GROUP, source=_BLOCKS)
-def market_of_the_capacity(inputs: Properties, site: World) -> Iterator[Violation]:
+def market_of_the_capacity(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """CAPACITY_BLOCK and market type capacity-block go together."""
     template = template_of(site, inputs)
     market = at(template.inputs, "instanceMarketOptions.marketType") if template else None
@@ -165,7 +165,7 @@ def market_of_the_capacity(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-EKS-031", _GROUP, source=_BLOCKS)
-def block_names_its_reservation(inputs: Properties, site: World) -> Iterator[Violation]:
+def block_names_its_reservation(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A capacity block needs its reservation's id and its instance type in the launch template."""
     template = template_of(site, inputs)
     if template is None or inputs.get("capacityType") != "CAPACITY_BLOCK":
@@ -182,7 +182,7 @@ def block_names_its_reservation(inputs: Properties, site: World) -> Iterator[Vio
 
 
 @BOOK.rule_around("AWS-EKS-032", _GROUP, source=_TEMPLATES)
-def template_leaves_it_to_eks(inputs: Properties, site: World) -> Iterator[Violation]:
+def template_leaves_it_to_eks(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A node group's template names no subnet, instance profile or hibernation: EKS decides them."""
     template = template_of(site, inputs)
     if template is None:
@@ -199,7 +199,7 @@ def template_leaves_it_to_eks(inputs: Properties, site: World) -> Iterator[Viola
 
 
 @BOOK.rule_around("AWS-EKS-033", _GROUP, source=_API)
-def own_image_says_it(inputs: Properties, site: World) -> Iterator[Violation]:
+def own_image_says_it(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """With an image in the template, the node group gives no image type, version or release."""
     template = template_of(site, inputs)
     if template is None or not template.inputs.get("imageId"):
@@ -210,7 +210,7 @@ def own_image_says_it(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EKS-034", _GROUP, source=_API)
-def version_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
+def version_of_the_cluster(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A new node group has the Kubernetes version of its cluster."""
     cluster = site.find(inputs.get("clusterName"), "eks/cluster:Cluster")
     version = text(inputs.get("version"))
@@ -225,6 +225,6 @@ def version_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-EKS-035", _GROUP, source="eksctl-io/eksctl issue 3290")
-def node_role_trusts_ec2(inputs: Properties, site: World) -> Iterator[Violation]:
+def node_role_trusts_ec2(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The node role lets EC2 assume it."""
     yield from assumable(inputs, site, "nodeRoleArn", "nodeRole", "ec2.amazonaws.com")

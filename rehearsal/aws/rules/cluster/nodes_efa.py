@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.network.openings import GROUP, openings
 from rehearsal.aws.rules.reading import EFA_DEVICES, items, subnets, template_of, zones
 from rehearsal.core.model import Properties, Record
@@ -19,7 +19,7 @@ _GUIDE = "EC2 User Guide, create-efa.md (security group); reference: AWS PCS Use
     source="botocore 1.44.5 ec2/2016-11-15 CreatePlacementGroup",
     advice=True,
 )
-def cluster_placement_in_one_zone(inputs: Properties, site: World) -> Iterator[Violation]:
+def cluster_placement_in_one_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster placement group lies within one zone."""
     template, spread = template_of(site, inputs), zones(subnets(site, inputs.get("subnetIds")))
     if template is None or len(spread) < 2:
@@ -36,18 +36,20 @@ def cluster_placement_in_one_zone(inputs: Properties, site: World) -> Iterator[V
 
 
 @BOOK.rule_around("AWS-EFA-003", _GROUP, source=_GUIDE, advice=True)
-def efa_group_open_inwards(inputs: Properties, site: World) -> Iterator[Violation]:
+def efa_group_open_inwards(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A security group of EFA devices admits all traffic from itself, by its id."""
     yield from _closed(inputs, site, "ingress", "inbound", "from")
 
 
 @BOOK.rule_around("AWS-EFA-004", _GROUP, source=_GUIDE, advice=True)
-def efa_group_open_outwards(inputs: Properties, site: World) -> Iterator[Violation]:
+def efa_group_open_outwards(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A security group of EFA devices lets out all traffic to itself, by its id: 0.0.0.0/0 does not do."""
     yield from _closed(inputs, site, "egress", "outbound", "to")
 
 
-def _closed(inputs: Properties, site: World, way: str, word: str, preposition: str) -> Iterator[Violation]:
+def _closed(
+    inputs: Properties, site: AwsContext, way: str, word: str, preposition: str
+) -> Iterator[Violation]:
     """One violation for the first EFA device none of whose groups is open to itself that way."""
     template = template_of(site, inputs)
     if template is None or site.preview:
@@ -68,6 +70,6 @@ def _closed(inputs: Properties, site: World, way: str, word: str, preposition: s
             return
 
 
-def _open(site: World, group: Record, way: str) -> bool:
+def _open(site: AwsContext, group: Record, way: str) -> bool:
     # The cluster's own group has no program: EKS makes it open to itself.
     return not group.urn or any(one.own and one.everything for one in openings(site, group, way))

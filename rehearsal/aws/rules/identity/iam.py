@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from rehearsal.aws.rules import documents
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import document, many
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
@@ -193,7 +193,7 @@ def statement_ids_differ(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-IAM-014", *documents.RESOURCE, source="hashicorp/terraform-provider-aws issue 8905")
-def principals_exist(inputs: Properties, site: World) -> Iterator[Violation]:
+def principals_exist(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The roles and users of this account that a policy names exist."""
     if site.preview:
         return

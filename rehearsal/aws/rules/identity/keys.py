@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rehearsal.aws.facts import DEPLOYER_ROLE
 from rehearsal.aws.rules import documents
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import given, many, named, number, principals, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
@@ -61,7 +61,7 @@ def usage_is_given(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-KMS-005", _KEY, source=_CREATE_KEY)
-def somebody_keeps_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+def somebody_keeps_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A key policy lets its creator change it: else the key could never be managed again."""
     allowed = [
         statement
@@ -85,7 +85,7 @@ def somebody_keeps_the_key(inputs: Properties, site: World) -> Iterator[Violatio
     source="Amazon CloudWatch Logs User Guide, encrypt-log-data-kms.md; "
     "hashicorp/terraform-provider-aws issue 29282",
 )
-def logs_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]:
+def logs_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The key of a log group lets CloudWatch Logs of its region use it; the default policy does not."""
     key, service = site.find(inputs.get("kmsKeyId"), "kms/key:Key"), f"logs.{site.region}.amazonaws.com"
     if key and not any(
@@ -100,7 +100,7 @@ def logs_may_use_the_key(inputs: Properties, site: World) -> Iterator[Violation]
         )
 
 
-def _manages(site: World, statement: dict[str, object]) -> bool:
+def _manages(site: AwsContext, statement: dict[str, object]) -> bool:
     """Whether a statement lets the account or the deploying role put a key policy."""
     ours = {"*", site.account, f"arn:aws:iam::{site.account}:root"}
     ours.add(f"arn:aws:iam::{site.account}:role/{DEPLOYER_ROLE}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import all_known, is_set, items, number, subnets, text, vpcs, zones
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
@@ -20,7 +20,7 @@ def _is_application(inputs: Properties) -> bool:
 
 
 @BOOK.rule_around("AWS-ELB-001", _BALANCER, source=f"{_MODEL} CreateLoadBalancerInput (Subnets)")
-def two_zones(inputs: Properties, site: World) -> Iterator[Violation]:
+def two_zones(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An Application Load Balancer is in at least two zones."""
     given = inputs.get("subnets") or []
     found = subnets(site, given)
@@ -36,7 +36,7 @@ def two_zones(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-ELB-002", _BALANCER, source=f"{_MODEL} CreateLoadBalancerInput (Subnets)")
-def one_subnet_per_zone(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_subnet_per_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A load balancer has one subnet in a zone."""
     taken: dict[str, str] = {}
     for subnet in subnets(site, inputs.get("subnets")):
@@ -52,7 +52,7 @@ def one_subnet_per_zone(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-ELB-003", _BALANCER, source=f"{_MODEL} InvalidSecurityGroupException")
-def groups_of_its_network(inputs: Properties, site: World) -> Iterator[Violation]:
+def groups_of_its_network(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The security groups of a load balancer are of its VPC."""
     places = vpcs(subnets(site, inputs.get("subnets")))
     for index, value in enumerate(inputs.get("securityGroups") or ()):
@@ -143,7 +143,7 @@ def checks_end_before_the_next(inputs: Properties) -> Iterator[Violation]:
     _ATTACHMENT,
     source="moto 5.2.5 moto/autoscaling/models.py (attach_load_balancer_target_groups)",
 )
-def the_group_exists(inputs: Properties, site: World) -> Iterator[Violation]:
+def the_group_exists(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Targets are attached to an Auto Scaling group that exists."""
     name = text(inputs.get("autoscalingGroupName"))
     if name is None or site.preview:

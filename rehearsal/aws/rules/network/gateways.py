@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import given, named
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
@@ -33,7 +33,7 @@ _TARGETS = (
     _GATEWAY,
     source="moto 5.2.5 moto/ec2/models/internet_gateways.py and moto/ec2/exceptions.py",
 )
-def one_gateway_per_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_gateway_per_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A VPC has at most one internet gateway."""
     vpc = inputs.get("vpcId")
     for other in site.others("ec2/internetGateway:InternetGateway") if known(vpc) else ():
@@ -63,7 +63,7 @@ def private_nat_has_no_address(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-016", _NAT, source="giantswarm/aws-operator pull request 1234")
-def public_nat_needs_a_gateway(inputs: Properties, site: World) -> Iterator[Violation]:
+def public_nat_needs_a_gateway(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A public NAT gateway needs an internet gateway in its VPC."""
     subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
     if subnet is None or inputs.get("connectivityType", "public") != "public" or site.preview:
@@ -95,7 +95,7 @@ def one_target(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-019", _ROUTE, source="moto 5.2.5 moto/ec2/models/route_tables.py (create_route)")
-def one_route_per_destination(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_route_per_destination(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A route table has one route per destination."""
     table = inputs.get("routeTableId")
     for other in site.others("ec2/route:Route") if known(table) else ():
@@ -112,7 +112,7 @@ def one_route_per_destination(inputs: Properties, site: World) -> Iterator[Viola
 
 
 @BOOK.rule_around("AWS-VPC-020", _ROUTE, source="smoketurner/serverless-vpc-plugin issue 147")
-def route_within_its_network(inputs: Properties, site: World) -> Iterator[Violation]:
+def route_within_its_network(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A route leads to an internet gateway of its own VPC."""
     table = site.find(inputs.get("routeTableId"), "ec2/routeTable:RouteTable")
     gateway = site.find(inputs.get("gatewayId"), "ec2/internetGateway:InternetGateway")

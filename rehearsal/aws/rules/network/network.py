@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import given, is_set, named, subnets, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
@@ -52,7 +52,7 @@ def cidr_size(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-003", _SUBNET, source=_MOTO)
-def zone_of_the_region(inputs: Properties, site: World) -> Iterator[Violation]:
+def zone_of_the_region(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A subnet's zone is one of its region."""
     zone, listed = text(inputs.get("availabilityZone")), site.region in facts.catalog().regions
     # Local Zones, some with GPUs, have names such as us-east-1-dfw-2a; the catalog does not list them.
@@ -67,7 +67,7 @@ def zone_of_the_region(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-004", _SUBNET, source=_MOTO)
-def subnet_within_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def subnet_within_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A subnet lies within the block of its VPC."""
     vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
     block, whole = _block(inputs.get("cidrBlock")), _block(vpc.outputs.get("cidrBlock")) if vpc else None
@@ -84,7 +84,7 @@ def subnet_within_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-005", _SUBNET, source=_MOTO)
-def subnets_do_not_overlap(inputs: Properties, site: World) -> Iterator[Violation]:
+def subnets_do_not_overlap(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """No two subnets of a VPC overlap."""
     vpc, block = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc"), _block(inputs.get("cidrBlock"))
     for other in site.users(vpc, "ec2/subnet:Subnet") if vpc and block else ():
@@ -117,7 +117,7 @@ def interface_endpoint_has_no_routes(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-VPC-008", _ENDPOINT, source="botocore 1.44.5 ec2/2016-11-15 CreateVpcEndpointRequest (ServiceRegion)"
 )
-def endpoint_service_of_the_region(inputs: Properties, site: World) -> Iterator[Violation]:
+def endpoint_service_of_the_region(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An endpoint reaches a service of its own region, unless serviceRegion names another."""
     service = text(inputs.get("serviceName")) or ""
     if not service.startswith("com.amazonaws.") or inputs.get("serviceRegion") is not None:
@@ -133,7 +133,7 @@ def endpoint_service_of_the_region(inputs: Properties, site: World) -> Iterator[
 
 
 @BOOK.rule_around("AWS-VPC-009", _ENDPOINT, source="hashicorp/terraform-provider-aws issue 17269")
-def one_private_name(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_private_name(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Only one endpoint of a VPC holds the private DNS name of a service."""
     if inputs.get("privateDnsEnabled") is not True or not known(inputs.get("vpcId")):
         return
@@ -150,7 +150,7 @@ def one_private_name(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-VPC-010", _ENDPOINT, source="terraform-aws-modules/terraform-aws-vpc issue 583")
-def one_endpoint_subnet_per_zone(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_endpoint_subnet_per_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An Interface endpoint has at most one subnet per zone."""
     found = subnets(site, inputs.get("subnetIds"))
     taken: dict[str, str] = {}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.aws.rules.book import World
+from rehearsal.aws.rules.book import AwsContext
 from rehearsal.aws.rules.reading import number
 from rehearsal.core.model import Record
 from rehearsal.core.properties import each
@@ -35,7 +35,7 @@ class Opening:
         return self.protocol in _TCP and ports
 
 
-def openings(site: World, group: Record, way: str) -> Iterator[Opening]:
+def openings(site: AwsContext, group: Record, way: str) -> Iterator[Opening]:
     """The rules of a group for one way: "ingress" or "egress"."""
     for _, rule in each(group.outputs, f"{way}[]"):
         if isinstance(rule, Mapping):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.aws.rules.book import World
+from rehearsal.aws.rules.book import AwsContext
 from rehearsal.core.model import Record
 from rehearsal.core.properties import each
 
@@ -13,7 +13,7 @@ _MAIN = "ec2/mainRouteTableAssociation:MainRouteTableAssociation"
 _EVERYWHERE = ("0.0.0.0/0", "::/0")
 
 
-def ways_out(site: World, subnet: Record) -> list[Mapping[str, Any]] | None:
+def ways_out(site: AwsContext, subnet: Record) -> list[Mapping[str, Any]] | None:
     """The default routes of a subnet; None when its route table was not made by a program."""
     table = _table(site, subnet)
     return None if table is None else [route for route in _routes(site, table) if _leads_out(route)]
@@ -24,7 +24,7 @@ def is_public(route: Mapping[str, Any]) -> bool:
     return str(route.get("gatewayId") or "").startswith("igw-")
 
 
-def _table(site: World, subnet: Record) -> Record | None:
+def _table(site: AwsContext, subnet: Record) -> Record | None:
     for one in site.users(subnet, _ASSOCIATION):
         return site.find(one.outputs.get("routeTableId"), _TABLE)
     for one in site.all(_MAIN):
@@ -33,7 +33,7 @@ def _table(site: World, subnet: Record) -> Record | None:
     return None
 
 
-def _routes(site: World, table: Record) -> Iterator[Mapping[str, Any]]:
+def _routes(site: AwsContext, table: Record) -> Iterator[Mapping[str, Any]]:
     yield from (route for _, route in each(table.outputs, "routes[]") if isinstance(route, Mapping))
     yield from (one.outputs for one in site.users(table, _ROUTE))
 

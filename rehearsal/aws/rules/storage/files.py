@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import given, items, named, text, vpc_of_group
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
@@ -45,7 +45,7 @@ def one_transition_per_policy(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EFS-005", _TARGET, source=_TARGETS)
-def one_target_per_zone(inputs: Properties, site: World) -> Iterator[Violation]:
+def one_target_per_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A file system has one mount target per zone."""
     subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
     if subnet is None or not known(inputs.get("fileSystemId")):
@@ -63,7 +63,7 @@ def one_target_per_zone(inputs: Properties, site: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-EFS-006", _TARGET, source=_TARGETS)
-def target_in_the_one_zone(inputs: Properties, site: World) -> Iterator[Violation]:
+def target_in_the_one_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The mount target of a One Zone file system is in its zone."""
     subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
     system = site.find(inputs.get("fileSystemId"), "efs/fileSystem:FileSystem")
@@ -78,7 +78,7 @@ def target_in_the_one_zone(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-EFS-007", _TARGET, source="botocore 1.44.5 efs/2015-02-01 CreateMountTargetRequest")
-def groups_of_the_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def groups_of_the_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A mount target's security groups are in the VPC of its subnet."""
     subnet = site.find(inputs.get("subnetId"), "ec2/subnet:Subnet")
     groups = inputs.get("securityGroups")

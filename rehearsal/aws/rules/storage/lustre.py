@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.network.openings import GROUP, openings
 from rehearsal.aws.rules.reading import named, number, text
 from rehearsal.core.model import Properties
@@ -209,7 +209,7 @@ def backups_are_for_persistent(inputs: Properties) -> Iterator[Violation]:
     _SYSTEM,
     source="aws/aws-parallelcluster issue 6181; botocore 1.44.5 fsx/2018-03-01 InvalidNetworkSettings",
 )
-def clients_reach_the_servers(inputs: Properties, site: World) -> Iterator[Violation]:
+def clients_reach_the_servers(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Its security groups let port 988 in, and do so before it is created."""
     given = inputs.get("securityGroupIds")
     groups = [site.find(value, GROUP) for value in given] if isinstance(given, list) and given else [None]
@@ -230,7 +230,7 @@ def clients_reach_the_servers(inputs: Properties, site: World) -> Iterator[Viola
 @BOOK.rule_around(
     "AWS-FSX-020", _LINK, source="botocore 1.44.5 fsx/2018-03-01 CreateDataRepositoryAssociationRequest"
 )
-def linked_bucket_exists(inputs: Properties, site: World) -> Iterator[Violation]:
+def linked_bucket_exists(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The linked bucket is not a misspelling of an existing one."""
     path = text(inputs.get("dataRepositoryPath"))
     if path is None or site.preview or site.find(_bucket(path), "s3/bucket:Bucket") is not None:
@@ -247,7 +247,7 @@ def linked_bucket_exists(inputs: Properties, site: World) -> Iterator[Violation]
 
 
 @BOOK.rule_around("AWS-FSX-021", _LINK, source=_LINKS)
-def scratch_1_has_no_links(inputs: Properties, site: World) -> Iterator[Violation]:
+def scratch_1_has_no_links(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """SCRATCH_1 takes no associations."""
     system = site.find(inputs.get("fileSystemId"), "fsx/lustreFileSystem:LustreFileSystem")
     if system is not None and system.outputs.get("deploymentType") == "SCRATCH_1":
@@ -259,7 +259,7 @@ def scratch_1_has_no_links(inputs: Properties, site: World) -> Iterator[Violatio
 @BOOK.rule_around(
     "AWS-FSX-022", _LINK, source="botocore 1.44.5 fsx/2018-03-01 CreateDataRepositoryAssociationRequest"
 )
-def linked_paths_are_apart(inputs: Properties, site: World) -> Iterator[Violation]:
+def linked_paths_are_apart(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The paths of a file system's associations do not overlap."""
     path = text(inputs.get("fileSystemPath"))
     for other in _siblings(inputs, site):
@@ -274,7 +274,7 @@ def linked_paths_are_apart(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-FSX-023", _LINK, source=_LINKS)
-def linked_places_differ(inputs: Properties, site: World) -> Iterator[Violation]:
+def linked_places_differ(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A file system is linked to a bucket or prefix once."""
     place = text(inputs.get("dataRepositoryPath"))
     for other in _siblings(inputs, site):
@@ -286,7 +286,7 @@ def linked_places_differ(inputs: Properties, site: World) -> Iterator[Violation]
 
 
 @BOOK.rule_around("AWS-FSX-024", _LINK, source=_LINKS)
-def eight_links(inputs: Properties, site: World) -> Iterator[Violation]:
+def eight_links(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A file system has at most 8 associations."""
     if len(_siblings(inputs, site)) >= _MOST_LINKS:
         yield Violation(
@@ -297,7 +297,7 @@ def eight_links(inputs: Properties, site: World) -> Iterator[Violation]:
         )
 
 
-def _siblings(inputs: Properties, site: World) -> list[Any]:
+def _siblings(inputs: Properties, site: AwsContext) -> list[Any]:
     system, token = inputs.get("fileSystemId"), "fsx/dataRepositoryAssociation:DataRepositoryAssociation"
     if not known(system):
         return []

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from rehearsal.aws import facts
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import all_known, is_set, number, subnets, vpcs, zones
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
@@ -126,7 +126,7 @@ def advanced_insights(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-RDS-020", _GROUP, source="botocore 1.44.5 rds/2014-10-31 DBSubnetGroupDoesNotCoverEnoughAZs"
 )
-def group_covers_two_zones(inputs: Properties, site: World) -> Iterator[Violation]:
+def group_covers_two_zones(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A subnet group covers at least two zones."""
     given = inputs.get("subnetIds")
     if all_known(given) and len(zones(subnets(site, given))) < 2:
@@ -139,7 +139,7 @@ def group_covers_two_zones(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-RDS-021", _GROUP, source="botocore 1.44.5 rds/2014-10-31 InvalidSubnet")
-def group_in_one_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
+def group_in_one_vpc(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A subnet group's subnets are in one VPC."""
     if len(vpcs(subnets(site, inputs.get("subnetIds")))) > 1:
         yield Violation(
@@ -150,7 +150,7 @@ def group_in_one_vpc(inputs: Properties, site: World) -> Iterator[Violation]:
 @BOOK.rule_around(
     "AWS-RDS-022", _INSTANCE, source="moto 5.2.5 moto/rds/exceptions.py (InvalidDBInstanceEngine)"
 )
-def engine_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
+def engine_of_the_cluster(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An instance has the engine of its cluster."""
     cluster = site.find(inputs.get("clusterIdentifier"), "rds/cluster:Cluster")
     engine = inputs.get("engine")
@@ -165,7 +165,7 @@ def engine_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violation
 
 
 @BOOK.rule_around("AWS-RDS-023", _INSTANCE, source="pulumi-aws 7.51.1 docstring of aws.rds.ClusterInstance")
-def version_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violation]:
+def version_of_the_cluster(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An instance has the engine version of its cluster."""
     cluster = site.find(inputs.get("clusterIdentifier"), "rds/cluster:Cluster")
     version = inputs.get("engineVersion")
@@ -179,7 +179,7 @@ def version_of_the_cluster(inputs: Properties, site: World) -> Iterator[Violatio
 
 
 @BOOK.rule_around("AWS-RDS-024", _INSTANCE, source="cloudposse/terraform-aws-rds-cluster pull request 181")
-def serverless_needs_a_range(inputs: Properties, site: World) -> Iterator[Violation]:
+def serverless_needs_a_range(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An instance of class db.serverless needs the cluster's capacity range."""
     cluster = site.find(inputs.get("clusterIdentifier"), "rds/cluster:Cluster")
     if not cluster or inputs.get("instanceClass") != "db.serverless":

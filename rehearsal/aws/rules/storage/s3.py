@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.aws.rules.book import BOOK, World
+from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.reading import document, items, many, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import each
@@ -57,7 +57,7 @@ def directory_bucket_name(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-S3-004", _VERSIONING, source="pulumi-aws 7.51.1 docstring of aws.s3.BucketVersioning")
-def versioning_cannot_be_undone(inputs: Properties, site: World) -> Iterator[Violation]:
+def versioning_cannot_be_undone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A versioned bucket can be suspended, but not be made unversioned."""
     before = site.current("s3/bucketVersioning:BucketVersioning")
     path = "versioningConfiguration.status"
@@ -91,7 +91,7 @@ _BUCKET_ARN = re.compile(r"arn:[^:]+:(?:s3:::|s3express:[^:]*:[^:]*:bucket/)")
     _POLICY,
     source="hashicorp/terraform issue 23570; noobaa/noobaa-core issue 10058 (what AWS says to *)",
 )
-def policy_is_about_its_bucket(inputs: Properties, site: World) -> Iterator[Violation]:
+def policy_is_about_its_bucket(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The resources of a bucket's policy are the bucket and what is in it."""
     bucket, policy = text(inputs.get("bucket")), document(inputs.get("policy"))
     for statement in many(policy.get("Statement")) if bucket and isinstance(policy, dict) else []:

@@ -19,13 +19,13 @@ from urllib.parse import unquote
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
 from rehearsal.dataplane.assets import UnreadableError, unpack, unpack_bytes
-from rehearsal.dataplane.http import Request, Response, ServiceError, json_response
-from rehearsal.dataplane.identity import OPERATOR, Denied, Identities
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
-from rehearsal.dataplane.s3.objects import Objects
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import Request, Response, ServiceError, json_response
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR, Denied, Identities
+from rehearsal.dataplane.aws.s3.objects import Objects
 from rehearsal.jobs.log_store import LogStore, Tail
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.process import ContainerProcess
@@ -120,7 +120,7 @@ class Functions:
             known = str(record.outputs.get("name") or record.id) == plain
             if known and region == request.region and (request.caller == OPERATOR or owner == account):
                 arn = str(record.outputs.get("arn"))
-                check = Check("lambda:InvokeFunction", arn, context_of(request.region))
+                check = AccessCheck("lambda:InvokeFunction", arn, context_of(request.region))
                 authorise(self._state, request.caller, [check])
                 return record
         arn = f"arn:aws:lambda:{request.region}:{account}:function:{plain}"

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
-from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
-from rehearsal.dataplane.identity import OPERATOR
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
 from rehearsal.jobs.aws.sagemaker.endpoints import Owned
@@ -80,12 +80,14 @@ class SageMaker(JsonService):
         rest = {member: value for member, value in body.items() if member != "Tags"}
         job = JobRecord(account, request.region, name, rest, tags, now, now)
         context = context_of(request.region)
-        passed = Check("iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"})
+        passed = AccessCheck(
+            "iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"}
+        )
         known = {**context, **job_requests.condition_keys(body, tags)}
         # A plan is a resource of the request beside the job ("IAM for SageMaker training plans").
         plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
         named = [job.arn, *([str(plan)] if plan else [])]
-        created = [Check("sagemaker:CreateTrainingJob", arn, known) for arn in named]
+        created = [AccessCheck("sagemaker:CreateTrainingJob", arn, known) for arn in named]
         authorise(self._state, request.caller, [*created, passed])
         job_requests.check(self._state, body, self._store.get(account, request.region, name))
         running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
@@ -113,7 +115,7 @@ class SageMaker(JsonService):
         authorise(
             self._state,
             request.caller,
-            [Check("sagemaker:ListTrainingJobs", "*", context_of(request.region))],
+            [AccessCheck("sagemaker:ListTrainingJobs", "*", context_of(request.region))],
         )
         seen = [job for job in self._store.all(request.region) if _sees(request, job.account)]
         wanted = body.get("StatusEquals")
@@ -166,14 +168,14 @@ class SageMaker(JsonService):
         account = found.account if found else request.caller.account
         arn = f"arn:aws:sagemaker:{request.region}:{account}:training-job/{name}"
         tags = {f"aws:ResourceTag/{key}": value for key, value in (found.tags if found else {}).items()}
-        check = Check(f"sagemaker:{request.action}", arn, {**context_of(request.region), **tags})
+        check = AccessCheck(f"sagemaker:{request.action}", arn, {**context_of(request.region), **tags})
         authorise(self._state, request.caller, [check])
         if found is None:
             raise ServiceError("ValidationException", "Requested resource not found.")
         return found
 
     def _by_arn(self, request: Request, arn: str) -> JobRecord | None:
-        check = Check(f"sagemaker:{request.action}", arn, context_of(request.region))
+        check = AccessCheck(f"sagemaker:{request.action}", arn, context_of(request.region))
         authorise(self._state, request.caller, [check])
         match = _JOB_ARN.fullmatch(arn)
         if match is None:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.aws.http import ServiceError
+from rehearsal.dataplane.aws.s3.objects import Objects, uri
 from rehearsal.dataplane.object_files import Found
-from rehearsal.dataplane.s3.objects import Objects, uri
 from rehearsal.jobs.aws.sagemaker.failures import JobFailed, no_download
 
 

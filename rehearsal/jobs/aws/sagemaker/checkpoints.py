@@ -10,8 +10,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from rehearsal.dataplane.http import ServiceError
-from rehearsal.dataplane.s3.objects import Objects, uri
+from rehearsal.dataplane.aws.http import ServiceError
+from rehearsal.dataplane.aws.s3.objects import Objects, uri
 from rehearsal.jobs.aws.sagemaker.failures import no_download, no_upload
 
 _Signature = tuple[int, int, int]

@@ -9,10 +9,10 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
-from rehearsal.dataplane.http import Operation, Request, ServiceError
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.studio import sees
 
@@ -64,7 +64,7 @@ class Owned:
         return [record for record in found if sees(request, record)]
 
     def _authorise(self, request: Request, resource: str) -> None:
-        check = Check(f"sagemaker:{request.action}", resource, context_of(request.region))
+        check = AccessCheck(f"sagemaker:{request.action}", resource, context_of(request.region))
         authorise(self._state, request.caller, [check])
 
 

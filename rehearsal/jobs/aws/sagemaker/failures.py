@@ -6,7 +6,7 @@ issue 4384 ("ClientError: Data download failed:Unable to download object ..."), 
 rse-grand-challenge issue 2631 (CapacityError).
 """
 
-from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.aws.http import ServiceError
 
 CAPACITY = (
     "CapacityError: Unable to provision requested ML compute capacity. "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.catalog.aws import facts
-from rehearsal.dataplane.identity import TOKEN_VARIABLE
+from rehearsal.dataplane.aws.identity import TOKEN_VARIABLE
 from rehearsal.jobs.aws.sagemaker import toolkit
 from rehearsal.jobs.aws.sagemaker.channels import mode_of
 from rehearsal.jobs.aws.sagemaker.failures import JobFailed

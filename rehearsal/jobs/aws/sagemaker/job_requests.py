@@ -11,8 +11,8 @@ from typing import Any
 
 from rehearsal.aws import facts
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import ServiceError
-from rehearsal.dataplane.policies import role_record, trusts
+from rehearsal.dataplane.aws.http import ServiceError
+from rehearsal.dataplane.aws.iam_policies import role_record, trusts
 from rehearsal.jobs.aws.sagemaker import plans
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import ServiceError
-from rehearsal.dataplane.identity import Caller
-from rehearsal.dataplane.rights import authorise, key_checks
-from rehearsal.dataplane.s3.objects import Objects, uri
+from rehearsal.dataplane.aws.authorization import authorise, key_checks
+from rehearsal.dataplane.aws.http import ServiceError
+from rehearsal.dataplane.aws.identity import Caller
+from rehearsal.dataplane.aws.s3.objects import Objects, uri
 from rehearsal.jobs.aws.sagemaker.failures import no_upload
 
 _FOLDERS = {"model": "model", "output": "output/data"}

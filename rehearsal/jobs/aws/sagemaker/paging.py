@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.aws.http import ServiceError
 
 _DEFAULT_PAGE = 10  # source: botocore 1.44.5, ListTrainingJobsRequest$MaxResults
 Row = Mapping[str, Any]

@@ -16,7 +16,7 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.aws.http import ServiceError
 
 TYPE = "aws:sagemaker/trainingPlan:TrainingPlan"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane import images
-from rehearsal.dataplane.identity import Caller, Identities
-from rehearsal.dataplane.s3.objects import Objects
+from rehearsal.dataplane.aws import images
+from rehearsal.dataplane.aws.identity import Caller, Identities
+from rehearsal.dataplane.aws.s3.objects import Objects
 from rehearsal.jobs.aws.sagemaker import channels, outputs, plans
 from rehearsal.jobs.aws.sagemaker.checkpoints import Checkpoints
 from rehearsal.jobs.aws.sagemaker.failures import CAPACITY, INTERNAL, JobFailed, algorithm_error

@@ -12,11 +12,11 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
-from rehearsal.dataplane.http import Operation, Request, ServiceError
-from rehearsal.dataplane.identity import OPERATOR
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker.paging import page
 
 _DOMAIN, _PROFILE = "aws:sagemaker/domain:Domain", "aws:sagemaker/userProfile:UserProfile"
@@ -162,7 +162,7 @@ class Studio:
 
     def _authorise(self, request: Request, resource: str, context: Mapping[str, str]) -> None:
         known = {**context_of(request.region), **context}
-        authorise(self._state, request.caller, [Check(f"sagemaker:{request.action}", resource, known)])
+        authorise(self._state, request.caller, [AccessCheck(f"sagemaker:{request.action}", resource, known)])
 
 
 def sees(request: Request, record: Record) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane import shapes
-from rehearsal.dataplane.http import Operation, Request, ServiceError
-from rehearsal.dataplane.identity import OPERATOR
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of
+from rehearsal.dataplane.aws import shapes
+from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
@@ -59,13 +59,15 @@ class Tuning:
         now, account = time.time(), role.split(":")[4]
         search = SearchRecord(account, request.region, name, rest, tags, now, now)
         context = {**context_of(request.region), **job_requests.condition_keys(definition, tags)}
-        passed = Check(
+        passed = AccessCheck(
             "iam:PassRole",
             role,
             {**context_of(request.region), "iam:PassedToService": "sagemaker.amazonaws.com"},
         )
         authorise(
-            self._state, request.caller, [Check(f"sagemaker:{request.action}", search.arn, context), passed]
+            self._state,
+            request.caller,
+            [AccessCheck(f"sagemaker:{request.action}", search.arn, context), passed],
         )
         job_requests.check(self._state, {**definition, "TrainingJobName": name}, None)
         if self._searches.get(account, request.region, name) is not None:
@@ -99,7 +101,7 @@ class Tuning:
 
     def _list(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         shapes.check("sagemaker", request.action, body)
-        check = Check(f"sagemaker:{request.action}", "*", context_of(request.region))
+        check = AccessCheck(f"sagemaker:{request.action}", "*", context_of(request.region))
         authorise(self._state, request.caller, [check])
         seen = [one for one in self._searches.all(request.region) if _sees(request, one.account)]
         rows = [self._summary(one) for one in seen if body.get("StatusEquals") in (None, one.status)]
@@ -131,7 +133,7 @@ class Tuning:
         account = found.account if found else request.caller.account
         arn = f"arn:aws:sagemaker:{request.region}:{account}:hyper-parameter-tuning-job/{name}"
         tags = {f"aws:ResourceTag/{key}": value for key, value in (found.tags if found else {}).items()}
-        check = Check(f"sagemaker:{request.action}", arn, {**context_of(request.region), **tags})
+        check = AccessCheck(f"sagemaker:{request.action}", arn, {**context_of(request.region), **tags})
         authorise(self._state, request.caller, [check])
         if found is None:
             raise ServiceError(

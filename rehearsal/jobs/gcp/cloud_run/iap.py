@@ -14,9 +14,9 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.identity import Caller, account_caller
-from rehearsal.dataplane.google.signing import SigningKeys, UntrustedError
+from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.dataplane.gcp.identity import Caller, account_caller
+from rehearsal.dataplane.gcp.signing import SigningKeys, UntrustedError
 from rehearsal.gcp import agents
 from rehearsal.gcp.site import project_number
 

@@ -20,17 +20,17 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.google.bindings import may_somewhere
-from rehearsal.dataplane.google.identity import account_caller, machine_identity
-from rehearsal.dataplane.google.server import GooglePlane
-from rehearsal.dataplane.google.storage import BUCKET
+from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
+from rehearsal.dataplane.gcp.identity import account_caller, machine_identity
+from rehearsal.dataplane.gcp.server import GooglePlane
+from rehearsal.dataplane.gcp.storage import BUCKET
 from rehearsal.gcp.rules.book import block
 from rehearsal.jobs.gcp.cloud_run.front import Behind, Front
 from rehearsal.jobs.gcp.cloud_run.iap import RefusedError, judge
 from rehearsal.jobs.instance import SOCKET, Instance, InstanceError
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.addresses import Addresses
-from rehearsal.workloads.rewriting import World, rewrite
+from rehearsal.workloads.rewriting import LocalNames, rewrite
 from rehearsal.workloads.translate import Plan, clean_start
 
 TYPE = "gcp:cloudrunv2/service:Service"
@@ -221,7 +221,7 @@ def _probe(record: Record) -> Mapping[str, Any]:
     return block(containers[0], "startupProbe") if ours else {}
 
 
-def _world(state: State, email: str, folder: Path) -> World:
+def _world(state: State, email: str, folder: Path) -> LocalNames:
     """The buckets and databases of the project, as the account of a service reaches them."""
     home, members = state.path.parent, account_caller(email).members
     buckets, databases = dict[str, Path](), dict[str, Path]()
@@ -234,4 +234,4 @@ def _world(state: State, email: str, folder: Path) -> World:
         kept = folders.database(home, database.id)
         kept.mkdir(parents=True, exist_ok=True)
         databases[str(database.outputs.get("privateIpAddress"))] = kept
-    return World("cloud-run", {"/tmp": folder / "tmp"}, {}, buckets, databases)  # noqa: S108 - in the container
+    return LocalNames("cloud-run", {"/tmp": folder / "tmp"}, {}, buckets, databases)  # noqa: S108 - in the container

@@ -17,9 +17,9 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.assets import unpack
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.identity import account_caller, machine_identity
-from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.dataplane.gcp.identity import account_caller, machine_identity
+from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.gcp.rules.book import block
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.process import ContainerProcess

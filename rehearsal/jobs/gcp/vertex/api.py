@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed, allowed_in_project
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
-from rehearsal.dataplane.google.identity import account_record
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed, allowed_in_project
+from rehearsal.dataplane.gcp.identity import account_record
 from rehearsal.gcp.site import project_number
 from rehearsal.jobs.faults import JobFaults, Met
 from rehearsal.jobs.gcp.filters import parsed
@@ -55,7 +55,7 @@ class CustomJobs:
             Method("POST", rf"{one}:cancel", self._cancel),
         )
 
-    def _create(self, call: Call) -> Answer:
+    def _create(self, call: ApiCall) -> Answer:
         project = self._authorised(call, "create")
         job_fields.check(call.body)
         now = time.time()
@@ -72,7 +72,7 @@ class CustomJobs:
         self._jobs.begin(job, met)
         return job.described()
 
-    def _check_account(self, call: Call, job: CustomJob) -> None:
+    def _check_account(self, call: ApiCall, job: CustomJob) -> None:
         """Raise ServiceError where the caller may not let the job run as its account."""
         email = job.spec.get("serviceAccount")
         if not email:
@@ -83,10 +83,10 @@ class CustomJobs:
             said = f"You do not have permission to act as service_account: {email}. (or it may not exist)."
             raise ServiceError(400, said)
 
-    def _get(self, call: Call) -> Answer:
+    def _get(self, call: ApiCall) -> Answer:
         return self._found(call, "get").described()
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: ApiCall) -> Answer:
         project, region = self._authorised(call, "list"), call.words["region"]
         wanted = parsed(call.query.get("filter", ""), _field)
         found = [one for one in self._store.all() if (one.project, one.region) == (project, region)]
@@ -99,7 +99,7 @@ class CustomJobs:
             **({"nextPageToken": token} if start + most < len(rows) else {}),
         }
 
-    def _cancel(self, call: Call) -> Answer:
+    def _cancel(self, call: ApiCall) -> Answer:
         job = self._found(call, "cancel")
         if job.over:
             raise ServiceError(
@@ -108,7 +108,7 @@ class CustomJobs:
         self._jobs.cancel(job)
         return {}
 
-    def _found(self, call: Call, verb: str) -> CustomJob:
+    def _found(self, call: ApiCall, verb: str) -> CustomJob:
         project = self._authorised(call, verb)
         job = self._store.get(project, call.words["region"], call.words["id"])
         if job is None:
@@ -117,7 +117,7 @@ class CustomJobs:
             raise ServiceError(404, f"The CustomJob does not exist: {where}")
         return job
 
-    def _authorised(self, call: Call, verb: str) -> str:
+    def _authorised(self, call: ApiCall, verb: str) -> str:
         """The project's id, where the caller may do that in it."""
         asked, permission = call.words["project"], f"aiplatform.customJobs.{verb}"
         project = next((one for one in self._projects() if project_number(one) == asked), asked)

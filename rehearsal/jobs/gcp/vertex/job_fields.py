@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from rehearsal.dataplane.google.calls import ServiceError
+from rehearsal.dataplane.gcp.http import ServiceError
 
 _ANY: Mapping[str, Any] = {}
 _MACHINE = dict.fromkeys(("machineType", "acceleratorType", "acceleratorCount", "tpuTopology"))

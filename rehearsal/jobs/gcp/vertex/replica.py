@@ -14,8 +14,8 @@ from typing import Any
 from infra.catalog.gcp import facts
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.google.bindings import may_somewhere
-from rehearsal.dataplane.google.storage import BUCKET
+from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
+from rehearsal.dataplane.gcp.storage import BUCKET
 from rehearsal.jobs.gcp.vertex.failures import INVALID, JobFailed
 from rehearsal.jobs.gcp.vertex.records import CustomJob, Failure
 from rehearsal.jobs.running.machine import Machine, missing_hardware, program

@@ -14,8 +14,8 @@ from enum import Enum, auto
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.identity import machine_identity
-from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.gcp.identity import machine_identity
+from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.jobs.gcp.vertex.failures import (
     INTERNAL,
     PREEMPTIONS,

@@ -9,7 +9,7 @@ import pytest
 
 from components.aws.teams.members import AwsMembers
 from components.aws.teams.team_data import AwsTeamData, AwsTeamDataArgs, team_rights
-from rehearsal.dataplane.policies import Request, permits
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, permits
 from tests.components.graph import Graph, deploy_graph
 
 ADA, BOB = "arn:aws:iam::111122223333:user/ada", "arn:aws:iam::111122223333:role/ml/bob"
@@ -78,7 +78,7 @@ def allowed(action: str, resource: str, **context: str) -> bool:
     document = team_rights(
         region="us-east-1", folder="vision", checkpoints=CHECKPOINTS, datasets=DATASETS, key_arn=KEY
     )
-    return permits([json.loads(document)], Request(action, resource, context))
+    return permits([json.loads(document)], AccessCheck(action, resource, context))
 
 
 @pytest.mark.parametrize(("action", "resource"), MAY)

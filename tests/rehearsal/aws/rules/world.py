@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rehearsal.aws.cloud import AwsCloud
+from rehearsal.aws.cloud import EmulatedAws
 from rehearsal.aws.rules import BOOK
 from rehearsal.aws.site import Site, site_of
 from rehearsal.core.schema import Schemas
@@ -62,7 +62,7 @@ class World(Driver):
 
     def __init__(self, folder: Path, schemas: Schemas) -> None:
         state = State(folder / "state.sqlite")
-        super().__init__("aws", state, AwsCloud(state, schemas, folder), {"region": REGION})
+        super().__init__("aws", state, EmulatedAws(state, schemas, folder), {"region": REGION})
         self.schemas = schemas
 
     def site(self, token: str, name: str) -> Site:

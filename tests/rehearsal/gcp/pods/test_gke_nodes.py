@@ -8,7 +8,7 @@ import pytest
 
 from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
-from rehearsal.workloads.scheduling import Node
+from rehearsal.workloads.scheduling import SchedulerNode
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.project import cluster
 from tests.rehearsal.kubernetes.harness import Rehearsed
@@ -17,7 +17,7 @@ POOL = "container/nodePool:NodePool"
 GPU = "nvidia.com/gpu"
 
 
-def pool(google: Driver, config: dict[str, Any], **more: Any) -> list[Node]:
+def pool(google: Driver, config: dict[str, Any], **more: Any) -> list[SchedulerNode]:
     made = google.state.find(type="gcp:container/cluster:Cluster") or [cluster(google)]
     google.create(POOL, "p", cluster=made[0].id, name="p", nodeConfig=config, **more)
     return nodes(Cluster(google.state, made[0]))

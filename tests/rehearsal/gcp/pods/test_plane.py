@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rehearsal.dataplane.google.bindings import holds
-from rehearsal.dataplane.google.identity import PodIdentity, identity_of
-from rehearsal.dataplane.google.pubsub import MESSAGES
-from rehearsal.dataplane.google.server import GooglePlane
+from rehearsal.dataplane.gcp.iam_bindings import holds
+from rehearsal.dataplane.gcp.identity import PodIdentity, identity_of
+from rehearsal.dataplane.gcp.pubsub import MESSAGES
+from rehearsal.dataplane.gcp.server import GooglePlane
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.project import MLFLOW, NUMBER, POOL, PRINCIPAL, PROJECT, SECRET, cluster, secret
 

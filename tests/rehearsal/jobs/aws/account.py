@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.core.faulty import FaultPlan
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders

@@ -12,8 +12,8 @@ from agents.aws.budget_stop import running
 from agents.aws.leftovers import function
 from components.aws.account import Account as Owner
 from components.aws.jobs.cleaning import cleaning_rights
-from rehearsal.aws.cloud import AwsCloud
-from rehearsal.core.faulty import FaultPlan
+from rehearsal.aws.cloud import EmulatedAws
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
@@ -36,7 +36,7 @@ class Lab(Driver):
 
     def __init__(self, home: Path, schemas: Schemas) -> None:
         state = State(home / "state.sqlite")
-        super().__init__("aws", state, AwsCloud(state, schemas, home), {"region": REGION})
+        super().__init__("aws", state, EmulatedAws(state, schemas, home), {"region": REGION})
         self.services = Services(state, home, FaultPlan(home / "faults.json"))
         vpc = self.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
         subnet = self.create("ec2/subnet:Subnet", "subnet", vpcId=vpc, cidrBlock="10.0.0.0/24")["id"]

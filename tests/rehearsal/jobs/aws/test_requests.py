@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.dataplane import shapes
+from rehearsal.dataplane.aws import shapes
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account, request
 
 _errors: Any = importlib.import_module("botocore.exceptions")

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from rehearsal import doors
-from rehearsal.core.faulty import FaultPlan
+from rehearsal import service_ports
+from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
@@ -30,9 +30,9 @@ class Project:
     def __init__(self, home: Path) -> None:
         home.mkdir(exist_ok=True)
         self.home, self.state = home, State(home / "state.sqlite")
-        doors.environment(home)  # writes the login
+        service_ports.environment(home)  # writes the login
         self.services = Services(self.state, home, FaultPlan(home / "faults.json"))
-        self.url = doors.url(home, "google")
+        self.url = service_ports.url(home, "google")
         for name in BUCKETS:
             self.add("storage/bucket:Bucket", name, {"name": name}, name=name)
         for email in (TRAINER, ADA):
@@ -68,7 +68,7 @@ class Project:
     def operator(self) -> str:
         """A token of the user of the rehearsal."""
         form = {"grant_type": "refresh_token", "refresh_token": "rehearsal"}
-        answer = requests.post(f"{self.url}{doors.LOGIN_PATH}", data=form, timeout=10)
+        answer = requests.post(f"{self.url}{service_ports.LOGIN_PATH}", data=form, timeout=10)
         return str(answer.json()["access_token"])
 
     def file(self, bucket: str, key: str) -> Path:

@@ -128,9 +128,9 @@ def test_the_login_of_the_rehearsal_is_one_that_googles_library_takes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from infra.clouds.gcp import login as google_login
-    from rehearsal import doors
+    from rehearsal import service_ports
 
-    for key, value in doors.environment(project.home).items():
+    for key, value in service_ports.environment(project.home).items():
         monkeypatch.setenv(key, value)
     asking, _ = google_login.session(1)
     assert asking.get(f"{project.url}/{_O}", timeout=10).json() == {"kind": "storage#objects"}

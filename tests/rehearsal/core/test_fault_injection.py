@@ -11,10 +11,10 @@ import pytest
 
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
-from rehearsal.core import faults, faulty
-from rehearsal.core.faulty import FaultPlan, Faulty
+from rehearsal.core import fault_injection, faults
+from rehearsal.core.fault_injection import FaultInjector, FaultPlan
 from rehearsal.core.journal import Journal, Journaled
-from rehearsal.core.model import Call, Diff, Instance, RefusalError
+from rehearsal.core.model import Call, Diff, ProviderInstance, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
@@ -55,7 +55,7 @@ class Plain(Wrapper):
 
 @dataclasses.dataclass
 class Run:
-    cloud: Faulty
+    cloud: FaultInjector
     state: State
     messages: list[str]
     engine: int = 0
@@ -63,7 +63,7 @@ class Run:
     def call(self, token: str, name: str) -> Call:
         urn = f"urn:pulumi:dev::p::{token}::{name}"
         return Call(
-            Instance("aws"), token, urn, threading.Event(), lambda _, text: self.messages.append(text)
+            ProviderInstance("aws"), token, urn, threading.Event(), lambda _, text: self.messages.append(text)
         )
 
     def create(self, name: str, token: str = GROUP, **inputs: Any) -> str:
@@ -78,8 +78,8 @@ Start = Callable[..., Run]
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    monkeypatch.setattr(faulty, "_RETRY_AFTER_S", 0.01)
-    monkeypatch.setattr(faulty, "_LONGEST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(fault_injection, "_RETRY_AFTER_S", 0.01)
+    monkeypatch.setattr(fault_injection, "_LONGEST_BACKOFF_S", 0.01)
 
     def start(*texts: str, scenario: str = "") -> Run:
         file = None
@@ -90,7 +90,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
         Rehearsal(tmp_path / "home").set_faults(read.model_dump(mode="json", exclude_defaults=True))
         state = State(tmp_path / "state.sqlite")
         inside = Journaled(Plain(state), Journal(state))
-        return Run(Faulty(inside, FaultPlan(tmp_path / "home" / "faults.json"), 0), state, [])
+        return Run(FaultInjector(inside, FaultPlan(tmp_path / "home" / "faults.json"), 0), state, [])
 
     return start
 

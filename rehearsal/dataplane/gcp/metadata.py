@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 from infra.engine.http_peers import OwnUserHttpServer
-from rehearsal.dataplane.google.identity import LIFETIME_S, Denied, GoogleIdentities, PodIdentity
+from rehearsal.dataplane.gcp.identity import LIFETIME_S, Denied, GoogleIdentities, PodIdentity
 from rehearsal.gcp.site import project_number
 
 _ROOT = "/computeMetadata/v1"

@@ -15,8 +15,8 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders, object_files
-from rehearsal.dataplane.google.bindings import allowed_object
-from rehearsal.dataplane.google.calls import Answer, Call, Content, Method, ServiceError
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Content, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed_object
 from rehearsal.dataplane.object_files import Found, UnkeepableError
 
 BUCKET = "gcp:storage/bucket:Bucket"
@@ -24,7 +24,7 @@ _MOST_LISTED = 1000  # objects of a page
 _REASONS = {400: "invalid", 401: "required", 403: "forbidden", 404: "notFound", 412: "conditionNotMet"}
 
 
-class Storage:
+class CloudStorage:
     """See `calls.Api`."""
 
     def __init__(self, state: State) -> None:
@@ -41,11 +41,11 @@ class Storage:
             Method("POST", r"upload/storage/v1/b/(?P<bucket>[^/]+)/o", self._insert),
         )
 
-    def _bucket(self, call: Call) -> Answer:
+    def _bucket(self, call: ApiCall) -> Answer:
         bucket = self._authorised(call, "storage.buckets.get")
         return {"kind": "storage#bucket", "id": bucket.id, "name": bucket.id}
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: ApiCall) -> Answer:
         prefix, delimiter = call.query.get("prefix", ""), call.query.get("delimiter", "")
         bucket = self._authorised(call, "storage.objects.list", prefix)
         found: Sequence[Found] = object_files.listed(folders.bucket(self._home, bucket.id, "gs"), prefix)
@@ -64,16 +64,16 @@ class Storage:
             answer["nextPageToken"] = base64.urlsafe_b64encode(page[-1].key.encode()).decode()
         return answer
 
-    def _get(self, call: Call) -> Answer | Content:
+    def _get(self, call: ApiCall) -> Answer | Content:
         bucket, found = self._found(call, "storage.objects.get")
         return Content(found.path.read_bytes()) if call.query.get("alt") == "media" else _shown(bucket, found)
 
-    def _delete(self, call: Call) -> Content:
+    def _delete(self, call: ApiCall) -> Content:
         bucket, found = self._found(call, "storage.objects.delete")
         object_files.delete(folders.bucket(self._home, bucket.id, "gs"), found.key)
         return Content(b"", status=204)
 
-    def _insert(self, call: Call) -> Answer:
+    def _insert(self, call: ApiCall) -> Answer:
         name, content = _upload(call)
         bucket = self._authorised(call, "storage.objects.create", name)
         folder = folders.bucket(self._home, bucket.id, "gs")
@@ -92,7 +92,7 @@ class Storage:
             except UnkeepableError as error:
                 raise _refused(400, str(error)) from None
 
-    def _found(self, call: Call, permission: str) -> tuple[Record, Found]:
+    def _found(self, call: ApiCall, permission: str) -> tuple[Record, Found]:
         name = call.words["object"]
         bucket = self._authorised(call, permission, name)
         found = object_files.found(folders.bucket(self._home, bucket.id, "gs"), name)
@@ -100,7 +100,7 @@ class Storage:
             raise _refused(404, f"No such object: {bucket.id}/{name}")
         return bucket, found
 
-    def _authorised(self, call: Call, permission: str, name: str = "") -> Record:
+    def _authorised(self, call: ApiCall, permission: str, name: str = "") -> Record:
         """The bucket of a request whose caller may do that with an object of it."""
         wanted = call.words["bucket"]
         bucket = next((one for one in self._state.find(type=BUCKET) if one.id == wanted), None)
@@ -116,7 +116,7 @@ class Storage:
         return bucket
 
 
-def _upload(call: Call) -> tuple[str, bytes]:
+def _upload(call: ApiCall) -> tuple[str, bytes]:
     """Name and content of what is uploaded, by the two kinds of uploads that are one request."""
     kind = call.query.get("uploadType")
     if kind == "media":

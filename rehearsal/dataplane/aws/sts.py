@@ -3,7 +3,7 @@
 from urllib.parse import parse_qs
 from xml.sax.saxutils import escape
 
-from rehearsal.dataplane.http import XML, Request, Response, ServiceError, query_refusal
+from rehearsal.dataplane.aws.http import XML, Request, Response, ServiceError, query_refusal
 
 _NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 

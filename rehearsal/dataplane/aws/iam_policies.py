@@ -21,7 +21,7 @@ _ADMINISTRATOR = ":iam::aws:policy/AdministratorAccess"
 
 
 @dataclass(frozen=True)
-class Request:
+class AccessCheck:
     """One action on one resource (an ARN), with the condition keys that are known about it."""
 
     action: str
@@ -35,7 +35,7 @@ def role_record(state: State, arn: str) -> Record | None:
     return next((record for record in state.find(type=_ROLE) if record.outputs.get("arn") == arn), None)
 
 
-def allowed(state: State, role: Record, request: Request) -> bool:
+def allowed(state: State, role: Record, request: AccessCheck) -> bool:
     """Whether the role's inline and attached customer policies allow a request; an explicit Deny wins.
 
     Not evaluated: permissions boundaries, session and organisation policies, and AWS-managed policies other
@@ -45,7 +45,7 @@ def allowed(state: State, role: Record, request: Request) -> bool:
     return permits(_documents(state, role), request)
 
 
-def permits(documents: Iterable[Mapping[str, Any]], request: Request) -> bool:
+def permits(documents: Iterable[Mapping[str, Any]], request: AccessCheck) -> bool:
     """Whether policy documents together allow a request; an explicit Deny wins."""
     verdict = False
     for document in documents:
@@ -135,7 +135,7 @@ def _documents(state: State, role: Record) -> Iterator[Mapping[str, Any]]:
         yield {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
 
 
-def _applies(statement: Mapping[str, Any], request: Request) -> bool:
+def _applies(statement: Mapping[str, Any], request: AccessCheck) -> bool:
     if "Action" in statement:
         acts = any(_like(request.action, pattern) for pattern in _list(statement["Action"]))
     else:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.dataplane.http import ServiceError
+from rehearsal.dataplane.aws.http import ServiceError
 
 
 @functools.cache

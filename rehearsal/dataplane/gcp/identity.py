@@ -12,10 +12,10 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import EVERYTHING, allowed
-from rehearsal.dataplane.google.signing import SigningKeys
-from rehearsal.fence import OPERATOR_KEY
+from rehearsal.dataplane.gcp.iam_bindings import EVERYTHING, allowed
+from rehearsal.dataplane.gcp.signing import SigningKeys
 from rehearsal.gcp.site import project_number
+from rehearsal.isolation import OPERATOR_KEY
 
 ANNOTATION = "iam.gke.io/gcp-service-account"
 LIFETIME_S = 3600

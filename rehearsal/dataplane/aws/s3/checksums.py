@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.dataplane.http import Readable, ServiceError
+from rehearsal.dataplane.aws.http import Readable, ServiceError
 
 _PREFIX = "x-amz-checksum-"
 

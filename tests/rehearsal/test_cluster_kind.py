@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infra.errors import UserError
-from rehearsal.kind_of_cluster import Choice, ClusterKind, ProviderKind, choose, chosen, real_cluster
+from rehearsal.cluster_kind import Choice, ClusterKind, ProviderKind, choose, chosen, real_cluster
 
 NOTHING = {"aws": 0, "kubernetes": 0}
 

@@ -16,12 +16,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import FilePart, Request, Response, Service, ServiceError, json_response
-from rehearsal.dataplane.identity import Caller, Denied, Identities
-from rehearsal.dataplane.s3.bodies import body_of
-from rehearsal.dataplane.s3.rest import S3
-from rehearsal.dataplane.secrets_manager import SecretsManager
-from rehearsal.dataplane.sts import Sts
+from rehearsal.dataplane.aws.http import FilePart, Request, Response, Service, ServiceError, json_response
+from rehearsal.dataplane.aws.identity import Caller, Denied, Identities
+from rehearsal.dataplane.aws.s3.bodies import body_of
+from rehearsal.dataplane.aws.s3.rest import S3
+from rehearsal.dataplane.aws.secrets_manager import SecretsManager
+from rehearsal.dataplane.aws.sts import Sts
 
 _LOG = logging.getLogger("rehearsal")
 CREDENTIALS_PATH = "/v1/credentials"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from rehearsal.dataplane.google.identity import Caller
+from rehearsal.dataplane.gcp.identity import Caller
 
 Answer = Mapping[str, Any]
 _CODES = {
@@ -40,7 +40,7 @@ class ServiceError(Exception):
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """One request; `words` are the named parts of its path, unquoted."""
 
     words: Mapping[str, str]
@@ -77,7 +77,7 @@ class Method:
 
     verb: str
     path: str
-    function: Callable[[Call], Answer | Content]
+    function: Callable[[ApiCall], Answer | Content]
 
 
 class Api(Protocol):

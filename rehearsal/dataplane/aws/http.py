@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
-from rehearsal.dataplane.identity import Caller
+from rehearsal.dataplane.aws.identity import Caller
 
 JSON = "application/x-amz-json-1.1"
 XML = {"Content-Type": "text/xml"}

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
-from rehearsal.dataplane.google.secrets import ENABLED, GoogleSecrets, Version
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.dataplane.gcp.secret_store import ENABLED, GoogleSecrets, Version
 
 _SECRET = r"v1/(?P<secret>projects/[^/]+/secrets/[^/:]+)"  # noqa: S105 - a path
 _VERSION = rf"{_SECRET}/versions/(?P<version>[^/:]+)"
@@ -37,7 +37,7 @@ class SecretManager:
             Method("GET", _SECRET, self._get),
         )
 
-    def _access(self, call: Call) -> Answer:
+    def _access(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "versions.access", f"/versions/{call.words['version']}")
         version = self._version(secret, call.words)
         if version.state != ENABLED:
@@ -50,7 +50,7 @@ class SecretManager:
             "payload": {"data": version.data, "dataCrc32c": checksum},
         }
 
-    def _add(self, call: Call) -> Answer:
+    def _add(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "versions.add")
         payload = call.body.get("payload")
         data = payload.get("data") if isinstance(payload, Mapping) else None
@@ -63,20 +63,20 @@ class SecretManager:
             raise ServiceError(400, f"The secret payload must have 1 to {_BYTES} bytes.")
         return self._shown(secret, self._secrets.add(secret, str(data)))
 
-    def _get(self, call: Call) -> Answer:
+    def _get(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "secrets.get")
         return {"name": secret.outputs["name"], "createTime": secret.outputs.get("createTime")}
 
-    def _list(self, call: Call) -> Answer:
+    def _list(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "versions.list")
         rows = [self._shown(secret, one) for one in reversed(self._secrets.versions(secret))]
         return {"versions": rows, "totalSize": len(rows)}
 
-    def _describe(self, call: Call) -> Answer:
+    def _describe(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "versions.get", f"/versions/{call.words['version']}")
         return self._shown(secret, self._version(secret, call.words))
 
-    def _change(self, call: Call) -> Answer:
+    def _change(self, call: ApiCall) -> Answer:
         verb = call.words["verb"]
         secret = self._secret(call, f"versions.{verb}", f"/versions/{call.words['version']}")
         version = self._version(secret, call.words)
@@ -87,7 +87,7 @@ class SecretManager:
         state = {"enable": ENABLED, "disable": "DISABLED", "destroy": "DESTROYED"}[verb]
         return self._shown(secret, self._secrets.set_state(secret, version, state))
 
-    def _secret(self, call: Call, verb: str, below: str = "") -> Record:
+    def _secret(self, call: ApiCall, verb: str, below: str = "") -> Record:
         """The secret of a request whose caller may do that."""
         permission, name = f"secretmanager.{verb}", call.words["secret"]
         secret = self._secrets.find(name)

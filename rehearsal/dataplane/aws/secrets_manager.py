@@ -6,10 +6,10 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import JsonService, Operation, Request, ServiceError
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of, key_checks
-from rehearsal.dataplane.secret_store import CURRENT, ConflictError, SecretStore, Version
+from rehearsal.dataplane.aws.authorization import authorise, context_of, key_checks
+from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.secret_store import CURRENT, ConflictError, SecretStore, Version
 
 
 class SecretsManager(JsonService):
@@ -76,7 +76,7 @@ class SecretsManager(JsonService):
 
     def _authorise(self, request: Request, arn: str, secret: Record | None) -> None:
         """The role must be allowed to act on the secret, and to use the customer's key where it has one."""
-        checks = [Check(f"secretsmanager:{request.action}", arn, context_of(request.region))]
+        checks = [AccessCheck(f"secretsmanager:{request.action}", arn, context_of(request.region))]
         key = secret.inputs.get("kmsKeyId") if secret else None
         if key and request.action != "DescribeSecret":
             more = ["kms:GenerateDataKey"] if request.action == "PutSecretValue" else []

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from xml.etree import ElementTree as Tree
 
-from rehearsal.dataplane.http import Response, ServiceError
+from rehearsal.dataplane.aws.http import Response, ServiceError
 
 NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 _KIND = {"Content-Type": "application/xml"}

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.http import Readable, Response, ServiceError
-from rehearsal.dataplane.s3 import xml
-from rehearsal.dataplane.s3.checksums import Checked
-from rehearsal.dataplane.s3.objects import Objects
+from rehearsal.dataplane.aws.http import Readable, Response, ServiceError
+from rehearsal.dataplane.aws.s3 import xml
+from rehearsal.dataplane.aws.s3.checksums import Checked
+from rehearsal.dataplane.aws.s3.objects import Objects
 
 
 class Uploads:

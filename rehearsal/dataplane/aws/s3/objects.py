@@ -9,11 +9,11 @@ from rehearsal.core.model import Record
 from rehearsal.core.properties import at
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders, object_files
-from rehearsal.dataplane.http import Readable, ServiceError
-from rehearsal.dataplane.identity import OPERATOR, Caller
+from rehearsal.dataplane.aws.authorization import authorise, context_of, key_checks
+from rehearsal.dataplane.aws.http import Readable, ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck
+from rehearsal.dataplane.aws.identity import OPERATOR, Caller
 from rehearsal.dataplane.object_files import Found, UnkeepableError
-from rehearsal.dataplane.policies import Request as Check
-from rehearsal.dataplane.rights import authorise, context_of, key_checks
 
 BUCKETS = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
 _ENCRYPTION = (
@@ -81,7 +81,7 @@ class Objects:
         arn = f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
         context = {**context_of(self._region), **({} if key else {"s3:prefix": prefix})}
         # Who may do nothing with a bucket does not hear whether it exists.
-        authorise(self._state, self._caller, [Check(action, arn, context)], "AccessDenied")
+        authorise(self._state, self._caller, [AccessCheck(action, arn, context)], "AccessDenied")
         if record is None:
             raise ServiceError("NoSuchBucket", "The specified bucket does not exist", 404)
         needed = {"s3:GetObject": ["kms:Decrypt"], "s3:PutObject": ["kms:GenerateDataKey"]}.get(action, [])

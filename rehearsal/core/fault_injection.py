@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from rehearsal.core.model import Call, Cloud, Properties, RefusalError
+from rehearsal.core.model import Call, EmulatedCloud, Properties, RefusalError
 from rehearsal.core.packages import CLOUDS
 from rehearsal.core.properties import walk
 from rehearsal.core.wrapper import Wrapper
@@ -102,10 +102,10 @@ class FaultPlan:
         self._hidden.clear()
 
 
-class Faulty(Wrapper):
+class FaultInjector(Wrapper):
     """A cloud as one engine meets it: with faults. `engine` is the process that may be killed for it."""
 
-    def __init__(self, inside: Cloud, plan: FaultPlan, engine: int) -> None:
+    def __init__(self, inside: EmulatedCloud, plan: FaultPlan, engine: int) -> None:
         super().__init__(inside)
         self._plan, self._engine = plan, engine
         responses = CLOUDS[inside.package].faults
@@ -113,7 +113,7 @@ class Faulty(Wrapper):
         self._responses = responses
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.Cloud`; previews have no faults."""
+        """See `model.EmulatedCloud`; previews have no faults."""
         if preview:
             return self.inside.create(call, inputs, preview=True)
         faults = self._plan.hitting("create", call)
@@ -129,7 +129,7 @@ class Faulty(Wrapper):
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """See `model.Cloud`; previews have no faults."""
+        """See `model.EmulatedCloud`; previews have no faults."""
         faults = [] if preview else self._plan.hitting("update", call)
         if not preview:
             self._await_visible(call, inputs)
@@ -139,7 +139,7 @@ class Faulty(Wrapper):
         return outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.Cloud`."""
+        """See `model.EmulatedCloud`."""
         faults = self._plan.hitting("delete", call)
         self._before(call, faults)
         self.inside.delete(call, id, outputs)

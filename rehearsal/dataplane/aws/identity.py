@@ -11,8 +11,8 @@ from typing import Any
 from rehearsal.aws.site import ACCOUNT
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.policies import role_record, trusts
-from rehearsal.fence import OPERATOR_KEY
+from rehearsal.dataplane.aws.iam_policies import role_record, trusts
+from rehearsal.isolation import OPERATOR_KEY
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ADDON = "aws:eks/addon:Addon"

@@ -12,14 +12,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.calls import Answer, Api, Call, Content, ServiceError, find
-from rehearsal.dataplane.google.credentials import Credentials
-from rehearsal.dataplane.google.identity import LIFETIME_S, GoogleIdentities, PodIdentity
-from rehearsal.dataplane.google.metadata import MetadataServer
-from rehearsal.dataplane.google.pubsub import PubSub
-from rehearsal.dataplane.google.scheduler import CloudScheduler
-from rehearsal.dataplane.google.secret_manager import SecretManager
-from rehearsal.doors import LOGIN_PATH
+from rehearsal.dataplane.gcp.credentials import Credentials
+from rehearsal.dataplane.gcp.http import Answer, Api, ApiCall, Content, ServiceError, find
+from rehearsal.dataplane.gcp.identity import LIFETIME_S, GoogleIdentities, PodIdentity
+from rehearsal.dataplane.gcp.metadata import MetadataServer
+from rehearsal.dataplane.gcp.pubsub import PubSub
+from rehearsal.dataplane.gcp.scheduler import CloudScheduler
+from rehearsal.dataplane.gcp.secret_manager import SecretManager
+from rehearsal.service_ports import LOGIN_PATH
 
 _MOST = 256 << 20  # bytes of a request's body
 
@@ -86,7 +86,7 @@ class GooglePlane:
         if found is None:
             raise ServiceError(404, f"Method not found: {verb} {path} is not emulated")
         method, words = found
-        return method.function(Call(words, query, content, caller, headers))
+        return method.function(ApiCall(words, query, content, caller, headers))
 
     def _login(self, asked: Mapping[str, str]) -> Answer:
         """A token for the user of the rehearsal (RFC 6749, section 6)."""

@@ -6,7 +6,7 @@ Transferring payload in multiple chunks" and "... including trailing headers".
 
 from collections.abc import Mapping
 
-from rehearsal.dataplane.http import Readable, ServiceError
+from rehearsal.dataplane.aws.http import Readable, ServiceError
 
 _LINE = 8192
 

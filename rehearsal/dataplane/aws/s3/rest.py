@@ -11,12 +11,12 @@ from email.utils import format_datetime
 from urllib.parse import quote, unquote
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import FilePart, Request, Response, ServiceError
+from rehearsal.dataplane.aws.http import FilePart, Request, Response, ServiceError
+from rehearsal.dataplane.aws.s3 import xml
+from rehearsal.dataplane.aws.s3.checksums import Checked
+from rehearsal.dataplane.aws.s3.objects import Objects
+from rehearsal.dataplane.aws.s3.uploads import Uploads
 from rehearsal.dataplane.object_files import Found, common_prefixes
-from rehearsal.dataplane.s3 import xml
-from rehearsal.dataplane.s3.checksums import Checked
-from rehearsal.dataplane.s3.objects import Objects
-from rehearsal.dataplane.s3.uploads import Uploads
 
 _HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+?)\.(?:s3[.-][^:]+\.amazonaws\.com|localhost)(?::\d+)?")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.calls import Answer, Call, Content, Method, ServiceError
-from rehearsal.dataplane.google.identity import GoogleIdentities
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Content, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.dataplane.gcp.identity import GoogleIdentities
 
 # What Cloud Logging has of attempts, by the id of a job of Cloud Scheduler: document space.
 ATTEMPTS = "cloud-scheduler-attempt"
@@ -41,7 +41,7 @@ class CloudScheduler:
         path = r"v1/(?P<job>projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run"
         return (Method("POST", path, self._run),)
 
-    def _run(self, call: Call) -> Answer:
+    def _run(self, call: ApiCall) -> Answer:
         name = call.words["job"]
         job = next((one for one in self._state.find(type=_JOB) if one.id == name), None)
         if job is None:

@@ -6,9 +6,9 @@ Source: the discovery document of iamcredentials v1; RFC 6749, section 6 (refres
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
-from rehearsal.dataplane.google.identity import LIFETIME_S, Denied, GoogleIdentities
-from rehearsal.dataplane.google.signing import UnsignableError
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.identity import LIFETIME_S, Denied, GoogleIdentities
+from rehearsal.dataplane.gcp.signing import UnsignableError
 
 
 class Credentials:
@@ -25,7 +25,7 @@ class Credentials:
             Method("POST", f"{account}:signJwt", self._sign),
         )
 
-    def _impersonate(self, call: Call) -> Answer:
+    def _impersonate(self, call: ApiCall) -> Answer:
         if not call.body.get("scope"):
             raise ServiceError(400, "The request must include at least one scope.")
         try:
@@ -35,7 +35,7 @@ class Credentials:
         until = datetime.now(UTC) + timedelta(seconds=LIFETIME_S)
         return {"accessToken": token, "expireTime": until.strftime("%Y-%m-%dT%H:%M:%SZ")}
 
-    def _sign(self, call: Call) -> Answer:
+    def _sign(self, call: ApiCall) -> Answer:
         try:
             key, token = self._identities.sign(
                 call.caller, call.words["email"], str(call.body.get("payload") or "")

@@ -12,7 +12,7 @@ _POLL_S = 0.05
 T = TypeVar("T")
 
 
-class Underway:
+class InFlight:
     """The requests of all engines that are being worked on; one that waits for others is not."""
 
     def __init__(self) -> None:

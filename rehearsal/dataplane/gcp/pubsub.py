@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.google.bindings import allowed
-from rehearsal.dataplane.google.calls import Answer, Call, Method, ServiceError
+from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
+from rehearsal.dataplane.gcp.iam_bindings import allowed
 
 # What was published, by topic: document space.
 MESSAGES = "pubsub-message"
@@ -27,7 +27,7 @@ class PubSub:
         path = r"v1/(?P<topic>projects/[^/]+/topics/[^/:]+):publish"
         return (Method("POST", path, self._publish),)
 
-    def _publish(self, call: Call) -> Answer:
+    def _publish(self, call: ApiCall) -> Answer:
         name = call.words["topic"]
         topic = next((one for one in self._state.find(type=_TOPIC) if one.id == name), None)
         if topic is None:

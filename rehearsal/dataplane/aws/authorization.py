@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from rehearsal.core.state import State
-from rehearsal.dataplane.http import ServiceError
-from rehearsal.dataplane.identity import OPERATOR, Caller
-from rehearsal.dataplane.policies import Request, allowed, role_record
+from rehearsal.dataplane.aws.http import ServiceError
+from rehearsal.dataplane.aws.iam_policies import AccessCheck, allowed, role_record
+from rehearsal.dataplane.aws.identity import OPERATOR, Caller
 
 
 def context_of(region: str) -> dict[str, str]:
@@ -13,7 +13,7 @@ def context_of(region: str) -> dict[str, str]:
     return {"aws:RequestedRegion": region, "aws:SecureTransport": "true"}
 
 
-def refused(state: State, caller: Caller, checks: Iterable[Request]) -> Request | None:
+def refused(state: State, caller: Caller, checks: Iterable[AccessCheck]) -> AccessCheck | None:
     """The first of these that the caller may not do; the operator of the rehearsal may do everything."""
     if caller == OPERATOR:
         return None
@@ -22,7 +22,7 @@ def refused(state: State, caller: Caller, checks: Iterable[Request]) -> Request 
 
 
 def authorise(
-    state: State, caller: Caller, checks: Iterable[Request], code: str = "AccessDeniedException"
+    state: State, caller: Caller, checks: Iterable[AccessCheck], code: str = "AccessDeniedException"
 ) -> None:
     """Raise ServiceError for the first of these that the caller may not do."""
     denied = refused(state, caller, checks)
@@ -30,7 +30,7 @@ def authorise(
         raise ServiceError(code, words(caller, denied), 403 if code == "AccessDenied" else 400)
 
 
-def words(caller: Caller, denied: Request) -> str:
+def words(caller: Caller, denied: AccessCheck) -> str:
     """Why a request is denied, as the services say it."""
     return (
         f"User: {caller.arn} is not authorized to perform: {denied.action} on resource: {denied.resource} "
@@ -48,7 +48,9 @@ def key_arn(state: State, key: str) -> str:
     return key
 
 
-def key_checks(state: State, key: str, region: str, service: str, actions: Iterable[str]) -> list[Request]:
+def key_checks(
+    state: State, key: str, region: str, service: str, actions: Iterable[str]
+) -> list[AccessCheck]:
     """What using a customer's key through a service takes."""
     through = {**context_of(region), "kms:ViaService": f"{service}.{region}.amazonaws.com"}
-    return [Request(action, key_arn(state, key), through) for action in actions]
+    return [AccessCheck(action, key_arn(state, key), through) for action in actions]

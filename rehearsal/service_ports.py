@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from rehearsal.fence import OPERATOR_KEY
+from rehearsal.isolation import OPERATOR_KEY
 
 Cloud = Literal["aws", "google"]
 # Where the user's login gets its tokens.
