@@ -2,20 +2,19 @@
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from policies.baseline import Known, stacks_of
-from policies.catalogue import Severity
-from policies.configuration import Configuration
 from policies.coverage import WHOLE, Coverage
 from policies.evaluate import Outcome
+from policies.exit_codes import AuditExitCode
+from policies.judge import Judge
 from policies.resource import Resource
-from policies.verdict import ExitCode
+from policies.severity import Severity
 
 if TYPE_CHECKING:
     from policies.sources.live.join import Difference
-    from policies.waivers.waiver import Waiver
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,7 @@ class Inputs:
     files: Mapping[str, str]
     """SHA-256 of every file that was read, by what it is: its kind, waivers, config, baseline."""
     resources: Sequence[Resource]
-    configuration: Configuration = field(default_factory=Configuration)
-    waivers: "Sequence[Waiver]" = ()
+    judge: Judge
     coverage: Coverage = WHOLE
 
 
@@ -43,7 +41,7 @@ class Audit:
     outcomes: Sequence[Outcome]
     resources: int
     """How many there were."""
-    code: ExitCode
+    code: AuditExitCode
     advice: Sequence[str] = ()
     """What to do about waivers before they expire."""
     fail_on: Severity = "low"

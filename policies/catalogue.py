@@ -6,15 +6,13 @@ raises NotApplicableError with the reason; a value that is not known raises Unde
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from infra import rulebook
 from policies.resource import Resource
+from policies.severity import Severity
 from policies.stack import Stack
 
-Severity = Literal["low", "medium", "high", "critical"]
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""From the least to the most severe."""
 Scope = Literal["resource", "stack"]
 
 

@@ -60,14 +60,17 @@ and `markdown` what code scanning, CI and pull requests show. `--fail-on high` c
         settings: {production: true, allowed_regions: [eu-west-1]}
         enforcement: {COST: mandatory}
 
-| exit code | means |
+| exit code | meaning |
 |---|---|
 | 0 | clean |
 | 1 | internal error |
-| 2 | wrong usage, or a file that is no state or preview |
+| 2 | usage error, or a file that cannot be read |
 | 3 | violations |
-| 4 | no violation, but something could not be judged |
-| 5 | only violations whose waivers have expired |
+| 4 | no violation, but undetermined outcomes |
+| 5 | only violations with expired waivers |
+
+Other programs call `policies.run.audit` and get outcomes, reports and the exit code (`policies/run.py`,
+`policies/exit_codes.py`).
 
 A rule that needs a value which is a secret, or which only the deployment will tell, is **undetermined** and
 names the value. It never passes. Secrets are not read, whatever the file shows. Events of a preview

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.errors import Problem, UserError
-from policies import configuration
 from policies.catalogue import Rule, in_order
+from policies.configuration import Configuration, read
 from policies.coverage import WHOLE, Coverage
 from policies.evaluate import Outcome, evaluate
 from policies.resource import Resource
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Judge:
     """The rules, how they bind, and what is waived."""
 
-    how: configuration.Configuration = field(default_factory=configuration.Configuration)
+    configuration: Configuration = field(default_factory=Configuration)
     waivers: "Sequence[Waiver]" = ()
 
     @staticmethod
@@ -37,17 +37,17 @@ class Judge:
         Raises UserError with all faults of the first file that has any.
         """
         rules = CATALOGUE.rules
-        how = configuration.Configuration(Settings(today=today))
+        binding = Configuration(Settings(today=today))
         if config is not None:
-            how = configuration.read(config, rules, today, environment)
+            binding = read(config, rules, today, environment)
         elif environment:
             what = "is needed: it says how an environment is judged"
             raise UserError([Problem("config", None, what, "Name a file, or no environment.")])
         if waivers is None:
-            return Judge(how)
+            return Judge(binding)
         from policies.waivers import document  # noqa: PLC0415 - slow to import
 
-        return Judge(how, document.read(waivers, rules, how.settings.today))
+        return Judge(binding, document.read(waivers, rules, binding.settings.today))
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
@@ -62,7 +62,9 @@ class Judge:
     ) -> list[Outcome]:
         """What the rules say before waivers; all of them, or `rules`."""
         asked = self.rules if rules is None else rules
-        return evaluate(Stack(resources, self.how.settings, coverage), asked, self.how.enforced)
+        return evaluate(
+            Stack(resources, self.configuration.settings, coverage), asked, self.configuration.enforced
+        )
 
     def judged(
         self, resources: Iterable[Resource], coverage: Coverage = WHOLE
@@ -73,4 +75,4 @@ class Judge:
             return outcomes, ()
         from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
 
-        return applied(outcomes, self.waivers, self.how.settings.today)
+        return applied(outcomes, self.waivers, self.configuration.settings.today)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from policies.audit import Audit, Inputs
-from policies.catalogue import SEVERITIES
 from policies.evaluate import Outcome, Result
 from policies.evidence import parts, population
 from policies.frameworks.coverage import covered
@@ -19,6 +18,7 @@ from policies.frameworks.framework import frameworks, without_control
 from policies.report import page
 from policies.report.outcomes import differences, waiver
 from policies.resource import is_unknown
+from policies.severity import SEVERITIES
 
 SCHEMA = "trainstack.evidence/1"
 MANIFEST = "manifest.sha256"
@@ -66,7 +66,7 @@ def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
             "rules": {"count": len(rules), "sha256": _rules_digest()},
         },
         "settings": _settings(inputs),
-        "enforcement": dict(sorted(inputs.configuration.enforcement.items())),
+        "enforcement": dict(sorted(inputs.judge.configuration.enforcement.items())),
         "fail_on": audit.fail_on,
         "counts": {
             "results": {one: sum(o.result == one for o in audit.outcomes) for one in get_args(Result)},
@@ -96,7 +96,7 @@ def _plain(refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]
 
 
 def _settings(inputs: Inputs) -> dict[str, Any]:
-    told = asdict(inputs.configuration.settings)
+    told = asdict(inputs.judge.configuration.settings)
     return {key: f"{value}" if key == "today" else value for key, value in sorted(told.items())}
 
 
@@ -106,8 +106,8 @@ def _by_severity(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 
 def _waivers(audit: Audit, inputs: Inputs) -> Iterator[Mapping[str, Any]]:
-    today = inputs.configuration.settings.today
-    for one in inputs.waivers:
+    today = inputs.judge.configuration.settings.today
+    for one in inputs.judge.waivers:
         urns = [o.urn for o in audit.outcomes if o.waiver is one]
         yield {**waiver(one), "holds": one.holds(today), "waives": sorted(urns) if one.holds(today) else []}
 

@@ -8,11 +8,12 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from policies.catalogue import SEVERITIES, Rule, Scope, Severity
+from policies.catalogue import Rule, Scope
 from policies.evaluate import Outcome
 from policies.judge import Judge
 from policies.report.wording import expired, found, printable, waived
 from policies.resource import Resource, is_unknown
+from policies.severity import SEVERITIES, Severity
 from policies.sources.engine import Row, Told
 
 

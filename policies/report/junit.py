@@ -6,10 +6,10 @@ from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from policies.audit import Audit
-from policies.catalogue import Severity
 from policies.evaluate import Outcome
+from policies.exit_codes import is_counted
 from policies.report.wording import DIFFER, differences, expired, found, place, printable, waived
-from policies.verdict import counted
+from policies.severity import Severity
 
 # Of a case that did not pass: the element, and the counter of its suite.
 _ELEMENTS = {
@@ -50,7 +50,7 @@ def document(audit: Audit) -> str:
 def _element(outcome: Outcome, fail_on: Severity) -> tuple[str, str] | None:
     """The element and the counter of an outcome; none of a pass. What does not count fails no pipeline."""
     told = _ELEMENTS.get(outcome.result)
-    return told if not told or counted(outcome, fail_on) else _ELEMENTS["waived"]
+    return told if not told or is_counted(outcome, fail_on) else _ELEMENTS["waived"]
 
 
 def _key(outcome: Outcome) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def _count(element: Element, outcomes: Sequence[Outcome], fail_on: Severity) -> 
 def _case(suite: Element, name: str, outcomes: list[Outcome], fail_on: Severity) -> None:
     """One case, with an element for each outcome that is no pass; what fails is not skipped as well."""
     case = SubElement(suite, "testcase", classname=outcomes[0].rule.id, name=name)
-    failing = [one for one in outcomes if counted(one, fail_on) and one.result in ("fail", "undetermined")]
+    failing = [one for one in outcomes if is_counted(one, fail_on) and one.result in ("fail", "undetermined")]
     for one in failing or outcomes:
         told = _element(one, fail_on)
         if told:

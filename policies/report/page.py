@@ -16,8 +16,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from policies.audit import Audit
-from policies.catalogue import SEVERITIES, Rule
+from policies.catalogue import Rule
 from policies.evaluate import Outcome, Result
+from policies.exit_codes import AuditExitCode, is_counted
 from policies.frameworks.coverage import covered
 from policies.frameworks.framework import Framework, by_rule, frameworks, without_control
 from policies.report.wording import (
@@ -32,7 +33,7 @@ from policies.report.wording import (
     waived,
 )
 from policies.resource import Resource, UndeterminedError
-from policies.verdict import ExitCode, counted
+from policies.severity import SEVERITIES
 from smoke_training.record.html import style
 
 _FOLDER = Path(__file__).parent
@@ -84,7 +85,7 @@ def document(audit: Audit) -> str:
                 "sheet": sheet,
                 "script": script,
                 "verdict": _verdict(audit),
-                "good": audit.code is ExitCode.CLEAN,
+                "good": audit.code is AuditExitCode.CLEAN,
                 "facts": _facts(audit, given),
                 "total": total(audit),
                 "severities": _severities(audit),
@@ -120,15 +121,17 @@ def _hashed(content: str) -> str:
 
 
 def _verdict(audit: Audit) -> str:
-    failed = [one for one in audit.outcomes if one.result == "fail" and counted(one, audit.fail_on)]
-    doubtful = [one for one in audit.outcomes if one.result == "undetermined" and counted(one, audit.fail_on)]
+    failed = [one for one in audit.outcomes if one.result == "fail" and is_counted(one, audit.fail_on)]
+    doubtful = [
+        one for one in audit.outcomes if one.result == "undetermined" and is_counted(one, audit.fail_on)
+    ]
     least = "" if audit.fail_on == SEVERITIES[0] else f" of severity {audit.fail_on} or above"
     match audit.code:
-        case ExitCode.CLEAN:
+        case AuditExitCode.CLEAN:
             return f"Clean: nothing{least} is violated, and everything{least} could be judged."
-        case ExitCode.UNDETERMINED:
+        case AuditExitCode.UNDETERMINED:
             return f"Not proved: nothing{least} is violated, but {len(doubtful)} answers are missing."
-        case ExitCode.EXPIRED_WAIVERS:
+        case AuditExitCode.EXPIRED_WAIVERS:
             return f"Waivers have ended: {len(failed)} violations{least}, and somebody answered for each."
         case _:
             told = Counter(one.rule.severity for one in failed)
@@ -158,7 +161,7 @@ def _severities(audit: Audit) -> list[tuple[str, list[int]]]:
     for severity in reversed(SEVERITIES):
         rows = [one for one in audit.outcomes if one.rule.severity == severity]
         failed = [one for one in rows if one.result == "fail"]
-        new = [one for one in failed if counted(one, SEVERITIES[0])]
+        new = [one for one in failed if is_counted(one, SEVERITIES[0])]
         tally = Counter(one.result for one in rows)
         made.append(
             (
@@ -171,7 +174,7 @@ def _severities(audit: Audit) -> list[tuple[str, list[int]]]:
 
 def _worst(audit: Audit) -> Iterator[Worst]:
     """The rules that are broken, the most severe first, and of those the most often broken."""
-    failed = [one for one in of(audit, "fail") if counted(one, audit.fail_on)]
+    failed = [one for one in of(audit, "fail") if is_counted(one, audit.fail_on)]
     groups = [list(rows) for _, rows in groupby(failed, lambda one: one.rule.id)]
     groups.sort(key=lambda rows: (-SEVERITIES.index(rows[0].rule.severity), -len(rows)))
     for rows in groups[:_WORST]:
@@ -200,8 +203,8 @@ def _ending(audit: Audit) -> Iterator[Sequence[str]]:
     """(rule, ticket, owner, last day, how it stands) of waivers that have ended or end soon."""
     if audit.inputs is None:
         return
-    today = audit.inputs.configuration.settings.today
-    for one in sorted(audit.inputs.waivers, key=lambda one: one.expires):
+    today = audit.inputs.judge.configuration.settings.today
+    for one in sorted(audit.inputs.judge.waivers, key=lambda one: one.expires):
         if not one.holds(today) or one.ends_soon(today):
             days = (one.expires - today).days
             how = "has ended" if days < 0 else f"ends in {days} days"

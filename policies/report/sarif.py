@@ -8,12 +8,13 @@ from urllib.parse import quote
 
 from policies.audit import Audit
 from policies.baseline import Known
-from policies.catalogue import Rule, Severity
+from policies.catalogue import Rule
 from policies.evaluate import Outcome
 from policies.frameworks.framework import Reference, by_rule, frameworks
 from policies.report.outcomes import differences
 from policies.report.wording import found, of, place, printable
 from policies.resource import Resource
+from policies.severity import Severity
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: Mapping[Severity, str] = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}

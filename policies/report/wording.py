@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from policies.audit import Audit
-from policies.catalogue import SEVERITIES
 from policies.evaluate import Outcome, Result
+from policies.severity import SEVERITIES
 
 DIFFER = "State and account differ (not counted in the exit code)"
 # Control characters, which steer terminals and which XML forbids, and halves of surrogate pairs.

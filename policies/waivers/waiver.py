@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from policies.catalogue import Severity
 from policies.resource import Resource, UndeterminedError
+from policies.severity import Severity
 
 # A waiver is an exception, not a decision: the more severe the rule, the sooner somebody looks again.
 MOST_DAYS: Mapping[Severity, int] = {"critical": 90, "high": 180, "medium": 365, "low": 365}

@@ -9,9 +9,9 @@ from infra.errors import UserError
 from policies.baseline import Baseline, Known, read
 from policies.catalogue import Rule
 from policies.evaluate import Outcome
+from policies.exit_codes import AuditExitCode
 from policies.resource import Resource
 from policies.sources import document
-from policies.verdict import ExitCode
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 
 GROUP = Resource("aws:ec2/securityGroup:SecurityGroup", "urn:pulumi:dev::app::x::sg", "sg")
@@ -41,11 +41,11 @@ def taken(folder: Path, form: str, *rows: dict[str, object]) -> Path:
 def test_known_violations_do_not_count_and_new_ones_do(tmp_path: Path, form: str) -> None:
     before = taken(tmp_path, form, logs("old", 0), logs("good", 30))
     code, said = audit(state(tmp_path, logs("old", 0), logs("good", 30)), "--baseline", str(before))
-    assert code == ExitCode.CLEAN
+    assert code == AuditExitCode.CLEAN
     assert "Known from the baseline:\n  MLS-COST-07 old" in said
     assert "1 violations (1 medium), 1 of them known, 0 resolved" in said
     code, said = audit(state(tmp_path, logs("old", 0), logs("new", 0)), "--baseline", str(before))
-    assert code == ExitCode.VIOLATIONS
+    assert code == AuditExitCode.VIOLATIONS
     assert f"MEDIUM   MLS-COST-07 new ({LOGS})" in said and f"MEDIUM   MLS-COST-07 old ({LOGS})" not in said
 
 
@@ -54,7 +54,7 @@ def test_what_is_gone_is_told(tmp_path: Path, form: str) -> None:
     now = state(tmp_path, logs("mended", 30), logs("hidden", SECRET), logs("good", 30))
     code, said = audit(now, "--baseline", str(before), "--format", "json")
     told = json.loads(said)
-    assert code == ExitCode.UNDETERMINED
+    assert code == AuditExitCode.UNDETERMINED
     # What cannot be judged any more is not resolved.
     assert {(one["rule"], one["urn"]) for one in told["resolved"]} == {
         ("MLS-COST-07", urn(LOGS, "deleted")),
@@ -65,7 +65,7 @@ def test_what_is_gone_is_told(tmp_path: Path, form: str) -> None:
 def test_a_renamed_resource_is_new_and_its_old_name_resolved(tmp_path: Path, form: str) -> None:
     before = taken(tmp_path, form, logs("one", 0))
     code, said = audit(state(tmp_path, logs("other", 0)), "--baseline", str(before))
-    assert code == ExitCode.VIOLATIONS
+    assert code == AuditExitCode.VIOLATIONS
     assert f"Resolved since the baseline:\n  MLS-COST-07 {urn(LOGS, 'one')}" in said
 
 
@@ -94,7 +94,10 @@ def test_a_waiver_that_was_taken_back_makes_a_new_violation() -> None:
 
 def test_what_could_not_be_judged_before_counts_still(tmp_path: Path, form: str) -> None:
     before = taken(tmp_path, form, logs("one", SECRET))
-    assert audit(state(tmp_path, logs("one", SECRET)), "--baseline", str(before))[0] == ExitCode.UNDETERMINED
+    assert (
+        audit(state(tmp_path, logs("one", SECRET)), "--baseline", str(before))[0]
+        == AuditExitCode.UNDETERMINED
+    )
 
 
 def test_the_report_of_another_stack_is_refused(tmp_path: Path, form: str) -> None:

@@ -12,11 +12,11 @@ from policies.audit import Audit
 from policies.catalogue import About, Catalogue, Violation
 from policies.configuration import Configuration, read
 from policies.evaluate import evaluate
+from policies.exit_codes import AuditExitCode, exit_code
 from policies.report import junit, outcomes, sarif, text
 from policies.resource import Resource
 from policies.settings import Settings
 from policies.stack import Stack
-from policies.verdict import ExitCode, verdict
 
 KIND = "aws:s3/bucket:Bucket"
 BUCKET = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::data", "data")
@@ -41,19 +41,19 @@ def configured(tmp_path: Path) -> Callable[..., Configuration]:
 
 def judged(how: Configuration) -> Audit:
     found = evaluate(Stack([BUCKET], how.settings), BOOK.rules.values(), how.enforced)
-    return Audit("state.json", found, 1, verdict(found, "low"))
+    return Audit("state.json", found, 1, exit_code(found, "low"))
 
 
 def test_without_a_file_every_rule_binds() -> None:
     found = judged(Configuration())
     assert [one.result for one in found.outcomes] == ["fail", "fail"]
-    assert found.code is ExitCode.VIOLATIONS
+    assert found.code is AuditExitCode.VIOLATIONS
 
 
 def test_what_is_advisory_is_told_and_does_not_count(configured: Callable[..., Configuration]) -> None:
     found = judged(configured("enforcement: {STO: advisory}"))
     assert [one.result for one in found.outcomes] == ["fail", "fail"]
-    assert found.code is ExitCode.CLEAN
+    assert found.code is AuditExitCode.CLEAN
     assert "found: advisory: data is open" in text.document(found)
     assert json.loads(outcomes.document(found))["outcomes"][0]["advisory"] is True
     levels = [row["level"] for row in json.loads(sarif.document(found))["runs"][0]["results"]]
@@ -66,7 +66,7 @@ def test_a_rule_counts_more_than_its_group(configured: Callable[..., Configurati
     found = judged(configured("enforcement: {STO: disabled, MLS-STO-02: mandatory}"))
     assert [one.result for one in found.outcomes] == ["not-applicable", "fail"]
     assert "switches the rule off" in found.outcomes[0].message
-    assert found.code is ExitCode.VIOLATIONS
+    assert found.code is AuditExitCode.VIOLATIONS
 
 
 def test_settings_differ_where_the_file_says_so(configured: Callable[..., Configuration]) -> None:

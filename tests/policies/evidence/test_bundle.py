@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from infra.errors import UserError
+from policies.exit_codes import AuditExitCode
 from policies.rules import CATALOGUE
 from policies.sources.live import snapshot
 from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
-from policies.verdict import ExitCode
 from tests.policies.audited import AT, LOGS, SECRET, audit, logs, provider, row, state, urn
 from trainstack.cli.app import app
 
@@ -65,7 +65,7 @@ def kept(folder: Path, *more: str, name: str = "bundle") -> Path:
     waivers.write_text(json.dumps({"waivers": [WAIVER]}))
     target = folder / name
     code, _ = audit(stack(folder), "--waivers", str(waivers), "--evidence", str(target), *more)
-    assert code == ExitCode.VIOLATIONS
+    assert code == AuditExitCode.VIOLATIONS
     return target
 
 
@@ -174,7 +174,7 @@ def test_the_same_again_is_the_same_bytes(bundle: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C", "LANG": "C"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == ExitCode.VIOLATIONS, done.stderr
+    assert done.returncode == AuditExitCode.VIOLATIONS, done.stderr
     for name in FILES:
         assert (tmp_path / "again" / name).read_bytes() == (bundle / name).read_bytes(), name
 
@@ -221,7 +221,7 @@ def test_a_snapshot_of_an_account_says_what_could_not_be_read(tmp_path: Path) ->
     snapshot.write(heard, tmp_path / "snapshot.json")
     command = ["audit", "--snapshot", str(tmp_path / "snapshot.json"), "--at", AT]
     done = CliRunner().invoke(app, [*command, "--evidence", str(tmp_path / "bundle")])
-    assert done.exit_code in (ExitCode.UNDETERMINED, ExitCode.VIOLATIONS), done.output
+    assert done.exit_code in (AuditExitCode.UNDETERMINED, AuditExitCode.VIOLATIONS), done.output
     source = told(tmp_path / "bundle")["source"]
     assert source["kind"] == "snapshot" and source["could_not_be_read"] and source["never_told"]
     assert told(tmp_path / "bundle")["files"].keys() == {"snapshot"}
@@ -236,7 +236,7 @@ def test_where_a_state_and_its_account_differ_is_kept(tmp_path: Path) -> None:
     snapshot.write(Snapshot("aws", "111122223333", "us-east-1", AT, heard_of), heard)
     files = "--state", str(state(tmp_path, asked)), "--snapshot", str(heard)
     done = CliRunner().invoke(app, ["audit", *files, "--at", AT, "--evidence", str(tmp_path / "bundle")])
-    assert done.exit_code == ExitCode.VIOLATIONS, done.output
+    assert done.exit_code == AuditExitCode.VIOLATIONS, done.output
     (one,) = json.loads((tmp_path / "bundle" / "differences.json").read_text())["differences"]
     assert (one["what"], one["urn"]) == ("missing", urn(LOGS, "lost"))
     assert "differences.json" in (tmp_path / "bundle" / "manifest.sha256").read_text()
@@ -255,5 +255,5 @@ def test_the_time_decides_which_waivers_hold(tmp_path: Path) -> None:
     waivers = tmp_path / "waivers.yaml"
     waivers.write_text(json.dumps({"waivers": [WAIVER]}))
     file = state(tmp_path, logs("waived", 0))
-    assert audit(file, "--waivers", str(waivers), "--at", "2026-12-01")[0] == ExitCode.CLEAN
-    assert audit(file, "--waivers", str(waivers), "--at", "2026-12-02")[0] == ExitCode.EXPIRED_WAIVERS
+    assert audit(file, "--waivers", str(waivers), "--at", "2026-12-01")[0] == AuditExitCode.CLEAN
+    assert audit(file, "--waivers", str(waivers), "--at", "2026-12-02")[0] == AuditExitCode.EXPIRED_WAIVERS

@@ -10,13 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from policies.audit import Audit
-from policies.catalogue import Rule, Severity
+from policies.catalogue import Rule
 from policies.evaluate import Outcome, Result
+from policies.exit_codes import exit_code
 from policies.report import junit, markdown, outcomes, page, sarif, text
 from policies.report.markdown import MOST_CHARACTERS
 from policies.resource import Resource
+from policies.severity import Severity
 from policies.sources.live.join import Difference
-from policies.verdict import verdict
 from policies.waivers.waiver import Selector, Waiver
 
 KIND = "aws:fsx/lustreFileSystem:LustreFileSystem"
@@ -50,7 +51,7 @@ FOUND = [
 
 
 def audited(found: list[Outcome] = FOUND) -> Audit:
-    return Audit("my state.json", found, 7, verdict(found, "low"), ("waivers[0] ends",))
+    return Audit("my state.json", found, 7, exit_code(found, "low"), ("waivers[0] ends",))
 
 
 def test_a_text_tells_the_most_severe_first_and_steers_no_terminal() -> None:
@@ -166,7 +167,7 @@ def test_junit_fails_for_what_counts_and_nothing_else() -> None:
     """A build must not fail where the exit code is 0."""
 
     def counters(fail_on: Severity, found: list[Outcome] = FOUND) -> dict[str, str]:
-        audit = Audit("state.json", found, 7, verdict(found, fail_on), fail_on=fail_on)
+        audit = Audit("state.json", found, 7, exit_code(found, fail_on), fail_on=fail_on)
         root = ElementTree.fromstring(junit.document(audit))
         assert len(list(root.iter("failure"))) + len(list(root.iter("error"))) >= int(
             root.get("failures", "")

@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 from infra.errors import UserError
 from policies.catalogue import Rule
 from policies.evaluate import Outcome
+from policies.exit_codes import AuditExitCode, exit_code
 from policies.resource import Resource, Unknown
 from policies.rules import CATALOGUE
-from policies.verdict import ExitCode, verdict
 from policies.waivers.applied import applied
 from policies.waivers.document import read
 from policies.waivers.waiver import APPROVERS, MOST_DAYS, Selector, Waiver
@@ -133,11 +133,11 @@ def test_one_that_waives_nothing_is_told_unless_it_is_about_another_stack(file: 
 def test_the_verdict_tells_expired_waivers_from_violations(file: Any) -> None:
     waivers, late = file(row()), datetime.date(2027, 1, 2)
     expired, _ = applied([outcome()], waivers, late)
-    assert verdict(expired, "low") is ExitCode.EXPIRED_WAIVERS
+    assert exit_code(expired, "low") is AuditExitCode.EXPIRED_WAIVERS
     mixed, _ = applied([outcome(), outcome(None)], waivers, late)
-    assert verdict(mixed, "low") is ExitCode.VIOLATIONS
+    assert exit_code(mixed, "low") is AuditExitCode.VIOLATIONS
     held, _ = applied([outcome()], waivers, TODAY)
-    assert verdict(held, "low") is ExitCode.CLEAN
+    assert exit_code(held, "low") is AuditExitCode.CLEAN
 
 
 @pytest.mark.parametrize(

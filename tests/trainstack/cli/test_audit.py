@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from infra.errors import UserError
 from policies import judge
-from policies.verdict import ExitCode
+from policies.exit_codes import AuditExitCode
 from tests.trainstack.cli.command import run
 from trainstack.cli.app import app
 
@@ -46,7 +46,7 @@ def audit(file: Path, *more: str) -> tuple[int, str]:
 
 
 def test_exit_codes_are_frozen() -> None:
-    assert {code.name: code.value for code in ExitCode} == {
+    assert {code.name: code.value for code in AuditExitCode} == {
         "CLEAN": 0,
         "INTERNAL_ERROR": 1,
         "USAGE": 2,
@@ -58,13 +58,13 @@ def test_exit_codes_are_frozen() -> None:
 
 def test_a_clean_stack(tmp_path: Path) -> None:
     code, said = audit(state(tmp_path, 30))
-    assert code == ExitCode.CLEAN
+    assert code == AuditExitCode.CLEAN
     assert "0 violations, 0 waived, 0 undetermined, " in said
 
 
 def test_a_violation_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     code, said = audit(state(tmp_path, 30, 0, SECRET))
-    assert code == ExitCode.VIOLATIONS
+    assert code == AuditExitCode.VIOLATIONS
     assert f"MEDIUM   MLS-COST-07 l1 ({LOGS})" in said
     assert "found: lines are never deleted (retentionInDays)" in said
     assert "fix:   Set it to 365 days or fewer." in said
@@ -73,14 +73,14 @@ def test_a_violation_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
 
 
 def test_what_is_less_severe_does_not_count(tmp_path: Path) -> None:
-    assert audit(state(tmp_path, 0, SECRET), "--fail-on", "medium")[0] == ExitCode.VIOLATIONS
+    assert audit(state(tmp_path, 0, SECRET), "--fail-on", "medium")[0] == AuditExitCode.VIOLATIONS
     code, said = audit(state(tmp_path, 0, SECRET), "--fail-on", "high")
-    assert code == ExitCode.CLEAN
+    assert code == AuditExitCode.CLEAN
     assert "1 violations" in said
 
 
 def test_what_cannot_be_judged_is_no_pass(tmp_path: Path) -> None:
-    assert audit(state(tmp_path, 30, SECRET))[0] == ExitCode.UNDETERMINED
+    assert audit(state(tmp_path, 30, SECRET))[0] == AuditExitCode.UNDETERMINED
 
 
 def test_every_outcome_is_in_the_json(tmp_path: Path) -> None:
@@ -103,13 +103,13 @@ def test_one_source_is_needed(arguments: list[str]) -> None:
 def test_an_empty_stack_is_an_error_unless_it_is_expected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no resource of a cloud"):
         audit(state(tmp_path))
-    assert audit(state(tmp_path), "--allow-empty")[0] == ExitCode.CLEAN
+    assert audit(state(tmp_path), "--allow-empty")[0] == AuditExitCode.CLEAN
 
 
 def test_an_internal_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judge, "evaluate", lambda *_: 1 / 0)
     code, said = audit(state(tmp_path, 30))
-    assert code == ExitCode.INTERNAL_ERROR
+    assert code == AuditExitCode.INTERNAL_ERROR
     assert "internal error: ZeroDivisionError" in said
     assert "Traceback" not in said
 
@@ -123,7 +123,7 @@ def test_a_bad_file_ends_the_process_without_a_traceback(tmp_path: Path) -> None
         str(tmp_path / "cut.json"),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == ExitCode.USAGE
+    assert done.returncode == AuditExitCode.USAGE
     assert "was cut off" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -153,12 +153,12 @@ def test_a_waived_violation_is_told_and_does_not_count(tmp_path: Path) -> None:
 
     soon = today + datetime.timedelta(3)
     code, said = waived(soon)
-    assert code == ExitCode.CLEAN
+    assert code == AuditExitCode.CLEAN
     assert f"MLS-COST-07 l0 ({LOGS}): kept for a court (LAW-7, anna, until {soon})" in said
     assert f"Advice: waivers[0] (MLS-COST-07, LAW-7) ends on {soon}" in said
     assert "0 violations, 1 waived" in said
     code, said = waived(today - datetime.timedelta(2))
-    assert code == ExitCode.EXPIRED_WAIVERS
+    assert code == AuditExitCode.EXPIRED_WAIVERS
     assert "waived until" in said
     code, said = audit(state(tmp_path, 0), "--waivers", str(waivers), "--format", "json")
     (row,) = [one for one in json.loads(said)["outcomes"] if one["result"] == "fail"]
@@ -172,9 +172,9 @@ def test_an_environment_is_judged_by_its_own_file(tmp_path: Path) -> None:
     config = tmp_path / "dev.yaml"
     config.write_text("{settings: {log_retention_days: 20}, enforcement: {MLS-COST-07: advisory}}")
     file = state(tmp_path, 30)
-    assert audit(file)[0] == ExitCode.CLEAN
+    assert audit(file)[0] == AuditExitCode.CLEAN
     code, said = audit(file, "--config", str(config))
-    assert code == ExitCode.CLEAN
+    assert code == AuditExitCode.CLEAN
     assert "advisory: 30 days is not between 7 and 20" in said
     config.write_text("settings: {log_retention_days: 20}")
-    assert audit(file, "--config", str(config))[0] == ExitCode.VIOLATIONS
+    assert audit(file, "--config", str(config))[0] == AuditExitCode.VIOLATIONS

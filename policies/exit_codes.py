@@ -1,0 +1,38 @@
+"""Exit codes of an audit, and the outcomes that decide them."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from policies.evaluate import Outcome
+from policies.severity import SEVERITIES, Severity
+
+
+class AuditExitCode(IntEnum):
+    """Exit codes of `trainstack audit`. Frozen: pipelines rely on them."""
+
+    CLEAN = 0
+    INTERNAL_ERROR = 1
+    USAGE = 2
+    VIOLATIONS = 3
+    """At least one violation of the failing severity or above."""
+    UNDETERMINED = 4
+    """No violation, but an undetermined outcome of that severity."""
+    EXPIRED_WAIVERS = 5
+    """Violations, all of them with an expired waiver."""
+
+
+def is_counted(outcome: Outcome, fail_on: Severity) -> bool:
+    """Return whether an outcome is new, of a mandatory rule, and of the failing severity or above."""
+    binds = not (outcome.advisory or (outcome.known and outcome.result == "fail"))
+    return binds and SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
+
+
+def exit_code(outcomes: Iterable[Outcome], fail_on: Severity) -> AuditExitCode:
+    """The exit code for outcomes."""
+    counted = [outcome for outcome in outcomes if is_counted(outcome, fail_on)]
+    failed = [outcome for outcome in counted if outcome.result == "fail"]
+    if failed:
+        expired = all(outcome.waiver for outcome in failed)
+        return AuditExitCode.EXPIRED_WAIVERS if expired else AuditExitCode.VIOLATIONS
+    undetermined = any(outcome.result == "undetermined" for outcome in counted)
+    return AuditExitCode.UNDETERMINED if undetermined else AuditExitCode.CLEAN
