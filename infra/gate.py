@@ -1,18 +1,17 @@
 """The gate as the engine's state has it: which validations `up` waited for last, when, and how they ended."""
 
 import datetime
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from smoke_training.launchers.verdict_record import records
 
 Resource = Mapping[str, Any]
 State = Literal["passed", "failed", "running"]
 
 POOL_LABEL = "trainstack.dev/pool"  # of nodes; components/kubernetes/accelerators.py
 _JOB, _COMPONENT = "kubernetes:batch/v1:Job", "trainstack:index:SmokeTest"
-# How a watcher's last words begin, wherever the engine puts them (agents/waiting/watch.py).
-_WORDS = re.compile(r"validation \S+ did not pass: ([^\n]+)")
 
 
 @dataclass(frozen=True)
@@ -74,15 +73,15 @@ def lines(found: Sequence[Gate], wanted: Iterable[str]) -> Iterator[str]:
 
 
 def undecided(errors: Iterable[str]) -> bool:
-    """Whether validations closed the gate, by an engine's errors, and none of them for what it found."""
-    reasons = [found[1] for text in errors for found in _WORDS.finditer(text)]
-    return bool(reasons) and all(reason.startswith("INCONCLUSIVE") for reason in reasons)
+    """Return whether validations closed the gate, by an engine's errors, and all of them are INCONCLUSIVE."""
+    verdicts = {found.verdict for text in errors for found in records(text)}
+    return verdicts == {"INCONCLUSIVE"}
 
 
 def why(errors: Sequence[str]) -> str:
-    """Why a validation did not pass: the words of its watcher in an engine's errors, else the last one."""
-    said = [found[1] for text in errors if (found := _WORDS.search(text))]
-    return (said or [errors[-1].partition("\n")[0]])[0]
+    """Why a validation did not pass: the record of its watcher in an engine's errors, else the last error."""
+    messages = (found.message for text in errors for found in records(text))
+    return next(messages, errors[-1].partition("\n")[0])
 
 
 def _gate(job: Resource, watcher: Resource | None) -> Gate:

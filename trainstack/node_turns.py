@@ -4,6 +4,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from smoke_training.launchers.verdict_record import records
+
 Object = Mapping[str, Any]
 Group = tuple[str, ...]
 
@@ -66,10 +68,10 @@ def begun(found: Object) -> bool:
 
 
 def words(pods: Sequence[Object]) -> str:
-    """The verdict as the first pod with one says it: the first line of its termination message."""
+    """The sentence of the first verdict that a pod left, else the first line of a termination message."""
     for pod in pods:
         for row in pod.get("status", {}).get("containerStatuses") or ():
             message = (row.get("state", {}).get("terminated") or {}).get("message") or ""
             if message.strip():
-                return str(message.strip().splitlines()[0])
+                return next((one.message for one in records(message)), message.strip().splitlines()[0])
     return "it left no word"

@@ -3,7 +3,8 @@
 `pulumi up` waits for the Job that runs this file, and not for the validation's own Job: that one is queued,
 and the provider waits for a suspended Job for ever (docs/adr/0010). Standard library only. It reads the Job,
 its pods and its Kueue Workload every few seconds and changes nothing. Exit codes: 0 the validation passed,
-1 it did not, or it did not run in time; the reason is the container's termination message.
+1 it did not, or it did not run in time; the verdict is the container's termination message
+(`smoke_training.launchers.verdict_record`).
 """
 
 import argparse
@@ -11,15 +12,20 @@ import sys
 import time
 import urllib.parse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
+from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, say
+from smoke_training.launchers.verdict_record import VerdictRecord, records
 
 POLL_S = 2.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 # Why the pool of a run sent it away (`agents.capacity_windows.workloads`).
 _AWAY = "trainstack.dev/capacity-window"
+
+
+End = tuple[bool, VerdictRecord]
+"""Whether the validation passed, and its record."""
 
 
 class DeniedError(Exception):
@@ -84,29 +90,29 @@ class Watch:
 
     def step(
         self, now: float, job: Object | None, pods: Sequence[Object], workloads: Sequence[Object]
-    ) -> tuple[bool, str] | None:
-        """(passed, reason) at `now` seconds after the beginning; None while it goes on."""
+    ) -> End | None:
+        """The end as seen at `now` seconds after the beginning; None while it goes on."""
         since, self._seen = (now - self._seen if self._seen >= 0 else 0.0), now
         if job is None:
-            ended: tuple[bool, str] | None = None
+            ended: End | None = None
             self.state = "the Job does not exist"
         else:
             if job["metadata"]["uid"] != self.uid:
-                return False, "the Job was replaced by another one of the same name"
+                return _gave_up("the Job was replaced by another one of the same name")
             ended = _ended(job, pods) or self._waiting(now, since, job, pods, workloads)
         if ended is None and now > self.limits.total_s:
-            return False, f"it did not end within {self.limits.total_s:.0f} s: {self.state}"
+            return _gave_up(f"it did not end within {self.limits.total_s:.0f} s: {self.state}")
         return ended
 
     def _waiting(
         self, now: float, since: float, job: Object, pods: Sequence[Object], workloads: Sequence[Object]
-    ) -> tuple[bool, str] | None:
+    ) -> End | None:
         if job["spec"].get("suspend"):
             self.queued_s, self._admitted = self.queued_s + since, -1.0
             self.state = f"it is suspended: {_why_queued(workloads)}"
             if self.queued_s > self.limits.queue_s:
                 more = "It stays in its queue; `up` runs it again."
-                return False, f"not admitted within {self.limits.queue_s:.0f} s: {self.state}. {more}"
+                return _gave_up(f"not admitted within {self.limits.queue_s:.0f} s: {self.state}. {more}")
             return None
         if self._admitted < 0:
             self._admitted = now
@@ -115,23 +121,39 @@ class Watch:
         if not late:
             self._admitted = now
         elif now - self._admitted > self.limits.start_s:
-            return False, f"its pods did not start within {self.limits.start_s:.0f} s: {late}"
+            return _gave_up(f"its pods did not start within {self.limits.start_s:.0f} s: {late}")
         return None
 
 
-def _ended(job: Object, pods: Sequence[Object]) -> tuple[bool, str] | None:
+def _gave_up(reason: str) -> End:
+    return False, VerdictRecord("ERROR", reason)
+
+
+def _ended(job: Object, pods: Sequence[Object]) -> End | None:
     conditions = {row["type"]: row for row in (job.get("status") or {}).get("conditions") or ()}
     if conditions.get("Complete", {}).get("status") == "True":
-        return True, "\n".join(_messages(pods)[:1])
+        return True, _record("PASS", "passed", pods)
     failed = conditions.get("Failed", {})
     if failed.get("status") != "True":
         return None
-    # The words of the first pod that failed say more than the count of all that did.
-    return False, "\n".join([*_messages(pods)[:1], f"[{failed.get('reason')}] {failed.get('message')}"])
+    # The record of the first pod that failed has more facts than the count of all that did.
+    reason = f"[{failed.get('reason')}] {failed.get('message')}"
+    found = _record("ERROR", reason, pods)
+    return False, found if found.message == reason else replace(found, details=(*found.details, reason))
+
+
+def _record(verdict: str, message: str, pods: Sequence[Object]) -> VerdictRecord:
+    """The record of the first pod that left one; else `verdict`, with the first text that a pod left."""
+    texts = _messages(pods)
+    for text in texts:
+        for found in records(text):
+            return found
+    lines = [line for line in "".join(texts[:1]).splitlines() if line.strip()] or [message]
+    return VerdictRecord(verdict, lines[0], details=tuple(lines[1:]))
 
 
 def _messages(pods: Sequence[Object]) -> list[str]:
-    """What the containers said at their end: those that failed first, in the order of their index."""
+    """Termination messages: of containers that failed first, in the order of their index."""
     found = []
     for pod in pods:
         index = (pod["metadata"].get("annotations") or {}).get("batch.kubernetes.io/job-completion-index")
@@ -180,9 +202,9 @@ def _why_queued(workloads: Sequence[Object]) -> str:
     return "Kueue has not looked at it yet"
 
 
-def watch(reader: Reader, job: str, run: Watch, tell: Callable[[str], None]) -> tuple[bool, str]:
-    """Look until it has ended; (passed, reason)."""
-    began, said, allowed = time.monotonic(), "", 0.0
+def watch(reader: Reader, job: str, run: Watch, log: Callable[[str], None]) -> End:
+    """Poll until the Job has ended."""
+    began, logged, allowed = time.monotonic(), "", 0.0
     while True:
         now = time.monotonic() - began
         denied = False
@@ -197,23 +219,23 @@ def watch(reader: Reader, job: str, run: Watch, tell: Callable[[str], None]) -> 
             # An API server that is being upgraded comes back.
             run.state, ended = f"the API server cannot be reached: {error}", None
             if now > run.limits.total_s:
-                ended = (False, f"it did not end within {run.limits.total_s:.0f} s: {run.state}")
+                ended = _gave_up(f"it did not end within {run.limits.total_s:.0f} s: {run.state}")
         if ended is not None:
             return ended
         if not denied:
             allowed = now
         elif now >= allowed + FORBIDDEN_S:
-            return False, run.state
-        if run.state != said:
-            said = run.state
-            tell(f"{now:5.0f} s: {said}")
+            return _gave_up(run.state)
+        if run.state != logged:
+            logged = run.state
+            log(f"{now:5.0f} s: {logged}")
         time.sleep(POLL_S)
 
 
 def main() -> int:
-    """Watch one Job, as the arguments say."""
+    """Watch the Job of the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("namespace", "job", "uid"):
+    for name in ("namespace", "job", "uid", "pool"):
         parser.add_argument(f"--{name}", required=True)
     for name in ("queue", "start", "total"):
         parser.add_argument(f"--{name}-seconds", type=float, required=True)
@@ -222,10 +244,11 @@ def main() -> int:
     asked = parser.parse_args()
     limits = Limits(asked.queue_seconds, asked.start_seconds, asked.total_seconds)
     reader = Reader(asked.namespace, ApiServer(asked.account))
-    passed, reason = watch(reader, asked.job, Watch(asked.uid, limits), say)
-    verdict = "passed" if passed else "did not pass"
-    text = f"validation {asked.namespace}/{asked.job} {verdict}" + (f": {reason}" if reason else "")
-    return finish(text, asked.message, passed=passed)
+    passed, found = watch(reader, asked.job, Watch(asked.uid, limits), say)
+    record = replace(found, run=f"{asked.namespace}/{asked.job}", pool=asked.pool)
+    say(record.text)
+    asked.message.write_text(record.line(), encoding="utf-8")
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

@@ -20,10 +20,14 @@ from smoke_training.launchers import bundle, runplan
 from smoke_training.launchers.managed import VERTEX_CODE
 from smoke_training.launchers.runplan import RunPlan, SageMaker, Vertex
 from smoke_training.launchers.validation import RESULT_COPIES, Files, plan_text, validation
+from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
 
 _CODE_FOLDER = "/opt/ml/input/data/code"
 """Where SageMaker puts the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for
 Training Datasets, Checkpoints, Model Artifacts, and Outputs")."""
+
+_FAILURE_BYTES = 900
+"""SageMaker keeps 1024 characters of a failure, its own text around the file's included."""
 
 
 class JobGateArgs(TypedDict):
@@ -137,6 +141,7 @@ def _document(
         # What a failed job says of itself (developer guide, "How Amazon SageMaker AI Signals Algorithm
         # Success and Failure").
         variables["TERMINATION_MESSAGE_PATH"] = "/opt/ml/output/failure"
+        variables[LIMIT_VARIABLE] = str(_FAILURE_BYTES)
     else:
         # Vertex AI reads no file: the reason is in the log, and in the result, which the provider reads.
         del variables["TERMINATION_MESSAGE_PATH"]

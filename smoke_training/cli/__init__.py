@@ -20,6 +20,7 @@ from smoke_training.cli import (
     run,
     summary,
 )
+from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.reader import DocumentError
 
@@ -58,9 +59,9 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
 def _refuse(command: str, problems: Sequence[str]) -> int:
     """Say what is wrong, in the termination message too where there is one; the exit code of ERROR."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-    text = "\n".join([f"ERROR {command}: {count}", *problems])
-    sys.stderr.write(text + "\n")
+    record = VerdictRecord(str(Verdict.ERROR), f"ERROR {command}: {count}", details=tuple(problems))
+    sys.stderr.write(record.text + "\n")
     message = os.environ.get("TERMINATION_MESSAGE_PATH")
     if message:
-        Path(message).write_text(text[:4000])
+        Path(message).write_text(record.line(limit_of(os.environ)))
     return EXIT_CODES[Verdict.ERROR]

@@ -1,4 +1,4 @@
-"""Words for people: the first line, the termination message (pure).
+"""Text for people, and the record of it that a pod leaves: headline, termination message (pure).
 
 The termination message of the gate's pod is what a failed `pulumi up` shows, so it has to hold all that
 matters in 4096 bytes: what was measured and how surely, what was expected and its source, between which
@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 from smoke_training.evidence.world import Failure
+from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import Check, Culprit, Judgement, Verdict
 from smoke_training.record import words
 
@@ -53,6 +54,25 @@ def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str
         lines.append(f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}{zone}")
     lines += [_short(f"Note: {note}", _NOTES) for note in judgement.notes]
     return _fitted(lines, wanted[1:])
+
+
+def record(judgement: Judgement, accept: Sequence[str] = ()) -> VerdictRecord:
+    """The termination message as a record."""
+    return _record(str(judgement.verdict), termination_message(judgement, accept).splitlines())
+
+
+def node_record(
+    node: int, devices: Check, failures: list[Failure], ended: str | None, over: tuple[str, str] | None
+) -> VerdictRecord:
+    """The record of a node that does not judge; verdict and headline of the run come first where known."""
+    lines = node_message(node, devices, failures, ended).splitlines()
+    if over is not None:
+        return _record(over[0], [over[1], *lines])
+    return _record(str(Verdict.ERROR if devices.status is Verdict.PASS else devices.status), lines)
+
+
+def _record(verdict: str, lines: Sequence[str]) -> VerdictRecord:
+    return VerdictRecord(verdict, lines[0], details=tuple(filter(str.strip, lines[1:])))
 
 
 def node_message(node: int, devices: Check, failures: list[Failure], ended: str | None) -> str:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from smoke_training import evidence, verdict
 from smoke_training.evidence.world import Failure, Unrecorded
 from smoke_training.launchers.validation import RESULT_COPIES
+from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record import alert, book, copies, document, termination
@@ -42,11 +43,10 @@ class Ending:
         """The end of a node that does not judge: 0 unless its own ranks or devices broke."""
         own = list(evidence.parse(json.dumps(line) for line in failures).all_of(Failure))
         broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
-        text = termination.node_message(self.place.index, devices, own, ended) if broken else "done"
-        if over is not None and broken:  # readers of this node's message alone see the verdict first
-            text = f"{over.headline}\n{text}"[: termination.TERMINATION_LIMIT]
-        output.emit("node", node=self.place.index, broken=broken, message=text)
-        self.terminate(text)
+        of_run = (over.verdict, over.headline) if over is not None else None
+        record = termination.node_record(self.place.index, devices, own, ended, of_run) if broken else None
+        output.emit("node", node=self.place.index, broken=broken, message=record.text if record else "done")
+        self.terminate(record)
         self._tidy()
         if not broken:
             return 0
@@ -73,7 +73,7 @@ class Ending:
                 self.place.result.unlink(missing_ok=True)  # half a record must not pass for a whole one
             output.emit("result", **result)  # the log is the only place left for it
         message = termination.termination_message(judged, self.plan.accept)
-        self.terminate(message)
+        self.terminate(termination.record(judged, self.plan.accept))
         status = self.plan.exit_code(judged.verdict)
         output.emit("verdict", verdict=str(judged.verdict), headline=termination.headline(judged))
         output.say(message)
@@ -105,12 +105,12 @@ class Ending:
         )
         return document.build(self.plan, found, judged, when), judged
 
-    def terminate(self, text: str) -> None:
-        """The termination message; a path that cannot be written costs the message, not the result."""
+    def terminate(self, record: VerdictRecord | None) -> None:
+        """Write the termination message; a path that cannot be written costs the message, not the result."""
         if self.place.termination is None:
             return
         try:
-            self.place.termination.write_text(text)
+            self.place.termination.write_text(record.line(limit_of(os.environ)) if record else "done")
         except OSError as error:
             output.emit("termination_message", written=False, reason=str(error))
 

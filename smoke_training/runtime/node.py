@@ -16,6 +16,7 @@ from smoke_training.evidence import document_of
 from smoke_training.evidence.world import Ended, Failure, Planned, Preflight
 from smoke_training.judges.run import world
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
+from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import EXIT_CODES, Check, Verdict
 from smoke_training.plan import Plan
 from smoke_training.record.system_metrics import SystemSampler
@@ -223,7 +224,7 @@ class NodeRun:
         if self._ranks is not None:
             self._ranks.end()
         output.emit("gave_up", message=text)
-        self._ending.terminate(text)
+        self._ending.terminate(VerdictRecord(str(Verdict.ERROR), text))
         os._exit(EXIT_CODES[Verdict.ERROR])
 
 

@@ -3,12 +3,14 @@
 from typing import Any
 
 from infra.gate import gates, lines, undecided
+from smoke_training.launchers.verdict_record import VerdictRecord
 
 PREFIX = "urn:pulumi:dev-aws::trainstack::"
-FAILURE = (
-    "[Pod trainstack-watch/smoke-1-kbn88]: containers with unready status: [waits] [Error] validation "
-    "trainstack-smoke/smoke-1 did not pass: FAIL straggler 1.42x (tolerated: 1.15x), suspect rank 1\nNext"
+UNREADY = "[Pod trainstack-watch/smoke-1-kbn88]: containers with unready status: [waits] [Error] "
+SLOW = VerdictRecord(
+    "FAIL", "FAIL straggler 1.42x (tolerated: 1.15x), suspect rank 1", "trainstack-smoke/smoke-1"
 )
+FAILURE = f"{UNREADY}{SLOW.line()}\nNext"
 
 
 def job(name: str, part: str = "job", pool: str = "a100", **more: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ def test_a_validation_that_failed_closes_it_with_its_own_words() -> None:
     errors = ["created but failed to initialize", "[BackoffLimitExceeded] Job has ...", FAILURE]
     (gate,) = gates([job("smoke-1"), job("smoke-1", "watch", initErrors=errors)])
     assert not gate.is_open
-    assert gate.reason == "FAIL straggler 1.42x (tolerated: 1.15x), suspect rank 1"
+    assert gate.reason == SLOW.message
     (gate,) = gates([job("smoke-1"), job("smoke-1", "watch", initErrors=["timed out\nmore"])])
     assert (gate.state, gate.reason) == ("failed", "timed out")
 
@@ -67,15 +69,15 @@ def test_it_is_open_when_every_pool_of_the_spec_has_passed() -> None:
     failed = [job("smoke-2", pool="h100"), job("smoke-2", "watch", "h100", initErrors=[FAILURE])]
     closed = "gate       closed; `trainstack up` validates again"
     assert list(lines(gates(passed), ["a100"]))[-1] == "gate       open"
-    told = list(lines(gates(passed + failed), ["a100", "h100"]))
-    assert [line.partition(" on 2 nodes of pool ")[2][:6] for line in told] == ["a100", "h100: ", ""]
-    assert told[-1] == closed and "FAIL straggler" in told[1]
+    shown = list(lines(gates(passed + failed), ["a100", "h100"]))
+    assert [line.partition(" on 2 nodes of pool ")[2][:6] for line in shown] == ["a100", "h100: ", ""]
+    assert shown[-1] == closed and SLOW.message in shown[1]
     assert list(lines(gates(passed), ["a100", "h100"]))[1:] == ["validation none of pool h100 yet", closed]
     assert list(lines([], [])) == []
 
 
 def test_only_what_nobody_could_decide_is_undecided() -> None:
-    open_question = FAILURE.replace("FAIL straggler", "INCONCLUSIVE straggler undecided after all samples:")
+    open_question = UNREADY + VerdictRecord("INCONCLUSIVE", "FAIL is a word of this sentence").line()
     assert undecided(["created but failed to initialize", open_question])
     assert not undecided([FAILURE])
     assert not undecided([open_question, FAILURE])

@@ -19,6 +19,7 @@ import jsonschema
 from smoke_training import evidence
 from smoke_training.evidence import Evidence
 from smoke_training.launchers import bundle as zipped
+from smoke_training.launchers.verdict_record import readable
 from smoke_training.runtime import processes
 from tests.smoke_training.result_schema import RESULT_SCHEMA
 from tests.smoke_training.samples import document
@@ -45,6 +46,10 @@ class Node:
         output, _ = self.process.communicate(timeout=timeout)
         events = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         return self.process.returncode, events, output
+
+    def message(self) -> str:
+        """Its termination message in the form for people."""
+        return readable(self.termination.read_text())
 
 
 class Job:

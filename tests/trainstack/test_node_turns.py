@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smoke_training.launchers.verdict_record import VerdictRecord
 from trainstack.node_turns import begun, ended, groups, suspects, words
 
 
@@ -67,4 +68,5 @@ def test_its_verdict_is_that_of_the_node_that_judges() -> None:
         return {"status": {"containerStatuses": [{"state": state}]}}
 
     assert words([{"status": {}}, pod(""), pod("FAIL: link is slow\nmore")]) == "FAIL: link is slow"
+    assert words([pod(VerdictRecord("FAIL", "FAIL: rank 1").line())]) == "FAIL: rank 1"
     assert words([]) == "it left no word"

@@ -18,6 +18,7 @@ from infra.engine.stack import EngineStack, Outcome
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from rehearsal.client import Rehearsal
+from smoke_training.launchers.verdict_record import readable
 from trainstack.cli import job_summary
 from trainstack.cli.results import UnreadableError, headline, read
 from trainstack.forecast import forecast
@@ -120,7 +121,7 @@ def of_changes(operation: str, outcome: Outcome) -> None:
     console.print(f"\n[bold red]{operation} {what}[/] after {outcome.seconds:.0f} s{counts}", soft_wrap=True)
     _say_findings(console, outcome)
     for error in filter(None, outcome.errors):
-        console.print(f"  {error}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"  {readable(error)}", markup=False, highlight=False, soft_wrap=True)
     if is_planned:
         console.print("  Nothing was changed.")
     else:

@@ -81,6 +81,7 @@ class SmokeTest(Component):
             namespace=args["namespace"],
             name=job_name,
             uid=made.metadata.uid,
+            pool=args["pool"],
             queue_s=queue_s,
             start_s=run.startup_timeout_s,
             total_s=queue_s + run.deadline_s + MARGIN_S,

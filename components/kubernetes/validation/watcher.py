@@ -14,7 +14,7 @@ from components.kubernetes.waiting.job import Waiting, waiting_job
 # Apart from the validation: in its namespace every pod is queued, and this one must never wait in a queue.
 NAMESPACE = "trainstack-watch"
 NAME = "smoke-watch"
-PROGRAM = Program("agents.waiting.watch")
+PROGRAM = Program("agents.waiting.watch", ["smoke_training.launchers.verdict_record"])
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Watched:
     namespace: pulumi.Input[str]
     name: pulumi.Input[str]
     uid: pulumi.Input[str]
+    pool: str
     queue_s: int
     start_s: int
     total_s: int
@@ -66,6 +67,7 @@ def watcher(
         "job": watched.name,
         # Another Job of the same name is another run: it gets a watcher of its own.
         "uid": watched.uid,
+        "pool": watched.pool,
         "queue-seconds": str(watched.queue_s),
         "start-seconds": str(watched.start_s),
         "total-seconds": str(watched.total_s),

@@ -8,6 +8,7 @@ from typing import Any
 
 from infra.jobs.service import Change, Job, Phase, State
 from infra.naming import TAG_PREFIX
+from smoke_training.launchers.verdict_record import readable
 
 STACK_VARIABLE = "TRAINSTACK_STACK"
 _STATES = {
@@ -59,7 +60,7 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
         reserved="TrainingPlanArn" in machines,
         state=_STATES.get(found["TrainingJobStatus"], State.RUNNING),
         phase=phase(found["SecondaryStatus"]),
-        reason=found.get("FailureReason", ""),
+        reason=readable(found.get("FailureReason", "")),
         created=found["CreationTime"],
         ended=found.get("TrainingEndTime"),
         max_run_s=found["StoppingCondition"].get("MaxRuntimeInSeconds", 86400),

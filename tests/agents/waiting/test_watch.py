@@ -1,6 +1,7 @@
 """What the watcher of a validation says of what it sees, and when it gives up."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from agents.capacity_windows.workloads import AWAY_NOTE
 from agents.shared.api_server import FORBIDDEN_S, ApiServer
 from agents.waiting import watch as program
-from agents.waiting.watch import Limits, Reader, Watch
+from agents.waiting.watch import End, Limits, Reader, Watch
+from smoke_training.launchers.verdict_record import VerdictRecord
 
 LIMITS = Limits(queue_s=100, start_s=50, total_s=300)
 Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]
@@ -43,6 +45,10 @@ def workload(kind: str, status: str, reason: str, message: str) -> dict[str, Any
     }
 
 
+def gave_up(message: str) -> End:
+    return False, VerdictRecord("ERROR", message)
+
+
 QUEUED: Seen = (
     job(suspend=True),
     [],
@@ -53,14 +59,32 @@ RUNS: Seen = (job(), [pod("Running"), pod("Running", 1)], [])
 
 def test_a_job_that_completes_passes_with_the_words_of_its_first_pod() -> None:
     pods = [pod("Succeeded", 1, ended(0, "second")), pod("Succeeded", 0, ended(0, "PASS in 60 s"))]
-    assert Watch("u1", LIMITS).step(9, job(Complete=("", "")), pods, []) == (True, "PASS in 60 s")
+    found = Watch("u1", LIMITS).step(9, job(Complete=("", "")), pods, [])
+    assert found == (True, VerdictRecord("PASS", "PASS in 60 s"))
+
+
+SLOW = VerdictRecord("FAIL", "FAIL: rank 3 is slow", details=("Next: Drain it.",))
 
 
 @pytest.mark.parametrize("reason", ["BackoffLimitExceeded", "PodFailurePolicy", "DeadlineExceeded"])
-def test_a_job_that_fails_for_any_reason_fails_with_the_words_of_the_pod_that_did(reason: str) -> None:
-    pods = [pod("Succeeded", 0, ended(0, "fine")), pod("Failed", 1, ended(1, "FAIL: rank 3 is slow"))]
-    found = Watch("u1", LIMITS).step(9, job(Failed=(reason, "no more tries")), pods, [])
-    assert found == (False, f"FAIL: rank 3 is slow\n[{reason}] no more tries")
+@pytest.mark.parametrize(
+    ("message", "record"),
+    [
+        (SLOW.line(), SLOW),
+        ("Killed\nby hand", VerdictRecord("ERROR", "Killed", details=("by hand",))),
+        ("", VerdictRecord("ERROR", "")),
+    ],
+)
+def test_a_failed_job_has_the_record_of_the_pod_that_failed(
+    reason: str, message: str, record: VerdictRecord
+) -> None:
+    pods = [pod("Succeeded", 0, ended(0, "done")), pod("Failed", 1, ended(1, message))]
+    found = Watch("u1", LIMITS).step(9, job(Failed=(reason, "no more tries")), pods if message else [], [])
+    of_job = f"[{reason}] no more tries"
+    expected = (
+        replace(record, details=(*record.details, of_job)) if message else replace(record, message=of_job)
+    )
+    assert found == (False, expected)
 
 
 def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
@@ -70,11 +94,9 @@ def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
     assert watch.step(100, *QUEUED) is None
     found = watch.step(101, *QUEUED)
     assert found is not None
-    passed, reason = found
-    assert not passed
-    assert reason.startswith(
-        "not admitted within 100 s: it is suspended: [Pending] insufficient unused quota"
-    )
+    passed, record = found
+    assert (passed, record.verdict) == (False, "ERROR")
+    assert "within 100 s" in record.message and "insufficient unused quota" in record.message
 
 
 def test_without_a_workload_the_controller_is_suspected() -> None:
@@ -98,7 +120,7 @@ def test_time_that_it_ran_is_not_time_in_the_queue() -> None:
     assert watch.queued_s == pytest.approx(60 + 1 + 38)
     found = watch.step(242, *QUEUED)
     assert found is not None
-    assert found[1].startswith("not admitted")
+    assert found[1].message.startswith("not admitted")
 
 
 def test_pods_that_do_not_start_end_it_with_their_reason() -> None:
@@ -110,11 +132,9 @@ def test_pods_that_do_not_start_end_it_with_their_reason() -> None:
     watch = Watch("u1", LIMITS)
     assert watch.step(10, job(), pods, []) is None
     found = watch.step(61, job(), pods, [])
-    assert found == (
-        False,
-        "its pods did not start within 50 s: 0 of 2 started; [ImagePullBackOff] not found; "
-        "[Unschedulable] 0/3 nodes",
-    )
+    assert found is not None
+    for fact in ("50 s", "0 of 2", "[ImagePullBackOff] not found", "[Unschedulable] 0/3 nodes"):
+        assert fact in found[1].message
 
 
 def test_an_eviction_gives_the_pods_their_time_again() -> None:
@@ -130,12 +150,12 @@ def test_an_eviction_gives_the_pods_their_time_again() -> None:
 def test_a_run_without_an_end_ends_at_the_last_limit() -> None:
     watch = Watch("u1", LIMITS)
     assert watch.step(300, *RUNS) is None
-    assert watch.step(301, *RUNS) == (False, "it did not end within 300 s: its pods run")
+    assert watch.step(301, *RUNS) == gave_up("it did not end within 300 s: its pods run")
 
 
 def test_another_job_of_the_same_name_is_another_run() -> None:
     found = Watch("u1", LIMITS).step(1, job(uid="u2"), [], [])
-    assert found == (False, "the Job was replaced by another one of the same name")
+    assert found == gave_up("the Job was replaced by another one of the same name")
 
 
 class Forbidding(ApiServer):
@@ -152,16 +172,16 @@ class Forbidding(ApiServer):
         return 200, job(Complete=("", "")) if "/jobs/" in path else {"items": []}
 
 
-def watched(server: ApiServer) -> tuple[bool, str]:
+def watched(server: ApiServer) -> End:
     return program.watch(Reader("lab", server), "run", Watch("u1", LIMITS), lambda _: None)
 
 
 def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again(now: list[float]) -> None:
-    assert watched(Forbidding(3)) == (True, "")
+    assert watched(Forbidding(3)) == (True, VerdictRecord("PASS", "passed"))
 
 
 def test_a_refusal_that_lasts_ends_it(now: list[float]) -> None:
-    passed, reason = watched(Forbidding(float("inf")))
+    passed, record = watched(Forbidding(float("inf")))
     assert not passed
-    assert "refuses to answer: https://api/apis/batch/v1/namespaces/lab/jobs/run: 403 User" in reason
+    assert "https://api/apis/batch/v1/namespaces/lab/jobs/run: 403 User" in record.message
     assert FORBIDDEN_S <= now[0] < 2 * FORBIDDEN_S

@@ -18,6 +18,7 @@ from components.kubernetes.validation.home import SmokeHome
 from infra.naming import gate_queue, team_namespace
 from rehearsal.controlplane.api import Api, Object
 from rehearsal.controlplane.nodes import Pool, add_nodes
+from smoke_training.launchers.verdict_record import VerdictRecord, records
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
 from tests.cluster.waiting import gone
@@ -78,16 +79,21 @@ class Gate:
     def live(self) -> Object:
         return self.api.get("batch/v1", "Job", self.job["metadata"]["name"], kueue.GATE_NAMESPACE)
 
-    def watch(self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120) -> tuple[int, str]:
-        """Run the watcher's program as its pod would, with a token of its own account; code and message."""
+    def watch(
+        self, uid: str, *, queue_s: float, start_s: float, total_s: float = 120
+    ) -> tuple[int, VerdictRecord]:
+        """Run the watcher's program as its pod would, with a token of its own account; code and record."""
         given = {
             "namespace": kueue.GATE_NAMESPACE, "job": self.job["metadata"]["name"], "uid": uid,
+            "pool": SMOKE["pool"],
             "queue-seconds": queue_s, "start-seconds": start_s, "total-seconds": total_s,
             "message": self.folder / "message",
         }  # fmt: skip
         token = self.api.token(watcher.NAMESPACE, watcher.NAME)
         process = started(watcher.PROGRAM, given, self.api.access, token, self.folder)
-        return finished(process, self.folder, total_s + 30)
+        code, message = finished(process, self.folder, total_s + 30)
+        (record,) = records(message)
+        return code, record
 
 
 Create = Callable[[Object], None]

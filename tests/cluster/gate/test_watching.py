@@ -4,22 +4,24 @@ import pytest
 
 from components.kubernetes.queueing import kueue
 from rehearsal.controlplane.api import Access, Api, ApiError
+from smoke_training.launchers.verdict_record import VerdictRecord
 from tests.cluster.gate.conftest import QUEUE, Gate
 from tests.cluster.waiting import eventually
 
 
 def test_a_validation_that_passes_opens_the_gate(gate: Gate) -> None:
     uid = gate.start(seconds="2s", message="PASS in 2 s")
-    code, message = gate.watch(uid, queue_s=60, start_s=60)
-    assert (code, message.partition(": ")[2]) == (0, "PASS in 2 s")
-    assert message.startswith("validation trainstack-smoke/smoke-")
+    code, found = gate.watch(uid, queue_s=60, start_s=60)
+    assert (code, found.verdict, found.message, found.pool) == (0, "PASS", "PASS in 2 s", "gate-a100")
+    assert found.run.startswith("trainstack-smoke/smoke-")
 
 
 def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> None:
-    uid = gate.start(seconds="1s", exit_code="1", message="FAIL: rank 1 is slow")
-    code, message = gate.watch(uid, queue_s=60, start_s=60)
-    assert code == 1
-    assert "did not pass: FAIL: rank 1 is slow\n[BackoffLimitExceeded]" in message
+    record = VerdictRecord("FAIL", "FAIL: rank 1 is slow")
+    uid = gate.start(seconds="1s", exit_code="1", message=record.line())
+    code, found = gate.watch(uid, queue_s=60, start_s=60)
+    assert (code, found.verdict, found.message) == (1, "FAIL", record.message)
+    assert found.details[-1].startswith("[BackoffLimitExceeded]")
 
 
 def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words_of_kueue(gate: Gate) -> None:
@@ -27,10 +29,9 @@ def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words
     gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, queue)
     uid = gate.start()
     assert gate.live()["spec"]["suspend"] is True
-    code, message = gate.watch(uid, queue_s=4, start_s=60)
-    assert code == 1
-    assert "did not pass: not admitted within 4 s: it is suspended: [" in message
-    assert QUEUE in message
+    code, found = gate.watch(uid, queue_s=4, start_s=60)
+    assert (code, found.verdict) == (1, "ERROR")
+    assert "not admitted within 4 s" in found.message and QUEUE in found.message
 
 
 def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_scheduler(gate: Gate) -> None:
@@ -38,9 +39,9 @@ def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_sche
         gate.api.patch("v1", "Node", f"gate-{index}", {"spec": {"unschedulable": True}})
     uid = gate.start()
     eventually(lambda: not gate.live()["spec"]["suspend"], patience_s=60)
-    code, message = gate.watch(uid, queue_s=60, start_s=4)
-    assert code == 1
-    assert "its pods did not start within 4 s: 0 of 2 started; [Unschedulable] 0/" in message
+    code, found = gate.watch(uid, queue_s=60, start_s=4)
+    assert (code, found.verdict) == (1, "ERROR")
+    assert "within 4 s: 0 of 2 started; [Unschedulable] 0/" in found.message
 
 
 def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None:
@@ -63,5 +64,5 @@ def test_a_validation_that_is_evicted_is_queued_again_and_passes_later(gate: Gat
         lambda: gate.live()["spec"]["suspend"] and not gate.live()["status"].get("active"), patience_s=60
     )
     gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, {"spec": {"stopPolicy": "None"}})
-    code, message = gate.watch(uid, queue_s=60, start_s=60)
-    assert (code, message[-6:]) == (0, "passed")
+    code, found = gate.watch(uid, queue_s=60, start_s=60)
+    assert (code, found.message) == (0, "passed")

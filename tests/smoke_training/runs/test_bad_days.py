@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
+from smoke_training.launchers.verdict_record import readable
 from tests.smoke_training.jobs import ADDRESS, Job, check, until
 from tests.smoke_training.samples import document
 
@@ -30,7 +31,7 @@ def failed(job: Job, name: str) -> tuple[dict[str, Any], dict[str, Any], str]:
     assert (code, result["verdict"]) == (1, "FAIL"), output
     assert [c["id"] for c in result["checks"] if c["status"] == "FAIL"] == [name], output
     found = check(result, name)
-    message = job.nodes[0].termination.read_text()
+    message = job.nodes[0].message()
     assert message.startswith(f"FAIL {name.rpartition('.')[2]} "), message
     assert found["next_action"] in message
     return found, found["culprits"][0], message
@@ -53,7 +54,7 @@ def test_a_killed_rank_is_named_with_its_signal_at_once(
     assert len(found["culprits"]) == 1  # not the rank that only lost its peer
     code, _, other = job.nodes[1].finish(20)
     assert code == 1
-    assert "was killed by SIGKILL" in job.nodes[1].termination.read_text(), other
+    assert "was killed by SIGKILL" in job.nodes[1].message(), other
     assert job.processes() == []
 
 
@@ -110,7 +111,7 @@ def test_without_node_0_the_others_end_by_themselves(archive: Path, tmp_path: Pa
     job.nodes[0].process.kill()
     code, _, _ = job.nodes[1].finish(20)
     assert code == 3
-    assert "the launcher of node 0 vanished" in job.nodes[1].termination.read_text()
+    assert "the launcher of node 0 vanished" in job.nodes[1].message()
     assert not (tmp_path / "result.json").exists()
     until(lambda: not job.processes(), 10)
 
@@ -140,7 +141,7 @@ def test_another_world_size_is_named_before_any_rank_starts(
     assert (culprit["kind"], culprit["id"], culprit["cause"]) == ("node", "1", "wrong_world_size")
     assert "node 1 has a plan for 2 nodes of 2 ranks, the others for 2 nodes of 1 ranks" in found["message"]
     assert job.nodes[1].finish(20)[0] == 1
-    assert "node 1 has a plan for 2 nodes of 2 ranks" in job.nodes[1].termination.read_text()
+    assert "node 1 has a plan for 2 nodes of 2 ranks" in job.nodes[1].message()
     assert not (tmp_path / "node-1").exists()
 
 
@@ -207,7 +208,7 @@ def alone(archive: Path, home: Path, **environment: str) -> tuple[subprocess.Com
         timeout=60,
         check=False,
     )
-    return done, message.read_text()
+    return done, readable(message.read_text())
 
 
 def test_a_work_folder_that_cannot_be_written_is_named(archive: Path, tmp_path: Path) -> None:

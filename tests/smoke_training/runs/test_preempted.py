@@ -30,5 +30,5 @@ def test_a_run_that_makes_way_is_skipped_and_no_failed_job(
     assert "preempted: the run made way for other work" in result["headline"]
     assert check(result, "run.completed")["status"] == "SKIPPED"
     assert not [item for item in result["checks"] if item["status"] in ("FAIL", "ERROR")]
-    assert job.nodes[0].termination.read_text().startswith("SKIPPED")
+    assert job.nodes[0].message().startswith("SKIPPED")
     assert job.processes() == []

@@ -63,7 +63,7 @@ def test_a_healthy_job_passes_after_a_kill_and_a_proven_resume(
     assert check(result, "collective.all_reduce")["measured"]["detail"]["sweep"][0]["size_bytes"] == 1024
     assert result["mlflow"]["synced"] is False
     assert "refused" in result["mlflow"]["reason"]
-    assert job.nodes[0].termination.read_text().startswith(result["headline"])
+    assert job.nodes[0].message().startswith(result["headline"])
     assert job.processes() == []
 
 
@@ -80,7 +80,7 @@ def test_a_stopped_job_leaves_a_result_and_no_process(
     assert job.nodes[1].finish(30)[0] == 3
     result = job.result()
     assert result["verdict"] == "ERROR"
-    assert job.nodes[0].termination.read_text().startswith(f"ERROR completed stopped by {number.name}\n")
+    assert job.nodes[0].message().startswith(f"ERROR completed stopped by {number.name}\n")
     assert job.processes() == []
 
 

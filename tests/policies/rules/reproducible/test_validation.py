@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from policies.resource import Resource, Unknown
+from smoke_training.launchers.verdict_record import VerdictRecord
 from tests.policies.rules.judging import ask, judged, made
 
 JOB = "kubernetes:batch/v1:Job"
@@ -17,6 +18,7 @@ RUN = made(
     "run",
     metadata={"name": "smoke-b2", "namespace": "runs", "labels": {"trainstack.dev/run": "smoke-b2"}},
 )
+FAILURE = VerdictRecord("FAIL", "FAIL: rank 1", "runs/smoke-b2").line()
 SCHEDULE = made("kubernetes:batch/v1:CronJob", "schedule", metadata={"name": "s", "namespace": "runs"})
 
 
@@ -34,7 +36,7 @@ OLD = watcher(modified=datetime.datetime(2026, 8, 1, tzinfo=datetime.UTC))
         ([watcher()], "pass"),
         ([], "fail metadata.name"),
         ([watcher("smoke-a1")], "fail metadata.name"),
-        ([watcher(init_errors=("validation runs/smoke-b2 did not pass: FAIL",))], "fail metadata.name"),
+        ([watcher(init_errors=(FAILURE,))], "fail metadata.name"),
         ([OLD], "fail metadata.name"),
         ([OLD, SCHEDULE], "pass"),
         ([watcher(modified=None)], "undetermined"),
@@ -48,9 +50,7 @@ def test_a_validation_counts_when_its_watcher_ended_well_and_not_long_ago(
 
 
 def test_the_reason_is_told_and_other_jobs_are_of_no_concern() -> None:
-    failed = watcher(
-        init_errors=("Last lines:\nvalidation runs/smoke-b2 did not pass: FAIL: rank 1\n", "timed out")
-    )
+    failed = watcher(init_errors=(f"Last lines:\n{FAILURE}\n", "timed out"))
     of_run, of_watcher, of_other = ask("MLS-REP-04", RUN, failed, made(JOB, metadata={"name": "smoke-b2"}))
     assert of_run.message == "it did not pass: FAIL: rank 1"
     assert (of_watcher.result, of_other.result) == ("pass", "not-applicable")
