@@ -289,7 +289,7 @@ class KubernetesCloud:
                 urn=call.urn,
                 name=name,
                 inputs=inputs,
-                outputs=objects.born(kind, inputs, namespace, on_aws=cluster.record.type == EKS_CLUSTER),
+                outputs=objects.born(kind, inputs, namespace, on_aws=cluster.on_aws),
             )
         except DuplicateError as error:
             raise _exists(kind, name) from error

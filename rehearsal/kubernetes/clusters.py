@@ -93,6 +93,11 @@ class Cluster:
         major, minor = said.groups() if said else ambient.VERSION.split(".")
         return int(major), int(minor)
 
+    @property
+    def on_aws(self) -> bool:
+        """Whether AWS runs it: its load balancers have names, not addresses."""
+        return self.record.type == EKS_CLUSTER
+
     def all(self, token: str) -> Iterator[Record]:
         """The objects of one type, oldest first."""
         return iter(self.state.find(package=PACKAGE, type=token, scope=self.scope))

@@ -23,7 +23,7 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes.api import awaits, objects
 from rehearsal.kubernetes.api.naming import unique_suffix
 from rehearsal.kubernetes.charts import Chart, all_crds, find
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.workloads.scheduling import place
@@ -165,10 +165,10 @@ def known(call: Call, inputs: Properties) -> Chart | None:
 def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, namespace: str) -> None:
     for given in services(chart, inputs, namespace):
         name = given["metadata"]["name"]
-        on_aws = cluster.record.type == EKS_CLUSTER
         cluster.state.insert(
             package="kubernetes", type=_SERVICE, scope=cluster.scope, id=f"{namespace}/{name}", urn="",
-            name=name, inputs=given, outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=on_aws),
+            name=name, inputs=given,
+            outputs=objects.born(parse(_SERVICE), given, namespace, on_aws=cluster.on_aws),
         )  # fmt: skip
 
 

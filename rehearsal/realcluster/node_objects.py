@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from rehearsal.controlplane.api import Object
-from rehearsal.kubernetes.controllers.nodes import EFA
+from rehearsal.kubernetes.aws.nodes import EFA
 from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.scheduling import SchedulerNode
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from rehearsal.controlplane.api import Object
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.kubernetes.clusters import EKS_CLUSTER
 from rehearsal.kubernetes.controllers.services import SUFFIX, Services
 from rehearsal.realcluster.cluster import RealCluster
 from rehearsal.workloads.addresses import Addresses
@@ -79,10 +78,9 @@ class PodNetwork:
         """What the cloud's controller does. Addresses of documentation (RFC 5737, RFC 6761) lead nowhere."""
         metadata = service["metadata"]
         digits = metadata["uid"].replace("-", "")
-        on_aws = cluster.record.type == EKS_CLUSTER
         row = (
             {"hostname": f"a{digits[:31]}.elb.amazonaws.com"}
-            if on_aws
+            if cluster.on_aws
             else {"ip": f"203.0.113.{1 + int(digits[:4], 16) % 254}"}
         )
         patch = {"status": {"loadBalancer": {"ingress": [row]}}}

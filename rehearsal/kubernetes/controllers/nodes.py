@@ -1,54 +1,30 @@
-"""The nodes that a cluster has or can get, from the emulated node groups and what runs on them."""
+"""The nodes that a cluster has or can get."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from infra.catalog.aws import facts
-from rehearsal.core.model import Record
-from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
-from rehearsal.kubernetes.charts import Chart
-from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.aws.nodes import eks_nodes
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
 from rehearsal.kubernetes.gcp.nodes import gke_nodes
-from rehearsal.workloads.scheduling import SchedulerNode, Taint, selects
+from rehearsal.workloads.scheduling import SchedulerNode
 
-_NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
-_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
-_EFFECTS = {
-    "NO_SCHEDULE": "NoSchedule",
-    "NO_EXECUTE": "NoExecute",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+_NODES: Mapping[str, Callable[[Cluster], list[SchedulerNode]]] = {
+    EKS_CLUSTER: eks_nodes,
+    GKE_CLUSTER: gke_nodes,
+    ambient.TYPE: lambda _: ambient.nodes(),
 }
-# Machine images with the NVIDIA driver; without it a device plugin finds nothing.
-# source: docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html (amiType), read 2026-07
-_GPU_IMAGES = frozenset({
-    "AL2_x86_64_GPU", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA",
-    "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA_FIPS",
-})  # fmt: skip
-# Bottlerocket's NVIDIA variants bring the device plugin themselves.
-_PLUGIN_INSIDE = "BOTTLEROCKET_"
-GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+_SCALED_BY_CLOUD = frozenset({GKE_CLUSTER})  # an autoscaler of its own, for the pools that have bounds
 
 
 def nodes(cluster: Cluster) -> list[SchedulerNode]:
-    """One entry per node that the groups may grow to; those beyond the desired size are not running yet."""
-    if cluster.record.type == GKE_CLUSTER:
-        return gke_nodes(cluster)
-    if cluster.record.type == ambient.TYPE:
-        return ambient.nodes()
-    found: list[SchedulerNode] = []
-    groups = [record for record in cluster.state.find(type=_NODE_GROUP) if _of(record, cluster)]
-    charts = [(chart, record.inputs) for record, chart in cluster.releases() if chart]
-    for record in groups:
-        found.extend(_members(record, cluster.state, charts))
-    return found
+    """One entry per node that the pools may grow to; some may not run yet."""
+    return _NODES[cluster.record.type](cluster)
 
 
 def may_grow(cluster: Cluster) -> bool:
     """Whether something in the cluster adds nodes when pods do not fit."""
-    if cluster.record.type == GKE_CLUSTER:
-        return True  # GKE's own autoscaler does, for the pools that have bounds
+    if cluster.record.type in _SCALED_BY_CLOUD:
+        return True
     names = ("cluster-autoscaler", "karpenter")
     releases = any(
         (chart and chart.autoscaler) or any(name in str(record.inputs.get("chart")) for name in names)
@@ -57,97 +33,3 @@ def may_grow(cluster: Cluster) -> bool:
     return releases or any(
         any(name in record.name for name in names) for record in cluster.objects("Deployment")
     )
-
-
-def _of(record: Record, cluster: Cluster) -> bool:
-    return record.inputs.get("clusterName") == cluster.name
-
-
-def _members(
-    record: Record, state: State, charts: Sequence[tuple[Chart, Mapping[str, Any]]]
-) -> Iterator[SchedulerNode]:
-    inputs = record.inputs
-    template = _launch_template(inputs, state)
-    machine = str((inputs.get("instanceTypes") or [None])[0] or template.get("instanceType") or "t3.medium")
-    group = str(record.outputs.get("nodeGroupName") or record.name)
-    scaling = inputs.get("scalingConfig") or {}
-    labels = {
-        **{str(key): str(value) for key, value in (inputs.get("labels") or {}).items()},
-        "eks.amazonaws.com/nodegroup": group,
-        "kubernetes.io/os": "linux",
-        "node.kubernetes.io/instance-type": machine,
-    }
-    taints = tuple(
-        Taint(str(row["key"]), str(row.get("value") or ""), _EFFECTS.get(row["effect"], row["effect"]))
-        for row in inputs.get("taints") or ()
-    )
-    capacity, devices = _machine(machine, template)
-    extended = {
-        name: count for name, count in devices.items() if _announced(name, inputs, template, labels, charts)
-    }
-    for index in range(int(scaling.get("maxSize") or 0)):
-        yield SchedulerNode(
-            name=f"{group}-{index}",
-            group=group,
-            labels={**labels, "kubernetes.io/hostname": f"{group}-{index}"},
-            taints=taints,
-            capacity=capacity,
-            extended=extended,
-            running=index < int(scaling.get("desiredSize") or 0),
-        )
-
-
-def _machine(machine: str, template: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
-    """CPU and memory, and devices, of an instance type; nothing when the catalog does not know it."""
-    known = facts.instance_types.get(machine)
-    if known is None:
-        return {}, {}
-    cards = sum(
-        str(row.get("interfaceType") or "").startswith("efa")
-        for row in template.get("networkInterfaces") or ()
-    )
-    capacity = {"cpu": Decimal(known.vcpu), "memory": Decimal(known.memory_mib) * 2**20}
-    return capacity, {GPU: Decimal(known.accelerator_count), EFA: Decimal(cards)}
-
-
-def _announced(
-    resource: str,
-    inputs: Mapping[str, Any],
-    template: Mapping[str, Any],
-    labels: Mapping[str, str],
-    charts: Iterable[tuple[Chart, Mapping[str, Any]]],
-) -> bool:
-    """Whether a device plugin that runs on these nodes registers a device."""
-    image = str(inputs.get("amiType") or "")
-    if resource == GPU:
-        own_image = image == "CUSTOM" or template.get("imageId")
-        if image not in _GPU_IMAGES and not own_image:
-            return False
-        if image.startswith(_PLUGIN_INSIDE):
-            return True
-    return any(
-        resource in chart.provides and _runs_on(chart, release.get("values") or {}, labels)
-        for chart, release in charts
-    )
-
-
-def _runs_on(chart: Chart, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a chart's daemon is scheduled onto nodes with these labels; some want one that is never set."""
-    if "affinity" in values:
-        return selects({"affinity": values["affinity"]}, labels)
-    if not chart.needs_node_label:
-        return True
-    finds_hardware = (values.get("gfd") or {}).get("enabled") or (values.get("nfd") or {}).get("enabled")
-    return bool(finds_hardware) or any(
-        labels.get(key) == value for key, _, value in (pair.partition("=") for pair in chart.needs_node_label)
-    )
-
-
-def _launch_template(inputs: Mapping[str, Any], state: State) -> Mapping[str, Any]:
-    reference = inputs.get("launchTemplate") or {}
-    for record in state.find(type=_TEMPLATE):
-        if reference.get("id") == record.id or (
-            reference.get("name") and reference["name"] == record.outputs.get("name")
-        ):
-            return record.inputs
-    return {}

@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.aws import images
-from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
-from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import Cluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
-from rehearsal.kubernetes.gcp import identity as google_identity
+from rehearsal.kubernetes.gcp.identity import may_use
 from rehearsal.workloads.pod import PodHost, WaitingError
 from rehearsal.workloads.rewriting import LocalNames
 from rehearsal.workloads.scheduling import place, requests
@@ -30,8 +28,6 @@ _DATABASES = {
     "aws:rds/cluster:Cluster": ("endpoint", "readerEndpoint"),
     "gcp:sql/databaseInstance:DatabaseInstance": ("privateIpAddress", "firstIpAddress", "dnsName"),
 }
-# What a pod with one of these may do something with the objects of a bucket.
-_OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 Identity = Callable[[Cluster, Pod, Path], Mapping[str, str]]
 
 
@@ -131,21 +127,9 @@ class Sandbox:
                 name = str(record.outputs.get("bucket") or record.id)
                 folder = folders.bucket(self._home, name, scheme)
                 folder.mkdir(parents=True, exist_ok=True)
-                may = scheme != "gs" or self._may_use(pod, record)
+                may = scheme != "gs" or may_use(self._cluster, pod, record)
                 found[f"{scheme}://{name}"] = folder if may else folders.denied(self._home, name, scheme)
         return found
-
-    def _may_use(self, pod: Pod, bucket: Record) -> bool:
-        """Whether the bindings of Google Cloud let a pod do anything with the objects of a bucket.
-
-        A pod of another cluster than GKE has an identity of its own there, of which nothing is known.
-        """
-        if self._cluster.record.type != GKE_CLUSTER:
-            return True
-        one = google_identity.of_account(self._cluster, pod.namespace, pod.service_account)
-        account = f"serviceAccount:{one.annotated}"
-        members = (account,) if one.annotated else one.members
-        return any(may_somewhere(self._cluster.state, members, right, bucket) for right in _OBJECT_RIGHTS)
 
     def _databases(self, pod: Pod) -> dict[str, Path]:
         found = {}

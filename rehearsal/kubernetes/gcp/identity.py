@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rehearsal.core.model import Call, Properties
-from rehearsal.dataplane.gcp.iam_bindings import allowed
+from rehearsal.core.model import Call, Properties, Record
+from rehearsal.dataplane.gcp.iam_bindings import allowed, may_somewhere
 from rehearsal.dataplane.gcp.identity import ANNOTATION, PodIdentity, account_record, identity_of
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.api.diffs import annotations
@@ -14,6 +14,7 @@ _KIND = "kubernetes:core/v1:ServiceAccount"
 _USE = "iam.serviceAccounts.getAccessToken"
 # The APIs that answer here, as gcloud's variables for other endpoints name them.
 _APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
+_OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 
 
 def environment(plane: GooglePlane, cluster: Cluster, pod: Pod) -> Mapping[str, str]:
@@ -34,10 +35,19 @@ def of_account(cluster: Cluster, namespace: str, account: str) -> PodIdentity:
     return identity_of(cluster.state, cluster.record, namespace, account, asked)
 
 
+def may_use(cluster: Cluster, pod: Pod, bucket: Record) -> bool:
+    """Whether a pod has a right to objects of a bucket; true outside GKE, where its identity is unknown."""
+    if not _is_gke(cluster):
+        return True
+    one = of_account(cluster, pod.namespace, pod.service_account)
+    members = (f"serviceAccount:{one.annotated}",) if one.annotated else one.members
+    return any(may_somewhere(cluster.state, members, right, bucket) for right in _OBJECT_RIGHTS)
+
+
 def warn(call: Call, cluster: Cluster, inputs: Properties) -> None:
     """Say that the pods of a new or changed service account will not get the Google account that it names."""
     email = annotations(inputs).get(ANNOTATION)
-    if call.type != _KIND or cluster.record.type != GKE_CLUSTER or not isinstance(email, str):
+    if call.type != _KIND or not _is_gke(cluster) or not isinstance(email, str):
         return
     metadata = inputs.get("metadata") or {}
     namespace, name = str(metadata.get("namespace") or "default"), str(metadata.get("name"))
@@ -51,3 +61,7 @@ def warn(call: Call, cluster: Cluster, inputs: Properties) -> None:
             f"pods of the service account {namespace}/{name} will get 403: Permission '{_USE}' denied on "
             f"{email}: grant roles/iam.workloadIdentityUser to serviceAccount:{one.pool}[{namespace}/{name}]",
         )
+
+
+def _is_gke(cluster: Cluster) -> bool:
+    return cluster.record.type == GKE_CLUSTER

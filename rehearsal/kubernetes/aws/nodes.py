@@ -1,0 +1,133 @@
+"""The nodes that an EKS cluster has or can get, from the emulated node groups and what runs on them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from infra.catalog.aws import facts
+from rehearsal.core.model import Record
+from rehearsal.core.state import State
+from rehearsal.kubernetes.charts import Chart
+from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.workloads.scheduling import SchedulerNode, Taint, selects
+
+_NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
+_TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
+_EFFECTS = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+}
+# Machine images with the NVIDIA driver; without it a device plugin finds nothing.
+# source: docs.aws.amazon.com/eks/latest/APIReference/API_Nodegroup.html (amiType), read 2026-07
+_GPU_IMAGES = frozenset({
+    "AL2_x86_64_GPU", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA",
+    "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA_FIPS",
+})  # fmt: skip
+# Bottlerocket's NVIDIA variants bring the device plugin themselves.
+_PLUGIN_INSIDE = "BOTTLEROCKET_"
+GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
+
+
+def eks_nodes(cluster: Cluster) -> list[SchedulerNode]:
+    """One entry per node that the groups may grow to; those beyond the desired size do not run yet."""
+    found: list[SchedulerNode] = []
+    groups = [record for record in cluster.state.find(type=_NODE_GROUP) if _of(record, cluster)]
+    charts = [(chart, record.inputs) for record, chart in cluster.releases() if chart]
+    for record in groups:
+        found.extend(_members(record, cluster.state, charts))
+    return found
+
+
+def _of(record: Record, cluster: Cluster) -> bool:
+    return record.inputs.get("clusterName") == cluster.name
+
+
+def _members(
+    record: Record, state: State, charts: Sequence[tuple[Chart, Mapping[str, Any]]]
+) -> Iterator[SchedulerNode]:
+    inputs = record.inputs
+    template = _launch_template(inputs, state)
+    machine = str((inputs.get("instanceTypes") or [None])[0] or template.get("instanceType") or "t3.medium")
+    group = str(record.outputs.get("nodeGroupName") or record.name)
+    scaling = inputs.get("scalingConfig") or {}
+    labels = {
+        **{str(key): str(value) for key, value in (inputs.get("labels") or {}).items()},
+        "eks.amazonaws.com/nodegroup": group,
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": machine,
+    }
+    taints = tuple(
+        Taint(str(row["key"]), str(row.get("value") or ""), _EFFECTS.get(row["effect"], row["effect"]))
+        for row in inputs.get("taints") or ()
+    )
+    capacity, devices = _machine(machine, template)
+    extended = {
+        name: count for name, count in devices.items() if _announced(name, inputs, template, labels, charts)
+    }
+    for index in range(int(scaling.get("maxSize") or 0)):
+        yield SchedulerNode(
+            name=f"{group}-{index}",
+            group=group,
+            labels={**labels, "kubernetes.io/hostname": f"{group}-{index}"},
+            taints=taints,
+            capacity=capacity,
+            extended=extended,
+            running=index < int(scaling.get("desiredSize") or 0),
+        )
+
+
+def _machine(machine: str, template: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
+    """CPU and memory, and devices, of an instance type; nothing when the catalog does not know it."""
+    known = facts.instance_types.get(machine)
+    if known is None:
+        return {}, {}
+    cards = sum(
+        str(row.get("interfaceType") or "").startswith("efa")
+        for row in template.get("networkInterfaces") or ()
+    )
+    capacity = {"cpu": Decimal(known.vcpu), "memory": Decimal(known.memory_mib) * 2**20}
+    return capacity, {GPU: Decimal(known.accelerator_count), EFA: Decimal(cards)}
+
+
+def _announced(
+    resource: str,
+    inputs: Mapping[str, Any],
+    template: Mapping[str, Any],
+    labels: Mapping[str, str],
+    charts: Iterable[tuple[Chart, Mapping[str, Any]]],
+) -> bool:
+    """Whether a device plugin that runs on these nodes registers a device."""
+    image = str(inputs.get("amiType") or "")
+    if resource == GPU:
+        own_image = image == "CUSTOM" or template.get("imageId")
+        if image not in _GPU_IMAGES and not own_image:
+            return False
+        if image.startswith(_PLUGIN_INSIDE):
+            return True
+    return any(
+        resource in chart.provides and _runs_on(chart, release.get("values") or {}, labels)
+        for chart, release in charts
+    )
+
+
+def _runs_on(chart: Chart, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Whether a chart's daemon is scheduled onto nodes with these labels; some want one that is never set."""
+    if "affinity" in values:
+        return selects({"affinity": values["affinity"]}, labels)
+    if not chart.needs_node_label:
+        return True
+    finds_hardware = (values.get("gfd") or {}).get("enabled") or (values.get("nfd") or {}).get("enabled")
+    return bool(finds_hardware) or any(
+        labels.get(key) == value for key, _, value in (pair.partition("=") for pair in chart.needs_node_label)
+    )
+
+
+def _launch_template(inputs: Mapping[str, Any], state: State) -> Mapping[str, Any]:
+    reference = inputs.get("launchTemplate") or {}
+    for record in state.find(type=_TEMPLATE):
+        if reference.get("id") == record.id or (
+            reference.get("name") and reference["name"] == record.outputs.get("name")
+        ):
+            return record.inputs
+    return {}
