@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training.trainer import CHART, VALUES
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 
 STARTS = 5
 SETTLE_S = 5.0
@@ -29,7 +29,7 @@ def measure(addons: Mapping[str, Mapping[str, Any]]) -> tuple[float, float, floa
     """Seconds until ready, MB resident once at rest, seconds until the last process has ended."""
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
-        with running(Order(Path(folder) / "run", addons=addons)) as plane:
+        with running(ControlPlaneOptions(Path(folder) / "run", addons=addons)) as plane:
             ready = time.monotonic() - began
             time.sleep(SETTLE_S)
             children = psutil.Process(plane.process.pid).children(recursive=True)

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training.trainer import CHART, VALUES
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
@@ -30,7 +30,7 @@ def main() -> None:
     composed = time.monotonic()
     values = kueue_values.values(claimed={})
     with tempfile.TemporaryDirectory() as folder, running(
-        Order(Path(folder) / "plane", addons={"jobset": {}, CHART: VALUES, "kueue": values})
+        ControlPlaneOptions(Path(folder) / "plane", addons={"jobset": {}, CHART: VALUES, "kueue": values})
     ) as plane, plane.api() as api:  # fmt: skip
         home = Path(folder) / "home"
         state = State(home / "state.sqlite")

@@ -22,8 +22,8 @@ from components.kubernetes.queueing import kueue, kueue_values
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from infra.naming import team_namespace
-from rehearsal.controlplane.api import Api, Object
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 
 ROUNDS, JOBS = 7, 60
 POLL_S, PATIENCE_S = 0.1, 120.0
@@ -74,7 +74,7 @@ def stack() -> list[Object]:
     return made + [body for layer in kueue.layers(POOLS, TEAMS, GATE) for body in layer]
 
 
-def submit(api: Api, queues: Sequence[str], jobs: int) -> None:
+def submit(api: KubernetesApi, queues: Sequence[str], jobs: int) -> None:
     """Let jobs wait in stopped queues."""
     _stop(api, queues, "HoldAndDrain")
     for index in range(jobs):
@@ -82,7 +82,7 @@ def submit(api: Api, queues: Sequence[str], jobs: int) -> None:
     _until(lambda: _count(api, queues, "pendingWorkloads") == jobs)
 
 
-def rate(api: Api, queues: Sequence[str], jobs: int) -> float:
+def rate(api: KubernetesApi, queues: Sequence[str], jobs: int) -> float:
     """Jobs a second from the opening of the queues to the last admission; they are drained afterwards."""
     _stop(api, queues, "None")
     began = time.monotonic()
@@ -93,12 +93,12 @@ def rate(api: Api, queues: Sequence[str], jobs: int) -> float:
     return found
 
 
-def _stop(api: Api, queues: Iterable[str], policy: str) -> None:
+def _stop(api: KubernetesApi, queues: Iterable[str], policy: str) -> None:
     for name in queues:
         api.patch(API_VERSION, "ClusterQueue", name, {"spec": {"stopPolicy": policy}})
 
 
-def _count(api: Api, queues: Iterable[str], what: str) -> int:
+def _count(api: KubernetesApi, queues: Iterable[str], what: str) -> int:
     """Of the workloads of all queues; asking for the workloads themselves would be much of the work."""
     found = (api.get(API_VERSION, "ClusterQueue", name) for name in queues)
     return sum(int((queue.get("status") or {}).get(what) or 0) for queue in found)
@@ -139,7 +139,7 @@ def main() -> None:
     rows: list[dict[str, float]] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Order(Path(folder) / "run", addons={"kueue": values})) as plane,
+        running(ControlPlaneOptions(Path(folder) / "run", addons={"kueue": values})) as plane,
         plane.api() as api,
     ):
         for body in (*stack(), *plain(JOBS)):

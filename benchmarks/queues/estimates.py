@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
 from infra.clouds.kubectl import Cluster, connected
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from trainstack.queues import history, simulation
 from trainstack.queues.bound import wait_bound
@@ -153,7 +153,7 @@ def main() -> None:
     coming = list(stream(jobs, seed, teams))
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Order(Path(folder) / "run", addons={"jobset": {}, "kueue": values})) as plane,
+        running(ControlPlaneOptions(Path(folder) / "run", addons={"jobset": {}, "kueue": values})) as plane,
         plane.api() as api,
         machines(api, [POOL], {"any": "p4d.24xlarge"}),
         queues(api, [POOL], [{"name": name, "weight": 1.0} for name in TEAMS[:teams]]) as lab,

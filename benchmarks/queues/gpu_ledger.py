@@ -33,8 +33,8 @@ from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.gpu_ledger.collector import CHANGED_S
 from agents.gpu_ledger.ledger import Book
 from components.kubernetes.queueing import kueue_values
-from rehearsal.controlplane.api import Api
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.api import KubernetesApi
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 from tests.cluster.accounting.standing import Standing, ledger
 from tests.cluster.accounting.watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
@@ -76,8 +76,10 @@ def main() -> None:
         print(json.dumps(_measured(lab, standing, jobs, kills), indent=2))
 
 
-def _order(folder: Path, addons: Mapping[str, Mapping[str, Any]]) -> Order:
-    return Order(folder / "run", addons=addons, controller_requests_per_s=CONTROLLER_REQUESTS_PER_S)
+def _order(folder: Path, addons: Mapping[str, Mapping[str, Any]]) -> ControlPlaneOptions:
+    return ControlPlaneOptions(
+        folder / "run", addons=addons, controller_requests_per_s=CONTROLLER_REQUESTS_PER_S
+    )
 
 
 def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[str, Any]:
@@ -163,7 +165,7 @@ class _Run:
 
     def submit(self) -> None:
         """Make all jobs, each once there are few enough before it. Raises what the API server refuses."""
-        with Api(self._lab.api.access) as api:
+        with KubernetesApi(self._lab.api.access) as api:
             own = Lab(api, self._lab.namespaces)
             for index in range(self._jobs):
                 self._until(functools.partial(self.finished, index + 1 - AHEAD), POLL_S / 10)

@@ -25,8 +25,8 @@ from rehearsal.controlplane.addons import ADDONS, remove_addon, start_addon
 from rehearsal.controlplane.api import Access, ApiError
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.nodes import start_kwok
-from rehearsal.controlplane.order import ADMIN, Order
-from rehearsal.controlplane.processes import Processes, Site, StartError
+from rehearsal.controlplane.order import ADMIN, ControlPlaneOptions
+from rehearsal.controlplane.processes import Processes, StartContext, StartError
 from rehearsal.controlplane.servers import ACCESS, start_servers, write_kubeconfig
 
 _TRIES = 3
@@ -36,7 +36,7 @@ _TAKEN = "address already in use"
 
 def main() -> int:
     """Read the order, start everything, serve, end everything."""
-    order = Order.parse(sys.stdin.readline())
+    order = ControlPlaneOptions.parse(sys.stdin.readline())
     stopped, wake = os.pipe()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: os.write(wake, b"x"))
@@ -49,14 +49,14 @@ def main() -> int:
 
 
 @contextlib.contextmanager
-def _alone(order: Order) -> Iterator[None]:
+def _alone(order: ControlPlaneOptions) -> Iterator[None]:
     """Wait until an earlier control plane of this folder, which may just be ending, has ended."""
     order.home.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(order.home.with_suffix(".lock"), time.monotonic() + _PATIENCE_S):
         yield
 
 
-def _serve(order: Order, stopped: int) -> int:
+def _serve(order: ControlPlaneOptions, stopped: int) -> int:
     """Start everything and do what is asked until the input ends; the exit code."""
     site, access = _start(order)
     try:
@@ -76,7 +76,7 @@ def _serve(order: Order, stopped: int) -> int:
     return 0
 
 
-def _obey(message: dict[str, Any], site: Site, access: Access) -> None:
+def _obey(message: dict[str, Any], site: StartContext, access: Access) -> None:
     try:
         if "install" in message:
             start_addon(ADDONS[message["install"]], message["values"], access, site)
@@ -88,7 +88,7 @@ def _obey(message: dict[str, Any], site: Site, access: Access) -> None:
         _say(ready=True)
 
 
-def _start(order: Order) -> tuple[Site, Access]:
+def _start(order: ControlPlaneOptions) -> tuple[StartContext, Access]:
     """Everything, again with other ports when one was taken in the meantime."""
     for _ in range(_TRIES - 1):
         with contextlib.suppress(_TakenError):
@@ -100,7 +100,7 @@ class _TakenError(StartError):
     pass
 
 
-def _try(order: Order) -> tuple[Site, Access]:
+def _try(order: ControlPlaneOptions) -> tuple[StartContext, Access]:
     if not order.keep:
         shutil.rmtree(order.home, ignore_errors=True)
     order.home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -114,9 +114,9 @@ def _try(order: Order) -> tuple[Site, Access]:
         raise
 
 
-def _start_all(order: Order, processes: Processes) -> tuple[Site, Access]:
+def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartContext, Access]:
     found = binaries.require(lambda text: _say(step=text))
-    site = Site(order.home, processes, found, Authority(order.home / "certificates"))
+    site = StartContext(order.home, processes, found, Authority(order.home / "certificates"))
     _say(step="starting etcd and the API server")
     access = start_servers(
         site,

@@ -16,11 +16,11 @@ from typing import Any
 import requests
 import yaml
 
-from rehearsal.controlplane.api import Access, Api, Object, UnknownKindError
+from rehearsal.controlplane.api import Access, KubernetesApi, Object, UnknownKindError
 from rehearsal.controlplane.binaries import files_of
 from rehearsal.controlplane.certificates import Authority, Pair
 from rehearsal.controlplane.helm import Release, render
-from rehearsal.controlplane.processes import Site, StartError, free_ports
+from rehearsal.controlplane.processes import StartContext, StartError, free_ports
 from rehearsal.controlplane.servers import write_kubeconfig
 
 _PATIENCE_S = 90.0
@@ -64,7 +64,7 @@ ADDONS = {
 }
 
 
-def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: Site) -> None:
+def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: StartContext) -> None:
     """Install a chart and run its controller in place of an earlier one; ready when its webhooks answer.
 
     Raises StartError.
@@ -77,7 +77,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     folder.mkdir()
     (folder / _OBJECTS).write_text(json.dumps(objects), encoding="utf-8")
     webhook_port, health_port, metrics_port, serving_port = free_ports(4)
-    with Api(access) as api:
+    with KubernetesApi(access) as api:
         said = next(_configurations(objects))
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
         service = (said.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
@@ -122,14 +122,14 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     site.processes.wait(addon.name, ready, _PATIENCE_S)
 
 
-def remove_addon(addon: Addon, access: Access, site: Site) -> None:
+def remove_addon(addon: Addon, access: Access, site: StartContext) -> None:
     """End a controller and delete what its chart brought; silent when it is not installed."""
     site.processes.stop(addon.name)
     folder = site.home / addon.name
     if not folder.exists():
         return
     objects = json.loads((folder / _OBJECTS).read_text(encoding="utf-8"))
-    with Api(access) as api:
+    with KubernetesApi(access) as api:
         # Webhooks first: nobody answers them any more. What others are made of comes last.
         for body in sorted(_wanted(objects), key=lambda body: _LAST.get(body["kind"], 0)):
             metadata = body["metadata"]
@@ -140,7 +140,7 @@ def remove_addon(addon: Addon, access: Access, site: Site) -> None:
 
 
 def _install(
-    api: Api, addon: Addon, objects: Sequence[Object], authority: Authority, webhook_port: int
+    api: KubernetesApi, addon: Addon, objects: Sequence[Object], authority: Authority, webhook_port: int
 ) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": addon.namespace}}
     api.apply(namespace)
@@ -178,7 +178,7 @@ def _served_here(objects: Sequence[Object], port: int) -> list[Object]:
     return changed
 
 
-def _await_kind(api: Api, spec: Object) -> None:
+def _await_kind(api: KubernetesApi, spec: Object) -> None:
     """Wait until a new kind is served, as Helm does (pkg/action/install.go, `installCRDs`, v3)."""
     deadline = time.monotonic() + _PATIENCE_S
     version = next(row["name"] for row in spec["versions"] if row["served"])

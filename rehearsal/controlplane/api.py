@@ -50,7 +50,7 @@ class UnknownKindError(Exception):
 
 
 @dataclass(frozen=True)
-class Resource:
+class ApiResource:
     """How a kind is reached."""
 
     path: str
@@ -90,7 +90,7 @@ class Access:
         }
 
 
-class Api:
+class KubernetesApi:
     """One connection to one API server; it reads no kubeconfig and no variable of the environment.
 
     Methods raise ApiError when the server refuses, UnknownKindError for a kind that it does not serve.
@@ -105,7 +105,7 @@ class Api:
             self._session.headers["Authorization"] = f"Bearer {access.token}"
         else:
             self._session.cert = (str(access.certificate), str(access.key))
-        self._kinds: dict[tuple[str, str], Resource] = {}
+        self._kinds: dict[tuple[str, str], ApiResource] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -230,7 +230,7 @@ class Api:
 
     # -- kinds -----------------------------------------------------------------------------------------
 
-    def resource(self, api_version: str, kind: str) -> Resource:
+    def resource(self, api_version: str, kind: str) -> ApiResource:
         """How a kind is reached; what is served is asked again for a kind that was not there before."""
         key = (api_version, kind)
         if key not in self._kinds:
@@ -239,7 +239,7 @@ class Api:
             raise UnknownKindError(f'no matches for kind "{kind}" in version "{api_version}"')
         return self._kinds[key]
 
-    def _discover(self, path: str) -> dict[tuple[str, str], Resource]:
+    def _discover(self, path: str) -> dict[tuple[str, str], ApiResource]:
         found = {}
         for group in self.request("GET", path, accept=_DISCOVERY)["items"]:
             name = group["metadata"].get("name") or ""
@@ -249,7 +249,7 @@ class Api:
                     kind = (row.get("responseKind") or {}).get("kind")
                     if kind:
                         base = f"{path}/{api_version}"
-                        resource = Resource(base, row["resource"], row["scope"] == "Namespaced")
+                        resource = ApiResource(base, row["resource"], row["scope"] == "Namespaced")
                         found[(api_version, kind)] = resource
         return found
 

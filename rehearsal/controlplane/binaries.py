@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Required:
+class RequiredModule:
     """A Go module, and the folder below `tools/` whose go.mod requires it."""
 
     folder: str
@@ -49,7 +49,7 @@ class Required:
 
 
 @dataclass(frozen=True)
-class Binary(Required):
+class Binary(RequiredModule):
     """One program of a module."""
 
     package: str = ""
@@ -60,7 +60,7 @@ class Binary(Required):
 
 
 @dataclass(frozen=True)
-class Files(Required):
+class ModuleFiles(RequiredModule):
     """Folders of a module's source that are used as they are: charts, manifests, schemas."""
 
     paths: tuple[str, ...]
@@ -92,17 +92,17 @@ CHECKERS = {
 }
 _ALL = {**BINARIES, **CHECKERS}
 FILES = {
-    "kueue": Files(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
-    "jobset": Files(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
-    "kubeflow-trainer": Files(_TRAINER, _TRAINER_MODULE, ("charts/kubeflow-trainer",)),
-    "kwok": Files(
+    "kueue": ModuleFiles(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
+    "jobset": ModuleFiles(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
+    "kubeflow-trainer": ModuleFiles(_TRAINER, _TRAINER_MODULE, ("charts/kubeflow-trainer",)),
+    "kwok": ModuleFiles(
         _PLANE, "sigs.k8s.io/kwok", ("kustomize/stage/node/fast", "kustomize/stage/node/heartbeat-with-lease")
     ),
-    "nvidia-device-plugin": Files(
+    "nvidia-device-plugin": ModuleFiles(
         "charts", "github.com/NVIDIA/k8s-device-plugin", ("deployments/helm/nvidia-device-plugin",)
     ),
-    "cyclonedx": Files("schemas", "github.com/CycloneDX/cyclonedx-go", ("schema",)),
-    "sarif": Files("schemas", "github.com/owenrumney/go-sarif/v3", ("pkg/report/v210/sarif",)),
+    "cyclonedx": ModuleFiles("schemas", "github.com/CycloneDX/cyclonedx-go", ("schema",)),
+    "sarif": ModuleFiles("schemas", "github.com/owenrumney/go-sarif/v3", ("pkg/report/v210/sarif",)),
 }
 
 

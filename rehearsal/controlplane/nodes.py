@@ -6,9 +6,9 @@ from pathlib import Path
 
 from infra.catalog.aws import facts as aws
 from infra.catalog.gcp import facts as google
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.binaries import files_of
-from rehearsal.controlplane.processes import Site
+from rehearsal.controlplane.processes import StartContext
 
 # KWOK manages the nodes that carry it.
 FAKE = {"kwok.x-k8s.io/node": "fake"}
@@ -20,7 +20,7 @@ _PODS = 110  # the kubelet's default; the whole machine is allocatable, nothing 
 
 
 @dataclass(frozen=True)
-class Pool:
+class NodePool:
     """Nodes that are alike."""
 
     name: str
@@ -34,19 +34,19 @@ class Pool:
     """Nodes per network block of the topology labels; 0 for nodes without these labels."""
 
 
-def pool_nodes(pool: Pool) -> list[Object]:
+def pool_nodes(pool: NodePool) -> list[Object]:
     """The Node objects of a pool. Raises KeyError for a machine that the catalog does not know."""
     return [_node(pool, index) for index in range(pool.count)]
 
 
-def add_nodes(api: Api, pools: Sequence[Pool]) -> None:
+def add_nodes(api: KubernetesApi, pools: Sequence[NodePool]) -> None:
     """Register the nodes of pools; those of KWOK become ready by themselves."""
     for pool in pools:
         for body in pool_nodes(pool):
             api.create(body)
 
 
-def start_kwok(site: Site, kubeconfig: Path) -> None:
+def start_kwok(site: StartContext, kubeconfig: Path) -> None:
     """Start what plays the kubelets of nodes that carry the annotation."""
     own = [path for folder in files_of("kwok") for path in folder.glob("node-*.yaml")]
     stages = site.home / "stages.yaml"
@@ -64,7 +64,7 @@ def start_kwok(site: Site, kubeconfig: Path) -> None:
     )
 
 
-def _node(pool: Pool, index: int) -> Object:
+def _node(pool: NodePool, index: int) -> Object:
     architecture, amounts = _machine(pool.instance_type)
     name = f"{pool.name}-{index}"
     return {
@@ -109,7 +109,7 @@ def _amounts(vcpu: int, memory_mib: int, gpus: int) -> dict[str, str]:
     return {**found, GPU: str(gpus)} if gpus else found
 
 
-def _network(pool: Pool, index: int) -> dict[str, str]:
+def _network(pool: NodePool, index: int) -> dict[str, str]:
     """The labels of network layers, widest first, as EKS sets them on nodes of a cluster placement group.
 
     Source: docs.aws.amazon.com/eks/latest/userguide/node-topology.html.

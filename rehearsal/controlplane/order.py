@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.engine.golang import ROOT
-from rehearsal.controlplane.api import Access, Api
+from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.processes import StartError
 from rehearsal.controlplane.servers import ACCESS
 
@@ -23,7 +23,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Order:
+class ControlPlaneOptions:
     """A control plane to start in a folder of its own; what an earlier one left there is removed, or kept."""
 
     home: Path
@@ -41,7 +41,7 @@ class Order:
         return json.dumps({**asdict(self), "home": str(self.home)})
 
     @classmethod
-    def parse(cls, text: str) -> "Order":
+    def parse(cls, text: str) -> "ControlPlaneOptions":
         """The order in a line of JSON."""
         said = json.loads(text)
         return cls(**{**said, "home": Path(said["home"])})
@@ -61,9 +61,9 @@ class ControlPlane:
         """The administrator's kubeconfig."""
         return self.home / ADMIN
 
-    def api(self) -> Api:
+    def api(self) -> KubernetesApi:
         """A connection as administrator."""
-        return Api(self.access)
+        return KubernetesApi(self.access)
 
     def install(self, addon: str, values: Mapping[str, Any]) -> None:
         """Install an add-on's chart and run its controller, in place of an earlier one. Raises StartError."""
@@ -85,7 +85,7 @@ class ControlPlane:
 
 
 @contextmanager
-def running(order: Order, tell: Tell = lambda text: None) -> Iterator[ControlPlane]:
+def running(order: ControlPlaneOptions, tell: Tell = lambda text: None) -> Iterator[ControlPlane]:
     """A control plane for as long as the context lasts. Raises StartError with the reason."""
     with subprocess.Popen(
         [sys.executable, "-m", "rehearsal.controlplane"],

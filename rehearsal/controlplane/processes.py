@@ -101,7 +101,7 @@ class Processes:
 
 
 @dataclass(frozen=True)
-class Site:
+class StartContext:
     """Where one control plane is started: its folder, its processes, its binaries, its authority."""
 
     home: Path

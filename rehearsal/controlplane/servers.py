@@ -7,9 +7,9 @@ import requests
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from rehearsal.controlplane.api import Access, Api, ApiError
+from rehearsal.controlplane.api import Access, ApiError, KubernetesApi
 from rehearsal.controlplane.certificates import Authority, write_key
-from rehearsal.controlplane.processes import Site, free_ports
+from rehearsal.controlplane.processes import StartContext, free_ports
 
 AUDIT_LOG = "audit.log"
 ACCESS = "access.json"
@@ -26,7 +26,7 @@ _AUDIT_POLICY = {
 _PATIENCE_S = 60.0
 
 
-def start_servers(site: Site, *, node_grace_s: int, controller_requests_per_s: int) -> Access:
+def start_servers(site: StartContext, *, node_grace_s: int, controller_requests_per_s: int) -> Access:
     """Start all four; the administrator's access. Raises StartError."""
     etcd_port, peer_port, fresh = free_ports(3)
     port = _kept_port(site.home) or fresh
@@ -36,7 +36,7 @@ def start_servers(site: Site, *, node_grace_s: int, controller_requests_per_s: i
     keys = _start_api_server(site, etcd_port, port)
     admin = authority.sign("admin", ("system:masters",))
     access = Access(server, authority.file, admin.certificate, admin.key)
-    with Api(access) as api:
+    with KubernetesApi(access) as api:
         processes.wait("kube-apiserver", lambda: _is_ready(api), _PATIENCE_S)
     manager = _kubeconfig(site, server, "system:kube-controller-manager")
     processes.start(
@@ -69,14 +69,14 @@ def _kept_port(home: Path) -> int:
     return int(json.loads(kept.read_text())["server"].rpartition(":")[2]) if kept.exists() else 0
 
 
-def _is_ready(api: Api) -> bool:
+def _is_ready(api: KubernetesApi) -> bool:
     try:
         return api.text("/readyz") == "ok"
     except (ApiError, requests.RequestException):
         return False
 
 
-def _kubeconfig(site: Site, server: str, user: str) -> Path:
+def _kubeconfig(site: StartContext, server: str, user: str) -> Path:
     """A kubeconfig file of a user of this control plane."""
     pair = site.authority.sign(user)
     access = Access(server, site.authority.file, pair.certificate, pair.key)
@@ -90,7 +90,7 @@ def write_kubeconfig(path: Path, access: Access) -> Path:
     return path
 
 
-def _start_etcd(site: Site, port: int, peer_port: int) -> None:
+def _start_etcd(site: StartContext, port: int, peer_port: int) -> None:
     pair = site.authority.sign("etcd")
     files = [f"-file={pair.certificate}", f"-file={pair.key}"]
     tls = [
@@ -121,7 +121,7 @@ def _start_etcd(site: Site, port: int, peer_port: int) -> None:
     )
 
 
-def _start_api_server(site: Site, etcd_port: int, port: int) -> Path:
+def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
     """Start the API server; the file of the key that signs tokens of service accounts."""
     authority, home = site.authority, site.home
     serving = authority.sign("kube-apiserver", hosts=("kubernetes", "kubernetes.default.svc"))
@@ -165,7 +165,7 @@ def _start_api_server(site: Site, etcd_port: int, port: int) -> Path:
     return key
 
 
-def _front_proxy(site: Site) -> list[str]:
+def _front_proxy(site: StartContext) -> list[str]:
     """By what servers behind the API server know that a request comes from it, and of whom.
 
     source: kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer

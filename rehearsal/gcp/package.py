@@ -14,7 +14,7 @@ def _over_quota(token: str, name: str) -> RefusalError:
 
 
 PACKAGE = Package(
-    "rehearsal.gcp.cloud:GcpCloud",
+    "rehearsal.gcp.cloud:GoogleCloud",
     real_clusters="rehearsal.realcluster.made_clusters:MadeClusters",
     limits="rehearsal.gcp.limits:Limited",
     existing="rehearsal.gcp.existing",

@@ -12,7 +12,7 @@ from rehearsal.core.model import Call, ProviderInstance
 
 
 @dataclass(frozen=True)
-class Met:
+class CreateFaults:
     """What befalls one job: its machines take longer, or there are none."""
 
     slow_s: float = 0.0
@@ -32,10 +32,10 @@ class JobFaults:
     def __init__(self, plan: FaultPlan, path: Path, type: str) -> None:
         self._plan, self._path, self._type = plan, path, type
         self._refusals: dict[str, list[Exception]] = {}
-        self._met: dict[str, Met] = {}
+        self._met: dict[str, CreateFaults] = {}
         self._lock = threading.Lock()
 
-    def create(self, key: str, name: str, refusals: Refusals) -> Met:
+    def create(self, key: str, name: str, refusals: Refusals) -> CreateFaults:
         """Faults of one request to create a job; `key` tells jobs apart. Raises what `refusals` says."""
         with self._lock:
             if key not in self._met:
@@ -71,4 +71,4 @@ class JobFaults:
                 capacity = False
             elif fault.kind == "crash-before" and fault.victim == "daemon":
                 kill("daemon", os.getpid(), package)
-        self._met[key], self._refusals[key] = Met(slow_s, capacity), refusals
+        self._met[key], self._refusals[key] = CreateFaults(slow_s, capacity), refusals

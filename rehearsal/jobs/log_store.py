@@ -13,7 +13,7 @@ _LONGEST_LINE = 1 << 18  # bytes of one event; source: CloudWatch Logs User Guid
 
 
 @dataclass(frozen=True)
-class Event:
+class LogEvent:
     """One line; times are milliseconds since 1970, `number` counts the events of its stream from zero."""
 
     number: int
@@ -51,7 +51,7 @@ class LogStore:
         return {unquote(path.name): path for folder in folders for path in sorted(folder.iterdir())}
 
 
-def events(path: Path, stream: str = "") -> list[Event]:
+def events(path: Path, stream: str = "") -> list[LogEvent]:
     """The events of a stream, oldest first."""
     found = []
     with path.open(encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def events(path: Path, stream: str = "") -> list[Event]:
             if not line.endswith("\n"):  # half written
                 break
             when, message = json.loads(line)
-            found.append(Event(number, when, message, stream))
+            found.append(LogEvent(number, when, message, stream))
     return found
 
 
@@ -89,12 +89,12 @@ def _safe(name: str) -> str:
     return quote(name, safe="")
 
 
-def shown(event: Event, **more: Any) -> dict[str, Any]:
+def shown(event: LogEvent, **more: Any) -> dict[str, Any]:
     """An event as the service answers it."""
     return {"timestamp": event.timestamp, "message": event.message, "ingestionTime": event.timestamp, **more}
 
 
-def between(found: list[Event], start: int | None, end: int | None) -> Iterator[Event]:
+def between(found: list[LogEvent], start: int | None, end: int | None) -> Iterator[LogEvent]:
     """The events from `start` on and before `end`."""
     for event in found:
         if (start is None or event.timestamp >= start) and (end is None or event.timestamp < end):

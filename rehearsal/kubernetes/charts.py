@@ -44,7 +44,7 @@ class ChartService:
 
 
 @dataclass(frozen=True)
-class Chart:
+class ChartFacts:
     """One chart; `crds_in` is "templates" (removed with the release) or "crds" (never removed by Helm)."""
 
     name: str
@@ -61,27 +61,27 @@ class Chart:
 
 
 @functools.cache
-def charts() -> Mapping[str, Chart]:
+def charts() -> Mapping[str, ChartFacts]:
     """Every known chart by name."""
     with Path(__file__).with_name("charts.toml").open("rb") as file:
         rows = tomllib.load(file)["chart"]
     return {row["name"]: _chart(row) for row in rows}
 
 
-def find(reference: str) -> Chart | None:
+def find(reference: str) -> ChartFacts | None:
     """The chart of a release's `chart`: a name, `repo/name`, or an OCI or HTTP reference; None if unknown."""
     name = reference.rstrip("/").rpartition("/")[2]
     return charts().get(name.partition(":")[0].removesuffix(".tgz"))
 
 
-def all_crds(chart: Chart) -> tuple[Crd, ...]:
+def all_crds(chart: ChartFacts) -> tuple[Crd, ...]:
     """The CRDs of a chart and of the charts it depends on."""
     nested = (crd for name in chart.subcharts for crd in all_crds(charts()[name]))
     return (*chart.crds, *nested)
 
 
-def _chart(row: Mapping[str, Any]) -> Chart:
-    return Chart(
+def _chart(row: Mapping[str, Any]) -> ChartFacts:
+    return ChartFacts(
         name=row["name"],
         version=row.get("version"),
         app=row.get("app"),

@@ -30,7 +30,7 @@ from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
     PACKAGE,
-    Cluster,
+    KubeCluster,
     kubeconfig,
     namespace_of,
     resolve,
@@ -75,7 +75,7 @@ class KubernetesCloud:
         """Start the processes of stored Deployments again; a Job that was under way has failed."""
         made = (*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER))
         for record in (*made, ambient.RECORD):
-            self._workloads.restore(Cluster(self._state, record))
+            self._workloads.restore(KubeCluster(self._state, record))
 
     def live_workloads(self) -> list[dict[str, Any]]:
         """The pods that have, or will have, processes."""
@@ -220,11 +220,11 @@ class KubernetesCloud:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _get(self, cluster: Cluster, token: str, id: str) -> Record | None:
+    def _get(self, cluster: KubeCluster, token: str, id: str) -> Record | None:
         found = self._state.get(PACKAGE, token, cluster.scope, id)
         return found or self._state.get(PACKAGE, token, cluster.scope, f"default/{id}")
 
-    def _preview(self, call: Call, cluster: Cluster | None, kind: Kind, inputs: Properties) -> Properties:
+    def _preview(self, call: Call, cluster: KubeCluster | None, kind: Kind, inputs: Properties) -> Properties:
         """The outputs of an object that would be made; what would be refused for certain is refused now."""
         metadata = inputs.get("metadata")
         namespace = ""
@@ -236,14 +236,14 @@ class KubernetesCloud:
                 self._refuse_taken(call, kind, taken)
         return objects.previewed(kind, inputs, namespace, None)
 
-    def _namespaced(self, token: str, cluster: Cluster | None, kind: Kind) -> bool | None:
+    def _namespaced(self, token: str, cluster: KubeCluster | None, kind: Kind) -> bool | None:
         """Whether a kind's objects live in a namespace; None when the cluster does not serve the kind."""
         if self._schemas.resource(token) is not None:
             return builtin_namespaced(kind.kind.removesuffix("Patch") if is_patch(token) else kind.kind)
         crd = cluster.serves(kind) if cluster else None
         return crd.namespaced if crd else None
 
-    def _namespace(self, call: Call, cluster: Cluster, kind: Kind, inputs: Properties) -> str:
+    def _namespace(self, call: Call, cluster: KubeCluster, kind: Kind, inputs: Properties) -> str:
         """The namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
         namespaced = self._namespaced(call.type, cluster, kind)
         if namespaced is None:  # the kind is not served: a rule refuses it
@@ -258,7 +258,7 @@ class KubernetesCloud:
             )
         return name
 
-    def _admit(self, call: Call, cluster: Cluster, inputs: Properties) -> None:
+    def _admit(self, call: Call, cluster: KubeCluster, inputs: Properties) -> None:
         """Ask the rule book; what may still appear gets a moment to."""
         custom = self._schemas.resource(call.type) is None
         ends = time.monotonic() + _APPEARS_S
@@ -273,7 +273,9 @@ class KubernetesCloud:
             self._unchecked.add(call.type)
             call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")
 
-    def _insert(self, call: Call, cluster: Cluster, kind: Kind, inputs: Properties, namespace: str) -> Record:
+    def _insert(
+        self, call: Call, cluster: KubeCluster, kind: Kind, inputs: Properties, namespace: str
+    ) -> Record:
         name = str(inputs["metadata"]["name"])
         taken = self._holder(cluster, kind, name, namespace)
         if taken is not None:
@@ -294,7 +296,7 @@ class KubernetesCloud:
         except DuplicateError as error:
             raise _exists(kind, name) from error
 
-    def _holder(self, cluster: Cluster, kind: Kind, name: str, namespace: str) -> Record | None:
+    def _holder(self, cluster: KubeCluster, kind: Kind, name: str, namespace: str) -> Record | None:
         """Who has this name, in whichever version it was written."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope, name=name):
             other = parse(record.type)
@@ -313,16 +315,16 @@ class KubernetesCloud:
         if taken.urn != call.urn and not upsert:
             raise _exists(kind, taken.name)
 
-    def _remove(self, cluster: Cluster, record: Record) -> None:
+    def _remove(self, cluster: KubeCluster, record: Record) -> None:
         self._workloads.removed(cluster, record)
         load_balancers.remove(cluster, record)
         self._state.remove(record)
 
-    def _account(self, cluster: Cluster, pod: Pod) -> Mapping[str, bytes]:
+    def _account(self, cluster: KubeCluster, pod: Pod) -> Mapping[str, bytes]:
         """The files of a pod's service account."""
         return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
 
-    def _identity(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+    def _identity(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
         """The environment by which a pod reaches its cloud and the API server."""
         own = self._identities.environment(cluster, pod, folder)
         return {**own, **self._pod_api.environment()}

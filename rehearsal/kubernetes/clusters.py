@@ -15,7 +15,7 @@ from ruamel.yaml.error import YAMLError
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
-from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
+from rehearsal.kubernetes.charts import ChartFacts, Crd, all_crds, find
 from rehearsal.kubernetes.gcp import kinds as gke_kinds
 from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
 
@@ -28,7 +28,7 @@ _CRD_SPACE = "kubernetes-crd"
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 
-def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
+def resolve(state: State, config: Mapping[str, Any]) -> "KubeCluster | None":
     """The cluster of a provider's `kubeconfig`; None while a preview does not know it yet.
 
     Raises RefusalError when no emulated cluster answers at its server address.
@@ -38,10 +38,10 @@ def resolve(state: State, config: Mapping[str, Any]) -> "Cluster | None":
         return None
     server = str(active(kubeconfig, config.get("context")).get("server") or "")
     if _bare(server) == _bare(ambient.ENDPOINT):
-        return Cluster(state, ambient.RECORD)
+        return KubeCluster(state, ambient.RECORD)
     for record in (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER)):
         if _bare(server) in {_bare(one) for one in endpoints(record)}:
-            return Cluster(state, record)
+            return KubeCluster(state, record)
     raise RefusalError(
         "ClusterUnreachable",
         f"configured Kubernetes cluster is unreachable: no emulated cluster answers at {server}.",
@@ -61,14 +61,14 @@ def endpoints(record: Record) -> list[str]:
 def kubeconfig(state: State, scope: str) -> str:
     """A kubeconfig of the cluster whose objects are in a scope of the state."""
     clusters = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER))
-    record = next((one for one in clusters if Cluster(state, one).scope == scope), ambient.RECORD)
+    record = next((one for one in clusters if KubeCluster(state, one).scope == scope), ambient.RECORD)
     address = next(iter(endpoints(record)), str(record.outputs.get("endpoint")))
     server = f"https://{address.removeprefix('https://')}"
     return json.dumps({"clusters": [{"name": record.name, "cluster": {"server": server}}]})
 
 
 @dataclass(frozen=True)
-class Cluster:
+class KubeCluster:
     """The objects of one emulated cluster, read from the state; `record` is the cloud's cluster resource."""
 
     state: State
@@ -121,7 +121,7 @@ class Cluster:
         """Whether an object exists, those of every new cluster included."""
         return builtin_exists(kind, name) or self.get(kind, namespace, name) is not None
 
-    def releases(self) -> Iterator[tuple[Record, Chart | None]]:
+    def releases(self) -> Iterator[tuple[Record, ChartFacts | None]]:
         """The Helm releases and their charts, None for an unknown chart."""
         for record in self.state.find(package=PACKAGE, type=HELM_RELEASE, scope=self.scope):
             yield record, find(str(record.inputs.get("chart") or ""))
@@ -147,7 +147,7 @@ class Cluster:
                 return crd
         return None
 
-    def keep_crds(self, chart: Chart) -> None:
+    def keep_crds(self, chart: ChartFacts) -> None:
         """Remember the CRDs that a release leaves behind."""
         for crd in all_crds(chart):
             self.state.put_document(_CRD_SPACE, f"{self.identity}|{crd.name}", crd.document())

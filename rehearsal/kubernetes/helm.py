@@ -22,8 +22,8 @@ from rehearsal.core.properties import at
 from rehearsal.core.state import State
 from rehearsal.kubernetes.api import awaits, objects
 from rehearsal.kubernetes.api.naming import unique_suffix
-from rehearsal.kubernetes.charts import Chart, all_crds, find
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.charts import ChartFacts, all_crds, find
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.workloads.scheduling import place
@@ -62,7 +62,7 @@ def diff(old_inputs: Properties, new: Properties) -> Diff:
     return Diff(changed, tuple(path for path in changed if path in ("name", "namespace")))
 
 
-def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Properties]:
+def create(call: Call, cluster: KubeCluster, inputs: Properties) -> tuple[str, Properties]:
     """Install a chart. Raises RefusalError, or InitFailedError as `settle` does."""
     name, namespace = str(inputs["name"]), str(inputs.get("namespace") or "default")
     identifier = f"{namespace}/{name}"
@@ -86,7 +86,9 @@ def create(call: Call, cluster: Cluster, inputs: Properties) -> tuple[str, Prope
     return identifier, settle(call, cluster, record, None, lambda: _remove_services(cluster, record))
 
 
-def insert(call: Call, cluster: Cluster, identifier: str, inputs: Properties, outputs: Properties) -> Record:
+def insert(
+    call: Call, cluster: KubeCluster, identifier: str, inputs: Properties, outputs: Properties
+) -> Record:
     """Note that an install begins."""
     record = cluster.state.insert(
         package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn,
@@ -95,7 +97,7 @@ def insert(call: Call, cluster: Cluster, identifier: str, inputs: Properties, ou
     return _note(cluster, record, "pending-install")
 
 
-def update(call: Call, cluster: Cluster, before: Record, inputs: Properties) -> Properties:
+def update(call: Call, cluster: KubeCluster, before: Record, inputs: Properties) -> Properties:
     """Upgrade a release. Raises RefusalError, or InitFailedError as `settle` does."""
     chart = known(call, inputs)
     outputs = outputs_of(inputs, chart, revision=int(before.outputs["status"]["revision"]) + 1)
@@ -110,7 +112,7 @@ def update(call: Call, cluster: Cluster, before: Record, inputs: Properties) -> 
     return settle(call, cluster, record, before, lambda: switch(record, before))
 
 
-def delete(cluster: Cluster, record: Record) -> None:
+def delete(cluster: KubeCluster, record: Record) -> None:
     """Uninstall a release.
 
     CRDs in a chart's `crds` folder stay, as Helm leaves them. CRDs in its templates go, and with them every
@@ -125,7 +127,7 @@ def delete(cluster: Cluster, record: Record) -> None:
     cluster.state.remove(record)
 
 
-def refuse_left(cluster: Cluster, record: Record, chart: Chart | None) -> None:
+def refuse_left(cluster: KubeCluster, record: Record, chart: ChartFacts | None) -> None:
     """Raise RefusalError while objects exist whose kinds an uninstall would remove."""
     if chart and chart.crds_in == "templates":
         left = cluster.custom_objects(chart.crds)
@@ -144,12 +146,12 @@ def preview(inputs: Properties) -> Properties:
     return {**inputs, **dict.fromkeys(_OUTPUTS, UNKNOWN)}
 
 
-def namespace_exists(state: State, cluster: Cluster, name: str) -> bool:
+def namespace_exists(state: State, cluster: KubeCluster, name: str) -> bool:
     """Whether Helm made this namespace."""
     return state.document(NAMESPACE_SPACE, f"{cluster.identity}|{name}") is not None
 
 
-def known(call: Call, inputs: Properties) -> Chart | None:
+def known(call: Call, inputs: Properties) -> ChartFacts | None:
     """The chart of a release; warns about one that the rehearsal does not know."""
     reference = str(inputs.get("chart"))
     chart = find(reference)
@@ -162,7 +164,9 @@ def known(call: Call, inputs: Properties) -> Chart | None:
     return chart
 
 
-def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, namespace: str) -> None:
+def _make_services(
+    cluster: KubeCluster, chart: ChartFacts | None, inputs: Properties, namespace: str
+) -> None:
     for given in services(chart, inputs, namespace):
         name = given["metadata"]["name"]
         cluster.state.insert(
@@ -172,7 +176,7 @@ def _make_services(cluster: Cluster, chart: Chart | None, inputs: Properties, na
         )  # fmt: skip
 
 
-def services(chart: Chart | None, inputs: Properties, namespace: str) -> Iterator[Properties]:
+def services(chart: ChartFacts | None, inputs: Properties, namespace: str) -> Iterator[Properties]:
     """A chart's Services; nothing answers there, because a chart's own pods are not run."""
     values = inputs.get("values") or {}
     for service in chart.services if chart else ():
@@ -188,7 +192,7 @@ def services(chart: Chart | None, inputs: Properties, namespace: str) -> Iterato
         }
 
 
-def _remove_services(cluster: Cluster, release: Record) -> None:
+def _remove_services(cluster: KubeCluster, release: Record) -> None:
     """Remove the Services of a release, whatever chart it had when they were made."""
     for service in list(cluster.objects("Service", str(release.outputs["namespace"]))):
         labels = (service.inputs.get("metadata") or {}).get("labels") or {}
@@ -196,7 +200,7 @@ def _remove_services(cluster: Cluster, release: Record) -> None:
             cluster.state.remove(service)
 
 
-def _fullname(release: str, chart: Chart | None, values: Mapping[str, Any]) -> str:
+def _fullname(release: str, chart: ChartFacts | None, values: Mapping[str, Any]) -> str:
     """What charts call their objects. Source: bitnami/charts, bitnami/common/templates/_names.tpl."""
     name = str(values.get("nameOverride") or (chart.name if chart else ""))
     joined = release if name in release else f"{release}-{name}"
@@ -209,7 +213,7 @@ def _locatable(chart: str, repository: Any) -> bool:
     return repository is UNKNOWN or bool(isinstance(repository, Mapping) and repository.get("repo"))
 
 
-def _require_namespace(cluster: Cluster, namespace: str, make: bool) -> None:
+def _require_namespace(cluster: KubeCluster, namespace: str, make: bool) -> None:
     if cluster.exists("Namespace", "", namespace) or namespace_exists(cluster.state, cluster, namespace):
         return
     if not make:
@@ -226,7 +230,7 @@ def no_namespace(namespace: str) -> RefusalError:
     )
 
 
-def outputs_of(inputs: Properties, chart: Chart | None, revision: int) -> Properties:
+def outputs_of(inputs: Properties, chart: ChartFacts | None, revision: int) -> Properties:
     """The outputs of a release that is deployed."""
     name, namespace = inputs["name"], inputs.get("namespace") or "default"
     version = inputs.get("version") or (chart.version if chart else None)
@@ -254,7 +258,7 @@ def outputs_of(inputs: Properties, chart: Chart | None, revision: int) -> Proper
 
 
 def settle(
-    call: Call, cluster: Cluster, record: Record, before: Record | None, undo: Callable[[], None]
+    call: Call, cluster: KubeCluster, record: Record, before: Record | None, undo: Callable[[], None]
 ) -> Properties:
     """Wait for a release that is pending, and note how it ended; its outputs.
 
@@ -288,7 +292,7 @@ def settle(
     raise InitFailedError(record.id, outputs, [said, *details])
 
 
-def begin(cluster: Cluster, record: Record, inputs: Properties, outputs: Properties) -> Record:
+def begin(cluster: KubeCluster, record: Record, inputs: Properties, outputs: Properties) -> Record:
     """Note that an upgrade begins. Raises RefusalError when a killed one left the release pending."""
     status, revision = record.outputs["status"]["status"], record.outputs["status"]["revision"]
     if status.startswith("pending"):
@@ -302,12 +306,12 @@ def begin(cluster: Cluster, record: Record, inputs: Properties, outputs: Propert
     return _note(cluster, cluster.state.replace(record, inputs=inputs, outputs=outputs), "pending-upgrade")
 
 
-def _note(cluster: Cluster, record: Record, status: str) -> Record:
+def _note(cluster: KubeCluster, record: Record, status: str) -> Record:
     outputs = {**record.outputs, "status": {**record.outputs["status"], "status": status}}
     return cluster.state.replace(record, inputs=record.inputs, outputs=outputs)
 
 
-def _wait(call: Call, cluster: Cluster, record: Record) -> tuple[str, list[str]]:
+def _wait(call: Call, cluster: KubeCluster, record: Record) -> tuple[str, list[str]]:
     """Why a release is not ready, in Helm's words, and details; empty when it is.
 
     A chart's own pods are not run, but without a node that takes them the release never becomes ready.

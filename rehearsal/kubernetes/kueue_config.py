@@ -7,10 +7,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from rehearsal.core.model import Record
-from rehearsal.kubernetes.charts import Chart
+from rehearsal.kubernetes.charts import ChartFacts
 
 
-def configuration(releases: Iterable[tuple[Record, Chart | None]]) -> Mapping[str, Any] | None:
+def configuration(releases: Iterable[tuple[Record, ChartFacts | None]]) -> Mapping[str, Any] | None:
     """The configuration of the controller (config.kueue.x-k8s.io/v1beta2), None in a cluster without Kueue.
 
     The chart takes it as text under `managerConfig.controllerManagerConfigYaml`.

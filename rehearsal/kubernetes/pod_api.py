@@ -21,7 +21,7 @@ from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
 from rehearsal.kubernetes import pod_secrets
 from rehearsal.kubernetes.api import admission, authorization
-from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.workloads.job import JobController
 from rehearsal.workloads.pod import PodRunner
@@ -44,7 +44,7 @@ class PodApi:
 
     def __init__(self, home: Path, kubelet: Kubelet) -> None:
         self._home, self._kubelet = home, kubelet
-        self._accounts: dict[str, tuple[Cluster, str, str]] = {}  # token -> cluster, namespace, account
+        self._accounts: dict[str, tuple[KubeCluster, str, str]] = {}  # token -> cluster, namespace, account
         self._tokens: dict[tuple[str, str, str], str] = {}
         self._server: ThreadingHTTPServer | None = None
         self._authority: Authority | None = None
@@ -55,7 +55,7 @@ class PodApi:
         port = self._started().server_address[1]
         return {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
 
-    def token(self, cluster: Cluster, pod: Pod) -> bytes:
+    def token(self, cluster: KubeCluster, pod: Pod) -> bytes:
         """A token of a pod's service account."""
         account = (cluster.scope, pod.namespace, pod.service_account)
         with self._lock:
@@ -109,7 +109,7 @@ class PodApi:
         )
 
     def _read(
-        self, cluster: Cluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
+        self, cluster: KubeCluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
     ) -> tuple[int, Object]:
         if resource == "jobs" and name:
             return self._job(cluster, namespace, name)
@@ -144,7 +144,7 @@ class PodApi:
                 ).start()
             return self._server
 
-    def _job(self, cluster: Cluster, namespace: str, name: str) -> tuple[int, Object]:
+    def _job(self, cluster: KubeCluster, namespace: str, name: str) -> tuple[int, Object]:
         record = cluster.get("Job", namespace, name)
         if record is None:
             return 404, _status(404, "NotFound", f'jobs.batch "{name}" not found')
@@ -154,13 +154,13 @@ class PodApi:
             body["spec"]["suspend"], body["status"] = bool(run.held), run.status()
         return 200, body
 
-    def _pods(self, cluster: Cluster, namespace: str, job: str) -> Iterator[Object]:
+    def _pods(self, cluster: KubeCluster, namespace: str, job: str) -> Iterator[Object]:
         for runner in self._kubelet.pods(cluster.scope):
             pod = runner.pod
             if pod.namespace == namespace and (not job or pod.labels.get(_JOB_NAME) == job):
                 yield _pod(runner)
 
-    def _workloads(self, cluster: Cluster, namespace: str, uid: str) -> Iterator[Object]:
+    def _workloads(self, cluster: KubeCluster, namespace: str, uid: str) -> Iterator[Object]:
         for record in cluster.all(_JOB):
             run = self._run(cluster, record)
             metadata = record.outputs.get("metadata") or {}
@@ -174,12 +174,14 @@ class PodApi:
                     "status": {"conditions": [{**reserved, **words}]},
                 }
 
-    def _run(self, cluster: Cluster, record: Record) -> JobController | None:
+    def _run(self, cluster: KubeCluster, record: Record) -> JobController | None:
         found = self._kubelet.find(cluster, "Job", record.id)
         return found if isinstance(found, JobController) else None
 
 
-def _would_be(cluster: Cluster, group: str, version: str, resource: str, new: Object) -> tuple[int, Object]:
+def _would_be(
+    cluster: KubeCluster, group: str, version: str, resource: str, new: Object
+) -> tuple[int, Object]:
     """The answer to a dry run: what the rules say of a new object, of which nothing is kept."""
     kinds = [crd.kind for crd in cluster.crds() if (crd.group, crd.plural) == (group, resource)]
     if not kinds:
@@ -194,7 +196,7 @@ def _would_be(cluster: Cluster, group: str, version: str, resource: str, new: Ob
     return 201, new
 
 
-def _secret(cluster: Cluster, namespace: str, name: str, new: Object | None) -> tuple[int, Object]:
+def _secret(cluster: KubeCluster, namespace: str, name: str, new: Object | None) -> tuple[int, Object]:
     """A Secret that is read, replaced (it is named) or made."""
     if new is not None and not name:
         made = pod_secrets.create(cluster, namespace, new)

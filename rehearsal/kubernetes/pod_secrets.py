@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.kubernetes.api import objects
-from rehearsal.kubernetes.clusters import PACKAGE, Cluster
+from rehearsal.kubernetes.clusters import PACKAGE, KubeCluster
 from rehearsal.kubernetes.kinds import parse
 
 Object = Mapping[str, Any]
@@ -12,13 +12,13 @@ _SECRET = "kubernetes:core/v1:Secret"  # noqa: S105 - a type's token
 _KIND = parse(_SECRET)
 
 
-def get(cluster: Cluster, namespace: str, name: str) -> Object | None:
+def get(cluster: KubeCluster, namespace: str, name: str) -> Object | None:
     """A Secret as the API server shows it, None when there is none."""
     record = cluster.get("Secret", namespace, name)
     return record.outputs if record else None
 
 
-def create(cluster: Cluster, namespace: str, new: Object) -> Object | None:
+def create(cluster: KubeCluster, namespace: str, new: Object) -> Object | None:
     """A new Secret, which goes with its namespace; None when the name is taken."""
     name = str(new["metadata"]["name"])
     if cluster.get("Secret", namespace, name):
@@ -37,7 +37,7 @@ def create(cluster: Cluster, namespace: str, new: Object) -> Object | None:
     return record.outputs
 
 
-def replace(cluster: Cluster, namespace: str, name: str, new: Object) -> Object | None:
+def replace(cluster: KubeCluster, namespace: str, name: str, new: Object) -> Object | None:
     """The Secret with another content; None when there is none."""
     record = cluster.get("Secret", namespace, name)
     if record is None:

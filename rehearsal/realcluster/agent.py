@@ -15,15 +15,15 @@ from typing import Any
 
 import requests
 
-from rehearsal.controlplane.api import STRATEGIC, Api, ApiError, Object
+from rehearsal.controlplane.api import STRATEGIC, ApiError, KubernetesApi, Object
 from rehearsal.core.state import State
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.kubelet import described
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.controllers.sandbox import Identity, Sandbox
 from rehearsal.realcluster.cluster import RealCluster, current
 from rehearsal.realcluster.node_objects import node_object
-from rehearsal.realcluster.pod_network import PodNetwork, shown_address
+from rehearsal.realcluster.pod_network import EmulatedPodNetwork, shown_address
 from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.faults import put_on
 from rehearsal.workloads.job import share
@@ -83,14 +83,14 @@ class _Running:
 class Agent:
     """The kubelets, and what plays the role of kube-proxy, of all nodes of one control plane."""
 
-    def __init__(self, state: State, home: Path, api: Api, identity: Identity) -> None:
+    def __init__(self, state: State, home: Path, api: KubernetesApi, identity: Identity) -> None:
         self._state, self._home, self._api, self._identity = state, home, api, identity
         self._pods: dict[str, _Running] = {}
         self._registered: dict[str, Object] = {}
         self._nodes: frozenset[str] = frozenset()
         self._lock = threading.RLock()
         self._changed, self._stopping = threading.Event(), threading.Event()
-        self._network = PodNetwork(state, self._cluster, lambda: [one.runner for one in self._all()])
+        self._network = EmulatedPodNetwork(state, self._cluster, lambda: [one.runner for one in self._all()])
 
     def start(self) -> None:
         """Begin."""
@@ -263,7 +263,7 @@ class Agent:
         pod = one.runner.pod
         shutil.rmtree(self._home / "pods" / pod.namespace / pod.name, ignore_errors=True)
 
-    def _account(self, cluster: Cluster, pod: Pod) -> Mapping[str, bytes]:
+    def _account(self, cluster: KubeCluster, pod: Pod) -> Mapping[str, bytes]:
         """The files of a pod's service account; its token ends with the pod."""
         metadata = {"name": pod.name, "uid": pod.uid}
         token = self._api.token(pod.namespace, pod.service_account, seconds=_TOKEN_S, pod=metadata)

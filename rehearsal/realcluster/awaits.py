@@ -12,7 +12,7 @@ from typing import Any
 
 import requests
 
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.kubernetes.api.awaits import NO_PODS, GaveUpError, limit
 from rehearsal.kubernetes.awaiter.kinds import awaited
@@ -25,7 +25,7 @@ _SETTLE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AwaitResult:
     """Whether an object is ready, or will never be, and what is wrong with it."""
 
     ready: bool
@@ -34,7 +34,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Around:
+class RelatedObjects:
     """What else a verdict looks at: what an object owns, the pods and endpoint slices of its namespace."""
 
     replica_sets: list[Object] = field(default_factory=list)
@@ -44,32 +44,36 @@ class Around:
     """Of a claim: whether its StorageClass binds it when the first pod uses it."""
 
 
-def judge(live: Object, around: Around) -> Verdict:
+def judge(live: Object, around: RelatedObjects) -> AwaitResult:
     """Whether an object is ready now."""
     found = _JUDGES.get(live["kind"])
-    return found(live, around) if found else Verdict(True)
+    return found(live, around) if found else AwaitResult(True)
 
 
-def look_around(api: Api, live: Object) -> Around:
+def look_around(api: KubernetesApi, live: Object) -> RelatedObjects:
     """Read what `judge` needs for an object."""
     kind, namespace = live["kind"], str(live["metadata"].get("namespace") or "")
     if kind == "PersistentVolumeClaim":
         name = (live.get("spec") or {}).get("storageClassName")
         found = api.find("storage.k8s.io/v1", "StorageClass", name) if name else None
-        return Around(waits_for_pod=bool(found and found.get("volumeBindingMode") == "WaitForFirstConsumer"))
+        return RelatedObjects(
+            waits_for_pod=bool(found and found.get("volumeBindingMode") == "WaitForFirstConsumer")
+        )
     if kind == "Service":
         labels = f"kubernetes.io/service-name={live['metadata']['name']}"
-        return Around(slices=api.list("discovery.k8s.io/v1", "EndpointSlice", namespace, labels=labels))
+        return RelatedObjects(
+            slices=api.list("discovery.k8s.io/v1", "EndpointSlice", namespace, labels=labels)
+        )
     if kind not in _JUDGES or not namespace:
-        return Around()
+        return RelatedObjects()
     pods = api.list("v1", "Pod", namespace)
     if kind != "Deployment":
-        return Around(pods=[pod for pod in pods if _owns(live, pod)])
+        return RelatedObjects(pods=[pod for pod in pods if _owns(live, pod)])
     sets = [one for one in api.list("apps/v1", "ReplicaSet", namespace) if _owns(live, one)]
-    return Around(sets, [pod for pod in pods if any(_owns(one, pod) for one in sets)])
+    return RelatedObjects(sets, [pod for pod in pods if any(_owns(one, pod) for one in sets)])
 
 
-def wait(call: Call, api: Api, live: Object, record: Record, read: Callable[[], Object]) -> Object:
+def wait(call: Call, api: KubernetesApi, live: Object, record: Record, read: Callable[[], Object]) -> Object:
     """Wait until an object is ready; it as it is then. Raises GaveUpError."""
     name, kind, checks = str(live["metadata"]["name"]), live["kind"], _conditions(record.inputs)
     if not checks and kind not in _JUDGES:
@@ -95,11 +99,11 @@ def wait(call: Call, api: Api, live: Object, record: Record, read: Callable[[], 
             live = read()
 
 
-def _seen(api: Api, live: Object) -> Verdict:
+def _seen(api: KubernetesApi, live: Object) -> AwaitResult:
     try:
         return judge(live, look_around(api, live))
     except requests.RequestException:
-        return Verdict(False, ["the API server does not answer; it is asked again"])
+        return AwaitResult(False, ["the API server does not answer; it is asked again"])
 
 
 def _conditions(inputs: Properties) -> list[Condition]:
@@ -110,9 +114,9 @@ def _conditions(inputs: Properties) -> list[Condition]:
         raise GaveUpError(str(error), []) from error
 
 
-def _meets(live: Object, checks: list[Condition]) -> Verdict:
+def _meets(live: Object, checks: list[Condition]) -> AwaitResult:
     missing = [words for check in checks if (words := check(live))]
-    return Verdict(not missing, missing)
+    return AwaitResult(not missing, missing)
 
 
 class _Settled:
@@ -121,7 +125,7 @@ class _Settled:
     def __init__(self) -> None:
         self._since: float | None = None
 
-    def by(self, verdict: Verdict, service: Object) -> bool:
+    def by(self, verdict: AwaitResult, service: Object) -> bool:
         spec = service.get("spec") or {}
         if not _has_endpoints(spec):
             return True
@@ -132,7 +136,7 @@ class _Settled:
 # -- kinds -------------------------------------------------------------------------------------------------
 
 
-def _deployment(live: Object, around: Around) -> Verdict:
+def _deployment(live: Object, around: RelatedObjects) -> AwaitResult:
     spec, metadata = live["spec"], live["metadata"]
     revision = (metadata.get("annotations") or {}).get("deployment.kubernetes.io/revision")
     current = [
@@ -145,39 +149,41 @@ def _deployment(live: Object, around: Around) -> Verdict:
     rolled_out = revision == "1" or progressing.get("reason") == "NewReplicaSetAvailable"
     enough = any(int((one.get("status") or {}).get("readyReplicas") or 0) >= wanted for one in current)
     if _observed(live) and available.get("status") == "True" and rolled_out and (enough or wanted == 0):
-        return Verdict(True)
+        return AwaitResult(True)
     words = [
         f"[{row.get('reason')}] {row.get('message')}"
         for row in (available, progressing)
         if row and (row.get("status") != "True")
     ]
-    return Verdict(False, [*words, "Minimum number of live Pods was not attained", *complaints(around.pods)])
+    return AwaitResult(
+        False, [*words, "Minimum number of live Pods was not attained", *complaints(around.pods)]
+    )
 
 
-def _stateful_set(live: Object, around: Around) -> Verdict:
+def _stateful_set(live: Object, around: RelatedObjects) -> AwaitResult:
     status = live.get("status") or {}
     wanted = int((live["spec"].get("replicas", 1)) or 0)
     counts = [int(status.get(name) or 0) for name in ("replicas", "readyReplicas", "currentReplicas")]
     same = status.get("currentRevision") == status.get("updateRevision")
     ready = _observed(live) and counts == [wanted] * 3 and same
-    return Verdict(ready, [] if ready else complaints(around.pods))
+    return AwaitResult(ready, [] if ready else complaints(around.pods))
 
 
-def _daemon_set(live: Object, around: Around) -> Verdict:
+def _daemon_set(live: Object, around: RelatedObjects) -> AwaitResult:
     status = live.get("status") or {}
     wanted = int(status.get("desiredNumberScheduled") or 0)
     counts = [
         int(status.get(name) or 0) for name in ("updatedNumberScheduled", "numberAvailable", "numberReady")
     ]
     ready = _observed(live) and all(count >= wanted for count in counts)
-    return Verdict(ready, [] if ready else complaints(around.pods))
+    return AwaitResult(ready, [] if ready else complaints(around.pods))
 
 
-def _job(live: Object, around: Around) -> Verdict:
+def _job(live: Object, around: RelatedObjects) -> AwaitResult:
     status = live.get("status") or {}
     started, failed = status.get("startTime"), _condition(live, "Failed")
     if started and _condition(live, "Complete").get("status") == "True":
-        return Verdict(True)
+        return AwaitResult(True)
     fatal = (
         bool(started)
         and failed.get("status") == "True"
@@ -187,49 +193,49 @@ def _job(live: Object, around: Around) -> Verdict:
     suspended = _condition(live, "Suspended")
     if suspended.get("status") == "True":
         words.append(f"[{suspended.get('reason')}] {suspended.get('message')}")
-    return Verdict(False, [*words, *complaints(around.pods)], failed=fatal)
+    return AwaitResult(False, [*words, *complaints(around.pods)], failed=fatal)
 
 
-def _pod(live: Object, around: Around) -> Verdict:
+def _pod(live: Object, around: RelatedObjects) -> AwaitResult:
     states = {row["type"]: row["status"] for row in (live.get("status") or {}).get("conditions") or ()}
     begun = states.get("PodScheduled") == "True" and states.get("Initialized") == "True"
     ready = begun and (
         states.get("Ready") == "True" or (live.get("status") or {}).get("phase") == "Succeeded"
     )
-    return Verdict(ready, [] if ready else complaints([live]))
+    return AwaitResult(ready, [] if ready else complaints([live]))
 
 
-def _service(live: Object, around: Around) -> Verdict:
+def _service(live: Object, around: RelatedObjects) -> AwaitResult:
     spec = live.get("spec") or {}
     if not _has_endpoints(spec):
-        return Verdict(True)
+        return AwaitResult(True)
     balanced = ((live.get("status") or {}).get("loadBalancer") or {}).get("ingress")
     if spec.get("type") == "LoadBalancer" and not balanced:
-        return Verdict(
+        return AwaitResult(
             False, ["Service was not allocated an IP address; does your cloud provider support this?"]
         )
     rows = [row for one in around.slices for row in one.get("endpoints") or ()]
     waiting = [row for row in rows if not (row.get("conditions") or {}).get("ready")]
-    return Verdict(bool(around.slices) and not waiting, [NO_PODS] if waiting or not around.slices else [])
+    return AwaitResult(bool(around.slices) and not waiting, [NO_PODS] if waiting or not around.slices else [])
 
 
-def _claim(live: Object, around: Around) -> Verdict:
+def _claim(live: Object, around: RelatedObjects) -> AwaitResult:
     phase = (live.get("status") or {}).get("phase")
     ready = phase == ("Pending" if around.waits_for_pod else "Bound")
-    return Verdict(ready, [] if ready else [f"PersistentVolumeClaim is {phase}"])
+    return AwaitResult(ready, [] if ready else [f"PersistentVolumeClaim is {phase}"])
 
 
-def _volume(live: Object, around: Around) -> Verdict:
+def _volume(live: Object, around: RelatedObjects) -> AwaitResult:
     phase = (live.get("status") or {}).get("phase")
-    return Verdict(phase in ("Available", "Bound"), [f"PersistentVolume is {phase}"])
+    return AwaitResult(phase in ("Available", "Bound"), [f"PersistentVolume is {phase}"])
 
 
-def _quota(live: Object, around: Around) -> Verdict:
+def _quota(live: Object, around: RelatedObjects) -> AwaitResult:
     ready = (live.get("status") or {}).get("hard") == live["spec"].get("hard")
-    return Verdict(ready, [] if ready else ["the quota has not been taken over"])
+    return AwaitResult(ready, [] if ready else ["the quota has not been taken over"])
 
 
-_JUDGES: Mapping[str, Callable[[Object, Around], Verdict]] = {
+_JUDGES: Mapping[str, Callable[[Object, RelatedObjects], AwaitResult]] = {
     "Deployment": _deployment,
     "StatefulSet": _stateful_set,
     "DaemonSet": _daemon_set,

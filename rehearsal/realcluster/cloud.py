@@ -7,7 +7,7 @@ engine left behind is found.
 from pathlib import Path
 from typing import Any
 
-from rehearsal.controlplane.api import Api, Object, UnknownKindError
+from rehearsal.controlplane.api import KubernetesApi, Object, UnknownKindError
 from rehearsal.core.model import (
     Call,
     CheckFailure,
@@ -113,7 +113,7 @@ class RealKubernetesCloud:
         replaces = tuple(path for path in found.replaces if path not in same)
         if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
             live = self._live(call, id)
-            if live and not awaits.judge(live, awaits.Around()).ready:
+            if live and not awaits.judge(live, awaits.RelatedObjects()).ready:
                 path = f'metadata.annotations["{REPLACE_UNREADY}"]'
                 return Diff((*changed, path), (*replaces, path), keeps_name(old_outputs, new))
         return Diff(changed, replaces, found.delete_before_replace and bool(replaces))
@@ -325,7 +325,7 @@ def _spelt_otherwise(
     }
 
 
-def _get(api: Api, live: Object) -> Object:
+def _get(api: KubernetesApi, live: Object) -> Object:
     metadata = live["metadata"]
     return api.get(live["apiVersion"], live["kind"], metadata["name"], metadata.get("namespace") or "")
 

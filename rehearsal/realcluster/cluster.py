@@ -3,27 +3,27 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rehearsal.controlplane.api import Api, Object, UnknownKindError
+from rehearsal.controlplane.api import KubernetesApi, Object, UnknownKindError
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Crd
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, Cluster, namespace_of
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster, namespace_of
 
 # The versions of the kinds that are asked for by their bare name; all others are of the core group.
 _VERSIONS = {"Deployment": "apps/v1", "StorageClass": "storage.k8s.io/v1"}
 
 
 @dataclass(frozen=True)
-class RealCluster(Cluster):
+class RealCluster(KubeCluster):
     """Nodes, releases and the cloud around it come from the state, every other object from the API server."""
 
-    api: Api = field(compare=False)
+    api: KubernetesApi = field(compare=False)
     services: tuple[Record, ...] | None = None
     """Its Services as they were seen; None to ask for them."""
 
     def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
-        """See `Cluster`."""
+        """See `KubeCluster`."""
         if kind == "Service" and self.services is not None:
             yield from (one for one in self.services if namespace in (None, namespace_of(one.outputs)))
             return
@@ -31,16 +31,16 @@ class RealCluster(Cluster):
             yield self._record(body)
 
     def get(self, kind: str, namespace: str, name: str) -> Record | None:
-        """See `Cluster`."""
+        """See `KubeCluster`."""
         body = self.api.find(_VERSIONS.get(kind, "v1"), kind, name, namespace)
         return self._record(body) if body else None
 
     def exists(self, kind: str, namespace: str, name: str) -> bool:
-        """See `Cluster`."""
+        """See `KubeCluster`."""
         return self.get(kind, namespace, name) is not None
 
     def custom_objects(self, crds: tuple[Crd, ...]) -> list[Record]:
-        """See `Cluster`."""
+        """See `KubeCluster`."""
         found: list[Record] = []
         for crd in crds:
             try:
@@ -66,7 +66,7 @@ class RealCluster(Cluster):
         )
 
 
-def current(state: State, api: Api) -> RealCluster:
+def current(state: State, api: KubernetesApi) -> RealCluster:
     """The cluster whose nodes the control plane has: the one that a cloud made, else the ambient one."""
     made = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER), ambient.RECORD)
     return RealCluster(state, made[0], api)

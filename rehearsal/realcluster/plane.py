@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from rehearsal.controlplane.addons import ADDONS
-from rehearsal.controlplane.api import Api
-from rehearsal.controlplane.order import ControlPlane, Order, running
+from rehearsal.controlplane.api import KubernetesApi
+from rehearsal.controlplane.order import ControlPlane, ControlPlaneOptions, running
 from rehearsal.controlplane.processes import StartError
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
 from rehearsal.kubernetes.charts import find
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 from rehearsal.realcluster.agent import Agent
@@ -47,7 +47,7 @@ class Plane:
         self._lock = threading.RLock()
         self._processes, self._open = contextlib.ExitStack(), contextlib.ExitStack()
         self._running: ControlPlane | None = None
-        self._api: Api | None = None
+        self._api: KubernetesApi | None = None
         self._agent: Agent | None = None
 
     @property
@@ -60,7 +60,7 @@ class Plane:
         """Whether it answers now."""
         return self._running is not None and self._running.process.poll() is None
 
-    def api(self) -> Api:
+    def api(self) -> KubernetesApi:
         """The administrator's connection; starts the control plane. Raises RefusalError when that fails."""
         with self._lock:
             if not self.runs:
@@ -126,7 +126,7 @@ class Plane:
         """Start its processes."""
         self._processes.close()
         addons = {name: dict(values) for name, values in self._installed()}
-        order = Order(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, addons=addons)
+        order = ControlPlaneOptions(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, addons=addons)
         try:
             self._running = made = self._processes.enter_context(running(order))
         except StartError as error:
@@ -156,7 +156,7 @@ class Plane:
         host, _, port = self._api.access.server.removeprefix("https://").partition(":")
         server = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
 
-        def identity(cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+        def identity(cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
             return {**identities.environment(cluster, pod, folder), **server}
 
         self._agent = Agent(self._state, self._home, self._api, identity)

@@ -26,7 +26,7 @@ def shown_address(address: str) -> str:
     return str(ipaddress.ip_address(int(ipaddress.ip_address(address)) + _SHOWN))
 
 
-class PodNetwork:
+class EmulatedPodNetwork:
     """Keeps who has which address; lets Services answer at theirs."""
 
     def __init__(

@@ -11,7 +11,7 @@ from rehearsal.controlplane.addons import ADDONS
 from rehearsal.controlplane.api import ApiError, Object
 from rehearsal.core.model import Call, Properties, Record, RefusalError
 from rehearsal.kubernetes import helm
-from rehearsal.kubernetes.charts import Chart, Crd, all_crds, find
+from rehearsal.kubernetes.charts import ChartFacts, Crd, all_crds, find
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 from rehearsal.realcluster.cluster import RealCluster
 from rehearsal.realcluster.plane import Plane
@@ -71,7 +71,7 @@ _CRD = "CustomResourceDefinition"
 
 
 def _install(
-    plane: Plane, cluster: RealCluster, chart: Chart | None, inputs: Properties, namespace: str
+    plane: Plane, cluster: RealCluster, chart: ChartFacts | None, inputs: Properties, namespace: str
 ) -> None:
     if chart and chart.name in ADDONS:
         plane.install(chart.name, inputs.get("values") or {})
@@ -83,7 +83,7 @@ def _install(
             raise RefusalError("InstallFailed", str(error)) from error
 
 
-def _objects(chart: Chart, inputs: Properties, namespace: str) -> Iterator[Object]:
+def _objects(chart: ChartFacts, inputs: Properties, namespace: str) -> Iterator[Object]:
     if not inputs.get("skipCrds"):
         yield from map(_definition, all_crds(chart))
     yield from helm.services(chart, inputs, namespace)

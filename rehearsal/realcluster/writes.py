@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import requests
 
-from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownKindError
 from rehearsal.core.model import UNKNOWN, Call, Properties, RefusalError
 from rehearsal.core.properties import walk
 from rehearsal.kubernetes.awaiter.wait_for import skipped
@@ -67,7 +67,7 @@ def known(inputs: Properties) -> bool:
 # -- previews ----------------------------------------------------------------------------------------------
 
 
-def dry_create(api: Api, body: Object, token: str) -> Object | None:
+def dry_create(api: KubernetesApi, body: Object, token: str) -> Object | None:
     """What the server would make of an object; None where it cannot tell yet. Raises RefusalError."""
     try:
         with refusals():
@@ -80,7 +80,7 @@ def dry_create(api: Api, body: Object, token: str) -> Object | None:
     return _unborn(found)
 
 
-def dry_update(api: Api, body: Object, manager: str) -> Object | None:
+def dry_update(api: KubernetesApi, body: Object, manager: str) -> Object | None:
     """What the server would make of a change; None where it cannot tell yet. Raises RefusalError."""
     try:
         with refusals():
@@ -100,7 +100,7 @@ def _unborn(found: Object) -> Object:
 # -- changes -----------------------------------------------------------------------------------------------
 
 
-def apply(api: Api, body: Object, manager: str = MANAGER) -> Object:
+def apply(api: KubernetesApi, body: Object, manager: str = MANAGER) -> Object:
     """Server-side apply, after taking over the fields that this manager made by its create."""
     metadata = body["metadata"]
     live = api.find(
@@ -125,7 +125,7 @@ def manager_of(call: Call) -> str:
     return f"{MANAGER}-{hashlib.sha256(call.urn.encode()).hexdigest()[:8]}"
 
 
-def delete(call: Call, api: Api, live: Object) -> None:
+def delete(call: Call, api: KubernetesApi, live: Object) -> None:
     """Delete an object and wait until it is gone. Raises RefusalError when finalizers keep it too long."""
     metadata, kind = live["metadata"], live["kind"]
     at = (live["apiVersion"], kind, metadata["name"], metadata.get("namespace") or "")

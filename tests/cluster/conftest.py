@@ -10,8 +10,8 @@ import pytest
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training import trainer
 from rehearsal.controlplane import binaries
-from rehearsal.controlplane.api import Api, Object
-from rehearsal.controlplane.order import ControlPlane, Order, running
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.order import ControlPlane, ControlPlaneOptions, running
 
 _HERE = Path(__file__).parent
 _running = ExitStack()
@@ -39,17 +39,17 @@ def plane(tmp_path_factory: pytest.TempPathFactory, _available: None) -> Control
         trainer.CHART: trainer.VALUES,
         "kueue": kueue_values.values(claimed={}),
     }
-    return _running.enter_context(running(Order(home, addons=addons, node_grace_s=12)))
+    return _running.enter_context(running(ControlPlaneOptions(home, addons=addons, node_grace_s=12)))
 
 
 @pytest.fixture(scope="session")
-def api(plane: ControlPlane) -> Api:
+def api(plane: ControlPlane) -> KubernetesApi:
     """The administrator's connection."""
     return _running.enter_context(plane.api())
 
 
 @pytest.fixture
-def namespace(api: Api) -> Iterator[str]:
+def namespace(api: KubernetesApi) -> Iterator[str]:
     """A new namespace, removed with what is in it."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.realcluster.agent import Agent
@@ -17,7 +17,7 @@ _LEASE = "coordination.k8s.io/v1"
 
 
 @contextlib.contextmanager
-def joined(api: Api, folder: Path, *, agent_api: Api | None = None) -> Iterator[None]:
+def joined(api: KubernetesApi, folder: Path, *, agent_api: KubernetesApi | None = None) -> Iterator[None]:
     """The node has joined and sends its heartbeats; `agent_api` is what its agent asks, if not `api`."""
     home, over = folder / "home", threading.Event()
     home.mkdir()
@@ -33,7 +33,7 @@ def joined(api: Api, folder: Path, *, agent_api: Api | None = None) -> Iterator[
             spec = {"holderIdentity": NAME, "leaseDurationSeconds": 40, "renewTime": now}
             own.apply({"apiVersion": _LEASE, "kind": "Lease", "metadata": metadata, "spec": spec})
 
-    with Api(api.access) as own:
+    with KubernetesApi(api.access) as own:
         beating = threading.Thread(target=beat)
         beating.start()
         yield

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from rehearsal.controlplane.api import Api, ApiError, Object
-from rehearsal.controlplane.nodes import EFA, GPU, Pool, add_nodes
-from rehearsal.controlplane.order import Order, running
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
+from rehearsal.controlplane.nodes import EFA, GPU, NodePool, add_nodes
+from rehearsal.controlplane.order import ControlPlaneOptions, running
 from rehearsal.controlplane.processes import StartError
 from tests.cluster.waiting import eventually
 
@@ -30,8 +30,8 @@ def job(namespace: str, name: str, **pod: object) -> Object:
     }
 
 
-def test_a_job_runs_on_a_node_of_the_catalog(api: Api, namespace: str) -> None:
-    pool = Pool("a100", "p4d.24xlarge", 1, labels={"trainstack.dev/pool": "a100"})
+def test_a_job_runs_on_a_node_of_the_catalog(api: KubernetesApi, namespace: str) -> None:
+    pool = NodePool("a100", "p4d.24xlarge", 1, labels={"trainstack.dev/pool": "a100"})
     add_nodes(api, [pool])
     try:
         node = api.get("v1", "Node", "a100-0")
@@ -52,7 +52,7 @@ def test_a_job_runs_on_a_node_of_the_catalog(api: Api, namespace: str) -> None:
         api.delete("v1", "Node", "a100-0")
 
 
-def test_a_refusal_names_the_field(api: Api, namespace: str) -> None:
+def test_a_refusal_names_the_field(api: KubernetesApi, namespace: str) -> None:
     body = job(namespace, "hello")
     body["spec"]["template"]["spec"]["restartPolicy"] = "Always"
     with pytest.raises(ApiError) as refusal:
@@ -61,7 +61,9 @@ def test_a_refusal_names_the_field(api: Api, namespace: str) -> None:
     assert refusal.value.fields == ("spec.template.spec.restartPolicy",)
 
 
-def test_a_job_in_a_managed_namespace_is_suspended_by_the_webhook_of_kueue(api: Api, namespace: str) -> None:
+def test_a_job_in_a_managed_namespace_is_suspended_by_the_webhook_of_kueue(
+    api: KubernetesApi, namespace: str
+) -> None:
     patch: Object = {"metadata": {"labels": {"trainstack.dev/queueing": "required"}}}
     api.patch("v1", "Namespace", namespace, patch)
     # Kueue's webhook reads namespaces from its cache, which learns of the label a moment later.
@@ -70,7 +72,7 @@ def test_a_job_in_a_managed_namespace_is_suspended_by_the_webhook_of_kueue(api: 
 
 
 def test_a_killed_control_plane_leaves_no_process_and_the_next_one_starts_clean(tmp_path: Path) -> None:
-    order = Order(tmp_path / "run")
+    order = ControlPlaneOptions(tmp_path / "run")
 
     with running(order) as plane:
         plane.api().create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mine"}})
@@ -85,7 +87,7 @@ def test_a_killed_control_plane_leaves_no_process_and_the_next_one_starts_clean(
 
 
 def test_one_that_is_kept_goes_on_at_its_address_with_its_objects_and_its_addons(tmp_path: Path) -> None:
-    order = Order(tmp_path / "run", keep=True)
+    order = ControlPlaneOptions(tmp_path / "run", keep=True)
     kind = ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "jobsets.jobset.x-k8s.io")
 
     with running(order) as plane:
@@ -108,14 +110,14 @@ def test_the_users_own_kubeconfig_is_neither_read_nor_written(
     theirs = tmp_path / "config"
     theirs.write_text("not: even yaml: {")
     monkeypatch.setenv("KUBECONFIG", str(theirs))
-    with running(Order(tmp_path / "run")) as plane:
+    with running(ControlPlaneOptions(tmp_path / "run")) as plane:
         assert plane.api().get("v1", "Namespace", "default")["metadata"]["name"] == "default"
     assert theirs.read_text() == "not: even yaml: {"
 
 
 def test_a_process_that_does_not_come_up_is_named_with_its_own_words(tmp_path: Path) -> None:
-    order = Order(tmp_path / "run", addons={"kueue": {"managerConfig": {"controllerManagerConfigYaml": (
-        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: true\n"
-    )}}})  # fmt: skip
+    config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: true\n"
+    kueue = {"managerConfig": {"controllerManagerConfigYaml": config}}
+    order = ControlPlaneOptions(tmp_path / "run", addons={"kueue": kueue})
     with pytest.raises(StartError, match=r"(?s)kueue ended with exit code 1.*nonsense"), running(order):
         pass

@@ -9,11 +9,13 @@ import pytest
 
 from agents.shared import api_server
 from agents.shared.api_server import ApiServer, RefusedError
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 
 
 @pytest.fixture
-def server(api: Api, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+def server(
+    api: KubernetesApi, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ApiServer]:
     """As an account that may do everything with ConfigMaps of the test's namespace, and nothing else."""
     rights: list[Any] = [
         {"apiVersion": "v1", "kind": "ServiceAccount"},

@@ -16,7 +16,7 @@ from components.kubernetes.queueing.controller import NAME
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.waiting.webhooks import PROGRAM
-from rehearsal.controlplane.api import Access, Api, ApiError, Object
+from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.processes import free_ports
 from tests.cluster.programs import finished, started
@@ -31,7 +31,7 @@ SYSTEM, FLAVOR, WEBHOOK = "kueue-system", "readiness-cpu", "late.readiness.test"
 class Ready:
     """What the component makes, but for Kueue, its queues, and the Job, whose program the test runs."""
 
-    api: Api
+    api: KubernetesApi
     flavor: Object
     given: Mapping[str, str]
     folder: Path
@@ -58,7 +58,7 @@ def composed() -> Graph:
 
 
 @pytest.fixture
-def ready(api: Api, tmp_path: Path) -> Iterator[Ready]:
+def ready(api: KubernetesApi, tmp_path: Path) -> Iterator[Ready]:
     graph = composed()
     rights = [
         {"apiVersion": asked.type.split(":")[1].removeprefix("core/"), "kind": kind, **asked.properties}
@@ -107,7 +107,7 @@ Listen = Callable[[type[Webhook]], None]
 
 
 @pytest.fixture
-def listen(api: Api, ready: Ready, tmp_path: Path) -> Iterator[Listen]:
+def listen(api: KubernetesApi, ready: Ready, tmp_path: Path) -> Iterator[Listen]:
     """A webhook that has to be asked about this test's flavor; it answers from the moment of the call."""
     authority = Authority(tmp_path / "webhook", "readiness")
     (port,) = free_ports(1)
@@ -145,7 +145,7 @@ def listen(api: Api, ready: Ready, tmp_path: Path) -> Iterator[Listen]:
         server.server_close()
 
 
-def refusal(api: Api, flavor: Object) -> str:
+def refusal(api: KubernetesApi, flavor: Object) -> str:
     """Why the flavor would not be created, empty when it would."""
     try:
         api.create(flavor, dry_run=True)
@@ -155,7 +155,7 @@ def refusal(api: Api, flavor: Object) -> str:
 
 
 def test_a_webhook_that_answers_late_is_waited_for_and_the_object_is_then_created(
-    api: Api, ready: Ready, listen: Listen
+    api: KubernetesApi, ready: Ready, listen: Listen
 ) -> None:
     process = ready.ask(60)
     assert process.stdout
@@ -185,9 +185,9 @@ def test_a_refusal_is_an_answer(ready: Ready, listen: Listen) -> None:
     assert Refusing.refusal in message
 
 
-def test_its_account_may_ask_that_and_nothing_else(api: Api, ready: Ready) -> None:
+def test_its_account_may_ask_that_and_nothing_else(api: KubernetesApi, ready: Ready) -> None:
     token = api.token(SYSTEM, NAME)
-    with Api(Access(api.access.server, api.access.authority, token=token)) as theirs:
+    with KubernetesApi(Access(api.access.server, api.access.authority, token=token)) as theirs:
         assert theirs.create(ready.flavor, dry_run=True)
         for kind in ("ClusterQueue", "Topology"):
             other = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": "x"}, "spec": {}}

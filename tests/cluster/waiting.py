@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 
 
 def eventually(
@@ -20,7 +20,7 @@ def eventually(
     return found
 
 
-def gone(api: Api, bodies: Sequence[Object], patience_s: float = 60.0) -> None:
+def gone(api: KubernetesApi, bodies: Sequence[Object], patience_s: float = 60.0) -> None:
     """Wait until these objects, which were deleted, are not there any more.
 
     A deletion goes on after its answer: what is made again meanwhile is the old object, and goes with it.

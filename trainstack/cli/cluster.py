@@ -29,13 +29,13 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     Its nodes have no machines: pods that are bound to them only seem to run.
     """
     from components.kubernetes.queueing import kueue_values  # noqa: PLC0415 - help comes without them
-    from rehearsal.controlplane.nodes import Pool, add_nodes  # noqa: PLC0415
-    from rehearsal.controlplane.order import Order, running  # noqa: PLC0415
+    from rehearsal.controlplane.nodes import NodePool, add_nodes  # noqa: PLC0415
+    from rehearsal.controlplane.order import ControlPlaneOptions, running  # noqa: PLC0415
     from rehearsal.controlplane.processes import StartError  # noqa: PLC0415
 
     counts = _counts(nodes or ["p4d.24xlarge=2"])
     pools = [
-        Pool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}, zone=_zone(kind))
+        NodePool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}, zone=_zone(kind))
         for kind, count in counts.items()
     ]
     over = threading.Event()
@@ -43,7 +43,7 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
         signal.signal(number, lambda *_: over.set())
     values = kueue_values.values(claimed={})
     try:
-        with running(Order(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
+        with running(ControlPlaneOptions(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
             with plane.api() as api:
                 add_nodes(api, pools)
             typer.echo(f"ready; its log files are in {home}\n\n  export KUBECONFIG={plane.kubeconfig}\n")

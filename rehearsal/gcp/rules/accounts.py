@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget:Budget"
@@ -163,7 +163,7 @@ def _address(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-SQL-003", _SQL, source=f"{_DOCS}sql_database_instance (private IP: depends_on)")
-def _private(inputs: Properties, world: World) -> Iterator[Violation]:
+def _private(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A private instance needs a service networking connection in its network."""
     value = block(block(inputs.get("settings")).get("ipConfiguration")).get("privateNetwork")
     network = without_services(value, world)

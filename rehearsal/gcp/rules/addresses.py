@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.networks import parse
 from rehearsal.gcp.sizes import POOL, most_nodes, nodes
 
@@ -16,7 +16,7 @@ _PODS = 110
 _SMALLEST = 24  # Cloud SQL takes a /24 of the range for each region
 
 
-def _room(inputs: Properties, world: World) -> tuple[str, int, int, int] | None:
+def _room(inputs: Properties, world: ProjectView) -> tuple[str, int, int, int] | None:
     """(range, how many nodes it has room for, how many other pools start, how many they may have)."""
     cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
     subnetwork = cluster and world.find(cluster.outputs.get("subnetwork"), "compute/subnetwork:Subnetwork")
@@ -50,7 +50,7 @@ def _room(inputs: Properties, world: World) -> tuple[str, int, int, int] | None:
 
 
 @BOOK.rule_around("GCP-POOL-024", POOL, source=_RANGES)
-def _exhausted(inputs: Properties, world: World) -> Iterator[Violation]:
+def _exhausted(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The range of pods has room for the nodes that pools start with."""
     room, location = _room(inputs, world), str(world.places.get("location") or "")
     wanted = nodes(POOL, inputs, location)
@@ -65,7 +65,7 @@ def _exhausted(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-POOL-025", POOL, source=_RANGES, advice=True)
-def _may_exhaust(inputs: Properties, world: World) -> Iterator[Violation]:
+def _may_exhaust(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The range of pods has room for the nodes that pools may grow to."""
     room, location = _room(inputs, world), str(world.places.get("location") or "")
     if room is None or nodes(POOL, inputs, location) + room[2] > room[1]:
@@ -85,7 +85,7 @@ def _may_exhaust(inputs: Properties, world: World) -> Iterator[Violation]:
     source="Cloud SQL documentation, Configure private services access (a /24 at least); "
     "sassoftware/viya4-iac-gcp issue 194 (words)",
 )
-def _blocks(inputs: Properties, world: World) -> Iterator[Violation]:
+def _blocks(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The range that services of a network are given has a /24 for Cloud SQL."""
     path = "settings.ipConfiguration.privateNetwork"
     network = world.find(at(inputs, path), "compute/network:Network")

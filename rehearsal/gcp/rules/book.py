@@ -8,7 +8,7 @@ from rehearsal.core.rules import model
 from rehearsal.core.rules.model import Book
 
 
-class World(model.RuleContext, Protocol):
+class ProjectView(model.RuleContext, Protocol):
     """What exists around a resource, in its project."""
 
     @property
@@ -24,7 +24,7 @@ class World(model.RuleContext, Protocol):
         """Its region, zone and location, as far as they are known."""
 
 
-BOOK: Book[World] = Book("GCP")
+BOOK: Book[ProjectView] = Book("GCP")
 
 
 def items(value: Any) -> list[Any]:
@@ -37,7 +37,7 @@ def present(properties: Mapping[str, Any], *names: str) -> list[str]:
     return [name for name in names if properties.get(name)]
 
 
-def without_services(value: Any, world: World) -> Record | None:
+def without_services(value: Any, world: ProjectView) -> Record | None:
     """The network that `value` refers to, if no service networking connection gives it private access.
 
     Of a Shared VPC, both are in the host project.

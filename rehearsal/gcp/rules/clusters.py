@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items, present
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
 from rehearsal.gcp.rules.networks import parse
 
 CLUSTER = "gcp:container/cluster:Cluster"
@@ -76,7 +76,7 @@ def _master_range(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-GKE-006", CLUSTER, source=f"{_DOCS} (master_ipv4_cidr_block)")
-def _master_overlap(inputs: Properties, world: World) -> Iterator[Violation]:
+def _master_overlap(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The range of a private control plane overlaps no range of the cluster's network."""
     path = "privateClusterConfig.masterIpv4CidrBlock"
     mine = parse(at(inputs, path))
@@ -115,7 +115,7 @@ def _allocation(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-GKE-009", CLUSTER, source=f"{_DOCS} (cluster_secondary_range_name: an existing range)")
-def _secondary(inputs: Properties, world: World) -> Iterator[Violation]:
+def _secondary(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Secondary ranges that a cluster names exist in its subnetwork."""
     subnetwork = world.find(inputs.get("subnetwork"), "compute/subnetwork:Subnetwork")
     if subnetwork is None:
@@ -133,7 +133,7 @@ def _secondary(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-GKE-010", CLUSTER, source=f"{_DOCS} (workload_pool)")
-def _workload_pool(inputs: Properties, world: World) -> Iterator[Violation]:
+def _workload_pool(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The workload pool is that of the project."""
     pool = block(inputs.get("workloadIdentityConfig")).get("workloadPool")
     if isinstance(pool, str) and pool and pool != f"{world.project}.svc.id.goog":

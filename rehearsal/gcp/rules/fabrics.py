@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
-from rehearsal.gcp.rules.book import BOOK, World, block, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.rules.pools import POOL
 
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: "
@@ -62,7 +62,7 @@ def _type(inputs: Properties) -> Iterator[Violation]:
     "NVIDIA/aicr docs, gke-tcpxo-networking (one more takes a GPU's slot)",
     advice=True,
 )
-def _networks(inputs: Properties, world: World) -> Iterator[Violation]:
+def _networks(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """TCPX takes 4 more networks, TCPXO 8, A3 Ultra and A4 one and the 8 subnetworks of an RDMA network."""
     # One more takes the slot of a GPU's NIC: a3-mega then detects 7 GPUs of 8.
     fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
@@ -78,7 +78,7 @@ def _networks(inputs: Properties, world: World) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-GPU-004", POOL, source=f"{_TOOLKIT}examples/gke-a3-ultragpu/gke-a3-ultragpu.yaml (network_profile)"
 )
-def _rdma(inputs: Properties, world: World) -> Iterator[Violation]:
+def _rdma(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The NICs for RDMA are in a network with an RDMA profile."""
     fabric, given = facts.catalog().gpu_networks.get(_machine(inputs)), _given(inputs)
     if not fabric or not fabric.rdma_subnetworks or len(given) != fabric.total:
@@ -99,7 +99,7 @@ def _rdma(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-GPU-005", POOL, source=f"{_TOOLKIT}modules/scheduler/gke-cluster/main.tf")
-def _enabled(inputs: Properties, world: World) -> Iterator[Violation]:
+def _enabled(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Additional networks need a cluster with multi-networking, which may be switched on just before."""
     if world.preview:
         return
@@ -140,7 +140,7 @@ def _automatic(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-GPU-008", POOL, source=f"{_TOOLKIT}modules/compute/gke-node-pool/main.tf (enable_dranet)"
 )
-def _dataplane(inputs: Properties, world: World) -> Iterator[Violation]:
+def _dataplane(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Networks made by GKE need Dataplane V2."""
     profile = block(inputs.get("networkConfig")).get("acceleratorNetworkProfile")
     cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
@@ -157,7 +157,7 @@ def _dataplane(inputs: Properties, world: World) -> Iterator[Violation]:
     source="GKE documentation, Allocate network resources by using managed DRANET (supported machines)",
     advice=True,
 )
-def _dranet(inputs: Properties, world: World) -> Iterator[Violation]:
+def _dranet(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Devices of the network are claimed where GKE's DRA driver knows them: A3 Ultra, A4 and A4X."""
     label = block(block(inputs.get("nodeConfig")).get("labels")).get(_DRANET)
     machine = _machine(inputs)
@@ -172,7 +172,7 @@ def _dranet(inputs: Properties, world: World) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-GPU-010", POOL, source="infra/catalog/gcp/tables/offers.toml (zones of machine types)", advice=True
 )
-def _offered(inputs: Properties, world: World) -> Iterator[Violation]:
+def _offered(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A zone has machines of the type: no source names it among those that do."""
     machine = _machine(inputs)
     places = items(inputs.get("nodeLocations")) or [world.places.get("location")]

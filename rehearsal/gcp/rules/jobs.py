@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 
 _NOTEBOOK, _SERVICE = "gcp:workbench/instance:Instance", "gcp:cloudrunv2/service:Service"
 _VISITOR = "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
@@ -17,7 +17,7 @@ _IDLE, _GUEST = "idle-timeout-seconds", "enable-guest-attributes"
     source="Vertex AI Workbench documentation, Idle shutdown (guest attributes have to be on)",
     advice=True,
 )
-def _idle(inputs: Properties, _: World) -> Iterator[Violation]:
+def _idle(inputs: Properties, _: ProjectView) -> Iterator[Violation]:
     """An instance that is to go off when it is idle has guest attributes."""
     metadata = block(inputs.get("gceSetup"), "metadata")
     timeout, guest = metadata.get(_IDLE), metadata.get(_GUEST)
@@ -67,7 +67,7 @@ def _encryption(inputs: Properties) -> Iterator[Violation]:
     source="Cloud Run documentation, Configure Identity-Aware Proxy (access is of services that have it)",
     advice=True,
 )
-def _proxied(inputs: Properties, world: World) -> Iterator[Violation]:
+def _proxied(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Who may pass the proxy is said of a service that has it."""
     service = world.find(inputs.get("cloudRunServiceName"), "cloudrunv2/service:Service")
     if service is not None and service.inputs and service.inputs.get("iapEnabled") is not True:

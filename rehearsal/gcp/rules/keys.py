@@ -7,7 +7,7 @@ from rehearsal.core.model import UNKNOWN, Properties, Record
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import agents
-from rehearsal.gcp.rules.book import BOOK, World, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, items
 
 # Type -> (property that names a key, the API whose agent uses it).
 _USERS: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -34,7 +34,7 @@ _STORAGE = (
 )
 
 
-def _check(token: str, inputs: Properties, world: World) -> Iterator[Violation]:
+def _check(token: str, inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     if world.preview:  # the grant may be about to be created
         return
     for path, api in _USERS[token]:
@@ -57,7 +57,7 @@ def _check(token: str, inputs: Properties, world: World) -> Iterator[Violation]:
             )
 
 
-def _granted(world: World, key: Record, member: str) -> bool:
+def _granted(world: ProjectView, key: Record, member: str) -> bool:
     found = [one for token in _OF_KEYS for one in world.users(key, token)]
     found += [one for token in _OF_PROJECTS for one in world.all(token)]
     return any(one.inputs.get("role") in _MAY and member in _members(one.inputs) for one in found)
@@ -72,7 +72,7 @@ def _members(inputs: Mapping[str, Any]) -> list[Any]:
     "gcp:storage/bucket:Bucket",
     source="Cloud Storage documentation, Use customer-managed encryption keys (words of the refusal)",
 )
-def _buckets(inputs: Properties, world: World) -> Iterator[Violation]:
+def _buckets(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Cloud Storage may use the key of a bucket."""
     yield from _check("gcp:storage/bucket:Bucket", inputs, world)
 
@@ -82,7 +82,7 @@ def _buckets(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:container/cluster:Cluster",
     source="GKE documentation, Encrypt secrets at the application layer; Use customer-managed keys",
 )
-def _clusters(inputs: Properties, world: World) -> Iterator[Violation]:
+def _clusters(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agents of GKE and Compute Engine may use the keys of a cluster."""
     yield from _check("gcp:container/cluster:Cluster", inputs, world)
 
@@ -92,7 +92,7 @@ def _clusters(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:container/nodePool:NodePool",
     source="GKE documentation, Use customer-managed encryption keys",
 )
-def _pools(inputs: Properties, world: World) -> Iterator[Violation]:
+def _pools(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Compute Engine may use the key of the disks of nodes."""
     yield from _check("gcp:container/nodePool:NodePool", inputs, world)
 
@@ -102,7 +102,7 @@ def _pools(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:sql/databaseInstance:DatabaseInstance",
     source="Cloud SQL documentation, Use customer-managed encryption keys (service account of each product)",
 )
-def _databases(inputs: Properties, world: World) -> Iterator[Violation]:
+def _databases(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Cloud SQL may use the key of an instance."""
     yield from _check("gcp:sql/databaseInstance:DatabaseInstance", inputs, world)
 
@@ -112,7 +112,7 @@ def _databases(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:secretmanager/secret:Secret",
     source="Secret Manager documentation, Enable CMEK (grant the service identity)",
 )
-def _secrets(inputs: Properties, world: World) -> Iterator[Violation]:
+def _secrets(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Secret Manager may use the key of a secret."""
     yield from _check("gcp:secretmanager/secret:Secret", inputs, world)
 
@@ -122,7 +122,7 @@ def _secrets(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:pubsub/topic:Topic",
     source="Pub/Sub documentation, Configure message encryption (grant the service agent)",
 )
-def _topics(inputs: Properties, world: World) -> Iterator[Violation]:
+def _topics(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Pub/Sub may use the key of a topic."""
     yield from _check("gcp:pubsub/topic:Topic", inputs, world)
 
@@ -132,7 +132,7 @@ def _topics(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:filestore/instance:Instance",
     source="Filestore documentation, Encrypt data with customer-managed encryption keys (service account)",
 )
-def _shares(inputs: Properties, world: World) -> Iterator[Violation]:
+def _shares(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Filestore may use the key of an instance."""
     yield from _check("gcp:filestore/instance:Instance", inputs, world)
 
@@ -142,6 +142,6 @@ def _shares(inputs: Properties, world: World) -> Iterator[Violation]:
     "gcp:artifactregistry/repository:Repository",
     source="Artifact Registry documentation, Enable CMEK (grant the service account)",
 )
-def _repositories(inputs: Properties, world: World) -> Iterator[Violation]:
+def _repositories(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The agent of Artifact Registry may use the key of a repository."""
     yield from _check("gcp:artifactregistry/repository:Repository", inputs, world)

@@ -8,7 +8,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
-from rehearsal.gcp.rules.book import BOOK, World, block, items, present
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _CODE = "hashicorp/terraform-provider-google@e03b7622: google/"
@@ -98,7 +98,7 @@ def _range_names(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-COMPUTE-006", SUBNETWORK, source=f"{_DOCS}compute_subnetwork (ip_cidr_range)")
-def _overlap(inputs: Properties, world: World) -> Iterator[Violation]:
+def _overlap(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Ranges are unique and do not overlap within a network."""
     network = world.find(inputs.get("network"), "compute/network:Network")
     if network is None:
@@ -150,7 +150,7 @@ def _firewall_sources(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-COMPUTE-011", _CONNECTION, source=f"{_DOCS}service_networking_connection")
-def _peering(inputs: Properties, world: World) -> Iterator[Violation]:
+def _peering(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Ranges reserved for a service are global addresses for peering."""
     for index, name in enumerate(items(inputs.get("reservedPeeringRanges"))):
         found = world.find(name, "compute/globalAddress:GlobalAddress")

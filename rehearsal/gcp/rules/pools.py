@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items, present
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
 
 POOL = "gcp:container/nodePool:NodePool"
 _CODE = (
@@ -164,7 +164,7 @@ def _specific(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-POOL-014", POOL, source=_TOOLKIT)
-def _reservation_is_specific(inputs: Properties, world: World) -> Iterator[Violation]:
+def _reservation_is_specific(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A specific reservation can only be used by those who name it."""
     affinity = block(_node(inputs).get("reservationAffinity"))
     for index, value in enumerate(items(affinity.get("values"))):
@@ -232,7 +232,7 @@ def _disks(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-POOL-020", POOL, source=f"{_DOCS} (node_locations)")
-def _pool_zones(inputs: Properties, world: World) -> Iterator[Violation]:
+def _pool_zones(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Nodes are in the region of the cluster, or in its zone's region."""
     cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
     if cluster is None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, World, block, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
 from rehearsal.gcp.sizes import POOL, nodes
 
 _AFFINITY = "nodeConfig.reservationAffinity"
@@ -42,7 +42,7 @@ def _full_path(inputs: Properties) -> Iterator[Violation]:
     source="GoogleCloudPlatform/gsutil issue 1000 (words); cluster-toolkit@10470803: gke-node-pool/README.md "
     "(a reservation fits only if machine and local SSDs match)",
 )
-def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
+def _fits(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A pool is of the machines that its reservation holds."""
     for path, _, held in _held(inputs, world):
         machine, wanted = held.get("machineType"), at(inputs, "nodeConfig.machineType")
@@ -56,7 +56,7 @@ def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-POOL-023", POOL, source="GoogleCloudPlatform/gsutil issue 1000 (short of 1 VM count)")
-def _enough(inputs: Properties, world: World) -> Iterator[Violation]:
+def _enough(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A pool starts no more nodes than its reservation has machines."""
     location = str(inputs.get("location") or world.places.get("location") or "")
     for path, reservation, _ in _held(inputs, world):
@@ -67,7 +67,7 @@ def _enough(inputs: Properties, world: World) -> Iterator[Violation]:
             yield Violation(path, f"{_SHORT}, short of {short} VM count", "", "badRequest")
 
 
-def _held(inputs: Properties, world: World) -> Iterator[tuple[str, Record, Properties]]:
+def _held(inputs: Properties, world: ProjectView) -> Iterator[tuple[str, Record, Properties]]:
     """(path, reservation, properties of its machines) of those that a program of this project made."""
     for path, value in _named(inputs):
         parts = value.split("/")

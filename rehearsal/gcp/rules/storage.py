@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
-from rehearsal.gcp.rules.book import BOOK, World, block, items, without_services
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/file-system/"
@@ -88,7 +88,7 @@ def _folder_name(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("GCP-STORAGE-008", _FOLDER, source=f"{_DOCS}storage_managed_folder")
-def _folder_bucket(inputs: Properties, world: World) -> Iterator[Violation]:
+def _folder_bucket(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """Managed folders are created in buckets with uniform bucket-level access."""
     bucket = world.find(inputs.get("bucket"), "storage/bucket:Bucket")
     if bucket and bucket.outputs.get("uniformBucketLevelAccess") is not True:
@@ -191,7 +191,7 @@ def _lustre_name(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-LUSTRE-005", _LUSTRE, source=f"{_TOOLKIT}managed-lustre/README.md (private service access)"
 )
-def _private_access(inputs: Properties, world: World) -> Iterator[Violation]:
+def _private_access(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """The network of an instance has private service access."""
     network = without_services(inputs.get("network"), world)
     if network is not None:

@@ -16,7 +16,7 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
 
 _BUDGET = "aws:budgets/budget:Budget"
 _HOUR_S = 3600.0
@@ -30,7 +30,7 @@ class Budgets(JsonService):
     target = "AWSBudgetServiceGateway"
 
     def __init__(self, state: State) -> None:
-        self._state, self._jobs = state, Store(state)
+        self._state, self._jobs = state, TrainingJobStore(state)
 
     def operations(self) -> Mapping[str, Operation]:
         """See `JsonService`."""

@@ -21,7 +21,7 @@ _MOST_EVENTS, _MOST_STREAMS = 10_000, 50
 _TOKEN = re.compile(r"(f|b)/(\d+)/s")
 
 
-class Logs(JsonService):
+class LogsApi(JsonService):
     """Reads the logs of jobs and functions."""
 
     target = "Logs_20140328"

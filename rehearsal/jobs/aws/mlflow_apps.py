@@ -17,8 +17,8 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.aws.s3.objects import uri
-from rehearsal.jobs.instance import SOCKET, Instance, InstanceError
 from rehearsal.jobs.rows import row
+from rehearsal.jobs.server_process import SOCKET, ServerProcess, ServerStartError
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.proxy import Proxy
 from rehearsal.workloads.translate import Plan, clean_start
@@ -31,7 +31,7 @@ _PATIENCE_S, _TICK_S = 120.0, 0.2
 
 @dataclass(frozen=True)
 class _Running:
-    instance: Instance
+    instance: ServerProcess
     address: str
     folder: Path
 
@@ -108,12 +108,12 @@ class MlflowApps:
         bucket, prefix = uri(str(record.inputs.get("artifactStoreUri")))
         artifacts = folders.bucket(self._home, bucket) / prefix
         address = self._addresses.of(f"mlflow-app|{arn}")
-        instance = Instance(folder, lambda place: _plan(place, artifacts, address))
+        instance = ServerProcess(folder, lambda place: _plan(place, artifacts, address))
         running = _Running(instance, address, folder)
         self._running[arn] = running
         try:
             instance.await_answer("/health", _PATIENCE_S, self._stopping)
-        except InstanceError:
+        except ServerStartError:
             self._end(arn)
             raise
         self._proxy = self._proxy or Proxy()

@@ -15,17 +15,17 @@ from rehearsal.dataplane.aws.http import Service
 from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
 from rehearsal.jobs.aws.budgets import Budgets
 from rehearsal.jobs.aws.functions.invoke import Functions
-from rehearsal.jobs.aws.logs import Logs
+from rehearsal.jobs.aws.logs import LogsApi
 from rehearsal.jobs.aws.mlflow_apps import MlflowApps
-from rehearsal.jobs.aws.sagemaker.api import TYPE, SageMaker
+from rehearsal.jobs.aws.sagemaker.api import TYPE, SageMakerApi
 from rehearsal.jobs.aws.sagemaker.failures import INTERNAL
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
-from rehearsal.jobs.aws.sagemaker.runner import JobRunner, Region
-from rehearsal.jobs.aws.sagemaker.tuning_api import Tuning
-from rehearsal.jobs.aws.sagemaker.tuning_jobs import Searches
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.runner import JobRunner, TrainingContext
+from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
+from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobs
 from rehearsal.jobs.aws.security_groups import SecurityGroups
 from rehearsal.jobs.aws.topics import Topics
-from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.log_store import LogStore
 from rehearsal.workloads.addresses import Addresses
 
@@ -41,15 +41,15 @@ class AwsServices:
     ) -> None:
         self._state, self._home = state, home
         self._faults = JobFaults(plan, home / "faults.json", TYPE)
-        self._store = Store(state)
+        self._store = TrainingJobStore(state)
         self._runners: dict[str, JobRunner] = {}
         self._lock = threading.Lock()
         self._functions, self._apps = Functions(state, logs), MlflowApps(state)
-        self._searches = Searches(state, logs, lambda job: self.begin(job, Met()), self.stop_job)
+        self._searches = TuningJobs(state, logs, lambda job: self.begin(job, CreateFaults()), self.stop_job)
         self._fail_what_ran()
         services: dict[str, Service] = {
-            "sagemaker": SageMaker(state, self, self._faults, Tuning(state, self._searches)),
-            "logs": Logs(state, logs),
+            "sagemaker": SageMakerApi(state, self, self._faults, TuningApi(state, self._searches)),
+            "logs": LogsApi(state, logs),
             "lambda": self._functions,
             "budgets": Budgets(state),
             "sns": Topics(state, home),
@@ -65,7 +65,7 @@ class AwsServices:
                 f"End that program, or remove {home / service_ports.FILES['aws']} to choose another port.",
             ) from error
         self._functions.open(self._plane.identities, self._plane.url)
-        self._region = Region(
+        self._region = TrainingContext(
             state=state,
             identities=self._plane.identities,
             addresses=addresses,
@@ -101,7 +101,7 @@ class AwsServices:
 
     # -- called by the SageMaker API -------------------------------------------------------------------
 
-    def begin(self, job: JobRecord, met: Met) -> None:
+    def begin(self, job: JobRecord, met: CreateFaults) -> None:
         """Start a new job."""
         region = self._region if job.spot else replace(self._region, interruption=lambda _: None)
         runner = JobRunner(job, region, slow_s=met.slow_s, capacity=met.capacity)

@@ -15,7 +15,7 @@ from rehearsal.dataplane.gcp import scheduler
 from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
 from rehearsal.dataplane.gcp.iam_bindings import allowed_in_project
 from rehearsal.jobs.gcp.filters import parsed
-from rehearsal.jobs.gcp.vertex.records import CustomJob, Store
+from rehearsal.jobs.gcp.vertex.records import CustomJob, CustomJobStore
 from rehearsal.jobs.gcp.vertex.runner import log_group
 from rehearsal.jobs.log_store import LogStore, events
 
@@ -27,7 +27,7 @@ class LogEntries:
     """See `calls.Api`."""
 
     def __init__(self, state: State, logs: LogStore) -> None:
-        self._state, self._logs, self._store = state, logs, Store(state)
+        self._state, self._logs, self._store = state, logs, CustomJobStore(state)
 
     def methods(self) -> Sequence[Method]:
         """See `calls.Api`."""

@@ -14,7 +14,7 @@ from rehearsal.dataplane.gcp.iam_bindings import allowed_in_project
 _NOTEBOOK = "gcp:workbench/instance:Instance"
 
 
-class Others:
+class NotebooksApi:
     """See `calls.Api`."""
 
     def __init__(self, state: State) -> None:

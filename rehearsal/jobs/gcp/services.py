@@ -11,16 +11,16 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.identity import GoogleIdentities, machine_identity
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.dataplane.gcp.storage import CloudStorage
-from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.gcp.cloud_run.service import CloudRun
-from rehearsal.jobs.gcp.functions.topics import WokenFunctions
+from rehearsal.jobs.gcp.functions.topics import TopicFunctions
 from rehearsal.jobs.gcp.log_entries import LogEntries
-from rehearsal.jobs.gcp.notebooks import Others
+from rehearsal.jobs.gcp.notebooks import NotebooksApi
 from rehearsal.jobs.gcp.vertex.api import TYPE, CustomJobs
 from rehearsal.jobs.gcp.vertex.failures import INTERNAL
 from rehearsal.jobs.gcp.vertex.quotas import beyond
-from rehearsal.jobs.gcp.vertex.records import FAILED, QUEUED, CustomJob, Store
-from rehearsal.jobs.gcp.vertex.runner import CustomJobRunner, Ground
+from rehearsal.jobs.gcp.vertex.records import FAILED, QUEUED, CustomJob, CustomJobStore
+from rehearsal.jobs.gcp.vertex.runner import CustomJobContext, CustomJobRunner
 from rehearsal.jobs.log_store import LogStore
 from rehearsal.workloads.addresses import Addresses
 
@@ -35,13 +35,13 @@ class GoogleServices:
         self, state: State, home: Path, plan: FaultPlan, logs: LogStore, addresses: Addresses
     ) -> None:
         self._faults = JobFaults(plan, home / "faults.json", TYPE)
-        self._store, self._runners = Store(state), dict[str, CustomJobRunner]()
+        self._store, self._runners = CustomJobStore(state), dict[str, CustomJobRunner]()
         self._lock = threading.Lock()
         for job in self._store.all():
             if not job.over:  # it ran when the previous daemon ended
                 self._store.put(job.entered(FAILED, INTERNAL))
         jobs = CustomJobs(state, self, self._faults)
-        apis = (CloudStorage(state), LogEntries(state, logs), jobs, Others(state))
+        apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state))
         try:
             self._plane = GooglePlane(state, apis, port=service_ports.port(home, "google"))
         except OSError as error:
@@ -50,10 +50,10 @@ class GoogleServices:
             kept = home / service_ports.FILES["google"]
             fix = f"End that program, or remove {kept}: then another port is chosen."
             raise RefusalError("PortTaken", why, fix) from error
-        self._functions = WokenFunctions(state, self._plane)
+        self._functions = TopicFunctions(state, self._plane)
         self._plane.pubsub.wakes = self._functions.wake
         self._services = CloudRun(state, self._plane, addresses)
-        self._ground = Ground(
+        self._ground = CustomJobContext(
             state=state,
             addresses=addresses,
             logs=logs,
@@ -91,7 +91,7 @@ class GoogleServices:
 
     # -- called by the Vertex AI API -------------------------------------------------------------------
 
-    def begin(self, job: CustomJob, met: Met) -> None:
+    def begin(self, job: CustomJob, met: CreateFaults) -> None:
         """Start a new job."""
         runner = CustomJobRunner(job, self._ground, slow_s=met.slow_s, capacity=met.capacity)
         with self._lock:

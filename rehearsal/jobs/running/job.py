@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rehearsal.dataplane import folders
-from rehearsal.jobs.running.machine import Machine
+from rehearsal.jobs.running.machine import JobMachine
 from rehearsal.workloads.addresses import Addresses
 
 RecordT = TypeVar("RecordT")
-MachineT = TypeVar("MachineT", bound=Machine)
+MachineT = TypeVar("MachineT", bound=JobMachine)
 _PATIENCE_S = 15.0
 
 
-class Running(abc.ABC, Generic[RecordT, MachineT]):
+class JobThread(abc.ABC, Generic[RecordT, MachineT]):
     """A job that runs in `folder`; `owner` is the beginning of the names under which it has addresses.
 
     `keep` is given the record each time that it changes.

@@ -20,7 +20,7 @@ _SHARED = {"OMP_WAIT_POLICY": "PASSIVE"}
 _PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
 
 
-class Machine:
+class JobMachine:
     """One machine; `addresses` are those of all machines of the job by name."""
 
     def __init__(self, name: str, folder: Path, addresses: Mapping[str, str]) -> None:

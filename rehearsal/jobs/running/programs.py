@@ -7,12 +7,12 @@ from enum import Enum, auto
 from typing import Generic, TypeVar
 
 from rehearsal.jobs.log_store import Tail
-from rehearsal.jobs.running.machine import Machine
+from rehearsal.jobs.running.machine import JobMachine
 
 Keep = Callable[[str, list[str]], None]
 """Keeps lines of a log stream."""
 
-MachineT = TypeVar("MachineT", bound=Machine)
+MachineT = TypeVar("MachineT", bound=JobMachine)
 
 
 class Programs(Generic[MachineT]):
@@ -63,7 +63,7 @@ class Due(Enum):
     WAITED = auto()
 
 
-class Limits:
+class ProgramLimits:
     """When programs that run now have to end: seconds from now, None for never."""
 
     def __init__(

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from rehearsal.core.model import CheckFailure, Properties, RefusalError
 from rehearsal.core.rules.model import Rule, Violation
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.kubernetes.rules import alone, around
-from rehearsal.kubernetes.rules.book import World
+from rehearsal.kubernetes.rules.book import ClusterView
 from rehearsal.kubernetes.rules.objects.custom import definition
 
-Broken = tuple[Rule[World], Violation]
+Broken = tuple[Rule[ClusterView], Violation]
 
 
 def check(
@@ -29,7 +29,7 @@ def check(
     ]
 
 
-def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> list[str]:
+def admit(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> list[str]:
     """What is accepted and will not work.
 
     Raises RefusalError with everything that the API server finds wrong with a new or changed object.
@@ -44,18 +44,18 @@ def admit(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> 
     return [f"{violation.message} ({rule.id}){_then(violation.fix)}" for rule, violation in found]
 
 
-def no_pods(token: str, inputs: Properties, cluster: Cluster) -> str:
+def no_pods(token: str, inputs: Properties, cluster: KubeCluster) -> str:
     """Why an accepted object gets no pods, empty when it does."""
     found = (violation.message for _, violation in around(token, inputs, cluster) if violation.advice)
     return next(found, "")
 
 
-def breaks(token: str, inputs: Properties, cluster: Cluster, *, custom: bool) -> bool:
+def breaks(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> bool:
     """Whether an object breaks rules of its surroundings, which may change while somebody waits."""
     return any(not violation.advice for _, violation in around(token, inputs, cluster, custom=custom))
 
 
-def has_schema(token: str, cluster: Cluster) -> bool:
+def has_schema(token: str, cluster: KubeCluster) -> bool:
     """Whether anybody here knows what fields a custom object has."""
     kind = parse(token)
     return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None

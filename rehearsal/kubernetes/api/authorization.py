@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 
 Account = tuple[str, str]
 """Namespace and name of a service account."""
@@ -11,12 +11,12 @@ Target = tuple[str, str, str]
 """API group ("" for the core group), resource in the plural, namespace."""
 
 
-def may(cluster: Cluster, account: Account, verb: str, target: Target, name: str = "") -> bool:
+def may(cluster: KubeCluster, account: Account, verb: str, target: Target, name: str = "") -> bool:
     """Whether an account may `verb` what `target` names, or of it the object `name` alone."""
     return any(_allows(rule, verb, target, name) for rule in _rules(cluster, account, target[2]))
 
 
-def _rules(cluster: Cluster, account: Account, namespace: str) -> Iterator[Mapping[str, Any]]:
+def _rules(cluster: KubeCluster, account: Account, namespace: str) -> Iterator[Mapping[str, Any]]:
     for kind in ("RoleBinding", "ClusterRoleBinding"):
         for binding in cluster.objects(kind):
             if kind == "RoleBinding" and namespace_of(binding.outputs) != namespace:

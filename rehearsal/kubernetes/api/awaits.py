@@ -8,7 +8,7 @@ from rehearsal.core.model import Call, Properties, Record
 from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import built_in, conditions_of, wait_for
-from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import parse
@@ -183,7 +183,7 @@ def _failure(status: Properties) -> tuple[str, str]:
     return (rows[0]["reason"], rows[0]["message"]) if rows else ("", "")
 
 
-def placed(call: Call, cluster: Cluster, record: Record) -> None:
+def placed(call: Call, cluster: KubeCluster, record: Record) -> None:
     """Wait until a node takes the pods of an object whose pods are not run here."""
 
     def details() -> list[str]:
@@ -201,7 +201,7 @@ def placed(call: Call, cluster: Cluster, record: Record) -> None:
     )
 
 
-def unplaced(cluster: Cluster, record: Record) -> list[str]:
+def unplaced(cluster: KubeCluster, record: Record) -> list[str]:
     """Why no node takes the pods of an object whose pods are not run here; empty when one does."""
     spec = record.inputs.get("spec") or {}
     replicas = None if record.type == POD else spec.get("replicas", 1)
@@ -239,7 +239,7 @@ def _kept_waiting(pods: Sequence[PodRunner]) -> bool:
     return all(runner.state.ready or runner.state.phase == "Pending" for runner in pods)
 
 
-def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
+def claim(call: Call, cluster: KubeCluster, record: Record) -> Properties:
     """Wait until a PersistentVolumeClaim can be bound; the status it then has."""
     spec = record.inputs.get("spec") or {}
     capacity = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
@@ -258,7 +258,7 @@ def claim(call: Call, cluster: Cluster, record: Record) -> Properties:
     return bound
 
 
-def _volume(cluster: Cluster, record: Record) -> Record | None:
+def _volume(cluster: KubeCluster, record: Record) -> Record | None:
     """The volume that a claim names, if it exists and fits."""
     spec = record.inputs["spec"]
     volume = cluster.get("PersistentVolume", "", spec["volumeName"])
@@ -270,7 +270,7 @@ def _volume(cluster: Cluster, record: Record) -> Record | None:
     return volume if same_class and modes else None
 
 
-def _dynamic(call: Call, cluster: Cluster, record: Record, bound: Properties) -> Properties:
+def _dynamic(call: Call, cluster: KubeCluster, record: Record, bound: Properties) -> Properties:
     """A claim that its StorageClass provisions, at once or when the first pod uses it."""
     given = record.inputs["spec"].get("storageClassName")
 

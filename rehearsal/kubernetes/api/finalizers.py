@@ -13,7 +13,7 @@ from typing import Any
 from rehearsal.core.in_flight import InFlight
 from rehearsal.core.model import Call, Record, RefusalError
 from rehearsal.core.properties import at
-from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.kinds import parse
 
 _KUEUE, _TRAINER = "kueue.x-k8s.io", "trainer.kubeflow.org"
@@ -23,7 +23,7 @@ _RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 
 
-def wait_released(call: Call, cluster: Cluster, record: Record, others: InFlight) -> None:
+def wait_released(call: Call, cluster: KubeCluster, record: Record, others: InFlight) -> None:
     """Wait while a finalizer holds an object and other deletes, which may free it, are under way.
 
     Raises RefusalError, as the provider does after its time limit, when they are over and it is still held.
@@ -33,7 +33,7 @@ def wait_released(call: Call, cluster: Cluster, record: Record, others: InFlight
         raise held
 
 
-def _held(cluster: Cluster, record: Record) -> RefusalError | None:
+def _held(cluster: KubeCluster, record: Record) -> RefusalError | None:
     """The refusal to delete an object that something uses."""
     kind = parse(record.type)
     finalizer, users = "", list[str]()
@@ -55,7 +55,7 @@ def _held(cluster: Cluster, record: Record) -> RefusalError | None:
     )
 
 
-def _queues_with(cluster: Cluster, flavor: str) -> Iterator[str]:
+def _queues_with(cluster: KubeCluster, flavor: str) -> Iterator[str]:
     for queue in cluster.objects("ClusterQueue"):
         for group in at(queue.inputs, "spec.resourceGroups") or ():
             if any(one.get("name") == flavor for one in group.get("flavors") or ()):
@@ -63,14 +63,14 @@ def _queues_with(cluster: Cluster, flavor: str) -> Iterator[str]:
                 break
 
 
-def _jobs_of(cluster: Cluster, runtime: Record, kind: str) -> Iterator[str]:
+def _jobs_of(cluster: KubeCluster, runtime: Record, kind: str) -> Iterator[str]:
     for job in cluster.objects("TrainJob", namespace_of(runtime.outputs) or None):
         named = at(job.inputs, "spec.runtimeRef") or {}
         if (named.get("kind", _RUNTIMES[0]), named.get("name")) == (kind, runtime.name):
             yield f"TrainJob {job.id}"
 
 
-def _pods_with(cluster: Cluster, claim: Record) -> Iterator[str]:
+def _pods_with(cluster: KubeCluster, claim: Record) -> Iterator[str]:
     namespace = namespace_of(claim.outputs)
     for kind in (*_TEMPLATES, "Pod"):
         for owner in cluster.objects(kind, namespace):
@@ -91,7 +91,7 @@ def _over(owner: Record) -> bool:
     return ended or at(owner.outputs, "status.phase") in ("Succeeded", "Failed")
 
 
-def _claims_on(cluster: Cluster, volume: str) -> Iterator[str]:
+def _claims_on(cluster: KubeCluster, volume: str) -> Iterator[str]:
     for claim in cluster.objects("PersistentVolumeClaim"):
         if at(claim.inputs, "spec.volumeName") == volume:
             yield f"PersistentVolumeClaim {claim.id}"

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.workloads.translate import Pod
 
 _TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a variable's name
 
 
-def environment(dataplane: Dataplane, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+def environment(dataplane: Dataplane, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
     """The variables of a pod; `folder` holds its token."""
     arn = str(cluster.record.outputs.get("arn") or "")
     region = arn.split(":")[3] if arn.startswith("arn:") else ""

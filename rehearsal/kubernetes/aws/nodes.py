@@ -7,8 +7,8 @@ from typing import Any
 from infra.catalog.aws import facts
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.kubernetes.charts import Chart
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.charts import ChartFacts
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.workloads.scheduling import SchedulerNode, Taint, selects
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -29,7 +29,7 @@ _PLUGIN_INSIDE = "BOTTLEROCKET_"
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
 
-def eks_nodes(cluster: Cluster) -> list[SchedulerNode]:
+def eks_nodes(cluster: KubeCluster) -> list[SchedulerNode]:
     """One entry per node that the groups may grow to; those beyond the desired size do not run yet."""
     found: list[SchedulerNode] = []
     groups = [record for record in cluster.state.find(type=_NODE_GROUP) if _of(record, cluster)]
@@ -39,12 +39,12 @@ def eks_nodes(cluster: Cluster) -> list[SchedulerNode]:
     return found
 
 
-def _of(record: Record, cluster: Cluster) -> bool:
+def _of(record: Record, cluster: KubeCluster) -> bool:
     return record.inputs.get("clusterName") == cluster.name
 
 
 def _members(
-    record: Record, state: State, charts: Sequence[tuple[Chart, Mapping[str, Any]]]
+    record: Record, state: State, charts: Sequence[tuple[ChartFacts, Mapping[str, Any]]]
 ) -> Iterator[SchedulerNode]:
     inputs = record.inputs
     template = _launch_template(inputs, state)
@@ -95,7 +95,7 @@ def _announced(
     inputs: Mapping[str, Any],
     template: Mapping[str, Any],
     labels: Mapping[str, str],
-    charts: Iterable[tuple[Chart, Mapping[str, Any]]],
+    charts: Iterable[tuple[ChartFacts, Mapping[str, Any]]],
 ) -> bool:
     """Whether a device plugin that runs on these nodes registers a device."""
     image = str(inputs.get("amiType") or "")
@@ -111,7 +111,7 @@ def _announced(
     )
 
 
-def _runs_on(chart: Chart, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def _runs_on(chart: ChartFacts, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Whether a chart's daemon is scheduled onto nodes with these labels; some want one that is never set."""
     if "affinity" in values:
         return selects({"affinity": values["affinity"]}, labels)

@@ -10,14 +10,14 @@ from typing import Any
 
 from rehearsal.core.model import Call, Properties
 from rehearsal.dataplane.aws.iam_policies import STS, pods_denied, role_record
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 
 _ACCOUNT = "kubernetes:core/v1:ServiceAccount"
 _ROLE, _AUDIENCE = "eks.amazonaws.com/role-arn", "eks.amazonaws.com/audience"
 
 
-def warn(call: Call, cluster: Cluster, inputs: Properties) -> None:
+def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
     """Say which roles the pods of a new or changed object will not get."""
     for namespace, account, annotations in _annotated(call.type, inputs):
         role = role_record(cluster.state, str(annotations[_ROLE]))

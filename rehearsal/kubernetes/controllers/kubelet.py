@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes.api.admission import no_pods
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.kueue import admit, queued
 from rehearsal.kubernetes.controllers.sandbox import Admitted, Identity, Sandbox, missing_hardware
 from rehearsal.kubernetes.controllers.services import Services
@@ -27,10 +27,10 @@ from rehearsal.workloads.translate import Pod
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningPod:
     """A workload and whose it is."""
 
-    cluster: Cluster
+    cluster: KubeCluster
     kind: str
     name: str
     workload: Workload
@@ -45,11 +45,11 @@ class Kubelet:
         self._proxy = Proxy()
         self._services: dict[str, Services] = {}
         self._sandboxes: dict[str, Sandbox] = {}
-        self._running: dict[tuple[str, str, str], Running] = {}
+        self._running: dict[tuple[str, str, str], RunningPod] = {}
         self._computing: tuple[str, str, str] | None = None
         self._lock = threading.RLock()
 
-    def deploy(self, cluster: Cluster, record: Record) -> DeploymentController:
+    def deploy(self, cluster: KubeCluster, record: Record) -> DeploymentController:
         """Start the pods of a Deployment, in place of those it has."""
         self.stop(cluster, "Deployment", record.id)
         metadata = record.outputs["metadata"]
@@ -60,7 +60,7 @@ class Kubelet:
 
     def run_job(
         self,
-        cluster: Cluster,
+        cluster: KubeCluster,
         record: Record,
         warn: Callable[[str], None],
         runs: Callable[[bool], None],
@@ -106,13 +106,13 @@ class Kubelet:
         run.start()
         return run
 
-    def find(self, cluster: Cluster, kind: str, id: str) -> Workload | None:
+    def find(self, cluster: KubeCluster, kind: str, id: str) -> Workload | None:
         """The running workload of an object, None when nothing was started for it by this process."""
         with self._lock:
             found = self._running.get((cluster.scope, kind, id))
         return found.workload if found else None
 
-    def stop(self, cluster: Cluster, kind: str, id: str, *, now: bool = False) -> None:
+    def stop(self, cluster: KubeCluster, kind: str, id: str, *, now: bool = False) -> None:
         """End a workload's processes; silent when it has none."""
         with self._lock:
             found = self._running.pop((cluster.scope, kind, id), None)
@@ -122,7 +122,9 @@ class Kubelet:
         for runner in found.workload.pods():
             self._sandbox(cluster).forget(runner.pod)
 
-    def forget(self, cluster: Cluster, kind: str, namespace: str, name: str, pods: list[PodRunner]) -> None:
+    def forget(
+        self, cluster: KubeCluster, kind: str, namespace: str, name: str, pods: list[PodRunner]
+    ) -> None:
         """Remove what a deleted workload left: folders and addresses of its pods. Logs stay."""
         self._addresses.release(f"{cluster.scope}|{kind.lower()}|{namespace}/{name}|")
         for runner in pods:
@@ -141,7 +143,7 @@ class Kubelet:
             thread.join(15.0)
         self._proxy.stop()
 
-    def services(self, cluster: Cluster) -> Services:
+    def services(self, cluster: KubeCluster) -> Services:
         """The Services of a cluster."""
         with self._lock:
             scope = cluster.scope
@@ -170,9 +172,9 @@ class Kubelet:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _keep(self, cluster: Cluster, kind: str, record: Record, workload: Workload) -> None:
+    def _keep(self, cluster: KubeCluster, kind: str, record: Record, workload: Workload) -> None:
         with self._lock:
-            self._running[(cluster.scope, kind, record.id)] = Running(cluster, kind, record.name, workload)
+            self._running[(cluster.scope, kind, record.id)] = RunningPod(cluster, kind, record.name, workload)
 
     def _turn(self, key: tuple[str, str, str], spec: Any) -> str:
         """Why a Job waits for another one; it takes its turn where it need not.
@@ -189,7 +191,7 @@ class Kubelet:
             self._computing = key
             return ""
 
-    def _sandbox(self, cluster: Cluster) -> Sandbox:
+    def _sandbox(self, cluster: KubeCluster) -> Sandbox:
         with self._lock:
             scope = cluster.scope
             if scope not in self._sandboxes:
@@ -198,7 +200,7 @@ class Kubelet:
                 )
             return self._sandboxes[scope]
 
-    def _spawner(self, cluster: Cluster, record: Record) -> Spawn:
+    def _spawner(self, cluster: KubeCluster, record: Record) -> Spawn:
         """How the controller of an object starts its pods."""
         namespace = str(record.outputs["metadata"]["namespace"])
         node = Admitted(self._sandbox(cluster), lambda: no_pods(record.type, record.inputs, cluster))

@@ -7,7 +7,7 @@ from typing import Any
 
 from infra import quantity
 from rehearsal.core.model import Record
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.kueue_config import configuration
 from rehearsal.kubernetes.rules.pods.workloads import matches
 from rehearsal.workloads.scheduling import Taint, requests, tolerates
@@ -25,7 +25,7 @@ class Admission:
     node_selector: Mapping[str, str] | None = None
 
 
-def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> Admission:
+def admit(cluster: KubeCluster, namespace: str, metadata: Object, spec: Object) -> Admission:
     """What Kueue says about a Job; one without a queue, or without Kueue in the cluster, starts at once.
 
     Quota is checked against the whole of a queue (and what it may borrow), not against what is in use.
@@ -54,13 +54,13 @@ def admit(cluster: Cluster, namespace: str, metadata: Object, spec: Object) -> A
     return _assign(cluster, shared, {resource: amount * count for resource, amount in wanted.items()}, spec)
 
 
-def queued(cluster: Cluster, metadata: Object) -> str:
+def queued(cluster: KubeCluster, metadata: Object) -> str:
     """The queue in which a Job waits; it is Kueue that says whether it is suspended. Empty for none."""
     queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
     return str(queue) if queue and any(crd.group == _GROUP for crd in cluster.crds()) else ""
 
 
-def _closed(cluster: Cluster, queue: Record, namespace: str) -> str:
+def _closed(cluster: KubeCluster, queue: Record, namespace: str) -> str:
     """Why a ClusterQueue takes nothing from a namespace; empty when it does."""
     if _cyclic(cluster, queue):
         return f"ClusterQueue {queue.name} is inactive: its cohort has a cycle"
@@ -69,7 +69,7 @@ def _closed(cluster: Cluster, queue: Record, namespace: str) -> str:
     return ""
 
 
-def _cyclic(cluster: Cluster, queue: Record) -> bool:
+def _cyclic(cluster: KubeCluster, queue: Record) -> bool:
     """Whether the cohorts above a queue form a circle, which stops all their members.
 
     Source: `CohortSpec.parentName` in apis/kueue/v1beta2/cohort_types.go (v0.19.2).
@@ -83,13 +83,13 @@ def _cyclic(cluster: Cluster, queue: Record) -> bool:
     return bool(cohort)
 
 
-def _ignored_prefixes(cluster: Cluster) -> tuple[str, ...]:
+def _ignored_prefixes(cluster: KubeCluster) -> tuple[str, ...]:
     """Prefixes of the resources that the controller is configured to ignore."""
     resources = (configuration(cluster.releases()) or {}).get("resources") or {}
     return tuple(resources.get("excludeResourcePrefixes") or ())
 
 
-def _selects(cluster: Cluster, queue: Record, namespace: str) -> bool:
+def _selects(cluster: KubeCluster, queue: Record, namespace: str) -> bool:
     """Whether a ClusterQueue takes workloads of a namespace; without a selector it takes none."""
     selector = (queue.inputs.get("spec") or {}).get("namespaceSelector")
     if selector is None:
@@ -100,7 +100,7 @@ def _selects(cluster: Cluster, queue: Record, namespace: str) -> bool:
     return matches(selector, labels)
 
 
-def _assign(cluster: Cluster, queue: Record, wanted: Mapping[str, Decimal], spec: Object) -> Admission:
+def _assign(cluster: KubeCluster, queue: Record, wanted: Mapping[str, Decimal], spec: Object) -> Admission:
     """A flavor for every resource group, or why there is none."""
     groups = (queue.inputs.get("spec") or {}).get("resourceGroups") or ()
     covered = {resource for group in groups for resource in group.get("coveredResources") or ()}
@@ -127,7 +127,7 @@ def _assign(cluster: Cluster, queue: Record, wanted: Mapping[str, Decimal], spec
 
 
 def _flavor(
-    cluster: Cluster, queue: Record, flavor: Object, asked: Mapping[str, Decimal], spec: Object
+    cluster: KubeCluster, queue: Record, flavor: Object, asked: Mapping[str, Decimal], spec: Object
 ) -> tuple[dict[str, str], str]:
     record = cluster.get("ResourceFlavor", "", flavor["name"])
     if record is None:
@@ -150,7 +150,7 @@ def _flavor(
     return labels, ""
 
 
-def _reachable(cluster: Cluster, queue: Record, flavor: str, resource: str, row: Object) -> Decimal:
+def _reachable(cluster: KubeCluster, queue: Record, flavor: str, resource: str, row: Object) -> Decimal:
     """The quota of a queue, and what it may borrow from its cohort."""
     own = quantity.parse(row.get("nominalQuota") or 0)
     cohort = (queue.inputs.get("spec") or {}).get("cohortName")
@@ -164,7 +164,7 @@ def _reachable(cluster: Cluster, queue: Record, flavor: str, resource: str, row:
 
 
 def _quotas(
-    cluster: Cluster, cohort: str, flavor: str, resource: str, without: str
+    cluster: KubeCluster, cohort: str, flavor: str, resource: str, without: str
 ) -> Iterator[Mapping[str, Any]]:
     """What the other queues of a cohort, and the cohort itself, have of one resource of one flavor."""
     for record in (*cluster.objects("ClusterQueue"), *cluster.objects("Cohort")):

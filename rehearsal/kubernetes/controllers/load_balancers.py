@@ -11,7 +11,7 @@ import json
 
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
 
 _SERVICE = "kubernetes:core/v1:Service"
 _ELB, _GROUP = "aws:elb/loadBalancer:LoadBalancer", "aws:ec2/securityGroup:SecurityGroup"
@@ -21,7 +21,7 @@ _MADE = (_ELB, _GROUP, _RULE, _FIREWALL, _ENDPOINTS)
 _SUBNET, _VPC, _NETWORK = "aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc", "gcp:compute/network:Network"
 
 
-def sync(cluster: Cluster, service: Record) -> None:
+def sync(cluster: KubeCluster, service: Record) -> None:
     """Make what a Service needs now, and remove what it no longer needs."""
     if service.type != _SERVICE:
         return
@@ -36,19 +36,19 @@ def sync(cluster: Cluster, service: Record) -> None:
         remove(cluster, service)
 
 
-def remove(cluster: Cluster, service: Record) -> None:
+def remove(cluster: KubeCluster, service: Record) -> None:
     """Remove what was made for a Service."""
     for record in _made(cluster, service) if service.type == _SERVICE else ():
         cluster.state.remove(record)
 
 
-def _made(cluster: Cluster, service: Record) -> list[Record]:
+def _made(cluster: KubeCluster, service: Record) -> list[Record]:
     name = _name(cluster, service)
     state = cluster.state
     return [one for token in _MADE for one in state.find(type=token, name=name)]
 
 
-def _make(cluster: Cluster, service: Record) -> None:
+def _make(cluster: KubeCluster, service: Record) -> None:
     if cluster.record.type == EKS_CLUSTER:
         network = cluster.record.outputs.get("vpcConfig") or {}
         vpc = _issued(cluster, network.get("vpcId"), _VPC)
@@ -61,7 +61,7 @@ def _make(cluster: Cluster, service: Record) -> None:
         _insert(cluster, service, _FIREWALL, "k8s-fw-", _network(cluster))
 
 
-def _network(cluster: Cluster) -> dict[str, Record]:
+def _network(cluster: KubeCluster) -> dict[str, Record]:
     network = _issued(cluster, cluster.record.outputs.get("network"), _NETWORK)
     return {"network": network} if network else {}
 
@@ -75,7 +75,9 @@ def _exposed(service: Record) -> list[str]:
         return []  # the controller says so in an event, and makes none
 
 
-def _insert(cluster: Cluster, service: Record, token: str, prefix: str, uses: dict[str, Record]) -> Record:
+def _insert(
+    cluster: KubeCluster, service: Record, token: str, prefix: str, uses: dict[str, Record]
+) -> Record:
     hostname = str(at(service.outputs, "status.loadBalancer.ingress[0].hostname") or "")
     made = prefix + (hostname.partition(".")[0] or f"a{service.key}")
     record = cluster.state.insert(
@@ -93,10 +95,10 @@ def _insert(cluster: Cluster, service: Record, token: str, prefix: str, uses: di
     return record
 
 
-def _name(cluster: Cluster, service: Record) -> str:
+def _name(cluster: KubeCluster, service: Record) -> str:
     return f"load balancer of Service {service.id} in cluster {cluster.name}"
 
 
-def _issued(cluster: Cluster, value: object, token: str) -> Record | None:
+def _issued(cluster: KubeCluster, value: object, token: str) -> Record | None:
     found = cluster.state.issued(value) if isinstance(value, str) else []
     return next((record for record in found if record.type == token), None)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.aws.nodes import eks_nodes
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.gcp.nodes import gke_nodes
 from rehearsal.workloads.scheduling import SchedulerNode
 
-_NODES: Mapping[str, Callable[[Cluster], list[SchedulerNode]]] = {
+_NODES: Mapping[str, Callable[[KubeCluster], list[SchedulerNode]]] = {
     EKS_CLUSTER: eks_nodes,
     GKE_CLUSTER: gke_nodes,
     ambient.TYPE: lambda _: ambient.nodes(),
@@ -16,12 +16,12 @@ _NODES: Mapping[str, Callable[[Cluster], list[SchedulerNode]]] = {
 _SCALED_BY_CLOUD = frozenset({GKE_CLUSTER})  # an autoscaler of its own, for the pools that have bounds
 
 
-def nodes(cluster: Cluster) -> list[SchedulerNode]:
+def nodes(cluster: KubeCluster) -> list[SchedulerNode]:
     """One entry per node that the pools may grow to; some may not run yet."""
     return _NODES[cluster.record.type](cluster)
 
 
-def may_grow(cluster: Cluster) -> bool:
+def may_grow(cluster: KubeCluster) -> bool:
     """Whether something in the cluster adds nodes when pods do not fit."""
     if cluster.record.type in _SCALED_BY_CLOUD:
         return True

@@ -7,7 +7,7 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.aws.server import Dataplane
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.aws import identity as aws_identity
-from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.workloads.translate import Pod
 
@@ -18,7 +18,7 @@ class PodIdentities:
     def __init__(self, state: State) -> None:
         self._aws, self._google = Dataplane(state), GooglePlane(state)
 
-    def environment(self, cluster: Cluster, pod: Pod, folder: Path) -> Mapping[str, str]:
+    def environment(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
         """The variables of a pod; `folder` is its own, for its token."""
         if cluster.record.type == GKE_CLUSTER:
             return google_identity.environment(self._google, cluster, pod)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.aws import images
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account, Volumes
@@ -28,14 +28,14 @@ _DATABASES = {
     "aws:rds/cluster:Cluster": ("endpoint", "readerEndpoint"),
     "gcp:sql/databaseInstance:DatabaseInstance": ("privateIpAddress", "firstIpAddress", "dnsName"),
 }
-Identity = Callable[[Cluster, Pod, Path], Mapping[str, str]]
+Identity = Callable[[KubeCluster, Pod, Path], Mapping[str, str]]
 
 
 class Sandbox:
     """Prepares the pods of one cluster."""
 
     def __init__(
-        self, cluster: Cluster, home: Path, services: Services, identity: Identity, account: Account
+        self, cluster: KubeCluster, home: Path, services: Services, identity: Identity, account: Account
     ) -> None:
         self._cluster, self._home, self._services, self._identity = cluster, home, services, identity
         self._volumes = Volumes(cluster, home, account)

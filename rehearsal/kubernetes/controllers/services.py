@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rehearsal.core.model import Record
-from rehearsal.kubernetes.clusters import Cluster, namespace_of
+from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.proxy import PRIVILEGED, Choose, Proxy
@@ -24,7 +24,11 @@ class Services:
     """
 
     def __init__(
-        self, cluster: Cluster, addresses: Addresses, proxy: Proxy, pods: Callable[[], Iterable[PodRunner]]
+        self,
+        cluster: KubeCluster,
+        addresses: Addresses,
+        proxy: Proxy,
+        pods: Callable[[], Iterable[PodRunner]],
     ) -> None:
         self.cluster, self.addresses, self._proxy, self._pods = cluster, addresses, proxy, pods
         self._turn = itertools.count()

@@ -5,7 +5,7 @@ from typing import Any
 
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.api.diffs import annotations
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
 from rehearsal.kubernetes.kinds import facts
 
 _MAKERS = {EKS_CLUSTER: "eks", GKE_CLUSTER: "gke", ambient.TYPE: "ambient"}
@@ -16,7 +16,7 @@ _DEFAULTS = (
 )
 
 
-def default(cluster: Cluster) -> str:
+def default(cluster: KubeCluster) -> str:
     """The class of claims that name none, empty when there is none; the newest where several are marked."""
     marked = [
         record.name
@@ -26,7 +26,7 @@ def default(cluster: Cluster) -> str:
     return marked[-1] if marked else str(_made_with(cluster).get("default") or "")
 
 
-def waits_for_pod(cluster: Cluster, name: str) -> bool | None:
+def waits_for_pod(cluster: KubeCluster, name: str) -> bool | None:
     """Whether a class provisions only when a pod uses a claim; None when there is no such class."""
     record = cluster.get(_KIND, "", name)
     mode = record.inputs.get("volumeBindingMode") if record else _made_with(cluster)["classes"].get(name)
@@ -35,6 +35,6 @@ def waits_for_pod(cluster: Cluster, name: str) -> bool | None:
     return bool(mode == "WaitForFirstConsumer")
 
 
-def _made_with(cluster: Cluster) -> Mapping[str, Any]:
+def _made_with(cluster: KubeCluster) -> Mapping[str, Any]:
     found: Mapping[str, Any] = facts()["storage"][_MAKERS[cluster.record.type]]
     return found

@@ -8,7 +8,7 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.gcp.volumes import attached, fuse_bucket, refuse_fuse
 from rehearsal.workloads.pod import WaitingError
 from rehearsal.workloads.translate import Object, Pod, contents, field_value
@@ -20,14 +20,14 @@ _ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
 
 # The files of a pod's service account: `token`, and `ca.crt`, the API server's authority.
-Account = Callable[[Cluster, Pod], Mapping[str, bytes]]
+Account = Callable[[KubeCluster, Pod], Mapping[str, bytes]]
 _ROOT_AUTHORITY = "kube-root-ca.crt"
 
 
 class Volumes:
     """Makes the volumes of pods of one cluster below `home`, the folder of the rehearsal."""
 
-    def __init__(self, cluster: Cluster, home: Path, account: Account) -> None:
+    def __init__(self, cluster: KubeCluster, home: Path, account: Account) -> None:
         self._cluster, self._home, self._account = cluster, home, account
 
     def mount(

@@ -7,7 +7,7 @@ from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.state import State
 from rehearsal.kubernetes.api import awaits
 from rehearsal.kubernetes.awaiter.wait_for import built_in, wait_for
-from rehearsal.kubernetes.clusters import PACKAGE, Cluster, namespace_of
+from rehearsal.kubernetes.clusters import PACKAGE, KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.workloads.controllers import Workload, timestamp
@@ -32,7 +32,7 @@ class WorkloadObjects:
     def __init__(self, state: State, kubelet: Kubelet) -> None:
         self._state, self._kubelet = state, kubelet
 
-    def ready(self, call: Call, cluster: Cluster, record: Record) -> Properties:
+    def ready(self, call: Call, cluster: KubeCluster, record: Record) -> Properties:
         """Start what a new object asks for and wait for it; its outputs. Raises GaveUpError."""
         wait = built_in(record.inputs)
         if record.type == DEPLOYMENT:
@@ -50,7 +50,7 @@ class WorkloadObjects:
         self._await_conditions(call, cluster, record)
         return self.live(cluster, record)
 
-    def updated(self, call: Call, cluster: Cluster, before: Record, record: Record) -> Properties:
+    def updated(self, call: Call, cluster: KubeCluster, before: Record, record: Record) -> Properties:
         """Act on a change: a Deployment rolls out when its template changed; a Job is looked at again."""
         wait = built_in(record.inputs)
         run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
@@ -76,7 +76,7 @@ class WorkloadObjects:
         self._await_conditions(call, cluster, record)
         return self.live(cluster, record)
 
-    def live(self, cluster: Cluster | None, record: Record) -> Properties:
+    def live(self, cluster: KubeCluster | None, record: Record) -> Properties:
         """The object as it is now: what runs has the say over the stored status."""
         current = self._state.get(record.package, record.type, record.scope, record.id) or record
         run = self._running(cluster, record) if cluster else None
@@ -90,7 +90,7 @@ class WorkloadObjects:
             outputs["metadata"] = metadata
         return outputs
 
-    def problems(self, cluster: Cluster, record: Record, live: Properties) -> list[str]:
+    def problems(self, cluster: KubeCluster, record: Record, live: Properties) -> list[str]:
         """Why an object that exists is not ready, as a refresh reports it."""
         run = self._running(cluster, record)
         if isinstance(run, DeploymentController):
@@ -101,7 +101,7 @@ class WorkloadObjects:
         found = awaits.unplaced(cluster, record) if record.type in _AWAITED_UNRUN else []
         return [f"Resource '{record.name}' was created but failed to initialize", *found] if found else []
 
-    def removed(self, cluster: Cluster, record: Record) -> None:
+    def removed(self, cluster: KubeCluster, record: Record) -> None:
         """End what an object that is deleted had running."""
         kind = record.type.rpartition(":")[2]
         run = self._running(cluster, record)
@@ -113,7 +113,7 @@ class WorkloadObjects:
         if record.type == _SERVICE:
             self._kubelet.services(cluster).close(record.id)
 
-    def restore(self, cluster: Cluster) -> None:
+    def restore(self, cluster: KubeCluster) -> None:
         """Start a cluster's Deployments again, and Jobs that wait; those that had pods are over."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope):
             if record.type == DEPLOYMENT:
@@ -125,10 +125,10 @@ class WorkloadObjects:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _running(self, cluster: Cluster, record: Record) -> Workload | None:
+    def _running(self, cluster: KubeCluster, record: Record) -> Workload | None:
         return self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
 
-    def _deploy(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+    def _deploy(self, call: Call, cluster: KubeCluster, record: Record, *, wait: bool) -> None:
         run = self._kubelet.deploy(cluster, record)
         try:
             if wait:
@@ -136,17 +136,17 @@ class WorkloadObjects:
         finally:
             self._store(record, run.status())
 
-    def _await_place(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+    def _await_place(self, call: Call, cluster: KubeCluster, record: Record, *, wait: bool) -> None:
         if wait and record.type in _AWAITED_UNRUN:
             awaits.placed(call, cluster, record)
         self._store(record, _unrun_status(cluster, record))
 
-    def _serve(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+    def _serve(self, call: Call, cluster: KubeCluster, record: Record, *, wait: bool) -> None:
         self._kubelet.services(cluster).open(record)
         if wait:
             awaits.service(call, record, lambda: list(self._kubelet.pods(cluster.scope)))
 
-    def _run_job(self, call: Call, cluster: Cluster, record: Record, *, wait: bool) -> None:
+    def _run_job(self, call: Call, cluster: KubeCluster, record: Record, *, wait: bool) -> None:
         run = self._start_job(cluster, record, lambda text: call.log("warning", text))
         if not wait:
             return
@@ -157,7 +157,7 @@ class WorkloadObjects:
                 run.interrupt("the update was cancelled")
             raise
 
-    def _start_job(self, cluster: Cluster, record: Record, warn: Callable[[str], None]) -> JobController:
+    def _start_job(self, cluster: KubeCluster, record: Record, warn: Callable[[str], None]) -> JobController:
         return self._kubelet.run_job(
             cluster,
             record,
@@ -167,7 +167,7 @@ class WorkloadObjects:
             ended=lambda status: self._job_ended(cluster, record, status),
         )
 
-    def _restore_job(self, cluster: Cluster, record: Record) -> None:
+    def _restore_job(self, cluster: KubeCluster, record: Record) -> None:
         status = record.outputs.get("status") or {}
         if status.get("conditions"):
             return
@@ -188,14 +188,14 @@ class WorkloadObjects:
         kept = awaits.pod_problems(run.pods()) if run else self._state.document(_REASONS, _key(record))
         return [str(line) for line in kept or ()]
 
-    def _job_ended(self, cluster: Cluster, record: Record, status: Properties) -> None:
+    def _job_ended(self, cluster: KubeCluster, record: Record, status: Properties) -> None:
         """Keep how a Job ended, and what its pods said, which go with this process."""
         run = self._running(cluster, record)
         if run is not None:
             self._state.put_document(_REASONS, _key(record), awaits.pod_problems(run.pods()))
         self._store(record, status)
 
-    def _await_conditions(self, call: Call, cluster: Cluster, record: Record) -> None:
+    def _await_conditions(self, call: Call, cluster: KubeCluster, record: Record) -> None:
         if wait_for(record.inputs):
             awaits.conditions(call, record, lambda: self.live(cluster, record))
 
@@ -208,7 +208,7 @@ class WorkloadObjects:
                     current, inputs=current.inputs, outputs={**current.outputs, "status": status}
                 )
 
-    def _check_binding(self, call: Call, cluster: Cluster, record: Record) -> None:
+    def _check_binding(self, call: Call, cluster: KubeCluster, record: Record) -> None:
         """A binding to a role that does not exist is accepted by the API server, and grants nothing."""
         role = record.inputs.get("roleRef") or {}
         kind, name = str(role.get("kind")), str(role.get("name"))
@@ -223,7 +223,7 @@ def _key(record: Record) -> str:
     return f"{record.scope}|{record.id}"
 
 
-def _unrun_status(cluster: Cluster, record: Record) -> dict[str, Any]:
+def _unrun_status(cluster: KubeCluster, record: Record) -> dict[str, Any]:
     """The status of a kind whose pods are never run here."""
     if record.type == awaits.POD:
         conditions = [{"type": name, "status": "True"} for name in ("PodScheduled", "Initialized", "Ready")]

@@ -7,7 +7,7 @@ from rehearsal.dataplane.gcp.iam_bindings import allowed, may_somewhere
 from rehearsal.dataplane.gcp.identity import ANNOTATION, PodIdentity, account_record, identity_of
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.kubernetes.api.diffs import annotations
-from rehearsal.kubernetes.clusters import GKE_CLUSTER, Cluster
+from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
 from rehearsal.workloads.translate import Pod
 
 _KIND = "kubernetes:core/v1:ServiceAccount"
@@ -17,7 +17,7 @@ _APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
 _OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 
 
-def environment(plane: GooglePlane, cluster: Cluster, pod: Pod) -> Mapping[str, str]:
+def environment(plane: GooglePlane, cluster: KubeCluster, pod: Pod) -> Mapping[str, str]:
     """The variables of a pod."""
     host = plane.metadata_host(of_account(cluster, pod.namespace, pod.service_account))
     return {
@@ -28,14 +28,14 @@ def environment(plane: GooglePlane, cluster: Cluster, pod: Pod) -> Mapping[str, 
     }
 
 
-def of_account(cluster: Cluster, namespace: str, account: str) -> PodIdentity:
+def of_account(cluster: KubeCluster, namespace: str, account: str) -> PodIdentity:
     """Who the pods of a service account are."""
     record = cluster.get("ServiceAccount", namespace, account)
     asked = annotations(record.inputs) if record else {}
     return identity_of(cluster.state, cluster.record, namespace, account, asked)
 
 
-def may_use(cluster: Cluster, pod: Pod, bucket: Record) -> bool:
+def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
     """Whether a pod has a right to objects of a bucket; true outside GKE, where its identity is unknown."""
     if not _is_gke(cluster):
         return True
@@ -44,7 +44,7 @@ def may_use(cluster: Cluster, pod: Pod, bucket: Record) -> bool:
     return any(may_somewhere(cluster.state, members, right, bucket) for right in _OBJECT_RIGHTS)
 
 
-def warn(call: Call, cluster: Cluster, inputs: Properties) -> None:
+def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
     """Say that the pods of a new or changed service account will not get the Google account that it names."""
     email = annotations(inputs).get(ANNOTATION)
     if call.type != _KIND or not _is_gke(cluster) or not isinstance(email, str):
@@ -63,5 +63,5 @@ def warn(call: Call, cluster: Cluster, inputs: Properties) -> None:
         )
 
 
-def _is_gke(cluster: Cluster) -> bool:
+def _is_gke(cluster: KubeCluster) -> bool:
     return cluster.record.type == GKE_CLUSTER

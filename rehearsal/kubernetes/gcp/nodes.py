@@ -13,7 +13,7 @@ from typing import Any
 
 from infra.catalog.gcp import facts
 from rehearsal.core.model import Record
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.workloads.scheduling import SchedulerNode, Taint
 
 _POOL = "gcp:container/nodePool:NodePool"
@@ -28,7 +28,7 @@ _GOOGLE = "cloud.google.com/"
 _DISABLED = "INSTALLATION_DISABLED"
 
 
-def gke_nodes(cluster: Cluster) -> list[SchedulerNode]:
+def gke_nodes(cluster: KubeCluster) -> list[SchedulerNode]:
     """One entry per node that the pools may grow to; those beyond the initial size are not running yet."""
     inputs = cluster.record.inputs
     if inputs.get("enableAutopilot"):
@@ -42,7 +42,7 @@ def gke_nodes(cluster: Cluster) -> list[SchedulerNode]:
     return found
 
 
-def _networks(cluster: Cluster) -> dict[tuple[str, str], list[str]]:
+def _networks(cluster: KubeCluster) -> dict[tuple[str, str], list[str]]:
     """Names of the Network objects by VPC network and subnetwork of their parameters."""
     parameters = {one.name: one.outputs.get("spec") or {} for one in cluster.objects("GKENetworkParamSet")}
     found: dict[tuple[str, str], list[str]] = {}
@@ -60,7 +60,7 @@ def _settings(pool: Record) -> Mapping[str, Any]:
     return {**pool.inputs, **{name: value for name, value in filled.items() if value}}
 
 
-def _own_pools(cluster: Cluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _own_pools(cluster: KubeCluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The pools that the cluster's own arguments ask for.
 
     Source: terraform-provider-google, website/docs/r/container_cluster.html.markdown: initial_node_count,

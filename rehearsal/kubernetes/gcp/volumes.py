@@ -11,7 +11,7 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.properties import at
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.workloads.pod import WaitingError
 
 LUSTRE_DRIVER, FILESTORE_DRIVER = "lustre.csi.storage.gke.io", "filestore.csi.storage.gke.io"
@@ -21,7 +21,7 @@ _FUSE_ANNOTATION = "gke-gcsfuse/volumes"
 Source = Mapping[str, Any]
 
 
-def attached(cluster: Cluster, home: Path, volume: str, spec: Mapping[str, Any]) -> Path | None:
+def attached(cluster: KubeCluster, home: Path, volume: str, spec: Mapping[str, Any]) -> Path | None:
     """The local folder of a PersistentVolume of Lustre or Filestore; None for volumes of other drivers.
 
     Raises WaitingError for what its driver, or the kernel, would not find.
@@ -65,7 +65,7 @@ def refuse_fuse(volume: str, bucket: str, annotations: Mapping[str, Any], folder
         )
 
 
-def _lustre(cluster: Cluster, home: Path, volume: str, source: Source) -> Path:
+def _lustre(cluster: KubeCluster, home: Path, volume: str, source: Source) -> Path:
     handle, attributes = str(source.get("volumeHandle")), source.get("volumeAttributes") or {}
     project, _, rest = handle.partition("/")
     location, _, name = rest.partition("/")
@@ -76,7 +76,7 @@ def _lustre(cluster: Cluster, home: Path, volume: str, source: Source) -> Path:
     return _folder(home / "lustre" / record.id)
 
 
-def _filestore(cluster: Cluster, home: Path, volume: str, source: Source) -> Path:
+def _filestore(cluster: KubeCluster, home: Path, volume: str, source: Source) -> Path:
     handle, attributes = str(source.get("volumeHandle")), source.get("volumeAttributes") or {}
     parts = handle.split("/")
     if len(parts) != 4:
@@ -89,7 +89,7 @@ def _filestore(cluster: Cluster, home: Path, volume: str, source: Source) -> Pat
     return _folder(home / "filestore" / record.id / parts[3])
 
 
-def _nfs(cluster: Cluster, home: Path, volume: str, source: Source) -> Path:
+def _nfs(cluster: KubeCluster, home: Path, volume: str, source: Source) -> Path:
     server, path = str(source.get("server")), str(source.get("path"))
     for record in cluster.state.find(type=_FILESTORE):
         share = str(at(record.inputs, "fileShares.name"))
@@ -102,7 +102,7 @@ def _address(record: Record) -> str:
     return str(at(record.outputs, "networks[0].ipAddresses[0]"))
 
 
-def _record(cluster: Cluster, volume: str, token: str, id: str) -> Record:
+def _record(cluster: KubeCluster, volume: str, token: str, id: str) -> Record:
     found = next((one for one in cluster.state.find(type=token) if one.id == id), None)
     if found is None:
         raise _unmountable(volume, f"rpc error: code = NotFound desc = {id} does not exist")

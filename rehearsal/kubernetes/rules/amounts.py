@@ -11,7 +11,7 @@ Amounts = Mapping[str, Decimal]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ContainerResources:
     """The requests and limits of one container, or of a whole pod."""
 
     name: str
@@ -19,12 +19,12 @@ class Asked:
     limits: dict[str, Decimal] = field(default_factory=dict)
 
 
-def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, Asked]]:
+def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, ContainerResources]]:
     """(path, what it asks for) of each container: first the program's values, then the LimitRanges' defaults.
 
     A container that has a limit and no request asks for the limit.
     """
-    defaults = Asked("")
+    defaults = ContainerResources("")
     for limits in ranges:
         for _, row in rows(at(limits, "spec.limits")):
             if row.get("type") == "Container":
@@ -39,13 +39,18 @@ def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, Asked]
         own_limits, own_requests = _parsed(resources.get("limits")), _parsed(resources.get("requests"))
         # The API server fills requests from limits that were written down before admission adds defaults.
         requests = {**defaults.limits, **defaults.requests, **own_limits, **own_requests}
-        found.append((path, Asked(str(container.get("name")), requests, {**defaults.limits, **own_limits})))
+        found.append(
+            (
+                path,
+                ContainerResources(str(container.get("name")), requests, {**defaults.limits, **own_limits}),
+            )
+        )
     return found
 
 
-def together(asked: Iterable[tuple[str, Asked]]) -> Asked:
+def together(asked: Iterable[tuple[str, ContainerResources]]) -> ContainerResources:
     """What a pod asks for: the sum over containers, or the largest init container where that is more."""
-    pod = Asked("pod")
+    pod = ContainerResources("pod")
     for path, one in asked:
         for total, own in ((pod.requests, one.requests), (pod.limits, one.limits)):
             for name, value in own.items():
@@ -59,7 +64,7 @@ def together(asked: Iterable[tuple[str, Asked]]) -> Asked:
     return pod
 
 
-def charged(asked: Asked) -> dict[str, Decimal]:
+def charged(asked: ContainerResources) -> dict[str, Decimal]:
     """What of a ResourceQuota one such pod uses, by the quota's names."""
     used = {"pods": Decimal(1), "count/pods": Decimal(1)}
     for name, value in asked.requests.items():

@@ -5,12 +5,12 @@ from typing import Protocol
 
 from rehearsal.core.model import Properties, Record
 from rehearsal.core.rules.model import Book, Rule, Violation
-from rehearsal.kubernetes.charts import Chart, Crd
+from rehearsal.kubernetes.charts import ChartFacts, Crd
 from rehearsal.kubernetes.kinds import builtin_namespaced, parse
 from rehearsal.kubernetes.rules import reading
 
 
-class World(Protocol):
+class ClusterView(Protocol):
     """The cluster that an object is in."""
 
     @property
@@ -26,14 +26,14 @@ class World(Protocol):
     def exists(self, kind: str, namespace: str, name: str) -> bool:
         """Whether an object exists, those of every new cluster included."""
 
-    def releases(self) -> Iterator[tuple[Record, Chart | None]]:
+    def releases(self) -> Iterator[tuple[Record, ChartFacts | None]]:
         """The Helm releases and their charts, None for an unknown chart."""
 
     def crds(self) -> Iterator[Crd]:
         """The custom kinds that the cluster serves."""
 
 
-BOOK: Book[World] = Book("K8S")
+BOOK: Book[ClusterView] = Book("K8S")
 
 # Topics beside the types themselves: every object, and every object of a kind that the SDK has no type for.
 ANY, CUSTOM = "kubernetes:*", "kubernetes:*:custom"
@@ -52,7 +52,9 @@ PODS = (POD, *SERVING, JOB, CRON_JOB)
 CORE = "kubernetes/kubernetes pkg/apis/core/validation/validation.go"
 
 
-def alone(token: str, inputs: Properties, *, custom: bool = False) -> Iterator[tuple[Rule[World], Violation]]:
+def alone(
+    token: str, inputs: Properties, *, custom: bool = False
+) -> Iterator[tuple[Rule[ClusterView], Violation]]:
     """What an object's inputs break by themselves; `custom` when the SDK has no such type."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
@@ -60,22 +62,22 @@ def alone(token: str, inputs: Properties, *, custom: bool = False) -> Iterator[t
 
 
 def around(
-    token: str, inputs: Properties, world: World, *, custom: bool = False
-) -> Iterator[tuple[Rule[World], Violation]]:
+    token: str, inputs: Properties, world: ClusterView, *, custom: bool = False
+) -> Iterator[tuple[Rule[ClusterView], Violation]]:
     """What an object breaks in a cluster."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
         yield from BOOK.broken_around(topic, seen, world)
 
 
-def objects(world: World, token: str, namespace: str | None = None) -> Iterator[Record]:
+def objects(world: ClusterView, token: str, namespace: str | None = None) -> Iterator[Record]:
     """The objects of one type, in one namespace."""
     for record in world.all(token):
         if namespace is None or reading.at(record.outputs, "metadata.namespace") == namespace:
             yield record
 
 
-def existing(world: World, inputs: Properties) -> Record | None:
+def existing(world: ClusterView, inputs: Properties) -> Record | None:
     """The object of this kind and name as it is before the change."""
     kind, name = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}"), reading.name(inputs)
     builtin = "." not in kind.group or kind.group.endswith(".k8s.io")

@@ -15,7 +15,7 @@ from agents.gpu_ledger.ledger import Book
 from agents.gpu_ledger.shelf import KEY, NAME
 from components.kubernetes.accounting.gpu_ledger import NAMESPACE, PROGRAM, GpuLedger
 from components.kubernetes.queueing.kueue import API_VERSION
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.processes import free_ports
 from tests.cluster.programs import started
 from tests.cluster.waiting import eventually, gone
@@ -25,7 +25,7 @@ IMAGE = "example.com/python@sha256:" + "0" * 64
 _KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")
 
 
-def check_is_active(api: Api) -> None:
+def check_is_active(api: KubernetesApi) -> None:
     """The AdmissionCheck before its queues: they take no job while nobody said that he answers."""
     api.apply({"apiVersion": API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": CHECK},
                "spec": {"controllerName": CONTROLLER}})  # fmt: skip
@@ -36,7 +36,7 @@ def check_is_active(api: Api) -> None:
 class Standing:
     """The ledger's program, with the rights that its component gives it."""
 
-    api: Api
+    api: KubernetesApi
     folder: Path
     namespaces: Sequence[str]
     prices: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -102,7 +102,10 @@ def component(namespaces: Sequence[str]) -> Graph:
 
 @contextmanager
 def ledger(
-    api: Api, folder: Path, namespaces: Sequence[str], prices: Mapping[str, Mapping[str, float]] | None = None
+    api: KubernetesApi,
+    folder: Path,
+    namespaces: Sequence[str],
+    prices: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Iterator[Standing]:
     """The program's account and rights; it is not started yet."""
     bodies: list[Object] = []

@@ -8,7 +8,7 @@ import pytest
 from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.gpu_ledger.budget import LIMIT_LABEL
 from agents.gpu_ledger.check import CHECK
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from tests.cluster.accounting.standing import Standing, booked, check_is_active, ledger
 from tests.cluster.accounting.watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
@@ -31,7 +31,7 @@ PLENTY: dict[str, Any] = {"gpu_hours": 1_000_000, "stop": True}
 
 
 @pytest.fixture(scope="module")
-def lab(api: Api) -> Iterator[Lab]:
+def lab(api: KubernetesApi) -> Iterator[Lab]:
     check_is_active(api)
     teams: Any = [{"name": "Budget", "weight": 1, "budgeted": True}]
     with machines(api, FLAVORS, {POOL: "p4d.24xlarge"}), queues(api, FLAVORS, teams) as lab:
@@ -39,13 +39,13 @@ def lab(api: Api) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def standing(api: Api, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+def standing(api: KubernetesApi, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
     with ledger(api, tmp_path_factory.mktemp("ledger"), [*lab.namespaces.values()]) as standing:
         yield standing
 
 
 def test_every_second_is_booked_once_however_often_the_program_is_killed(
-    api: Api, lab: Lab, standing: Standing
+    api: KubernetesApi, lab: Lab, standing: Standing
 ) -> None:
     (namespace,) = standing.namespaces
     watcher = Watcher(api)
@@ -84,7 +84,7 @@ def message(lab: Lab, name: str) -> str:
     return str(state["message"])
 
 
-def test_safe_mode(api: Api, lab: Lab, standing: Standing) -> None:
+def test_safe_mode(api: KubernetesApi, lab: Lab, standing: Standing) -> None:
     (namespace,) = standing.namespaces
     standing.again(gpu_hours=2, stop=True, exempt=[EXEMPT])
     lab.submit("Budget", "fits", gpus=8, seconds=600, labels=LIMIT)

@@ -9,7 +9,7 @@ from requests import RequestException
 from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.shared.times import seconds
 from components.kubernetes.queueing.kueue import API_VERSION
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 
 GPU = "nvidia.com/gpu"
 _LONGEST_S = 7200.0
@@ -18,7 +18,7 @@ _LONGEST_S = 7200.0
 class Watcher:
     """What Workloads held and pods lasted, from their changes alone: it has no line of the ledger's code."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: KubernetesApi) -> None:
         self._access = api.access
         self._levels: dict[str, tuple[int, int]] = {}
         """GPUs that a Workload holds, and since when."""
@@ -45,7 +45,7 @@ class Watcher:
 
     def _watch(self, version: str, kind: str, see: Callable[[Object], None]) -> None:
         # One watch for the whole run: nothing is missed, or it ends with an error.
-        with Api(self._access) as api, self._until_over():
+        with KubernetesApi(self._access) as api, self._until_over():
             for _, body in api.watch(version, kind, timeout_s=_LONGEST_S):
                 if self._over:
                     return

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rehearsal.controlplane.api import Api, Object
-from rehearsal.controlplane.nodes import Pool, add_nodes
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.nodes import NodePool, add_nodes
 from rehearsal.workloads import job
 from rehearsal.workloads.controllers import PodOrder, Status
 from rehearsal.workloads.job import JobController, JobOrder
@@ -109,8 +109,8 @@ class FakePod:
 
 
 @pytest.fixture(scope="module")
-def _nodes(api: Api) -> Iterator[None]:
-    add_nodes(api, [Pool(POOL, "p4d.24xlarge", 1, labels={"trainstack.dev/pool": POOL})])
+def _nodes(api: KubernetesApi) -> Iterator[None]:
+    add_nodes(api, [NodePool(POOL, "p4d.24xlarge", 1, labels={"trainstack.dev/pool": POOL})])
     yield
     api.delete("v1", "Node", f"{POOL}-0")
 
@@ -135,7 +135,7 @@ def emulated(body: Object) -> Status:
 
 @pytest.mark.usefixtures("_nodes")
 def test_jobs_end_alike_in_the_emulation_and_in_a_cluster(
-    api: Api, namespace: str, monkeypatch: pytest.MonkeyPatch
+    api: KubernetesApi, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "_BACKOFF_S", 10.0)  # that of a cluster; the rehearsal is ten times faster
     bodies = {name: manifest(name, namespace, case) for name, case in CASES.items()}

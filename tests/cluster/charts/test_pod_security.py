@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.our_objects import of_charts, of_program, pods
 
 LEVEL = "pod-security.kubernetes.io/enforce"
@@ -18,7 +18,7 @@ def namespaces() -> dict[str, Object]:
 
 
 @pytest.fixture(scope="module")
-def levels(api: Api) -> Iterator[dict[str, str]]:
+def levels(api: KubernetesApi) -> Iterator[dict[str, str]]:
     """A namespace of each level that ours enforce: nothing else of ours is in the way there."""
     made = {}
     for level in sorted({body["metadata"]["labels"][LEVEL] for body in namespaces().values()}):
@@ -32,13 +32,13 @@ def levels(api: Api) -> Iterator[dict[str, str]]:
         api.delete("v1", "Namespace", name)
 
 
-def admitted(api: Api, pod: Object, namespace: str) -> None:
+def admitted(api: KubernetesApi, pod: Object, namespace: str) -> None:
     spec = {**pod["spec"], "serviceAccountName": "default"}
     metadata = {**pod["metadata"], "namespace": namespace}
     api.create({**pod, "metadata": metadata, "spec": spec}, dry_run=True)
 
 
-def test_every_pod_of_ours_is_admitted_in_its_namespace(api: Api, levels: dict[str, str]) -> None:
+def test_every_pod_of_ours_is_admitted_in_its_namespace(api: KubernetesApi, levels: dict[str, str]) -> None:
     asked = set()
     objects = [*of_program(), *(body for bodies in of_charts().values() for body in bodies)]
     for owner, pod in pods(objects):
@@ -50,7 +50,7 @@ def test_every_pod_of_ours_is_admitted_in_its_namespace(api: Api, levels: dict[s
     assert asked == {name for name in namespaces() if not name.startswith("team-")}
 
 
-def test_a_privileged_pod_is_refused(api: Api, levels: dict[str, str]) -> None:
+def test_a_privileged_pod_is_refused(api: KubernetesApi, levels: dict[str, str]) -> None:
     _, pod = next(pods(of_program()))
     container = {**pod["spec"]["containers"][0], "securityContext": {"privileged": True}}
     for namespace in levels.values():

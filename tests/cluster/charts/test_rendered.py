@@ -9,7 +9,7 @@ import pytest
 
 from components.kubernetes.charts import charts
 from rehearsal.controlplane import binaries
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.our_objects import rendered
 from tests.components.charts.documented_values import FOLDER, handed_on, of_a_pod, of_source, unknown
 from tests.components.charts.installed import installed, keys, misspelt
@@ -36,7 +36,7 @@ def source(chart: str) -> Path:
     return folder
 
 
-def refusals(api: Api, objects: list[Object]) -> list[str]:
+def refusals(api: KubernetesApi, objects: list[Object]) -> list[str]:
     """What the API server says of objects; a field that their kind does not have is refused as well."""
     said = []
     for body in objects:
@@ -68,14 +68,14 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
                 assert said.endswith(f"{path[-1]}X: the chart has no such value")
 
 
-def test_the_api_server_takes_every_object(chart: str, api: Api) -> None:
+def test_the_api_server_takes_every_object(chart: str, api: KubernetesApi) -> None:
     objects = [body for release in installed()[chart] for body in rendered(chart, release["values"])]
     assert {"Deployment", "DaemonSet"} & {body["kind"] for body in objects}
     different = {json.dumps(body, sort_keys=True): body for body in objects}
     assert refusals(api, list(different.values())) == []
 
 
-def test_the_api_server_refuses_every_misspelt_value_of_a_pod(chart: str, api: Api) -> None:
+def test_the_api_server_refuses_every_misspelt_value_of_a_pod(chart: str, api: KubernetesApi) -> None:
     release, *_ = installed()[chart]
     for path in keys(release["values"]):
         if of_a_pod(path):
@@ -85,7 +85,7 @@ def test_the_api_server_refuses_every_misspelt_value_of_a_pod(chart: str, api: A
 
 
 @pytest.mark.parametrize("chart", NOTED)
-def test_what_other_charts_put_into_a_pod_is_valid_in_a_pod(chart: str, api: Api) -> None:
+def test_what_other_charts_put_into_a_pod_is_valid_in_a_pod(chart: str, api: KubernetesApi) -> None:
     release, *_ = installed()[chart]
     assert refusals(api, [pod(release["values"])]) == []
     for path in keys(release["values"]):

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.core.model import Properties
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.rules.book import POD
@@ -67,7 +67,7 @@ def exceptions() -> dict[str, dict[str, Any]]:
     return {name: row for row in rows for name in row["sequences"]}
 
 
-def compare(sequences: tuple[Sequence, ...], rehearsed: Rehearsed, api: Api) -> Comparison:
+def compare(sequences: tuple[Sequence, ...], rehearsed: Rehearsed, api: KubernetesApi) -> Comparison:
     """Ask both for every sequence."""
     emulation, server = Emulation(rehearsed, ambient.VERSION), Server(api)
     found, listed = Comparison(), exceptions()

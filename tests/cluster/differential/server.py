@@ -7,7 +7,7 @@ import uuid
 from typing import Any
 
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
-from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownKindError
 from rehearsal.core.model import Properties
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.kubernetes.rules.book import NAMESPACE, SERVICE
@@ -25,7 +25,7 @@ _APPLY = "application/apply-patch+yaml"
 class Server:
     """Answers sequences. The last request of each is a dry run, so most leave nothing behind."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: KubernetesApi) -> None:
         self._api = api
         self._worlds: dict[str, dict[str, str]] = {}
         self._made: list[Object] = []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from tests.cluster.differential.comparison import compare, exceptions
 from tests.cluster.differential.corpus import corpus
 from tests.rehearsal.kubernetes.conftest import rehearsed, schemas
@@ -15,7 +15,7 @@ _MOST_EXCEPTIONS = 0.02
 
 @pytest.mark.timeout(900)
 @pytest.mark.more  # whole stacks against an API server: two minutes
-def test_the_emulation_answers_as_the_api_server_does(rehearsed: Rehearsed, api: Api) -> None:
+def test_the_emulation_answers_as_the_api_server_does(rehearsed: Rehearsed, api: KubernetesApi) -> None:
     found = compare(corpus(), rehearsed, api)
     assert found.sequences >= 400
     assert "\n\n".join(f"{name}\n{said}" for name, said in found.disagree.items()) == ""

@@ -16,8 +16,8 @@ from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
 from infra.naming import gate_queue, team_namespace
-from rehearsal.controlplane.api import Api, Object
-from rehearsal.controlplane.nodes import Pool, add_nodes
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.nodes import NodePool, add_nodes
 from smoke_training.launchers.verdict_record import VerdictRecord, records
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
@@ -63,7 +63,7 @@ def composed() -> list[Object]:
 class Gate:
     """One gate in one cluster."""
 
-    api: Api
+    api: KubernetesApi
     job: Object
     folder: Path
 
@@ -100,7 +100,7 @@ Create = Callable[[Object], None]
 
 
 @pytest.fixture
-def create(api: Api) -> Iterator[Create]:
+def create(api: KubernetesApi) -> Iterator[Create]:
     """Makes objects that go with the test, the last one first."""
     made: list[Object] = []
 
@@ -116,7 +116,7 @@ def create(api: Api) -> Iterator[Create]:
 
 
 @pytest.fixture
-def queues(api: Api, create: Create) -> Iterator[None]:
+def queues(api: KubernetesApi, create: Create) -> Iterator[None]:
     """The gate's queue, and two nodes for it."""
     labels = {"trainstack.dev/queueing": "required", "kubernetes.io/metadata.name": kueue.GATE_NAMESPACE}
     create({
@@ -131,7 +131,7 @@ def queues(api: Api, create: Create) -> Iterator[None]:
     for layer in kueue.layers([FLAVOR], [TEAM], {"nodes": {"gate-a100": 2}}):
         for body in layer:
             create(body)
-    nodes = Pool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
+    nodes = NodePool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
     add_nodes(api, [nodes])
     yield
     for index in range(nodes.count):
@@ -139,7 +139,7 @@ def queues(api: Api, create: Create) -> Iterator[None]:
 
 
 @pytest.fixture
-def gate(api: Api, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
+def gate(api: KubernetesApi, tmp_path: Path, create: Create, queues: None) -> Iterator[Gate]:
     """Queues, nodes and the gate's objects but for its two Jobs."""
     objects = composed()
     for body in objects:

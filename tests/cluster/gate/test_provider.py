@@ -16,8 +16,8 @@ from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
-from rehearsal.controlplane.api import Api, Object
-from rehearsal.controlplane.nodes import Pool, add_nodes
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.nodes import NodePool, add_nodes
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import QUEUE, SMOKE
 from tests.cluster.programs import finished, started
@@ -42,7 +42,7 @@ class Kubelet(threading.Thread):
                         done.add(pod["metadata"]["uid"])
                         self._run(api, pod)
 
-    def _run(self, api: Api, pod: Object) -> None:
+    def _run(self, api: KubernetesApi, pod: Object) -> None:
         (container,) = pod["spec"]["containers"]
         words = container["args"]
         given: dict[str, object] = {
@@ -66,9 +66,9 @@ class Kubelet(threading.Thread):
 
 
 @pytest.fixture
-def kubelet(plane: ControlPlane, api: Api, tmp_path: Path, queues: None) -> Iterator[None]:
+def kubelet(plane: ControlPlane, api: KubernetesApi, tmp_path: Path, queues: None) -> Iterator[None]:
     """A node for the platform's pods, and what runs the watcher there."""
-    add_nodes(api, [Pool("gate-platform", "g4dn.xlarge", 1)])
+    add_nodes(api, [NodePool("gate-platform", "g4dn.xlarge", 1)])
     runs = Kubelet(plane, tmp_path)
     runs.start()
     yield
@@ -125,7 +125,7 @@ def test_a_validation_that_fails_fails_the_up_at_once(
 
 
 def test_a_validation_that_stays_in_its_queue_ends_the_up_at_its_time_out(
-    plane: ControlPlane, api: Api, tmp_path: Path, kubelet: None
+    plane: ControlPlane, api: KubernetesApi, tmp_path: Path, kubelet: None
 ) -> None:
     hold: Object = {"spec": {"stopPolicy": "Hold"}}
     api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, hold)

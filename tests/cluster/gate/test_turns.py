@@ -13,7 +13,7 @@ from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
 from infra.outputs.cluster import Smoke
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
 from tests.cluster.manifests import manifests
@@ -47,7 +47,7 @@ def composed() -> list[Any]:
 
 
 @pytest.fixture
-def pool(api: Api) -> Iterator[None]:
+def pool(api: KubernetesApi) -> Iterator[None]:
     """Three idle nodes, their queues, and a schedule that never comes."""
     with machines(api, [POOL], {"turns": "g6.2xlarge"}), queues(api, [POOL], TEAM, GATE):
         made = composed()

@@ -3,7 +3,7 @@
 import pytest
 
 from components.kubernetes.queueing import kueue
-from rehearsal.controlplane.api import Access, Api, ApiError
+from rehearsal.controlplane.api import Access, ApiError, KubernetesApi
 from smoke_training.launchers.verdict_record import VerdictRecord
 from tests.cluster.gate.conftest import QUEUE, Gate
 from tests.cluster.waiting import eventually
@@ -47,7 +47,7 @@ def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_sche
 def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None:
     gate.watch(gate.start(seconds="1s"), queue_s=60, start_s=60)
     access = Access(gate.api.access.server, gate.folder / "ca.crt", token=(gate.folder / "token").read_text())
-    with Api(access) as theirs:
+    with KubernetesApi(access) as theirs:
         path = f"/apis/batch/v1/namespaces/{kueue.GATE_NAMESPACE}/jobs"
         assert theirs.request("GET", f"{path}/{gate.job['metadata']['name']}")["kind"] == "Job"
         for refused in (path, "/api/v1/namespaces/gate-team/pods", "/api/v1/secrets", "/api/v1/nodes"):

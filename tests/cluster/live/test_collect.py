@@ -16,7 +16,7 @@ from policies.sources.live.kubernetes.sorts import SORTS
 from policies.sources.live.records import Account, account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
-from rehearsal.controlplane.api import Api, ApiError, Object, UnknownKindError
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownKindError
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.waiting import eventually
 from tests.trainstack.cli.command import run
@@ -68,7 +68,7 @@ def objects(space: str) -> list[Object]:
 
 
 @pytest.fixture(scope="module")
-def space(api: Api) -> Iterator[str]:
+def space(api: KubernetesApi) -> Iterator[str]:
     """A namespace with all of them, and with what controllers make for them."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     for body in objects(name):
@@ -144,7 +144,9 @@ def names(found: Snapshot) -> dict[str, set[tuple[str, str]]]:
 
 
 @pytest.fixture
-def member(api: Api, plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def member(
+    api: KubernetesApi, plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
     """Logs in as an account that may do what a role allows."""
     name = f"audit-{uuid.uuid4().hex[:8]}"
     account: Object = {"apiVersion": "v1", "kind": "ServiceAccount"}
@@ -173,7 +175,7 @@ def member(api: Api, plane: ControlPlane, tmp_path: Path, monkeypatch: pytest.Mo
         api.delete(body["apiVersion"], body["kind"], name, body["metadata"].get("namespace", ""))
 
 
-def test_the_role_of_the_docs_is_enough(api: Api, space: str, member: Any) -> None:
+def test_the_role_of_the_docs_is_enough(api: KubernetesApi, space: str, member: Any) -> None:
     member(role())
     # Rights of a new binding count as soon as the server has seen it.
     found = eventually(partial(_told, "list namespaces"), "the binding counts")
@@ -181,7 +183,9 @@ def test_the_role_of_the_docs_is_enough(api: Api, space: str, member: Any) -> No
     assert {(kind, name.replace(space, "")) for kind, name in of(found, space)} == MADE
 
 
-def test_what_is_refused_is_undetermined_and_names_its_right(api: Api, space: str, member: Any) -> None:
+def test_what_is_refused_is_undetermined_and_names_its_right(
+    api: KubernetesApi, space: str, member: Any
+) -> None:
     whole = role()
     rules = [rule for rule in whole["rules"] if rule.get("apiGroups") != ["apps"]]
     member({**whole, "rules": rules})
@@ -207,14 +211,14 @@ def _told(right: str) -> Account | None:
     return None if right in refused else account(found)
 
 
-def test_a_kind_that_is_not_served_is_one_of_which_there_are_none(api: Api, login: None) -> None:
+def test_a_kind_that_is_not_served_is_one_of_which_there_are_none(api: KubernetesApi, login: None) -> None:
     with pytest.raises(UnknownKindError):
         api.resource("monitoring.coreos.com/v1", "PrometheusRule")
     heard = collect().answers["monitoring.coreos.com.prometheusrules"]
     assert not heard.items and not heard.refusals
 
 
-def test_names_of_kinds_are_those_of_the_server(api: Api) -> None:
+def test_names_of_kinds_are_those_of_the_server(api: KubernetesApi) -> None:
     served = 0
     for sort in SORTS:
         for version in sort.versions:
@@ -227,7 +231,7 @@ def test_names_of_kinds_are_those_of_the_server(api: Api) -> None:
     assert served > 20
 
 
-def test_a_table_has_every_field_of_the_server(api: Api) -> None:
+def test_a_table_has_every_field_of_the_server(api: KubernetesApi) -> None:
     """But status, and what is not kept."""
     kinds = {kind.kind: kind for kind in tables("kubernetes").kinds}
     held = 0

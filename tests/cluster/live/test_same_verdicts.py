@@ -13,7 +13,7 @@ from policies.sources.live.kubernetes.sorts import SORTS
 from policies.sources.live.question import Answers, Item
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from tests.cluster.live.comparing import place, verdicts
 from tests.policies.recording.example import rule_of
 from tests.policies.recording.recordings import VERDICTS, export, keys, rows
@@ -47,7 +47,7 @@ EXAMPLES = examples()
 
 
 @pytest.fixture(scope="module")
-def _space(api: Api) -> Iterator[None]:
+def _space(api: KubernetesApi) -> Iterator[None]:
     body: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-vision"}}
     api.create(body)
     yield
@@ -62,7 +62,7 @@ def test_examples_are_of_many_rules() -> None:
 @pytest.mark.parametrize("verdict", VERDICTS)
 @pytest.mark.parametrize("key", [key for key in EXAMPLES if rule_of(key) not in DIFFERENT])
 def test_a_rule_says_of_objects_what_it_says_of_the_state(
-    api: Api, _space: None, key: str, verdict: str, tmp_path: Path
+    api: KubernetesApi, _space: None, key: str, verdict: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "state.json"
     file.write_text(json.dumps(export(key, verdict)))
@@ -74,7 +74,7 @@ def test_a_rule_says_of_objects_what_it_says_of_the_state(
     assert verdicts(rules, told.resources, told.coverage) == verdicts(rules, managed)
 
 
-def snapshot(api: Api, made: list[Any]) -> Snapshot:
+def snapshot(api: KubernetesApi, made: list[Any]) -> Snapshot:
     """What a collector would bring: the server fills in its defaults, and keeps nothing."""
     answers: dict[str, Answers] = {sort.question: Answers() for sort in SORTS}
     for row in made:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.waiting import eventually
 
@@ -33,7 +33,7 @@ def read(plane: ControlPlane, controller: str, token: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def accounts(api: Api, namespace: str) -> Iterator[dict[str, str]]:
+def accounts(api: KubernetesApi, namespace: str) -> Iterator[dict[str, str]]:
     """Tokens of an account with the right of Prometheus in its chart, and of another."""
     bodies: list[Object] = [
         *({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}

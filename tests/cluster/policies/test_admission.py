@@ -15,7 +15,7 @@ from policies.resource import Resource
 from policies.rules import CATALOGUE
 from policies.settings import Settings
 from policies.stack import Stack
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.waiting import eventually, gone
 
 SETTINGS = Settings(host_network_pools=("h100",))
@@ -114,7 +114,7 @@ CASES: dict[str, Object] = {
 
 
 @pytest.fixture(scope="module")
-def policed(api: Api) -> Iterator[str]:
+def policed(api: KubernetesApi) -> Iterator[str]:
     """A namespace of a cluster that has the policies."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -135,11 +135,11 @@ def policed(api: Api) -> Iterator[str]:
     gone(api, made)
 
 
-def _holds(api: Api, rule: str, case: Object, namespace: str) -> bool:
+def _holds(api: KubernetesApi, rule: str, case: Object, namespace: str) -> bool:
     return rule in refused(api, case, namespace)
 
 
-def refused(api: Api, case: Object, namespace: str) -> set[str]:
+def refused(api: KubernetesApi, case: Object, namespace: str) -> set[str]:
     """The rules by which the API server refuses to make it."""
     where = {} if case["kind"] == "ClusterQueue" else {"namespace": namespace}
     body = {**copy.deepcopy(case), "metadata": {"name": "case", **where}}
@@ -162,14 +162,14 @@ def failed(case: Object) -> set[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_api_server_and_the_rules_agree(api: Api, policed: str, case: str) -> None:
+def test_the_api_server_and_the_rules_agree(api: KubernetesApi, policed: str, case: str) -> None:
     found, expected = refused(api, CASES[case], policed), failed(CASES[case])
     # The API server names the first policy that refuses; one it names has to be one that fails.
     assert bool(found) == bool(expected), (found, expected)
     assert found <= expected
 
 
-def test_a_container_for_debugging_is_asked_about(api: Api, policed: str) -> None:
+def test_a_container_for_debugging_is_asked_about(api: KubernetesApi, policed: str) -> None:
     pod = api.create({**a_pod(), "metadata": {"name": "debugged", "namespace": policed}})
     debugger = {"name": "look", "image": IMAGE, **PRIVILEGED}
     pod["spec"]["ephemeralContainers"] = [debugger]
@@ -178,12 +178,12 @@ def test_a_container_for_debugging_is_asked_about(api: Api, policed: str) -> Non
         api.replace(pod, subresource="ephemeralcontainers")
 
 
-def test_the_system_and_what_goes_are_left_alone(api: Api, policed: str) -> None:
+def test_the_system_and_what_goes_are_left_alone(api: KubernetesApi, policed: str) -> None:
     body = {**a_pod(**PRIVILEGED), "metadata": {"name": "agent", "namespace": "kube-system"}}
     assert api.create(body, dry_run=True)["kind"] == "Pod"
 
 
-def test_the_api_server_finds_no_fault_in_the_expressions(api: Api, policed: str) -> None:
+def test_the_api_server_finds_no_fault_in_the_expressions(api: KubernetesApi, policed: str) -> None:
     """It checks their types in its own time, for each kind that they are about."""
     del policed
     for body in manifests(SETTINGS)[::2]:

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from policies.admission.manifests import SYSTEM
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from smoke_training.launchers import kubeflow, kubernetes
 from tests.cluster.manifests import manifests
 from tests.cluster.our_objects import PAIR, of_charts, of_program, pods
@@ -33,7 +33,7 @@ def deployed() -> list[Object]:
 
 
 @pytest.fixture(scope="module")
-def policed(api: Api) -> Iterator[str]:
+def policed(api: KubernetesApi) -> Iterator[str]:
     """A namespace of a cluster that has the policies of the stack."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -61,7 +61,7 @@ def endless(namespace: str) -> Object:
     }  # fmt: skip
 
 
-def _refused(api: Api, body: Object) -> bool:
+def _refused(api: KubernetesApi, body: Object) -> bool:
     """Whether one of the policies does; anything else that is wrong with it is no matter here."""
     try:
         api.create(body, dry_run=True)
@@ -79,7 +79,7 @@ def placed(body: Object, namespace: str) -> Object:
     return copy.deepcopy(found)
 
 
-def test_what_the_stack_and_its_charts_make_is_admitted(api: Api, policed: str) -> None:
+def test_what_the_stack_and_its_charts_make_is_admitted(api: KubernetesApi, policed: str) -> None:
     ours = [*of_program(), *(body for bodies in of_charts().values() for body in bodies)]
     asked = [body for body in ours if body["kind"] in KINDS and body["metadata"]["namespace"] not in SYSTEM]
     asked += [pod for body, pod in pods(ours) if body["metadata"]["namespace"] not in SYSTEM]
@@ -89,7 +89,7 @@ def test_what_the_stack_and_its_charts_make_is_admitted(api: Api, policed: str) 
     assert queues and not any(_refused(api, body) for body in queues)
 
 
-def test_runs_as_the_launchers_render_them_are_admitted(api: Api, policed: str) -> None:
+def test_runs_as_the_launchers_render_them_are_admitted(api: KubernetesApi, policed: str) -> None:
     plan = replace(plans.training(), max_restarts=0)
     jobset = placed(kubernetes.jobset(plan)[0], policed)
     jobs = [body for body in kubernetes.job(plan) if body["kind"] == "Job"]
@@ -101,7 +101,7 @@ def test_runs_as_the_launchers_render_them_are_admitted(api: Api, policed: str) 
     assert not _refused(api, placed(train, policed))
 
 
-def test_pods_of_the_runtimes_are_admitted(api: Api, policed: str) -> None:
+def test_pods_of_the_runtimes_are_admitted(api: KubernetesApi, policed: str) -> None:
     """As Trainer makes them: the runtime's pod with what the TrainJob says of its image and command."""
     runtimes = [body for body in of_program() if body["kind"] == "ClusterTrainingRuntime"]
     assert len(runtimes) > 1
@@ -115,6 +115,6 @@ def test_pods_of_the_runtimes_are_admitted(api: Api, policed: str) -> None:
         assert not _refused(api, placed(pod, policed)), runtime["metadata"]["name"]
 
 
-def test_what_breaks_a_rule_is_refused_and_the_system_is_left_alone(api: Api, policed: str) -> None:
+def test_what_breaks_a_rule_is_refused_and_the_system_is_left_alone(api: KubernetesApi, policed: str) -> None:
     assert _refused(api, privileged(policed)) and _refused(api, endless(policed))
     assert not _refused(api, privileged("kube-system"))

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 import pytest
 
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.provider.real import needs_provider, stacks
 from tests.rehearsal.runs.updates import refused
@@ -18,7 +18,7 @@ KIND = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
 
 
 @pytest.fixture
-def unanswered(api: Api, namespace: str) -> Iterator[None]:
+def unanswered(api: KubernetesApi, namespace: str) -> Iterator[None]:
     """A webhook for ConfigMaps of one namespace, at a port where nobody listens."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     webhook = {

@@ -17,8 +17,8 @@ from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, TeamArgs
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
-from rehearsal.controlplane.api import Api, ApiError, Object
-from rehearsal.controlplane.nodes import Pool, pool_nodes
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
+from rehearsal.controlplane.nodes import NodePool, pool_nodes
 from tests.cluster.manifests import manifests
 from tests.cluster.waiting import eventually, gone
 from tests.components.graph import deploy_graph
@@ -45,7 +45,7 @@ def flavor(name: str, machine: str, nodes: int, **more: Any) -> FlavorArgs:
 class Lab:
     """Queues that stand; teams are named as they were given, jobs by what `submit` calls them."""
 
-    api: Api
+    api: KubernetesApi
     namespaces: Mapping[str, str]
     jobs: dict[str, str] = field(default_factory=dict)
     """Namespace of each job."""
@@ -208,7 +208,7 @@ def _state(pod: Object) -> tuple[str, str, str]:
 
 @contextmanager
 def queues(
-    api: Api,
+    api: KubernetesApi,
     flavors: Sequence[FlavorArgs],
     teams: Sequence[TeamArgs],
     gate: GateArgs = NO_GATE,
@@ -257,14 +257,14 @@ def _of_controllers(metadata: Object) -> bool:
     return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] == WAITS
 
 
-def _active(api: Api, queue: Object) -> bool:
+def _active(api: KubernetesApi, queue: Object) -> bool:
     metadata = queue["metadata"]
     found = api.get(API_VERSION, queue["kind"], metadata["name"], metadata.get("namespace", ""))
     rows = (found.get("status") or {}).get("conditions") or ()
     return any(row["type"] == "Active" and row["status"] == "True" for row in rows)
 
 
-def _end_runs(api: Api, namespaces: Sequence[str]) -> None:
+def _end_runs(api: KubernetesApi, namespaces: Sequence[str]) -> None:
     """End all runs, and wait for their pods: a queue stays while it has jobs, a pod takes room on a new node
     of the name of its old one.
     """
@@ -275,7 +275,7 @@ def _end_runs(api: Api, namespaces: Sequence[str]) -> None:
     eventually(lambda: not any(api.list("v1", "Pod", one) for one in namespaces), "no pod is left")
 
 
-def _remove(api: Api, bodies: Sequence[Object]) -> None:
+def _remove(api: KubernetesApi, bodies: Sequence[Object]) -> None:
     """Delete all of them, and wait for what other labs have too.
 
     Namespaces of teams have names of their own, and take their time; the gate's is shared, and stays.
@@ -294,13 +294,15 @@ def _remove(api: Api, bodies: Sequence[Object]) -> None:
 
 @contextmanager
 def machines(
-    api: Api, flavors: Sequence[FlavorArgs], types: Mapping[str, str], *, block: int = 0
+    api: KubernetesApi, flavors: Sequence[FlavorArgs], types: Mapping[str, str], *, block: int = 0
 ) -> Iterator[None]:
     """The nodes of pools, all of them up: labelled and tainted as the cloud's node groups do it."""
     bodies = []
     for row in flavors:
         labels, taints = dict(row["node_labels"]), [GPU_TAINT] if row["gpus"] else ()
-        pool = Pool(row["name"], types[row["name"]], row["nodes"], labels=labels, taints=taints, block=block)
+        pool = NodePool(
+            row["name"], types[row["name"]], row["nodes"], labels=labels, taints=taints, block=block
+        )
         for body in pool_nodes(pool):
             amounts = {
                 key: amount for key, amount in body["status"]["capacity"].items() if key != GPU or taints
@@ -316,7 +318,7 @@ def machines(
 
 
 @contextmanager
-def lost(api: Api, node: str) -> Iterator[None]:
+def lost(api: KubernetesApi, node: str) -> Iterator[None]:
     """A node that sends no heartbeats any more, and is gone at the end.
 
     Somebody else holds its lease, so KWOK does not renew it (pkg/kwok/controllers/node_lease_controller.go,

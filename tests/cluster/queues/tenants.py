@@ -10,7 +10,7 @@ from components.kubernetes.people import user
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.volumes import VolumeArgs
-from rehearsal.controlplane.api import Access, Api, ApiError, Object
+from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.manifests import manifests
@@ -44,13 +44,13 @@ class Tenants:
     """Two teams with a Job, a Secret and a claim each; `research` connects a member of the first."""
 
     lab: Lab
-    research: Api
+    research: KubernetesApi
     own: str
     other: str
 
 
 @contextmanager
-def two_teams(plane: ControlPlane, api: Api, known_as: str) -> Iterator[Tenants]:
+def two_teams(plane: ControlPlane, api: KubernetesApi, known_as: str) -> Iterator[Tenants]:
     """The teams stand, their members known as a key of `TEAMS` says; afterwards nothing of them is left."""
     with machines(api, [CPU], {"cpu": "g6.2xlarge"}), queues(api, [CPU], TEAMS[known_as]) as lab:
         own, other = lab.namespaces["Research"], lab.namespaces["Vision"]
@@ -71,7 +71,7 @@ def two_teams(plane: ControlPlane, api: Api, known_as: str) -> Iterator[Tenants]
             assert subject["name"].startswith("trainstack:team:research-")
             pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
         access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
-        with Api(access) as member:
+        with KubernetesApi(access) as member:
             # API servers learn of a policy a moment after it was made.
             eventually(lambda: _policed(member, own), "the policies hold")
             yield Tenants(lab, member, own, other)
@@ -81,13 +81,13 @@ def two_teams(plane: ControlPlane, api: Api, known_as: str) -> Iterator[Tenants]
                 api.delete("v1", "PersistentVolume", f"{namespace}-{claim}")
 
 
-def _counted(api: Api, quota: Object) -> bool:
+def _counted(api: KubernetesApi, quota: Object) -> bool:
     metadata = quota["metadata"]
     found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
     return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])
 
 
-def _policed(mine: Api, own: str) -> bool:
+def _policed(mine: KubernetesApi, own: str) -> bool:
     """Whether the last one that was made holds."""
     try:
         mine.patch("v1", "Secret", "given", {"metadata": {"labels": {"mine": "yes"}}}, own)

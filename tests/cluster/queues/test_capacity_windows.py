@@ -13,7 +13,7 @@ import pytest
 from components.kubernetes.capacity.args import WindowArgs, settings
 from components.kubernetes.capacity.capacity_windows import NAME, NAMESPACE, PROGRAM, CapacityWindows
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.processes import free_ports
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import started
@@ -48,7 +48,7 @@ def night() -> WindowArgs:
 class Pools:
     """A lab with two pools that close, and the program that keeps them."""
 
-    api: Api
+    api: KubernetesApi
     folder: Path
     lab: Lab = field(init=False)
     windows: dict[str, WindowArgs] = field(init=False)
@@ -102,7 +102,7 @@ class Pools:
 
 
 @pytest.fixture
-def pools(api: Api, tmp_path: Path) -> Iterator[Pools]:
+def pools(api: KubernetesApi, tmp_path: Path) -> Iterator[Pools]:
     found = Pools(api, tmp_path)
     windows = {"block": block(-1, 3), "night": night()}
     flavors = [

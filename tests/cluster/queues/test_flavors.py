@@ -7,7 +7,7 @@ import pytest
 
 from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.queues.lab import flavor, machines, queues
 from tests.cluster.waiting import eventually
 
@@ -20,7 +20,7 @@ CPU = flavor("cpu", "g6.2xlarge", 2, gpus=0, usd_per_hour=0.38)  # its GPU left 
 MACHINES = {"a100": "p4d.24xlarge", "l4": "g6.2xlarge", "cpu": "g6.2xlarge"}
 
 
-def test_a_job_without_gpus_runs_where_there_are_none(api: Api) -> None:
+def test_a_job_without_gpus_runs_where_there_are_none(api: KubernetesApi) -> None:
     pools = [A100, L4, CPU]
     with machines(api, pools, MACHINES), queues(api, pools, TEAM) as lab:
         lab.submit("Applied ML", "prepare")
@@ -34,7 +34,7 @@ def test_a_job_without_gpus_runs_where_there_are_none(api: Api) -> None:
         assert not lab.pods("more")
 
 
-def test_a_job_without_gpus_waits_where_every_node_has_some(api: Api) -> None:
+def test_a_job_without_gpus_waits_where_every_node_has_some(api: KubernetesApi) -> None:
     with machines(api, [L4], MACHINES), queues(api, [A100, L4], TEAM) as lab:
         lab.submit("Applied ML", "prepare")
         said = lab.refusal("prepare")
@@ -43,7 +43,7 @@ def test_a_job_without_gpus_waits_where_every_node_has_some(api: Api) -> None:
         assert not lab.pods("prepare")
 
 
-def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: Api) -> None:
+def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: KubernetesApi) -> None:
     with machines(api, [A100, L4], MACHINES), queues(api, [A100, L4], RESEARCH) as lab:
         lab.submit("Applied ML", "evaluate", gpus=1)
         assert lab.flavor("evaluate") == "l4"
@@ -56,7 +56,7 @@ def test_a_job_with_one_gpu_takes_the_cheapest_flavor_that_fits(api: Api) -> Non
         assert lab.flavor("train") == "a100"
 
 
-def test_an_expensive_pool_is_reached_only_through_its_queue(api: Api) -> None:
+def test_an_expensive_pool_is_reached_only_through_its_queue(api: KubernetesApi) -> None:
     pools: list[FlavorArgs] = [{**A100, "own_queue": True}, L4, CPU]
     with machines(api, pools, MACHINES), queues(api, pools, RESEARCH) as lab:
         lab.submit("Applied ML", "prepare")
@@ -75,7 +75,7 @@ def test_an_expensive_pool_is_reached_only_through_its_queue(api: Api) -> None:
         assert "untolerated taint" in lab.refusal("report")
 
 
-def test_a_pod_with_more_gpus_than_a_machine_of_its_queue_is_refused(api: Api) -> None:
+def test_a_pod_with_more_gpus_than_a_machine_of_its_queue_is_refused(api: KubernetesApi) -> None:
     pools: list[FlavorArgs] = [{**A100, "own_queue": True}, L4, CPU]
     with queues(api, pools, RESEARCH, fits=True) as lab:
 
@@ -121,7 +121,7 @@ def train_job(namespace: str, gpus: int) -> Object:
     }  # fmt: skip
 
 
-def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: Api) -> None:
+def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: KubernetesApi) -> None:
     with queues(api, [L4], [{"name": "Applied ML", "weight": 1}]) as lab:
         lab.submit("Applied ML", "evaluate", gpus=1, tolerate=False)
         assert "untolerated taint" in lab.refusal("evaluate")
@@ -131,7 +131,7 @@ def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: Api) -> None:
     ("preferences", "expected"), [((0, 0), ["spot", "demand"]), ((1, 0), ["demand", "spot"])]
 )
 def test_spot_falls_back_to_on_demand_in_the_declared_order(
-    api: Api, preferences: tuple[int, int], expected: list[str]
+    api: KubernetesApi, preferences: tuple[int, int], expected: list[str]
 ) -> None:
     spot, demand = preferences
     pools = [

@@ -3,7 +3,7 @@
 import pytest
 
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import flavor, machines, queues
@@ -19,7 +19,7 @@ GANG = RunPlan(
 
 
 @pytest.mark.parametrize("form", ["job", "jobset"])
-def test_a_gang_without_room_for_all_of_it_starts_none(api: Api, form: str) -> None:
+def test_a_gang_without_room_for_all_of_it_starts_none(api: KubernetesApi, form: str) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         lab.submit("Research", "small", gpus=8)
         lab.runs("small")
@@ -34,7 +34,7 @@ def test_a_gang_without_room_for_all_of_it_starts_none(api: Api, form: str) -> N
         assert lab.nodes(pods, 2) == ["a100-0", "a100-1"]
 
 
-def test_a_gang_that_borrows_comes_and_goes_whole(api: Api) -> None:
+def test_a_gang_that_borrows_comes_and_goes_whole(api: KubernetesApi) -> None:
     teams: list[TeamArgs] = [
         {"name": "Research", "weight": 1, "gpus": {"a100": 8}},
         {"name": "Vision", "weight": 1, "gpus": {"a100": 8}},
@@ -55,7 +55,7 @@ def test_a_gang_that_borrows_comes_and_goes_whole(api: Api) -> None:
         lab.nodes("gang", 2)
 
 
-def test_a_gang_whose_nodes_do_not_all_come_makes_room_and_starts_again(api: Api) -> None:
+def test_a_gang_whose_nodes_do_not_all_come_makes_room_and_starts_again(api: KubernetesApi) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         api.patch("v1", "Node", "a100-1", {"spec": {"unschedulable": True}})  # as if it had not come
         lab.submit("Research", "gang", gpus=8, pods=2)

@@ -23,7 +23,7 @@ import pytest
 from agents.idle_gpus.holders import INTERACTIVE, PURPOSE_LABEL, STOP_AT
 from components.kubernetes.idle.idle_gpus import PROGRAM, IdleGpus, IdleGpusArgs
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.processes import free_ports
 from smoke_training.launchers.checkpoint_policy import LAST
 from smoke_training.runtime.announcement import UnsaidError, announce
@@ -62,7 +62,7 @@ class Prometheus:
 
 
 @pytest.fixture(scope="module")
-def lab(api: Api) -> Iterator[Lab]:
+def lab(api: KubernetesApi) -> Iterator[Lab]:
     with machines(api, [L4], {"l4": "g6.2xlarge"}), queues(api, [L4], [{"name": TEAM, "weight": 1}]) as made:
         space = made.namespaces[TEAM]
         given: Any = {
@@ -107,7 +107,7 @@ def session(name: str, space: str) -> Object:
     }
 
 
-def running(api: Api, space: str, name: str) -> Object:
+def running(api: KubernetesApi, space: str, name: str) -> Object:
     return eventually(  # type: ignore[no-any-return]
         lambda: (
             (found := api.find("v1", "Pod", name, space))
@@ -118,12 +118,12 @@ def running(api: Api, space: str, name: str) -> Object:
     )
 
 
-def notes(api: Api, space: str, name: str) -> Mapping[str, str]:
+def notes(api: KubernetesApi, space: str, name: str) -> Mapping[str, str]:
     return api.get("v1", "Pod", name, space)["metadata"].get("annotations") or {}
 
 
 @pytest.fixture
-def inside(api: Api, space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def inside(api: KubernetesApi, space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What the kubelet puts into a pod: a token bound to it, and what it is called."""
     host, port = api.access.server.removeprefix("https://").split(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
@@ -143,7 +143,7 @@ def inside(api: Api, space: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_pod_says_of_itself_when_it_wrote_a_checkpoint_and_changes_nothing_else(
-    api: Api, space: str, inside: Any
+    api: KubernetesApi, space: str, inside: Any
 ) -> None:
     for name in ("says", "silent"):
         api.create(session(name, space))
@@ -177,7 +177,7 @@ def test_a_pod_says_of_itself_when_it_wrote_a_checkpoint_and_changes_nothing_els
             api.delete("v1", "Pod", name, space)
 
 
-def patched(api: Api, space: str, name: str, token: str, metadata: Object) -> str:
+def patched(api: KubernetesApi, space: str, name: str, token: str, metadata: Object) -> str:
     """What the API server says when a pod's token changes its metadata."""
     request = urllib.request.Request(
         f"{api.access.server}/api/v1/namespaces/{space}/pods/{name}",
@@ -221,7 +221,7 @@ def prometheus(space: str) -> Iterator[Prometheus]:
 
 
 @pytest.fixture
-def account(api: Api, space: str) -> Iterator[str]:
+def account(api: KubernetesApi, space: str) -> Iterator[str]:
     """The rights that the component gives, and a token of its account."""
     args: IdleGpusArgs = {
         "prometheus": "http://127.0.0.1:9090",
@@ -248,7 +248,7 @@ def account(api: Api, space: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def pods(api: Api, lab: Lab, space: str, inside: Any, prometheus: Prometheus) -> Iterator[str]:
+def pods(api: KubernetesApi, lab: Lab, space: str, inside: Any, prometheus: Prometheus) -> Iterator[str]:
     """Three sessions and a job, each with a GPU: `works` computes, `fresh` has just written a checkpoint."""
     names = ("idle", "works", "fresh")
     for name in names:
@@ -294,7 +294,7 @@ def metrics(
 
 
 def test_idle_gpus_are_told_then_stopped_and_nothing_is_where_nobody_measures(
-    api: Api, lab: Lab, prometheus: Prometheus, pods: str, metrics: Callable[[], str]
+    api: KubernetesApi, lab: Lab, prometheus: Prometheus, pods: str, metrics: Callable[[], str]
 ) -> None:
     space = lab.namespaces[TEAM]
     eventually(lambda: "trainstack_idle_unknown 3" in metrics(), metrics)
@@ -317,7 +317,7 @@ def test_idle_gpus_are_told_then_stopped_and_nothing_is_where_nobody_measures(
     assert f'trainstack_checkpoint_age_seconds{{namespace="{space}",holder="fresh"}}' in text
 
 
-def events(api: Api, space: str, reason: str) -> set[str]:
+def events(api: KubernetesApi, space: str, reason: str) -> set[str]:
     """The pods that an Event of a reason is about."""
     return {
         str(event["involvedObject"]["name"])

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import Lab, flavor, lost, machines, queues
@@ -42,7 +42,7 @@ def failed(lab: Lab, name: str) -> list[str]:
     ]
 
 
-def test_a_preempted_run_is_queued_again_however_long_its_pods_take_to_go(api: Api) -> None:
+def test_a_preempted_run_is_queued_again_however_long_its_pods_take_to_go(api: KubernetesApi) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         launch(lab, PLAN, removal_seconds="4s")
         lab.nodes("train", 2)
@@ -56,7 +56,9 @@ def test_a_preempted_run_is_queued_again_however_long_its_pods_take_to_go(api: A
 
 
 @pytest.mark.parametrize("form", ["job", "jobset"])
-def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(api: Api, form: str) -> None:
+def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(
+    api: KubernetesApi, form: str
+) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         job = launch(lab, PLAN, form)
         gone, kept = lab.nodes(job, 2)

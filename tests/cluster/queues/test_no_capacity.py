@@ -2,7 +2,7 @@
 
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
 
@@ -19,7 +19,7 @@ def gives_up(lab: Lab, times: int) -> None:
     lab.again("train")
 
 
-def test_its_jobs_are_given_it_again_until_another_pool_is_preferred(api: Api) -> None:
+def test_its_jobs_are_given_it_again_until_another_pool_is_preferred(api: KubernetesApi) -> None:
     with queues(api, [EMPTY, OTHER], TEAM) as lab:
         lab.submit("Research", "train", gpus=8)
         assert lab.flavor("train") == "empty"

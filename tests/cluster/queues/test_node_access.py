@@ -12,7 +12,7 @@ from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import FlavorArgs
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from smoke_training.launchers import gke, kubernetes
 from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.waiting import eventually, gone
@@ -30,7 +30,7 @@ def pod(plan: RunPlan) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def fenced(api: Api) -> Iterator[str]:
+def fenced(api: KubernetesApi) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     labels = {"pod-security.kubernetes.io/enforce": "privileged", "fenced": name}
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
@@ -60,7 +60,7 @@ def fenced(api: Api) -> Iterator[str]:
 FLAVORS_OF_QUEUES = [cast(FlavorArgs, {**flavor, "gpus": 8}) for flavor in FLAVORS]
 
 
-def said(api: Api, namespace: str, spec: dict[str, Any]) -> str:
+def said(api: KubernetesApi, namespace: str, spec: dict[str, Any]) -> str:
     spec["serviceAccountName"] = "training"
     body: Object = {
         "apiVersion": "v1",
@@ -76,14 +76,14 @@ def said(api: Api, namespace: str, spec: dict[str, Any]) -> str:
     return ""
 
 
-def _refused(api: Api, namespace: str, spec: dict[str, Any]) -> bool:
+def _refused(api: KubernetesApi, namespace: str, spec: dict[str, Any]) -> bool:
     return bool(said(api, namespace, spec))
 
 
 @pytest.mark.parametrize(
     "plan", [plans.tcpx(), plans.tcpxo(), plans.gib_networks(), plans.training(), plans.cpu()]
 )
-def test_pods_as_the_launchers_render_them_are_let_in(plan: RunPlan, api: Api, fenced: str) -> None:
+def test_pods_as_the_launchers_render_them_are_let_in(plan: RunPlan, api: KubernetesApi, fenced: str) -> None:
     assert said(api, fenced, pod(plan)) == ""
 
 
@@ -152,13 +152,13 @@ SPOILED: dict[str, Spoil] = {
 
 
 @pytest.mark.parametrize("case", sorted(SPOILED))
-def test_nothing_else_reaches_the_node(case: str, api: Api, fenced: str) -> None:
+def test_nothing_else_reaches_the_node(case: str, api: KubernetesApi, fenced: str) -> None:
     spec = pod(plans.tcpxo())
     SPOILED[case](spec)
     assert said(api, fenced, spec)
 
 
-def test_the_daemon_of_one_network_is_not_that_of_another(api: Api, fenced: str) -> None:
+def test_the_daemon_of_one_network_is_not_that_of_another(api: KubernetesApi, fenced: str) -> None:
     spec = pod(plans.tcpx())
     daemon(spec)["image"] = gke.TCPXO_DAEMON
     assert said(api, fenced, spec)
@@ -167,7 +167,9 @@ def test_the_daemon_of_one_network_is_not_that_of_another(api: Api, fenced: str)
 @pytest.mark.parametrize(
     ("container", "kept"), [("tcpxo-daemon", True), ("tcpx-daemon", True), ("node", False)]
 )
-def test_nobody_starts_a_shell_in_a_daemon(container: str, kept: bool, api: Api, fenced: str) -> None:
+def test_nobody_starts_a_shell_in_a_daemon(
+    container: str, kept: bool, api: KubernetesApi, fenced: str
+) -> None:
     path = f"/api/v1/namespaces/{fenced}/pods/case/exec"
     with pytest.raises(ApiError) as refused:
         api.request("POST", path, query={"container": container, "command": "sh", "stdout": "true"})

@@ -9,7 +9,7 @@ from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, VALIDATION
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from infra.naming import gate_queue
-from rehearsal.controlplane.api import Api, ApiError
+from rehearsal.controlplane.api import ApiError, KubernetesApi
 from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
 
@@ -19,7 +19,7 @@ RESEARCH: list[TeamArgs] = [{"name": "Research", "weight": 1, "gpus": {"a100": 1
 SMOKE: GateArgs = {"nodes": {"a100": 2}, "scheduled": True}
 
 
-def test_a_drained_queue_evicts_and_later_resumes(api: Api) -> None:
+def test_a_drained_queue_evicts_and_later_resumes(api: KubernetesApi) -> None:
     with queues(api, [A100], RESEARCH) as lab:
         lab.submit("Research", "train", gpus=8)
         lab.runs("train")
@@ -39,7 +39,7 @@ def test_a_drained_queue_evicts_and_later_resumes(api: Api) -> None:
         assert not lab.job("train")["status"].get("failed")
 
 
-def test_a_job_without_a_queue_is_queued_with_its_team(api: Api) -> None:
+def test_a_job_without_a_queue_is_queued_with_its_team(api: KubernetesApi) -> None:
     with queues(api, [A100], RESEARCH) as lab:
         lab.submit("Research", "train", gpus=8)
         lab.runs("train")
@@ -49,7 +49,7 @@ def test_a_job_without_a_queue_is_queued_with_its_team(api: Api) -> None:
 
 
 @pytest.fixture
-def gate(api: Api, request: pytest.FixtureRequest) -> Iterator[Lab]:
+def gate(api: KubernetesApi, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A team that runs on the whole pool, half of it the gate's."""
     with queues(api, [A100], RESEARCH, {**SMOKE, "drain": request.param}) as lab:
         lab.namespaces = {**lab.namespaces, "gate": GATE_NAMESPACE}
@@ -68,7 +68,7 @@ def validate(lab: Lab, name: str, queue: str, priority: str, *, pool: str = "a10
     lab.submit("gate", name, gpus=gpus, pods=2, cpu="2", priority=priority, labels=labels, pod=there)
 
 
-def test_pools_are_validated_side_by_side_and_none_on_the_nodes_of_another(api: Api) -> None:
+def test_pools_are_validated_side_by_side_and_none_on_the_nodes_of_another(api: KubernetesApi) -> None:
     gate: GateArgs = {"nodes": {"a100": 2, "l4": 2}}
     with queues(api, [A100, L4], RESEARCH, gate) as lab:
         lab.namespaces = {**lab.namespaces, "gate": GATE_NAMESPACE}

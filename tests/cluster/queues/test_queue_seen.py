@@ -12,7 +12,7 @@ from components.kubernetes.queueing.kueue import API_VERSION, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import TeamArgs
 from infra.errors import UserError
 from infra.outputs.cluster import Team
-from rehearsal.controlplane.api import Access, Api
+from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
@@ -59,7 +59,7 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(plane: ControlPlane, api: Api) -> Iterator[Seen]:
+def seen(plane: ControlPlane, api: KubernetesApi) -> Iterator[Seen]:
     """Two jobs that run on a half of a node each, and one that waits for each reason there is."""
     if shutil.which("kubectl") is None:
         pytest.skip("there is no kubectl here")
@@ -96,7 +96,7 @@ def _ready(lab: Lab, name: str) -> bool:
     return lab.condition(name, "PodsReady").get("status") == "True"
 
 
-def _member(plane: ControlPlane, api: Api, lab: Lab) -> str:
+def _member(plane: ControlPlane, api: KubernetesApi, lab: Lab) -> str:
     """The kubeconfig of somebody who is in team Research and nothing else."""
     (subject,) = api.list(RBAC, "RoleBinding", lab.namespaces["Research"])[0]["subjects"]
     pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))

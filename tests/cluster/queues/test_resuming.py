@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import Mount, RunPlan
 from tests.cluster import local_node
@@ -31,7 +31,7 @@ PLAN = RunPlan(
 
 
 @pytest.fixture
-def node(api: Api, tmp_path: Path) -> Iterator[None]:
+def node(api: KubernetesApi, tmp_path: Path) -> Iterator[None]:
     """A node of this machine, whose pods are processes."""
     with local_node.joined(api, tmp_path):
         yield
@@ -50,7 +50,7 @@ def ended(job: Object) -> str:
 
 
 @pytest.mark.usefixtures("node")
-def test_a_preempted_run_goes_on_from_its_checkpoint(api: Api, tmp_path: Path) -> None:
+def test_a_preempted_run_goes_on_from_its_checkpoint(api: KubernetesApi, tmp_path: Path) -> None:
     root = tmp_path / "checkpoints"
     root.mkdir()
     evidence = root / "evidence.jsonl"

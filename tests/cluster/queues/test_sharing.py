@@ -1,7 +1,7 @@
 """Who gets idle quota, who gives it back, and to whom it comes."""
 
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from tests.cluster.queues.lab import Lab, flavor, queues
 from tests.cluster.waiting import eventually
 
@@ -13,7 +13,7 @@ def running(lab: Lab, names: list[str]) -> list[str]:
     return [name for name in names if lab.admitted(name)]
 
 
-def test_a_team_borrows_beyond_its_quota_and_gives_back_when_the_owner_asks(api: Api) -> None:
+def test_a_team_borrows_beyond_its_quota_and_gives_back_when_the_owner_asks(api: KubernetesApi) -> None:
     teams: list[TeamArgs] = [
         {"name": "Research", "weight": 1, "gpus": {"a100": 16}},
         {"name": "Vision", "weight": 1, "gpus": {"a100": 16}},
@@ -34,7 +34,7 @@ def test_a_team_borrows_beyond_its_quota_and_gives_back_when_the_owner_asks(api:
         assert not [name for name in names if lab.job(name)["status"].get("failed")]
 
 
-def test_the_shares_of_three_teams_converge_to_their_weights(api: Api) -> None:
+def test_the_shares_of_three_teams_converge_to_their_weights(api: KubernetesApi) -> None:
     weights = {"Research": 2.0, "Vision": 1.0, "Applied ML": 1.0}
     # Nobody owns anything: all 32 GPUs are borrowed, and divided by weight alone.
     teams: list[TeamArgs] = [

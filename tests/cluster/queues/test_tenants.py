@@ -9,7 +9,7 @@ import pytest
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
 from components.kubernetes.tracking.visitors import MlflowVisitors
-from rehearsal.controlplane.api import Api, ApiError, Object
+from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.tenants import RBAC, TEAMS, VOLUMES, Tenants, secret, two_teams
@@ -36,7 +36,7 @@ HIDDEN = [
 
 
 @pytest.fixture(scope="module", params=list(TEAMS))
-def tenants(plane: ControlPlane, api: Api, request: pytest.FixtureRequest) -> Iterator[Tenants]:
+def tenants(plane: ControlPlane, api: KubernetesApi, request: pytest.FixtureRequest) -> Iterator[Tenants]:
     """Members are in a team's group, or named one by one: either way they may do the same."""
     with two_teams(plane, api, request.param) as made:
         yield made
@@ -64,7 +64,7 @@ def refused_as_invalid(attempt: Callable[..., Any], *args: Any, **more: Any) -> 
     return refused(attempt, *args, code=422, **more)
 
 
-def watched(mine: Api, version: str, kind: str, namespace: str) -> Object:
+def watched(mine: KubernetesApi, version: str, kind: str, namespace: str) -> Object:
     """The first object that a watch tells of."""
     return next(mine.watch(version, kind, namespace, timeout_s=5))[1]
 
@@ -286,7 +286,7 @@ def test_members_come_to_the_tracking_server_and_see_no_secret_of_it(
         refused(mine.list, "v1", kind, namespace)
 
 
-def _allowed(mine: Api, path: str) -> bool:
+def _allowed(mine: KubernetesApi, path: str) -> bool:
     """Whether a POST is let through: here there is nothing at the end of it."""
     try:
         mine.request("POST", path)

@@ -1,7 +1,7 @@
 """Jobs that ask for one network block get one, and wait where none has room."""
 
 from components.kubernetes.queueing.quotas import TeamArgs
-from rehearsal.controlplane.api import Api
+from rehearsal.controlplane.api import KubernetesApi
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 LEVELS = [f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3)]
@@ -11,7 +11,7 @@ MACHINES = {"a100": "p4d.24xlarge"}
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]
 
 
-def blocks(api: Api, lab: Lab, name: str, pods: int) -> set[str]:
+def blocks(api: KubernetesApi, lab: Lab, name: str, pods: int) -> set[str]:
     """The blocks in which the pods of a Job run."""
     found = (api.get("v1", "Node", node)["metadata"]["labels"] for node in lab.nodes(name, pods))
     return {labels[LEVELS[-1]] for labels in found}
@@ -24,7 +24,7 @@ def near(lab: Lab, name: str, pods: int, how: str = "required") -> None:
     )
 
 
-def test_a_job_that_requires_one_block_gets_one_or_waits(api: Api) -> None:
+def test_a_job_that_requires_one_block_gets_one_or_waits(api: KubernetesApi) -> None:
     with machines(api, [A100], MACHINES, block=4), queues(api, [A100], TEAM) as lab:
         for name in ("first", "second"):
             near(lab, name, 3)
@@ -39,7 +39,7 @@ def test_a_job_that_requires_one_block_gets_one_or_waits(api: Api) -> None:
         assert len(blocks(api, lab, "third", 2)) == 1
 
 
-def test_in_a_shared_queue_only_jobs_that_ask_for_a_level_are_given_such_a_pool(api: Api) -> None:
+def test_in_a_shared_queue_only_jobs_that_ask_for_a_level_are_given_such_a_pool(api: KubernetesApi) -> None:
     """Why a stack places by the network only where a pool has a queue of its own (`stacks/topology.py`)."""
     l4 = flavor("l4", "g6.2xlarge", 1)
     a100 = flavor("a100", "p4d.24xlarge", 1, topology=LEVELS, fixed_size=True, preference=-1)

@@ -7,7 +7,7 @@ from typing import Any
 
 from components.kubernetes.queueing.quotas import TeamArgs
 from components.kubernetes.training.trainer import runtimes
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubeflow
 from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.queues.lab import IMAGE, Lab, flavor, machines, queues
@@ -24,7 +24,7 @@ PLAN = RunPlan(
 
 
 @contextmanager
-def trainer(api: Api) -> Iterator[Lab]:
+def trainer(api: KubernetesApi) -> Iterator[Lab]:
     """Three nodes, a team, and the runtimes of a stack with that pool."""
     offer: Any = {key: A100[key] for key in ("cpu", "memory_gib", "gpus", "fabric")}
     bodies = list(runtimes({"a100": offer}, IMAGE))
@@ -54,7 +54,7 @@ def short(name: str, nodes: int) -> Object:
     }
 
 
-def test_a_train_job_waits_in_its_teams_queue_and_then_takes_whole_nodes(api: Api) -> None:
+def test_a_train_job_waits_in_its_teams_queue_and_then_takes_whole_nodes(api: KubernetesApi) -> None:
     with trainer(api) as lab:
         namespace = lab.namespaces["Research"]
         lab.submit("Research", "before", gpus=8, pods=2)
@@ -81,7 +81,7 @@ def test_a_train_job_waits_in_its_teams_queue_and_then_takes_whole_nodes(api: Ap
         assert pod["terminationGracePeriodSeconds"] == PLAN.grace_s
 
 
-def test_what_the_launcher_renders_runs_on_the_runtime_for_any_node(api: Api) -> None:
+def test_what_the_launcher_renders_runs_on_the_runtime_for_any_node(api: KubernetesApi) -> None:
     with trainer(api) as lab:
         namespace = lab.namespaces["Research"]
         (body,) = kubeflow.train_job(replace(PLAN, namespace=namespace))

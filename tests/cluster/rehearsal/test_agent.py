@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.controlplane.api import Api, Object
+from rehearsal.controlplane.api import KubernetesApi, Object
 from tests.cluster import local_node
 from tests.cluster.waiting import eventually
 
@@ -25,7 +25,7 @@ def role(name: str, refused: str = "") -> Object:
 
 
 @pytest.fixture
-def agent_api(api: Api, namespace: str) -> Iterator[Api]:
+def agent_api(api: KubernetesApi, namespace: str) -> Iterator[KubernetesApi]:
     """The connection of an agent, whose rights are those of the ClusterRole of the namespace's name."""
     metadata = {"name": "agent", "namespace": namespace}
     account: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}
@@ -37,7 +37,7 @@ def agent_api(api: Api, namespace: str) -> Iterator[Api]:
     for body in (account, role(namespace), binding):
         api.create(body)
     token = api.token(namespace, "agent")
-    with Api(dataclasses.replace(api.access, certificate=None, key=None, token=token)) as own:
+    with KubernetesApi(dataclasses.replace(api.access, certificate=None, key=None, token=token)) as own:
         yield own
     for kind in ("ClusterRoleBinding", "ClusterRole"):
         api.delete(_RBAC, kind, namespace)
@@ -72,7 +72,7 @@ def pod(namespace: str) -> list[Object]:
 
 @pytest.mark.parametrize("refused", ["serviceaccounts/token", "configmaps", "secrets"])
 def test_a_pod_starts_later_when_the_server_refuses_what_it_needs_at_first(
-    api: Api, agent_api: Api, namespace: str, tmp_path: Path, refused: str
+    api: KubernetesApi, agent_api: KubernetesApi, namespace: str, tmp_path: Path, refused: str
 ) -> None:
     api.apply(role(namespace, refused))
 

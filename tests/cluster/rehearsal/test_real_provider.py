@@ -13,7 +13,7 @@ from infra.engine.golang import SetupError
 from rehearsal import control
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
-from rehearsal.controlplane.api import Access, Api
+from rehearsal.controlplane.api import Access, KubernetesApi
 
 # Says what it is given as the engine's first line would be read, then asks for a login as client-go does.
 STAND_IN = """#!/bin/sh
@@ -71,6 +71,6 @@ def test_the_installed_provider_is_started_with_a_login_to_the_control_plane(
         file.write_text(status[name])
     kubeconfig = json.loads(rehearsal.kubeconfig().read_text())
     said = kubeconfig["clusters"][0]["cluster"]
-    with Api(Access(said["server"], Path(said["certificate-authority"]), *pair)) as api:
+    with KubernetesApi(Access(said["server"], Path(said["certificate-authority"]), *pair)) as api:
         assert api.get("v1", "Namespace", "default")["metadata"]["name"] == "default"
     connection.close()

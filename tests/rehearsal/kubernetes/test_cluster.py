@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.core.model import InitFailedError, RefusalError
 from rehearsal.dataplane.aws.secret_store import SecretStore
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import nodes
 from tests.rehearsal.kubernetes.harness import (
     ACCOUNT,
@@ -122,7 +122,7 @@ def test_nodes_follow_the_launch_template(rehearsed: Rehearsed) -> None:
     plugin = {**PLUGIN, "chart": "aws-efa-k8s-device-plugin", "name": "efa"}
     rehearsed.create(RELEASE, plugin, "efa")
     (record,) = rehearsed.state.find(type="aws:eks/cluster:Cluster")
-    node = next(node for node in nodes(Cluster(rehearsed.state, record)) if node.group == "efa")
+    node = next(node for node in nodes(KubeCluster(rehearsed.state, record)) if node.group == "efa")
     assert {name: int(count) for name, count in node.extended.items()} == {GPU: 8, "vpc.amazonaws.com/efa": 2}
 
 

@@ -5,7 +5,7 @@ import pytest
 from rehearsal.core.model import InitFailedError, Properties
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.api import awaits
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import nodes
 from tests.rehearsal.kubernetes.harness import DEPLOYMENT, RELEASE, SERVICE, Rehearsed, deployment, kubeconfig
 
@@ -21,7 +21,7 @@ def claim(name: str = "data", **spec: object) -> Properties:
     return {"metadata": {"name": name}, "spec": {**asked, **spec}}
 
 
-def gke(rehearsed: Rehearsed, location: str = "us-central1-a", **inputs: object) -> Cluster:
+def gke(rehearsed: Rehearsed, location: str = "us-central1-a", **inputs: object) -> KubeCluster:
     others = inputs.get("nodeLocations") or []
     outputs = {
         "name": "g",
@@ -34,7 +34,7 @@ def gke(rehearsed: Rehearsed, location: str = "us-central1-a", **inputs: object)
         name="g", inputs=dict(inputs), outputs={**outputs, "nodeLocations": others},
     )  # fmt: skip
     rehearsed.config["kubeconfig"] = kubeconfig("https://34.1.2.3")
-    return Cluster(rehearsed.state, record)
+    return KubeCluster(rehearsed.state, record)
 
 
 def test_a_claim_without_a_class_gets_the_default_of_its_cluster(

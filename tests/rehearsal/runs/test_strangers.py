@@ -17,8 +17,8 @@ from rehearsal import control
 from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws.server import CREDENTIALS_PATH, Dataplane
-from rehearsal.jobs.gcp.cloud_run.front import Behind, Front
-from rehearsal.jobs.gcp.cloud_run.iap import GENERATED, RefusedError
+from rehearsal.jobs.gcp.cloud_run.front import Backend, Front
+from rehearsal.jobs.gcp.cloud_run.iap import GENERATED, IapDeniedError
 from rehearsal.workloads.proxy import Proxy
 
 STRANGER = 65534
@@ -200,9 +200,9 @@ def test_a_service_address_hangs_up_on_a_stranger(pod: tuple[str, int]) -> None:
 
 def test_a_service_of_cloud_run_hangs_up_on_a_stranger() -> None:
     def judge(_: str, __: Mapping[str, str]) -> None:
-        raise RefusedError(302, "Invalid IAP credentials: empty token", GENERATED)
+        raise IapDeniedError(302, "Invalid IAP credentials: empty token", GENERATED)
 
-    front = Front("127.64.3.5", 28080, Behind(judge, lambda: http.client.HTTPConnection("localhost")))
+    front = Front("127.64.3.5", 28080, Backend(judge, lambda: http.client.HTTPConnection("localhost")))
     assert run(os.geteuid(), FETCH, "127.64.3.5", 28080, "/") == "302"
     assert run(STRANGER, FETCH, "127.64.3.5", 28080, "/") == "nothing"
     front.stop()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Context:
+class LambdaContext:
     """What a handler learns of its call."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ def main(handler: str, event: str, result: str) -> None:
     try:
         module, _, name = handler.rpartition(".")
         function = getattr(importlib.import_module(module.replace("/", ".")), name)
-        found = {"value": function(json.loads(Path(event).read_text()), Context())}
+        found = {"value": function(json.loads(Path(event).read_text()), LambdaContext())}
         text = json.dumps(found)
     except BaseException as error:  # whatever ends a function is its error
         traceback.print_exc()

@@ -16,12 +16,12 @@ from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
-from rehearsal.jobs.aws.sagemaker.endpoints import Owned
+from rehearsal.jobs.aws.sagemaker.endpoints import EndpointsApi
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.studio import Studio
-from rehearsal.jobs.aws.sagemaker.tuning_api import Tuning
-from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
+from rehearsal.jobs.faults import CreateFaults, JobFaults
 
 _JOB_ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):training-job/(.+)")
 TYPE = "aws:sagemaker/trainingJob:TrainingJob"
@@ -35,10 +35,10 @@ _REFUSALS = {
 _TAGS_AT_ONCE = 50  # source: botocore 1.44.5, ListTagsInput$MaxResults
 
 
-class Jobs(Protocol):
+class TrainingJobControl(Protocol):
     """What runs jobs."""
 
-    def begin(self, job: JobRecord, met: Met) -> None:
+    def begin(self, job: JobRecord, met: CreateFaults) -> None:
         """Start a new job."""
 
     def stop_job(self, job: JobRecord) -> None:
@@ -48,14 +48,14 @@ class Jobs(Protocol):
         """Give a job other tags."""
 
 
-class SageMaker(JsonService):
+class SageMakerApi(JsonService):
     """See `http.JsonService`."""
 
     target = "SageMaker"
 
-    def __init__(self, state: State, jobs: Jobs, faults: JobFaults, tuning: Tuning) -> None:
+    def __init__(self, state: State, jobs: TrainingJobControl, faults: JobFaults, tuning: TuningApi) -> None:
         self._state, self._jobs, self._faults, self._tuning = state, jobs, faults, tuning
-        self._store, self._owned = Store(state), Owned(state)
+        self._store, self._owned = TrainingJobStore(state), EndpointsApi(state)
 
     def operations(self) -> Mapping[str, Operation]:
         """See `http.JsonService`."""

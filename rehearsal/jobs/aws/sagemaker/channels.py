@@ -13,7 +13,7 @@ from typing import Any
 from rehearsal.dataplane.aws.http import ServiceError
 from rehearsal.dataplane.aws.s3.objects import Objects, uri
 from rehearsal.dataplane.object_files import Found
-from rehearsal.jobs.aws.sagemaker.failures import JobFailed, no_download
+from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError, no_download
 
 
 def mode_of(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
@@ -28,14 +28,18 @@ def download(objects: Objects, channel: Mapping[str, Any], folders: Sequence[Pat
     Raises JobFailed in the service's words when they cannot be read, or there are none.
     """
     if mode == "Pipe":
-        raise JobFailed("ClientError: a rehearsal reads channels in File or FastFile mode, not in Pipe mode")
+        raise TrainingJobError(
+            "ClientError: a rehearsal reads channels in File or FastFile mode, not in Pipe mode"
+        )
     source = (channel.get("DataSource") or {}).get("S3DataSource") or {}
     place = str(source.get("S3Uri") or "")
     try:
         found = list(_wanted(objects, place, str(source.get("S3DataType"))))
         if not found:
             text = "No S3 objects found under S3 URL"
-            raise JobFailed(f'ClientError: Data download failed:{text} "{place}" given in input data source.')
+            raise TrainingJobError(
+                f'ClientError: Data download failed:{text} "{place}" given in input data source.'
+            )
         sharded = source.get("S3DataDistributionType") == "ShardedByS3Key"
         for index, (one, name) in enumerate(found):
             bucket, _ = uri(place)
@@ -49,7 +53,9 @@ def download(objects: Objects, channel: Mapping[str, Any], folders: Sequence[Pat
 def _wanted(objects: Objects, place: str, kind: str) -> Iterator[tuple[Found, str]]:
     """Objects and where in the channel's folder they go."""
     if kind not in ("S3Prefix", "None"):
-        raise JobFailed(f"ClientError: a rehearsal reads channels of S3DataType S3Prefix only, not {kind}")
+        raise TrainingJobError(
+            f"ClientError: a rehearsal reads channels of S3DataType S3Prefix only, not {kind}"
+        )
     bucket, prefix = uri(place)
     for one in objects.list(bucket, prefix):
         yield one, _name(one.key, prefix)

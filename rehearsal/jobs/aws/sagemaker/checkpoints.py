@@ -17,7 +17,7 @@ from rehearsal.jobs.aws.sagemaker.failures import no_download, no_upload
 _Signature = tuple[int, int, int]
 
 
-class Checkpoints:
+class CheckpointSync:
     """Keeps the prefix of a job like the folders of its hosts. Raises JobFailed when its role may not."""
 
     def __init__(self, objects: Objects, place: str, folders: Sequence[Path]) -> None:

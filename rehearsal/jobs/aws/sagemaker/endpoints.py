@@ -19,7 +19,7 @@ from rehearsal.jobs.aws.sagemaker.studio import sees
 _ENDPOINT = "aws:sagemaker/endpoint:Endpoint"
 
 
-class Owned:
+class EndpointsApi:
     """Lists and deletes records of SageMaker's types."""
 
     def __init__(self, state: State) -> None:

@@ -15,23 +15,23 @@ CAPACITY = (
 INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
 
 
-class JobFailed(Exception):  # noqa: N818 - the service's word for the state
+class TrainingJobError(Exception):
     """The job ends Failed, for this reason."""
 
 
-def no_download(place: str, error: ServiceError) -> JobFailed:
+def no_download(place: str, error: ServiceError) -> TrainingJobError:
     """The job's role, or the bucket, does not let an input be read."""
     why = f"({error.code}: {error.message})"
-    return JobFailed(f"ClientError: Data download failed:Unable to download object {place} {why}")
+    return TrainingJobError(f"ClientError: Data download failed:Unable to download object {place} {why}")
 
 
-def no_upload(place: str, error: ServiceError) -> JobFailed:
+def no_upload(place: str, error: ServiceError) -> TrainingJobError:
     """The job's role, or the bucket, does not let something be written."""
     why = f"({error.code}: {error.message})"
-    return JobFailed(f"ClientError: Artifact upload failed:Unable to upload object {place} {why}")
+    return TrainingJobError(f"ClientError: Artifact upload failed:Unable to upload object {place} {why}")
 
 
-def algorithm_error(said: str, code: int) -> JobFailed:
+def algorithm_error(said: str, code: int) -> TrainingJobError:
     """A program ended with this exit code; `said` is what it wrote to /opt/ml/output/failure."""
     end = f", exit code: {code}"
-    return JobFailed(f"AlgorithmError: {said[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")
+    return TrainingJobError(f"AlgorithmError: {said[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")

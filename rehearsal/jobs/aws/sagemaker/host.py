@@ -14,9 +14,9 @@ from infra.catalog.aws import facts
 from rehearsal.dataplane.aws.identity import TOKEN_VARIABLE
 from rehearsal.jobs.aws.sagemaker import toolkit
 from rehearsal.jobs.aws.sagemaker.channels import mode_of
-from rehearsal.jobs.aws.sagemaker.failures import JobFailed
+from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
-from rehearsal.jobs.running.machine import Machine, missing_hardware, program
+from rehearsal.jobs.running.machine import JobMachine, missing_hardware, program
 
 ML = "/opt/ml"
 CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
@@ -25,7 +25,7 @@ GRACE_S = 12.0
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class HostEnvironment:
     """What a machine finds around it: the services' address and the token of the job's role.
 
     `located` replaces ARNs of services that run here by where they answer.
@@ -37,7 +37,7 @@ class Surroundings:
     located: Callable[[str], str]
 
 
-class Host(Machine):
+class TrainingHost(JobMachine):
     """A machine of a job; `addresses` are those of all its machines by name."""
 
     def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
@@ -85,7 +85,7 @@ class Host(Machine):
         """Where the files of a channel go."""
         return self.ml / "input" / "data" / name
 
-    def start(self, around: Surroundings, cpus: Sequence[int]) -> None:
+    def start(self, around: HostEnvironment, cpus: Sequence[int]) -> None:
         """Start the container's command. Raises JobFailed when it cannot run here."""
         local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
         here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
@@ -118,7 +118,7 @@ class Host(Machine):
             "network_interface_name": "lo",
         }
 
-    def _told(self, around: Surroundings) -> dict[str, str]:
+    def _told(self, around: HostEnvironment) -> dict[str, str]:
         """What the service adds to the environment of a request."""
         job = self.job
         kind = str((job.request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
@@ -162,4 +162,4 @@ def _program(words: Sequence[str]) -> str:
     try:
         return program(words)
     except LookupError as error:
-        raise JobFailed(f"ClientError: {error.args[0]}") from None
+        raise TrainingJobError(f"ClientError: {error.args[0]}") from None

@@ -98,7 +98,7 @@ class JobRecord:
 
 
 @dataclass(frozen=True)
-class Store:
+class TrainingJobStore:
     """Jobs in the state of the rehearsal; a name is never free again in its account and region."""
 
     state: State

@@ -18,14 +18,14 @@ from rehearsal.dataplane.aws import images
 from rehearsal.dataplane.aws.identity import Caller, Identities
 from rehearsal.dataplane.aws.s3.objects import Objects
 from rehearsal.jobs.aws.sagemaker import channels, outputs, plans
-from rehearsal.jobs.aws.sagemaker.checkpoints import Checkpoints
-from rehearsal.jobs.aws.sagemaker.failures import CAPACITY, INTERNAL, JobFailed, algorithm_error
-from rehearsal.jobs.aws.sagemaker.host import Host, Surroundings, command
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.checkpoints import CheckpointSync
+from rehearsal.jobs.aws.sagemaker.failures import CAPACITY, INTERNAL, TrainingJobError, algorithm_error
+from rehearsal.jobs.aws.sagemaker.host import HostEnvironment, TrainingHost, command
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
 from rehearsal.jobs.log_store import LogStore
 from rehearsal.jobs.rows import row
-from rehearsal.jobs.running.job import Running
-from rehearsal.jobs.running.programs import Due, Limits, Programs
+from rehearsal.jobs.running.job import JobThread
+from rehearsal.jobs.running.programs import Due, ProgramLimits, Programs
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import shares
 
@@ -38,7 +38,7 @@ _DAY_S = (
 )
 
 
-class End(Enum):
+class TrainingEnd(Enum):
     """How the programs of a job came to their end."""
 
     DONE = "Completed"
@@ -48,11 +48,11 @@ class End(Enum):
     INTERRUPTED = "Interrupted"
 
 
-_ENDS = {Due.INTERRUPTED: End.INTERRUPTED, Due.TOO_LONG: End.TOO_LONG, Due.WAITED: End.WAITED}
+_ENDS = {due: TrainingEnd[due.name] for due in (Due.INTERRUPTED, Due.TOO_LONG, Due.WAITED)}
 
 
 @dataclass(frozen=True)
-class Region:
+class TrainingContext:
     """What jobs share: the state, identities, addresses, logs; where the services answer."""
 
     state: State
@@ -71,20 +71,22 @@ class Region:
         return self.state.path.parent
 
 
-class JobRunner(Running[JobRecord, Host]):
+class JobRunner(JobThread[JobRecord, TrainingHost]):
     """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
 
-    def __init__(self, job: JobRecord, region: Region, *, slow_s: float = 0.0, capacity: bool = True) -> None:
+    def __init__(
+        self, job: JobRecord, shared: TrainingContext, *, slow_s: float = 0.0, capacity: bool = True
+    ) -> None:
         super().__init__(
             job,
             owner=job.arn,
-            folder=region.home / "jobs" / job.account / job.region / job.name,
-            addresses=region.addresses,
-            keep=Store(region.state).put,
+            folder=shared.home / "jobs" / job.account / job.region / job.name,
+            addresses=shared.addresses,
+            keep=TrainingJobStore(shared.state).put,
         )
-        self._region, self._slow_s, self._capacity = region, slow_s, capacity
+        self._shared, self._slow_s, self._capacity = shared, slow_s, capacity
         self._caller = Caller(str(job.request["RoleArn"]), "SageMaker")
-        self._objects = Objects(region.state, self._caller, job.region)
+        self._objects = Objects(shared.state, self._caller, job.region)
         self._ran_s = 0.0
 
     def start(self) -> None:
@@ -105,17 +107,17 @@ class JobRunner(Running[JobRecord, Host]):
     def describe(self) -> list[dict[str, Any]]:
         """A row for each of its machines, of the form of a pod's."""
         job = self._job
-        shared = row("TrainingJob", job.region, job.name, job.secondary, message=job.failure)
-        return self._rows(shared)
+        whole = row("TrainingJob", job.region, job.name, job.secondary, message=job.failure)
+        return self._rows(whole)
 
     # -- the thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         reason = INTERNAL
-        end: End | None = None
+        end: TrainingEnd | None = None
         try:
             end = self._work()
-        except JobFailed as failed:
+        except TrainingJobError as failed:
             reason = str(failed)
         except Exception:
             _LOG.exception("training job %s", self._job.name)
@@ -126,39 +128,39 @@ class JobRunner(Running[JobRecord, Host]):
             self._conclude(end, reason, trained=trained)
             self.over.set()
 
-    def _work(self) -> End:
+    def _work(self) -> TrainingEnd:
         """Wait for machines, train, start again after interruptions, upload."""
         algorithm = self._job.request.get("AlgorithmSpecification") or {}
         command(self._job.request)
-        images.pulled(self._region.state, algorithm.get("TrainingImage"))
+        images.pulled(self._shared.state, algorithm.get("TrainingImage"))
         for text in (self._job.request.get("Environment") or {}).values():
-            self._region.located(str(text))  # what it names is started before anything is measured
-        if not plans.begun(self._region.state, self._job.request):
+            self._shared.located(str(text))  # what it names is started before anything is measured
+        if not plans.begun(self._shared.state, self._job.request):
             self._change(lambda job: job.entered("Pending"))
-            while not plans.begun(self._region.state, self._job.request) and not self._stop.wait(_TICK_S):
+            while not plans.begun(self._shared.state, self._job.request) and not self._stop.wait(_TICK_S):
                 pass
         self._stop.wait(self._slow_s)
         if not self._capacity:
-            raise JobFailed(CAPACITY)
+            raise TrainingJobError(CAPACITY)
         while True:
             end = self._attempt()
-            if end is not End.INTERRUPTED:
+            if end is not TrainingEnd.INTERRUPTED:
                 break
             self._clear()
             self._change(lambda job: job.entered("Interrupted"))
             self._change(lambda job: job.entered("Starting"))
         if self._machines:
-            if not self._stop.is_set() and end is End.DONE:
+            if not self._stop.is_set() and end is TrainingEnd.DONE:
                 self._change(lambda job: job.entered("Uploading"))
             job = self._job
-            outputs.check_key(self._region.state, self._caller, job.region, job.request, job.name)
+            outputs.check_key(self._shared.state, self._caller, job.region, job.request, job.name)
             outputs.upload(self._objects, job.request, job.name, [host.ml for host in self._machines])
         return end
 
-    def _attempt(self) -> End:
+    def _attempt(self) -> TrainingEnd:
         """Once from the inputs to the end of the programs."""
         if self._stop.is_set():
-            return End.STOPPED
+            return TrainingEnd.STOPPED
         self._change(lambda job: replace(job.entered("Downloading"), started=job.started or time.time()))
         self._machines = self._made()
         for channel in self._job.request.get("InputDataConfig") or ():
@@ -169,38 +171,38 @@ class JobRunner(Running[JobRecord, Host]):
         if checkpoints:
             checkpoints.download()
         if self._stop.is_set():
-            return End.STOPPED
+            return TrainingEnd.STOPPED
         began = time.monotonic()
         try:
             end = self._train(checkpoints)
-        except JobFailed:
+        except TrainingJobError:
             if checkpoints:
                 checkpoints.copy(last=True)
             raise
         finally:
             self._ran_s += time.monotonic() - began
-        if checkpoints and end is not End.INTERRUPTED:  # a machine that is taken away copies nothing more
+        if checkpoints and end is not TrainingEnd.INTERRUPTED:  # a reclaimed machine copies nothing
             checkpoints.copy(last=True)
         return end
 
-    def _made(self) -> list[Host]:
+    def _made(self) -> list[TrainingHost]:
         """The machines of an attempt, fresh."""
         job = self._job
         addresses = self._addressed(job.hosts)
-        hosts = [Host(job, name, self._folder / name, addresses) for name in job.hosts]
+        hosts = [TrainingHost(job, name, self._folder / name, addresses) for name in job.hosts]
         for host in hosts:
             host.prepare()
         return hosts
 
-    def _checkpoints(self) -> Checkpoints | None:
+    def _checkpoints(self) -> CheckpointSync | None:
         place = (self._job.request.get("CheckpointConfig") or {}).get("S3Uri")
         return (
-            Checkpoints(self._objects, place, [host.checkpoints for host in self._machines])
+            CheckpointSync(self._objects, place, [host.checkpoints for host in self._machines])
             if place
             else None
         )
 
-    def _train(self, checkpoints: Checkpoints | None) -> End:
+    def _train(self, checkpoints: CheckpointSync | None) -> TrainingEnd:
         """Start the programs and watch them to their end. Raises JobFailed when one fails."""
         programs = self._begin()
         self._change(lambda job: job.entered("Training"))  # who hears of it finds the programs
@@ -209,27 +211,27 @@ class JobRunner(Running[JobRecord, Host]):
         finally:
             programs.end()
 
-    def _watched(self, checkpoints: Checkpoints | None, programs: Programs[Host]) -> End:
+    def _watched(self, checkpoints: CheckpointSync | None, programs: Programs[TrainingHost]) -> TrainingEnd:
         limits = self._limits()
-        asked: End | None = None
+        asked: TrainingEnd | None = None
         copied = time.monotonic()
         while True:
             programs.collect()
             if self._killed.is_set():
-                raise JobFailed(INTERNAL)
+                raise TrainingJobError(INTERNAL)
             failed = programs.failed()
             if failed is not None and asked is None:
                 host, code = failed
                 raise algorithm_error(host.said(), code)
             if programs.over():
-                return asked or End.DONE
+                return asked or TrainingEnd.DONE
             if asked is None:
                 due = limits.due()
-                asked = End.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
-                if asked is End.INTERRUPTED:
+                asked = TrainingEnd.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
+                if asked is TrainingEnd.INTERRUPTED:
                     return asked
                 if asked is not None:
-                    if asked is not End.STOPPED:
+                    if asked is not TrainingEnd.STOPPED:
                         self._change(lambda job: job.entered("Stopping", "Stopping"))
                     programs.stop()
             if checkpoints and time.monotonic() - copied >= _COPY_S:
@@ -238,31 +240,31 @@ class JobRunner(Running[JobRecord, Host]):
             # A request to stop ends the wait once; afterwards only time passes.
             (self._killed if asked else self._stop).wait(_TICK_S)
 
-    def _begin(self) -> Programs[Host]:
+    def _begin(self) -> Programs[TrainingHost]:
         """Start the program of every machine."""
-        now, job, region = int(time.time() * 1000), self._job, self._region
+        now, job, shared = int(time.time() * 1000), self._job, self._shared
         role = str(job.request["RoleArn"])
         for host, cpus in zip(self._machines, shares(len(self._machines)), strict=True):
-            token = region.identities.role_token(role, "SageMaker", SERVICE, host.folder)
-            host.start(Surroundings(region.url, region.credentials, token, region.located), cpus)
+            token = shared.identities.role_token(role, "SageMaker", SERVICE, host.folder)
+            host.start(HostEnvironment(shared.url, shared.credentials, token, shared.located), cpus)
         streams = [f"{job.name}/{host.name}-{now}" for host in self._machines]
-        keep = functools.partial(region.logs.append, job.account, job.region, GROUP)
+        keep = functools.partial(shared.logs.append, job.account, job.region, GROUP)
         return Programs(self._machines, streams, keep)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> ProgramLimits:
         condition = self._job.request.get("StoppingCondition") or {}
         longest = condition.get("MaxWaitTimeInSeconds")
-        return Limits(
+        return ProgramLimits(
             run_s=float(condition.get("MaxRuntimeInSeconds") or _DAY_S) - self._ran_s,
             wait_s=float(longest) - (time.time() - self._job.created) if longest else None,
-            interruption_s=self._region.interruption(self._job.name),
+            interruption_s=self._shared.interruption(self._job.name),
         )
 
-    def _conclude(self, end: End | None, reason: str, *, trained: bool) -> None:
+    def _conclude(self, end: TrainingEnd | None, reason: str, *, trained: bool) -> None:
         """Say how it ended: failed for a reason where there is no `end`."""
         if end is None:
             self._change(lambda job: job.failed(reason))
             return
-        status = "Completed" if end is End.DONE else "Stopped"
+        status = "Completed" if end is TrainingEnd.DONE else "Stopped"
         artifact = outputs.artifact_of(self._job.request, self._job.name) if trained else ""
         self._change(lambda job: replace(job.entered(end.value, status), artifact=artifact))

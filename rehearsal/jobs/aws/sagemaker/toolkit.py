@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rehearsal.jobs.aws.sagemaker.failures import JobFailed
+from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError
 
 PROGRAM, FOLDER = "sagemaker_program", "sagemaker_submit_directory"
 METRIC = "_tuning_objective_metric"
@@ -31,11 +31,11 @@ def command(request: Mapping[str, Any], ml: Path) -> list[str]:
     source, program = str(given.get(FOLDER) or ""), str(given[PROGRAM])
     folder = ml / source.removeprefix("/opt/ml/")
     if not source.startswith("/opt/ml/") or not program.endswith(".py"):
-        raise JobFailed(
+        raise TrainingJobError(
             f"ClientError: A rehearsal starts a .py of a folder below /opt/ml, not {source}/{program}"
         )
     if not (folder / program).is_file():
-        raise JobFailed(f"AlgorithmError: {source} holds no {program}, exit code: 1")
+        raise TrainingJobError(f"AlgorithmError: {source} holds no {program}, exit code: 1")
     shutil.copytree(folder, ml / "code", dirs_exist_ok=True)
     own = {
         name: str(value) for name, value in given.items() if not name.startswith(_PREFIX) and name != METRIC

@@ -15,17 +15,17 @@ from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
-from rehearsal.jobs.aws.sagemaker.tuning_jobs import Searches, SearchRecord
+from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobRecord, TuningJobs
 
 _ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):hyper-parameter-tuning-job/(.+)")
 _COUNTED = {"InProgress": "InProgress", "Stopping": "InProgress", "Failed": "NonRetryableError"}
 _UNKNOWN = ("TrainingJobDefinitions", "WarmStartConfig", "Autotune")
 
 
-class Tuning:
+class TuningApi:
     """Creates, describes, stops and lists tuning jobs."""
 
-    def __init__(self, state: State, searches: Searches) -> None:
+    def __init__(self, state: State, searches: TuningJobs) -> None:
         self._state, self._searches = state, searches
 
     def operations(self) -> Mapping[str, Operation]:
@@ -38,7 +38,7 @@ class Tuning:
             "ListTrainingJobsForHyperParameterTuningJob": self._list_trials,
         }
 
-    def by_arn(self, request: Request, arn: str) -> SearchRecord | None:
+    def by_arn(self, request: Request, arn: str) -> TuningJobRecord | None:
         """The tuning job of an ARN; None where it names something else. Raises ServiceError."""
         match = _ARN.fullmatch(arn)
         if match is None:
@@ -57,7 +57,7 @@ class Tuning:
         tags = {str(one["Key"]): str(one["Value"]) for one in body.get("Tags") or ()}
         rest = {member: value for member, value in body.items() if member != "Tags"}
         now, account = time.time(), role.split(":")[4]
-        search = SearchRecord(account, request.region, name, rest, tags, now, now)
+        search = TuningJobRecord(account, request.region, name, rest, tags, now, now)
         context = {**context_of(request.region), **job_requests.condition_keys(definition, tags)}
         passed = AccessCheck(
             "iam:PassRole",
@@ -124,7 +124,7 @@ class Tuning:
         found = page(rows, {"SortOrder": "Ascending", **body}, by)
         return {"TrainingJobSummaries": found.pop("rows"), **found}
 
-    def _found(self, request: Request, body: dict[str, Any]) -> SearchRecord:
+    def _found(self, request: Request, body: dict[str, Any]) -> TuningJobRecord:
         """The tuning job that is meant. Raises ServiceError."""
         shapes.check("sagemaker", request.action, body)
         name = str(body["HyperParameterTuningJobName"])
@@ -141,7 +141,7 @@ class Tuning:
             )
         return found
 
-    def _summary(self, search: SearchRecord) -> dict[str, Any]:
+    def _summary(self, search: TuningJobRecord) -> dict[str, Any]:
         jobs = self._searches.jobs(search)
         counted = Counter(_COUNTED.get(job.status, job.status) for job in jobs)
         figures = Counter(
@@ -167,7 +167,7 @@ class Tuning:
         }
         return {name: value for name, value in found.items() if value is not None}
 
-    def _trial(self, search: SearchRecord, job: JobRecord, value: float | None) -> dict[str, Any]:
+    def _trial(self, search: TuningJobRecord, job: JobRecord, value: float | None) -> dict[str, Any]:
         objective = search.config["HyperParameterTuningJobObjective"]
         final = {**objective, "Value": value}
         found = {

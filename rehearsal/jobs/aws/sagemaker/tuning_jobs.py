@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, Store
+from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.runner import GROUP
 from rehearsal.jobs.aws.sagemaker.toolkit import METRIC
 from rehearsal.jobs.log_store import LogStore, events
@@ -38,7 +38,7 @@ _INTERNAL = "InternalServerError: We encountered an internal error. Please try a
 
 
 @dataclass(frozen=True)
-class SearchRecord:
+class TuningJobRecord:
     """One tuning job; times are seconds since 1970, `request` is that of its creation without tags."""
 
     account: str
@@ -83,7 +83,7 @@ class SearchRecord:
 
 
 @dataclass(frozen=True)
-class Searches:
+class TuningJobs:
     """Tuning jobs in the state; `begin` and `end` start and stop a training job."""
 
     state: State
@@ -91,23 +91,23 @@ class Searches:
     begin: Callable[[JobRecord], None]
     end: Callable[[JobRecord], None]
 
-    def get(self, account: str, region: str, name: str) -> SearchRecord | None:
+    def get(self, account: str, region: str, name: str) -> TuningJobRecord | None:
         """A tuning job by its name."""
         kept = self.state.document(_SPACE, f"{account}/{region}/{name}")
-        return SearchRecord(**kept) if kept else None
+        return TuningJobRecord(**kept) if kept else None
 
-    def all(self, region: str | None = None) -> Iterator[SearchRecord]:
+    def all(self, region: str | None = None) -> Iterator[TuningJobRecord]:
         """Every tuning job, of one region or of all."""
         for key, kept in self.state.documents(_SPACE).items():
             if region is None or key.split("/")[1] == region:
-                yield SearchRecord(**kept)
+                yield TuningJobRecord(**kept)
 
-    def start(self, search: SearchRecord) -> None:
+    def start(self, search: TuningJobRecord) -> None:
         """Begin a new one."""
         self._put(search)
         threading.Thread(target=self._run, args=(search,), name=search.arn, daemon=True).start()
 
-    def stop(self, search: SearchRecord) -> None:
+    def stop(self, search: TuningJobRecord) -> None:
         """Ask for its end, and for that of its trials."""
         self._put(replace(self._now(search), status="Stopping", modified=time.time()))
 
@@ -121,13 +121,13 @@ class Searches:
         """A row for each that goes on, of the form of a pod's."""
         return [row("TuningJob", one.region, one.name, one.status) for one in self.all() if not one.over]
 
-    def jobs(self, search: SearchRecord) -> list[JobRecord]:
+    def jobs(self, search: TuningJobRecord) -> list[JobRecord]:
         """Its training jobs, in the order in which they began."""
-        store = Store(self.state)
+        store = TrainingJobStore(self.state)
         found = (store.get(search.account, search.region, name) for name in search.trials)
         return [job for job in found if job is not None]
 
-    def figure(self, search: SearchRecord, job: JobRecord) -> float | None:
+    def figure(self, search: TuningJobRecord, job: JobRecord) -> float | None:
         """The last value of the metric in the log of a trial; None: there is none."""
         metric = search.config["HyperParameterTuningJobObjective"]["MetricName"]
         rows = search.definition["AlgorithmSpecification"]["MetricDefinitions"]
@@ -144,7 +144,7 @@ class Searches:
                         found = _value(text, found)
         return found
 
-    def best(self, search: SearchRecord) -> tuple[JobRecord, float] | None:
+    def best(self, search: TuningJobRecord) -> tuple[JobRecord, float] | None:
         """The best trial that completed, and its figure."""
         done = [(job, self.figure(search, job)) for job in self.jobs(search) if job.status == "Completed"]
         known = [(job, value) for job, value in done if value is not None]
@@ -153,7 +153,7 @@ class Searches:
 
     # -- the thread ------------------------------------------------------------------------------------
 
-    def _run(self, search: SearchRecord) -> None:
+    def _run(self, search: TuningJobRecord) -> None:
         try:
             while not self._step(self._now(search)):
                 time.sleep(_TICK_S)
@@ -161,7 +161,7 @@ class Searches:
             _LOG.exception("tuning job %s", search.name)
             self._end(self._now(search), "Failed", _INTERNAL)
 
-    def _step(self, search: SearchRecord) -> bool:
+    def _step(self, search: TuningJobRecord) -> bool:
         """One look at the trials; whether it is over."""
         jobs = self.jobs(search)
         running = [job for job in jobs if not job.over]
@@ -183,7 +183,7 @@ class Searches:
             self._trial(search, number)
         return False
 
-    def _trial(self, search: SearchRecord, number: int) -> None:
+    def _trial(self, search: TuningJobRecord, number: int) -> None:
         name = f"{search.name}-{number + 1:03d}-{secrets.token_hex(4)}"
         given = drawn(search.config["ParameterRanges"], random.Random(f"{search.arn}|{number}"))  # noqa: S311
         now = self._now(search)
@@ -201,16 +201,16 @@ class Searches:
             )
         )
 
-    def _end(self, search: SearchRecord, status: str, failure: str) -> None:
+    def _end(self, search: TuningJobRecord, status: str, failure: str) -> None:
         now = time.time()
         self._put(replace(self._now(search), status=status, failure=failure, ended=now, modified=now))
 
-    def _now(self, search: SearchRecord) -> SearchRecord:
+    def _now(self, search: TuningJobRecord) -> TuningJobRecord:
         found = self.get(search.account, search.region, search.name)
         assert found is not None
         return found
 
-    def _put(self, search: SearchRecord) -> None:
+    def _put(self, search: TuningJobRecord) -> None:
         self.state.put_document(_SPACE, f"{search.account}/{search.region}/{search.name}", asdict(search))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 
 from infra.engine.http_peers import OwnUserHttpServer
-from rehearsal.jobs.gcp.cloud_run.iap import RefusedError
+from rehearsal.jobs.gcp.cloud_run.iap import IapDeniedError
 
 # Source: Cloud Run documentation, "Quotas and limits" (HTTP/1 requests).
 MOST_BYTES = 32 << 20
@@ -16,7 +16,7 @@ _ITS = {*_OWN, "authorization", "proxy-authorization"}
 
 
 @dataclass(frozen=True)
-class Behind:
+class Backend:
     """What is behind it: `judge` raises RefusedError; `connect` starts an instance where none runs."""
 
     judge: Callable[[str, Mapping[str, str]], None]
@@ -26,7 +26,7 @@ class Behind:
 class Front:
     """Answers at an address of its own until `stop`."""
 
-    def __init__(self, address: str, port: int, behind: Behind) -> None:
+    def __init__(self, address: str, port: int, behind: Backend) -> None:
         class Handler(_Handler):
             service = behind
 
@@ -41,7 +41,7 @@ class Front:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    service: Behind
+    service: Backend
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             self._pass_on(headers)
-        except RefusedError as refused:
+        except IapDeniedError as refused:
             self.close_connection = True  # what is left of the body is no request
             self._reply(refused.status, refused.headers, refused.words.encode())
 
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.service.judge(f"http://{headers.get('host')}{self.path}", headers)
         size = int(headers.get("content-length") or 0)
         if size > MOST_BYTES:
-            raise RefusedError(413, "Request Entity Too Large", {"Content-Type": "text/html"})
+            raise IapDeniedError(413, "Request Entity Too Large", {"Content-Type": "text/html"})
         content = self.rfile.read(size)
         connection = self.service.connect()
         try:
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = connection.getresponse()
             body = answer.read()
         except (OSError, http.client.HTTPException):
-            raise RefusedError(503, "Service Unavailable", {"Content-Type": "text/plain"}) from None
+            raise IapDeniedError(503, "Service Unavailable", {"Content-Type": "text/plain"}) from None
         finally:
             connection.close()
         self._reply(answer.status, dict(answer.getheaders()), body)

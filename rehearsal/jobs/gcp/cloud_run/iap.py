@@ -26,7 +26,7 @@ _LONGEST_S, _SKEW_S = 3600, 30
 _LOGIN = "https://accounts.google.com/o/oauth2/v2/auth"
 
 
-class RefusedError(Exception):
+class IapDeniedError(Exception):
     """The answer in place of the service's."""
 
     def __init__(self, status: int, words: str, headers: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: M
     number = project_number(str(service.outputs["project"]))
     if not _may(state, account_caller(agents.email("iap.googleapis.com", number)), _INVOKE, service):
         words = "Your client does not have permission to get URL / from this server."  # Cloud Run's own
-        raise RefusedError(403, words, {"Content-Type": "text/html"})
+        raise IapDeniedError(403, words, {"Content-Type": "text/html"})
 
 
 def _check(claims: Mapping[str, Any], url: str) -> None:
@@ -72,5 +72,5 @@ def _may(state: State, caller: Caller, permission: str, service: Record) -> bool
     return allowed(state, caller.members, permission, service, service.id)
 
 
-def _refused(status: int, words: str, **headers: str) -> RefusedError:
-    return RefusedError(status, words, {**GENERATED, **headers})
+def _refused(status: int, words: str, **headers: str) -> IapDeniedError:
+    return IapDeniedError(status, words, {**GENERATED, **headers})

@@ -25,10 +25,10 @@ from rehearsal.dataplane.gcp.identity import account_caller, machine_identity
 from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.dataplane.gcp.storage import BUCKET
 from rehearsal.gcp.rules.book import block
-from rehearsal.jobs.gcp.cloud_run.front import Behind, Front
-from rehearsal.jobs.gcp.cloud_run.iap import RefusedError, judge
-from rehearsal.jobs.instance import SOCKET, Instance, InstanceError
+from rehearsal.jobs.gcp.cloud_run.front import Backend, Front
+from rehearsal.jobs.gcp.cloud_run.iap import IapDeniedError, judge
 from rehearsal.jobs.rows import row
+from rehearsal.jobs.server_process import SOCKET, ServerProcess, ServerStartError
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.rewriting import LocalNames, rewrite
 from rehearsal.workloads.translate import Plan, clean_start
@@ -112,12 +112,12 @@ class _Open:
         self._record, self._state, self._plane, self._stopping = record, state, plane, stopping
         self._name = record.id.rpartition("/")[2]
         self.owner, self.folder = f"cloud-run|{record.id}", state.path.parent / "cloud-run" / self._name
-        self.instance: Instance | None = None
+        self.instance: ServerProcess | None = None
         self._starting, self._asked = threading.Lock(), time.monotonic()
-        behind = Behind(self._judge, self._connect)
+        behind = Backend(self._judge, self._connect)
         self.front = Front(addresses.of(self.owner), _PORT, behind)
 
-    def row(self, instance: Instance) -> dict[str, Any]:
+    def row(self, instance: ServerProcess) -> dict[str, Any]:
         """What people see of the instance."""
         return row(
             "CloudRunService",
@@ -163,7 +163,7 @@ class _Open:
             if self.instance is None and not self._stopping.is_set():
                 self._start()
             if self.instance is None:
-                raise RefusedError(503, "Service Unavailable", {"Content-Type": "text/plain"})
+                raise IapDeniedError(503, "Service Unavailable", {"Content-Type": "text/plain"})
             return self.instance.connection(_TIMEOUT_S)
 
     def _start(self) -> None:
@@ -171,10 +171,10 @@ class _Open:
         probe = _probe(self._record)
         tries = int(probe.get("failureThreshold") or _FAILURES)
         patience_s = tries * float(probe.get("periodSeconds") or _PERIOD_S)
-        instance = Instance(self.folder, self._plan)
+        instance = ServerProcess(self.folder, self._plan)
         try:
             instance.await_answer(str(block(probe, "httpGet").get("path") or "/"), patience_s, self._stopping)
-        except InstanceError as error:
+        except ServerStartError as error:
             instance.end()
             _LOG.warning("%s: the container failed its startup probe: %s", self._record.id, error)
             return

@@ -34,7 +34,7 @@ _AGAIN_S = (0.0, 10.0, 20.0)
 _LOG = logging.getLogger("rehearsal")
 
 
-class WokenFunctions:
+class TopicFunctions:
     """The functions of a rehearsal, until `stop`."""
 
     def __init__(self, state: State, plane: GooglePlane) -> None:

@@ -16,22 +16,22 @@ from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
 from rehearsal.dataplane.gcp.iam_bindings import allowed, allowed_in_project
 from rehearsal.dataplane.gcp.identity import account_record
 from rehearsal.gcp.site import project_number
-from rehearsal.jobs.faults import JobFaults, Met
+from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.gcp.filters import parsed
 from rehearsal.jobs.gcp.vertex import job_fields
 from rehearsal.jobs.gcp.vertex.failures import over_quota
 from rehearsal.jobs.gcp.vertex.quotas import beyond, demand
-from rehearsal.jobs.gcp.vertex.records import CustomJob, Store, new_id
+from rehearsal.jobs.gcp.vertex.records import CustomJob, CustomJobStore, new_id
 
 TYPE = "gcp:vertex/customJob:CustomJob"
 _FAILED = "FAILED_PRECONDITION"
 _MOST_LISTED = 100
 
 
-class Jobs(Protocol):
+class CustomJobControl(Protocol):
     """What runs jobs."""
 
-    def begin(self, job: CustomJob, met: Met) -> None:
+    def begin(self, job: CustomJob, met: CreateFaults) -> None:
         """Start a new job."""
 
     def cancel(self, job: CustomJob) -> None:
@@ -41,8 +41,8 @@ class Jobs(Protocol):
 class CustomJobs:
     """See `calls.Api`."""
 
-    def __init__(self, state: State, jobs: Jobs, faults: JobFaults) -> None:
-        self._state, self._jobs, self._faults, self._store = state, jobs, faults, Store(state)
+    def __init__(self, state: State, jobs: CustomJobControl, faults: JobFaults) -> None:
+        self._state, self._jobs, self._faults, self._store = state, jobs, faults, CustomJobStore(state)
 
     def methods(self) -> Sequence[Method]:
         """See `calls.Api`."""

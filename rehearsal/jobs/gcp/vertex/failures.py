@@ -8,7 +8,7 @@ common errors), "Use Spot VMs with training" (preemption); GoogleCloudPlatform/v
 from collections.abc import Collection
 from enum import Enum, auto
 
-from rehearsal.jobs.gcp.vertex.records import Failure
+from rehearsal.jobs.gcp.vertex.records import JobFailure
 
 # Codes of google.rpc.Code.
 CANCELLED_CODE, INVALID, EXHAUSTED, INTERNAL_CODE = 1, 3, 8, 13
@@ -16,19 +16,19 @@ RESTARTS_OF_A_WORKER, RETRIES, PREEMPTIONS = 5, 3, 6
 _TRANSIENT = (6, 134, 11, 139)  # SIGABRT and SIGSEGV, as programs and as containers say it
 _SIGNALLED = 128
 
-INTERNAL = Failure(INTERNAL_CODE, "Internal error occurred for the current attempt.")
-STOPPED = Failure(CANCELLED_CODE, "CANCELED")
+INTERNAL = JobFailure(INTERNAL_CODE, "Internal error occurred for the current attempt.")
+STOPPED = JobFailure(CANCELLED_CODE, "CANCELED")
 
 
-class JobFailed(Exception):  # noqa: N818 - the service's word for the state
+class CustomJobError(Exception):
     """The job ends in JOB_STATE_FAILED, for this reason."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: JobFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-class Exit(Enum):
+class ExitConsequence(Enum):
     """What follows from a worker that ended with another code than 0."""
 
     FINAL = auto()
@@ -39,27 +39,27 @@ class Exit(Enum):
     """The worker starts again on its machine."""
 
 
-def consequence(code: int, *, disable_retries: bool) -> Exit:
+def consequence(code: int, *, disable_retries: bool) -> ExitConsequence:
     """What a code means: an exception in the code of a user is final, as is every end without retries.
 
     Of the codes above 128, which tell a signal, the documentation lists SIGABRT and SIGSEGV; the others are
     "any error not listed".
     """
     if disable_retries or (code <= _SIGNALLED and code not in _TRANSIENT):
-        return Exit.FINAL
-    return Exit.RETRIED if code in _TRANSIENT else Exit.RESTARTED
+        return ExitConsequence.FINAL
+    return ExitConsequence.RETRIED if code in _TRANSIENT else ExitConsequence.RESTARTED
 
 
-def exited(replica: str, code: int) -> Failure:
+def exited(replica: str, code: int) -> JobFailure:
     """A worker ended with another code than 0."""
     said = f"The replica {replica} exited with a non-zero status of {code}. Termination reason: Error."
-    return Failure(INVALID, said)
+    return JobFailure(INVALID, said)
 
 
-def no_resources(region: str) -> Failure:
+def no_resources(region: str) -> JobFailure:
     """Compute Engine has no such machines left."""
     fix = "Try a different region or use a different accelerator."
-    return Failure(EXHAUSTED, f"Resources are insufficient in region: {region}. {fix}")
+    return JobFailure(EXHAUSTED, f"Resources are insufficient in region: {region}. {fix}")
 
 
 def over_quota(metrics: Collection[str]) -> str:

@@ -20,7 +20,7 @@ _WEEK_S = 7 * 86_400.0  # "The default is 7 days" (types/custom_job.py, Scheduli
 
 
 @dataclass(frozen=True)
-class Failure:
+class JobFailure:
     """Why a job ended without success: a code of google.rpc.Code and a message."""
 
     code: int
@@ -40,7 +40,7 @@ class CustomJob:
     state: str = QUEUED
     started: float | None = None
     ended: float | None = None
-    failure: Failure | None = None
+    failure: JobFailure | None = None
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class CustomJob:
             for index in range(int(spec.get("replicaCount") or 0))
         }
 
-    def entered(self, state: str, failure: Failure | None = None) -> "CustomJob":
+    def entered(self, state: str, failure: JobFailure | None = None) -> "CustomJob":
         """The record in another state."""
         now = time.time()
         started = now if state == RUNNING and self.started is None else self.started
@@ -120,7 +120,7 @@ class CustomJob:
 
 
 @dataclass(frozen=True)
-class Store:
+class CustomJobStore:
     """Custom jobs in the state of the rehearsal."""
 
     state: State
@@ -158,7 +158,7 @@ def _key(project: str, region: str, id: str) -> str:
 
 
 def _record(kept: Any) -> CustomJob:
-    failure = Failure(**kept["failure"]) if kept["failure"] else None
+    failure = JobFailure(**kept["failure"]) if kept["failure"] else None
     return CustomJob(**{**kept, "failure": failure})
 
 

@@ -16,9 +16,9 @@ from rehearsal.core.state import State
 from rehearsal.dataplane import folders
 from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
 from rehearsal.dataplane.gcp.storage import BUCKET
-from rehearsal.jobs.gcp.vertex.failures import INVALID, JobFailed
-from rehearsal.jobs.gcp.vertex.records import CustomJob, Failure
-from rehearsal.jobs.running.machine import Machine, missing_hardware, program
+from rehearsal.jobs.gcp.vertex.failures import INVALID, CustomJobError
+from rehearsal.jobs.gcp.vertex.records import CustomJob, JobFailure
+from rehearsal.jobs.running.machine import JobMachine, missing_hardware, program
 
 # A container's pod has half a minute after SIGTERM (Kubernetes, terminationGracePeriodSeconds), of which the
 # service's documentation says nothing; a rehearsal waits a tenth of it.
@@ -31,7 +31,7 @@ _TASKS = ("chief", "worker", "ps")
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class ReplicaEnvironment:
     """What a replica finds around it: the APIs, the metadata server, who it is there."""
 
     url: str
@@ -42,7 +42,7 @@ class Surroundings:
     """Replaces the addresses of services that run here by where they answer."""
 
 
-class Replica(Machine):
+class JobReplica(JobMachine):
     """A machine of a job; `addresses` are those of all its replicas by name."""
 
     def __init__(self, job: CustomJob, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
@@ -63,7 +63,7 @@ class Replica(Machine):
             target = kept if may else folders.denied(home, bucket.id, "gs")
             (self.folder / "gcs" / bucket.id).symlink_to(target)
 
-    def start(self, around: Surroundings, cpus: Sequence[int]) -> None:
+    def start(self, around: ReplicaEnvironment, cpus: Sequence[int]) -> None:
         """Start the container's command. Raises JobFailed when it cannot run here."""
         spec = self._job.spec["workerPoolSpecs"][self._pool]
         container = spec.get("containerSpec") or {}
@@ -76,7 +76,7 @@ class Replica(Machine):
         told = {**self._told(around), **missing_hardware(emulated=emulated)}
         self.run(argv, {**told, **given}, self._job.id, cpus, GRACE_S)
 
-    def _told(self, around: Surroundings) -> dict[str, str]:
+    def _told(self, around: ReplicaEnvironment) -> dict[str, str]:
         """What the service adds to the environment of a request."""
         apis = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
         return {
@@ -135,4 +135,4 @@ def runnable(container: Mapping[str, Any]) -> str:
     try:
         return program([str(word) for word in container.get("command") or ()])
     except LookupError as error:
-        raise JobFailed(Failure(INVALID, str(error.args[0]))) from None
+        raise CustomJobError(JobFailure(INVALID, str(error.args[0]))) from None

@@ -22,8 +22,8 @@ from rehearsal.jobs.gcp.vertex.failures import (
     RESTARTS_OF_A_WORKER,
     RETRIES,
     STOPPED,
-    Exit,
-    JobFailed,
+    CustomJobError,
+    ExitConsequence,
     consequence,
     exited,
     no_resources,
@@ -37,14 +37,14 @@ from rehearsal.jobs.gcp.vertex.records import (
     RUNNING,
     SUCCEEDED,
     CustomJob,
-    Failure,
-    Store,
+    CustomJobStore,
+    JobFailure,
 )
-from rehearsal.jobs.gcp.vertex.replica import Replica, Surroundings, runnable
+from rehearsal.jobs.gcp.vertex.replica import JobReplica, ReplicaEnvironment, runnable
 from rehearsal.jobs.log_store import LogStore
 from rehearsal.jobs.rows import row
-from rehearsal.jobs.running.job import Running
-from rehearsal.jobs.running.programs import Due, Limits, Programs
+from rehearsal.jobs.running.job import JobThread
+from rehearsal.jobs.running.programs import Due, ProgramLimits, Programs
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import shares
 
@@ -56,7 +56,7 @@ _TICK_S = 0.1
 _MACHINES_S = 2.0
 
 
-class End(Enum):
+class AttemptEnd(Enum):
     """How an attempt came to its end, where the job did not fail by it."""
 
     DONE = auto()
@@ -66,7 +66,7 @@ class End(Enum):
 
 
 @dataclass(frozen=True)
-class Ground:
+class CustomJobContext:
     """What jobs share: state, addresses, logs, where APIs and services answer, how full the project is."""
 
     state: State
@@ -88,20 +88,22 @@ def log_group(job: CustomJob) -> str:
     return f"ml_job/{job.id}"
 
 
-class CustomJobRunner(Running[CustomJob, Replica]):
+class CustomJobRunner(JobThread[CustomJob, JobReplica]):
     """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
 
-    def __init__(self, job: CustomJob, ground: Ground, *, slow_s: float = 0.0, capacity: bool = True) -> None:
+    def __init__(
+        self, job: CustomJob, shared: CustomJobContext, *, slow_s: float = 0.0, capacity: bool = True
+    ) -> None:
         super().__init__(
             job,
             owner=job.name,
-            folder=ground.state.path.parent / "jobs" / job.project / job.region / job.id,
-            addresses=ground.addresses,
-            keep=Store(ground.state).put,
+            folder=shared.state.path.parent / "jobs" / job.project / job.region / job.id,
+            addresses=shared.addresses,
+            keep=CustomJobStore(shared.state).put,
         )
-        self._ground, self._slow_s, self._capacity = ground, slow_s, capacity
-        self._append = functools.partial(ground.logs.append, job.project, job.region, log_group(job))
-        self._around, self._cpus = _surroundings(job, ground), shares(len(job.replicas))
+        self._shared, self._slow_s, self._capacity = shared, slow_s, capacity
+        self._append = functools.partial(shared.logs.append, job.project, job.region, log_group(job))
+        self._around, self._cpus = _surroundings(job, shared), shares(len(job.replicas))
         self._ran_s = 0.0
         self._last = INTERNAL
 
@@ -128,12 +130,12 @@ class CustomJobRunner(Running[CustomJob, Replica]):
         state, failure = FAILED, INTERNAL
         try:
             ended = self._work()
-            state = SUCCEEDED if ended is End.DONE else CANCELLED
-        except JobFailed as failed:
+            state = SUCCEEDED if ended is AttemptEnd.DONE else CANCELLED
+        except CustomJobError as failed:
             failure = failed.failure
         except Exception:
             _LOG.exception("custom job %s", self._job.name)
-        why: Failure | None = {FAILED: failure, CANCELLED: STOPPED}.get(state)
+        why: JobFailure | None = {FAILED: failure, CANCELLED: STOPPED}.get(state)
         try:
             self._clear()  # who hears of the end finds nothing that runs
         finally:
@@ -142,7 +144,7 @@ class CustomJobRunner(Running[CustomJob, Replica]):
             self._change(lambda job: job.entered(state, why))
             self.over.set()
 
-    def _work(self) -> End:
+    def _work(self) -> AttemptEnd:
         """Wait for room and machines, run, start again as often as the service does."""
         for pool in self._job.spec["workerPoolSpecs"]:
             runnable(pool.get("containerSpec") or {})
@@ -151,37 +153,39 @@ class CustomJobRunner(Running[CustomJob, Replica]):
         self._append(SERVICE, ["Waiting for training program to start."])
         self._stop.wait(self._slow_s)
         if not self._capacity:
-            raise JobFailed(no_resources(self._job.region))
+            raise CustomJobError(no_resources(self._job.region))
         final = bool(self._job.scheduling.get("disableRetries"))
-        left = {End.RETRIED: 0 if final else RETRIES, End.PREEMPTED: 0 if final else PREEMPTIONS}
+        left = {AttemptEnd.RETRIED: RETRIES, AttemptEnd.PREEMPTED: PREEMPTIONS}
+        if final:
+            left = dict.fromkeys(left, 0)
         while (end := self._attempt()) in left:
             if not left[end]:
-                raise JobFailed(self._last)
+                raise CustomJobError(self._last)
             left[end] -= 1
             self._clear()
             self._append(SERVICE, [f"{self._last.message} The job is tried again."])
             self._change(lambda job: job.entered(PENDING))
-            if end is End.PREEMPTED:
+            if end is AttemptEnd.PREEMPTED:
                 self._stop.wait(_MACHINES_S)
         return end
 
     def _admitted(self) -> bool:
         """Whether quotas leave room for it, which it then takes."""
-        with self._ground.gate:
-            if self._ground.crowded(self._job):
+        with self._shared.gate:
+            if self._shared.crowded(self._job):
                 return False
             self._change(lambda job: job.entered(PENDING) if job.state == QUEUED else job)
             return True
 
-    def _attempt(self) -> End:
+    def _attempt(self) -> AttemptEnd:
         """Once on fresh machines."""
         if self._stop.is_set():
-            return End.STOPPED
+            return AttemptEnd.STOPPED
         job = self._job
         addresses = self._addressed(list(job.replicas))
-        self._machines = [Replica(job, name, self._folder / name, addresses) for name in job.replicas]
+        self._machines = [JobReplica(job, name, self._folder / name, addresses) for name in job.replicas]
         for replica in self._machines:
-            replica.prepare(self._ground.state, self._around.members)
+            replica.prepare(self._shared.state, self._around.members)
         for replica, cpus in zip(self._machines, self._cpus, strict=True):
             replica.start(self._around, cpus)
         self._append(SERVICE, ["Job is running."])
@@ -194,35 +198,35 @@ class CustomJobRunner(Running[CustomJob, Replica]):
             programs.end()
             self._ran_s += time.monotonic() - began
 
-    def _watch(self, programs: Programs[Replica]) -> End:
+    def _watch(self, programs: Programs[JobReplica]) -> AttemptEnd:
         """Watch the programs to their end. Raises JobFailed when one fails for good."""
         job = self._job
-        limits = Limits(run_s=job.timeout_s - self._ran_s)
+        limits = ProgramLimits(run_s=job.timeout_s - self._ran_s)
         asked = False
         while True:
             programs.collect()
             if self._killed.is_set():
-                raise JobFailed(INTERNAL)
+                raise CustomJobError(INTERNAL)
             if asked and programs.over():
-                return End.STOPPED
+                return AttemptEnd.STOPPED
             # "completes successfully when its primary replica exits with exit code 0"
             if not asked and self._machines[0].exit_code() == 0:
-                return End.DONE
+                return AttemptEnd.DONE
             failed = None if asked else programs.failed()
             if failed is not None:
                 found = self._after(*failed)
-                if found is not Exit.RESTARTED:
-                    if found is Exit.FINAL:
-                        raise JobFailed(self._last)
-                    return End.RETRIED
+                if found is not ExitConsequence.RESTARTED:
+                    if found is ExitConsequence.FINAL:
+                        raise CustomJobError(self._last)
+                    return AttemptEnd.RETRIED
             # Asked again and again: a job that runs can still be told of one.
-            taken_s = self._ground.interruption(job.display_name) if job.spot else None
+            taken_s = self._shared.interruption(job.display_name) if job.spot else None
             if taken_s is not None:
                 limits.interrupt(taken_s)
             due = None if asked else limits.due()
             if due is Due.INTERRUPTED:
                 self._last = no_resources(job.region)
-                return End.PREEMPTED
+                return AttemptEnd.PREEMPTED
             if not asked and (self._stop.is_set() or due is not None):
                 asked = True
                 self._change(lambda job: job.entered(CANCELLING))
@@ -230,26 +234,26 @@ class CustomJobRunner(Running[CustomJob, Replica]):
             # A request to cancel ends the wait once; afterwards only time passes.
             (self._killed if asked else self._stop).wait(_TICK_S)
 
-    def _after(self, replica: Replica, code: int) -> Exit:
+    def _after(self, replica: JobReplica, code: int) -> ExitConsequence:
         """What follows when a replica fails; where it may, it has been started again."""
         scheduling = self._job.scheduling
         self._last = exited(replica.name, code)
         found = consequence(code, disable_retries=bool(scheduling.get("disableRetries")))
-        if found is not Exit.RESTARTED:
+        if found is not ExitConsequence.RESTARTED:
             return found
         if replica.restarts >= RESTARTS_OF_A_WORKER:
-            return Exit.RETRIED
+            return ExitConsequence.RETRIED
         replica.restarts += 1
         together = scheduling.get("restartJobOnWorkerRestart")
         for one, cpus in zip(self._machines, self._cpus, strict=True):
             if together or one is replica:
                 one.kill()
                 one.start(self._around, cpus)
-        return Exit.RESTARTED
+        return ExitConsequence.RESTARTED
 
 
-def _surroundings(job: CustomJob, ground: Ground) -> Surroundings:
+def _surroundings(job: CustomJob, shared: CustomJobContext) -> ReplicaEnvironment:
     """Who the replicas of a job are: its service account."""
     identity = machine_identity(job.account, job.project, job.region)
-    host = ground.plane.metadata_host(identity)
-    return Surroundings(ground.plane.url, host, identity.members, ground.located)
+    host = shared.plane.metadata_host(identity)
+    return ReplicaEnvironment(shared.plane.url, host, identity.members, shared.located)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CORE, POD, SECRET, World
+from rehearsal.kubernetes.rules.book import BOOK, CORE, POD, SECRET, ClusterView
 from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, namespace, rows, text
 from rehearsal.kubernetes.rules.words import invalid, required, unsupported
 
@@ -88,7 +88,7 @@ def _token(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "K8S-SA-002", POD, source="kubernetes/kubernetes plugin/pkg/admission/serviceaccount/admission.go"
 )
-def _account(inputs: Properties, world: World) -> Iterator[Violation]:
+def _account(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A pod's service account exists; the pods of controllers are tried again until it does."""
     account = text(at(inputs, "spec.serviceAccountName"))
     where = namespace(inputs)

@@ -7,7 +7,7 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CUSTOM, World, existing, objects
+from rehearsal.kubernetes.rules.book import BOOK, CUSTOM, ClusterView, existing, objects
 from rehearsal.kubernetes.rules.objects import schema
 from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, rows, text, texts, unsure
 from rehearsal.kubernetes.rules.words import invalid, required, unsupported
@@ -82,7 +82,7 @@ def _spelt(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-CRD-007", DEFINITION, source=_SOURCE)
-def _stored_before(inputs: Properties, world: World) -> Iterator[Violation]:
+def _stored_before(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A version in which objects may have been stored remains in the definition."""
     before, versions = existing(world, inputs), at(inputs, "spec.versions")
     if before is None or unsure(versions):
@@ -100,7 +100,7 @@ def _stored_before(inputs: Properties, world: World) -> Iterator[Violation]:
     CUSTOM,
     source="kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources",
 )
-def _served(inputs: Properties, world: World) -> Iterator[Violation]:
+def _served(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A custom kind is served, in the version that is asked for, as far as the charts are known."""
     kind = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}")
     crds = [crd for crd in world.crds() if (crd.group, crd.kind) == (kind.group, kind.kind)]
@@ -117,7 +117,7 @@ def _served(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-CRD-004", CUSTOM, source="kubernetes-sigs/kueue config/components/crd/bases (v0.19.2)")
-def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
+def _fits(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A custom object fits the schema of its definition."""
     found, created = definition(inputs, world), existing(world, inputs) is None
     for misfit in schema.misfits(found, inputs) if found is not None else ():
@@ -133,14 +133,14 @@ def _fits(inputs: Properties, world: World) -> Iterator[Violation]:
     CUSTOM,
     source="kubernetes/kubernetes staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresource",
 )
-def _hollow(inputs: Properties, world: World) -> Iterator[Violation]:
+def _hollow(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A mapping with fields is not emptied: server-side apply would leave null."""
     before, found = existing(world, inputs), definition(inputs, world)
     for path in schema.hollow(found, before.inputs, inputs) if before and found else ():
         yield invalid(path, None, f"{path} in body must be of type object", "Leave it out, or keep a field.")
 
 
-def definition(inputs: Mapping[str, Any], world: World) -> Mapping[str, Any] | None:
+def definition(inputs: Mapping[str, Any], world: ClusterView) -> Mapping[str, Any] | None:
     """The schema of a custom object: from the cluster's own definitions, or the rehearsal's.
 
     None when it is not known: then the object is not checked against one.

@@ -21,7 +21,7 @@ from rehearsal.kubernetes.rules.book import (
     SERVICE,
     STATEFUL_SET,
     VOLUME,
-    World,
+    ClusterView,
     existing,
 )
 from rehearsal.kubernetes.rules.objects.access import BINDING, CLUSTER_BINDING
@@ -143,7 +143,7 @@ _ROWS = (
 
 
 def _register(row: Fixed) -> None:
-    def around(inputs: Properties, world: World) -> Iterator[Violation]:
+    def around(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
         before = existing(world, inputs)
         for path in row.paths if before else ():
             old, new = at(before.inputs if before else None, path), at(inputs, path)
@@ -193,7 +193,7 @@ for _row in _ROWS:
 @BOOK.rule_around(
     "K8S-IMM-015", CONFIG_MAP, SECRET, source="kubernetes.io/docs/concepts/configuration/configmap"
 )
-def _sealed(inputs: Properties, world: World) -> Iterator[Violation]:
+def _sealed(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """What is marked immutable stays as it is, and stays marked."""
     before = existing(world, inputs)
     if before is None or before.inputs.get("immutable") is not True:

@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, World, existing
+from rehearsal.kubernetes.rules.book import BOOK, ClusterView, existing
 from rehearsal.kubernetes.rules.pods.pods import toleration
 from rehearsal.kubernetes.rules.reading import (
     Object,
@@ -239,7 +239,7 @@ def _flavor_labels(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-KUEUE-015", FLAVOR, source=_TYPES.format("resourceflavor"))
-def _flavor_fixed(inputs: Properties, world: World) -> Iterator[Violation]:
+def _flavor_fixed(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A flavor with a topology keeps it, and its labels and tolerations."""
     before = existing(world, inputs)
     if before is None or absent(at(before.inputs, "spec.topologyName")):

@@ -6,7 +6,7 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kueue_config import configuration
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, JOB, World, existing
+from rehearsal.kubernetes.rules.book import BOOK, JOB, ClusterView, existing
 from rehearsal.kubernetes.rules.pods.workloads import matches
 from rehearsal.kubernetes.rules.reading import absent, at, mapping, namespace, text, unsure
 from rehearsal.kubernetes.rules.words import IMMUTABLE, invalid
@@ -21,7 +21,7 @@ def _path(label: str) -> str:
 
 
 @BOOK.rule_around("K8S-KUEUE-017", JOB, source=_SOURCE)
-def _queue_name(inputs: Properties, world: World) -> Iterator[Violation]:
+def _queue_name(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """The label of a Job's queue is a name that a queue can have."""
     own = text(mapping(at(inputs, "metadata.labels")).get(_QUEUE))
     if own is not None and (wrong := grammar.subdomain(own)) and _watched(inputs, world):
@@ -29,7 +29,7 @@ def _queue_name(inputs: Properties, world: World) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-KUEUE-018", JOB, source=_SOURCE)
-def _stays(inputs: Properties, world: World) -> Iterator[Violation]:
+def _stays(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A Job stays in its queue, unless its program suspends it, and keeps a priority."""
     before = existing(world, inputs)
     labels = at(inputs, "metadata.labels")
@@ -43,7 +43,7 @@ def _stays(inputs: Properties, world: World) -> Iterator[Violation]:
         yield invalid(_path(_PRIORITY), "", "WorkloadPriorityClass cannot be removed from a workload")
 
 
-def _watched(inputs: Properties, world: World) -> bool:
+def _watched(inputs: Properties, world: ClusterView) -> bool:
     """Whether Kueue looks after the Jobs of a namespace."""
     found = configuration(world.releases())
     space = world.get("Namespace", "", namespace(inputs))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import ANY, BOOK, CORE, CRON_JOB, NAMESPACE, PODS, SERVICE, World
+from rehearsal.kubernetes.rules.book import ANY, BOOK, CORE, CRON_JOB, NAMESPACE, PODS, SERVICE, ClusterView
 from rehearsal.kubernetes.rules.reading import at, mapping, name, pod, text
 from rehearsal.kubernetes.rules.words import invalid
 
@@ -55,7 +55,7 @@ def _label(inputs: Properties) -> Iterator[Violation]:
     source="kubernetes/kubernetes pkg/features/kube_features.go (RelaxedServiceNameValidation, on by default "
     "from 1.36 on)",
 )
-def _service_name(inputs: Properties, world: World) -> Iterator[Violation]:
+def _service_name(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """Before Kubernetes 1.36 the name of a Service starts with a letter."""
     if world.version < (1, 36):
         yield from _misnamed(inputs, lambda own: None if grammar.label(own) else grammar.label_1035(own))

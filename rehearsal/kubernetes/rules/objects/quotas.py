@@ -23,7 +23,7 @@ from rehearsal.kubernetes.rules.book import (
     QUOTA,
     REPLICA_SET,
     STATEFUL_SET,
-    World,
+    ClusterView,
     objects,
 )
 from rehearsal.kubernetes.rules.reading import (
@@ -133,7 +133,7 @@ def _ordered(path: str, row: Object) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-LIMIT-002", *PODS, source=_RANGER)
-def _within_range(inputs: Properties, world: World) -> Iterator[Violation]:
+def _within_range(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """Containers and pods stay between the least and the most that their namespace allows."""
     view = pod(inputs)
     ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
@@ -150,7 +150,7 @@ def _within_range(inputs: Properties, world: World) -> Iterator[Violation]:
                     yield no_pod(inputs, path, problem)
 
 
-def _out_of_range(kind: str, row: Object, one: amounts.Asked) -> Iterator[str]:
+def _out_of_range(kind: str, row: Object, one: amounts.ContainerResources) -> Iterator[str]:
     for key, value in mapping(row.get("min")).items():
         least, request = amount(value), one.requests.get(key)
         if least is not None and request is None:
@@ -168,7 +168,7 @@ def _out_of_range(kind: str, row: Object, one: amounts.Asked) -> Iterator[str]:
 
 
 @BOOK.rule_around("K8S-QUOTA-002", *PODS, source=_EVALUATOR)
-def _says_what_it_uses(inputs: Properties, world: World) -> Iterator[Violation]:
+def _says_what_it_uses(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """Where cpu or memory has a quota, every container says what it asks for."""
     view = pod(inputs)
     if view is None or not view.asks:
@@ -192,7 +192,7 @@ def _says_what_it_uses(inputs: Properties, world: World) -> Iterator[Violation]:
 @BOOK.rule_around(
     "K8S-QUOTA-003", *(token for token in PODS if token not in (CRON_JOB, DAEMON_SET)), source=_USE
 )
-def _within_quota(inputs: Properties, world: World) -> Iterator[Violation]:
+def _within_quota(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """The pods of a namespace use no more than its quotas: all replicas, but one pod at a time of a Job."""
     view, where = pod(inputs), namespace(inputs)
     quotas = list(_quotas(world, where)) if view else []
@@ -222,7 +222,7 @@ def _within_quota(inputs: Properties, world: World) -> Iterator[Violation]:
             yield no_pod(inputs, f"{view.path}.containers", detail)
 
 
-def _quotas(world: World, where: str) -> Iterator[Properties]:
+def _quotas(world: ClusterView, where: str) -> Iterator[Properties]:
     """The quotas of a namespace; those for some pods only (scopes) are not enforced here."""
     for record in objects(world, QUOTA, where):
         if not at(record.inputs, "spec.scopes") and not at(record.inputs, "spec.scopeSelector"):
@@ -230,7 +230,7 @@ def _quotas(world: World, where: str) -> Iterator[Properties]:
 
 
 def _used(
-    world: World, where: str, ranges: list[Properties], without: tuple[str, str | None]
+    world: ClusterView, where: str, ranges: list[Properties], without: tuple[str, str | None]
 ) -> dict[str, Decimal]:
     """What the lasting pods of a namespace use; those of Jobs end by themselves."""
     total: dict[str, Decimal] = {}

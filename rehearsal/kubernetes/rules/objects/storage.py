@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CLAIM, CORE, VOLUME, World, existing
+from rehearsal.kubernetes.rules.book import BOOK, CLAIM, CORE, VOLUME, ClusterView, existing
 from rehearsal.kubernetes.rules.reading import absent, amount, at, mapping, text, texts, unsure
 from rehearsal.kubernetes.rules.words import forbidden, invalid, required, unsupported
 
@@ -130,7 +130,7 @@ def _class_choices(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-PVC-002", CLAIM, source=CORE)
-def _no_shrinking(inputs: Properties, world: World) -> Iterator[Violation]:
+def _no_shrinking(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A claim may grow once it is bound, and not shrink."""
     before, path = existing(world, inputs), "spec.resources.requests.storage"
     if before is None or unsure(at(inputs, path)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB, World, existing
+from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB, ClusterView, existing
 from rehearsal.kubernetes.rules.reading import (
     Object,
     absent,
@@ -148,7 +148,7 @@ def _exit_codes(path: str, codes: Object) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("K8S-JOB-010", JOB, source=_SOURCE)
-def _completions(inputs: Properties, world: World) -> Iterator[Violation]:
+def _completions(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """Only an indexed Job changes its completions, together with its parallelism."""
     before, path = existing(world, inputs), "spec.completions"
     if before is None or unsure(inputs.get("spec")):

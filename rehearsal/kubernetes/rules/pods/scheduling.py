@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import facts
-from rehearsal.kubernetes.rules.book import BOOK, PODS, World
+from rehearsal.kubernetes.rules.book import BOOK, PODS, ClusterView
 from rehearsal.kubernetes.rules.reading import name, pod, text, whole
 from rehearsal.kubernetes.rules.words import forbidden, no_pod, required, unsupported
 
@@ -41,7 +41,7 @@ def _preempts(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "K8S-PRIO-002", *PODS, source="kubernetes/kubernetes plugin/pkg/admission/priority/admission.go"
 )
-def _exists(inputs: Properties, world: World) -> Iterator[Violation]:
+def _exists(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """The priority class of a pod exists."""
     view = pod(inputs)
     wanted = text(view.spec.get("priorityClassName")) if view else None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Rule, Violation
-from rehearsal.kubernetes.rules.book import BOOK, NAMESPACE, PODS, World
+from rehearsal.kubernetes.rules.book import BOOK, NAMESPACE, PODS, ClusterView
 from rehearsal.kubernetes.rules.reading import (
     PodView,
     at,
@@ -166,7 +166,7 @@ _CHECKS: tuple[tuple[str, Check, str], ...] = (
 
 
 def _register(number: int, level: str, check: Check, file: str) -> None:
-    def around(inputs: Properties, world: World) -> Iterator[Violation]:
+    def around(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
         view, enforced = pod(inputs), _enforced(world, namespace(inputs))
         # The restricted level forbids default capabilities too, so it has a stricter check of its own.
         covered = enforced == level or (enforced == "restricted" and check is not _capabilities)
@@ -191,7 +191,7 @@ def _known_level(inputs: Properties) -> Iterator[Violation]:
             yield invalid(f"metadata.labels[{_PREFIX}{mode}]", level, f"must be one of {', '.join(_LEVELS)}")
 
 
-def _enforced(world: World, where: str) -> str:
+def _enforced(world: ClusterView, where: str) -> str:
     """The level that a namespace enforces; without a label nothing is kept out."""
     record = world.get("Namespace", "", where)
     labels = mapping(at(record.inputs, "metadata.labels")) if record else {}

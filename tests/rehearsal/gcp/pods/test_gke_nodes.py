@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.kubernetes.clusters import Cluster
+from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.nodes import may_grow, nodes
 from rehearsal.workloads.scheduling import SchedulerNode
 from tests.rehearsal.gcp.harness import Driver
@@ -20,7 +20,7 @@ GPU = "nvidia.com/gpu"
 def pool(google: Driver, config: dict[str, Any], **more: Any) -> list[SchedulerNode]:
     made = google.state.find(type="gcp:container/cluster:Cluster") or [cluster(google)]
     google.create(POOL, "p", cluster=made[0].id, name="p", nodeConfig=config, **more)
-    return nodes(Cluster(google.state, made[0]))
+    return nodes(KubeCluster(google.state, made[0]))
 
 
 def reserved(machine: str, **more: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_counts_are_per_zone_unless_they_say_total(google: Driver) -> None:
 
 
 def test_gkes_own_autoscaler_adds_nodes(google: Driver) -> None:
-    assert may_grow(Cluster(google.state, cluster(google)))
+    assert may_grow(KubeCluster(google.state, cluster(google)))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_node_has_a_device_for_each_network_object_of_its_networks(gke: Rehear
     network = {"metadata": {"name": "fast"}, "spec": {"type": "Device", "parametersRef": reference}}
     gke.create(f"{api}Network", network, "fast")
     (made,) = google.state.find(type="gcp:container/cluster:Cluster")
-    found = {node.group: node.extended for node in nodes(Cluster(google.state, made))}
+    found = {node.group: node.extended for node in nodes(KubeCluster(google.state, made))}
     devices = {name: count for name, count in found["p"].items() if name.startswith("networking.gke.io")}
     assert devices == {"networking.gke.io.networks/fast": 1, "networking.gke.io.networks/fast.IP": 1}
     assert not [name for name in found["system"] if name.startswith("networking.gke.io")]

@@ -11,7 +11,7 @@ import pytest
 from infra.discovery import modules
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.state import State
-from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, Cluster
+from rehearsal.kubernetes.clusters import EKS_CLUSTER, PACKAGE, KubeCluster
 from rehearsal.kubernetes.rules import BOOK, alone, around
 from rehearsal.kubernetes.rules.book import SERVICE
 from rehearsal.kubernetes.rules.objects.kueue import QUEUE
@@ -27,18 +27,18 @@ ABOUT_THE_CLUSTER = {"K8S-CRD-003", "K8S-NAME-003"}
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[KubeCluster]:
     state = State(tmp_path / "state.sqlite")
     outputs = {"name": "dev", "arn": "arn:aws:eks:eu-central-1:1:cluster/dev", "endpoint": "https://e"}
     record = state.insert(
         package="aws", type=EKS_CLUSTER, scope="1/eu-central-1", id="dev", urn="u", name="dev", inputs={},
         outputs=outputs,
     )  # fmt: skip
-    yield Cluster(state, record)
+    yield KubeCluster(state, record)
     state.close()
 
 
-def furnish(cluster: Cluster, token: str, inputs: Properties) -> None:
+def furnish(cluster: KubeCluster, token: str, inputs: Properties) -> None:
     metadata = inputs.get("metadata") or {}
     name = str(metadata.get("name") or inputs.get("name"))
     cluster.state.insert(
@@ -47,7 +47,7 @@ def furnish(cluster: Cluster, token: str, inputs: Properties) -> None:
     )  # fmt: skip
 
 
-def broken(cluster: Cluster, example: Example, inputs: Properties) -> list[tuple[str, str]]:
+def broken(cluster: KubeCluster, example: Example, inputs: Properties) -> list[tuple[str, str]]:
     found = [
         *alone(example.token, inputs, custom=example.custom),
         *around(example.token, inputs, cluster, custom=example.custom),
@@ -56,7 +56,7 @@ def broken(cluster: Cluster, example: Example, inputs: Properties) -> list[tuple
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.rule)
-def test_a_rule_accepts_and_refuses(cluster: Cluster, example: Example) -> None:
+def test_a_rule_accepts_and_refuses(cluster: KubeCluster, example: Example) -> None:
     for token, inputs in example.world:
         furnish(cluster, token, inputs)
     assert broken(cluster, example, example.accepted) == []
@@ -71,7 +71,7 @@ def test_every_rule_has_an_example_a_summary_and_a_source() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.rule)
-def test_what_is_not_known_yet_breaks_nothing(cluster: Cluster, example: Example) -> None:
+def test_what_is_not_known_yet_breaks_nothing(cluster: KubeCluster, example: Example) -> None:
     for token, inputs in example.world:
         furnish(cluster, token, inputs)
     for inputs in hidden(example.accepted):
@@ -88,7 +88,7 @@ def hidden(value: Any) -> Iterator[Any]:
             yield copy
 
 
-def test_a_custom_kind_is_served_in_its_version_or_refused(cluster: Cluster) -> None:
+def test_a_custom_kind_is_served_in_its_version_or_refused(cluster: KubeCluster) -> None:
     def refusals(token: str) -> list[tuple[str, str, str]]:
         found = around(token, custom.queue(), cluster, custom=True)
         return [(rule.id, violation.code, violation.fix) for rule, violation in found]
@@ -102,8 +102,8 @@ def test_a_custom_kind_is_served_in_its_version_or_refused(cluster: Cluster) -> 
 
 
 @pytest.mark.parametrize(("version", "accepted"), [("1.35", False), ("1.36", True), ("1.37", True)])
-def test_rules_know_the_version_of_the_cluster(cluster: Cluster, version: str, accepted: bool) -> None:
+def test_rules_know_the_version_of_the_cluster(cluster: KubeCluster, version: str, accepted: bool) -> None:
     record = cluster.record
     newer = replace(record, outputs={**record.outputs, "version": version})
-    found = around(SERVICE, but(WEB, {"metadata.name": "1st"}), Cluster(cluster.state, newer))
+    found = around(SERVICE, but(WEB, {"metadata.name": "1st"}), KubeCluster(cluster.state, newer))
     assert [rule.id for rule, _ in found] == ([] if accepted else ["K8S-NAME-003"])

@@ -20,11 +20,11 @@ SOCKET = "server.sock"
 _TICK_S, _GRACE_S, _LINES = 0.2, 5.0, 20
 
 
-class InstanceError(Exception):
+class ServerStartError(Exception):
     """The server did not start: the end of its log."""
 
 
-class Instance:
+class ServerProcess:
     """Runs from its creation to `end`; `plan` has to lead it to `SOCKET` of the folder."""
 
     def __init__(self, folder: Path, plan: Callable[[Path], Plan]) -> None:
@@ -61,9 +61,9 @@ class Instance:
         while not self._answers(path):
             if self._process.wait(_TICK_S) is not None or time.monotonic() > deadline:
                 words = self.log.read_text(errors="replace").splitlines()[-_LINES:]
-                raise InstanceError("the server did not start:\n" + "\n".join(words))
+                raise ServerStartError("the server did not start:\n" + "\n".join(words))
             if stopping.is_set():
-                raise InstanceError("the rehearsal's daemon ends")
+                raise ServerStartError("the rehearsal's daemon ends")
 
     def end(self) -> None:
         """End its processes."""
