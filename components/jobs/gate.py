@@ -16,18 +16,10 @@ from pulumi import dynamic
 
 from components.base import Component
 from components.jobs.gate_provider import JobGateProvider
+from components.jobs.services import SERVICES
 from smoke_training.launchers import bundle, runplan
-from smoke_training.launchers.managed import VERTEX_CODE
-from smoke_training.launchers.runplan import RunPlan, SageMaker, Vertex
+from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import RESULT_COPIES, Files, plan_text, validation
-from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
-
-_CODE_FOLDER = "/opt/ml/input/data/code"
-"""Where SageMaker puts the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for
-Training Datasets, Checkpoints, Model Artifacts, and Outputs")."""
-
-_FAILURE_BYTES = 900
-"""SageMaker keeps 1024 characters of a failure, its own text around the file's included."""
 
 
 class JobGateArgs(TypedDict):
@@ -133,30 +125,21 @@ def _document(
     results: str,
 ) -> str:
     """The run as a document; the provider gives each try a name, and its code a folder."""
-    told = {key: _plain(value) for key, value in place.items()}
-    vertex = Vertex(**told) if service == "vertex" else None
-    whole = validation(run, Files(code=_CODE_FOLDER if vertex is None else VERTEX_CODE))
+    of_service = SERVICES[service]
+    whole = validation(run, Files(code=of_service.code_folder))
     variables = {**whole.env, **environment, "CODE_SHA256": code, RESULT_COPIES: results}
-    if vertex is None:
-        # What a failed job says of itself (developer guide, "How Amazon SageMaker AI Signals Algorithm
-        # Success and Failure").
-        variables["TERMINATION_MESSAGE_PATH"] = "/opt/ml/output/failure"
-        variables[LIMIT_VARIABLE] = str(_FAILURE_BYTES)
-    else:
-        # Vertex AI reads no file: the reason is in the log, and in the result, which the provider reads.
-        del variables["TERMINATION_MESSAGE_PATH"]
+    del variables["TERMINATION_MESSAGE_PATH"]
     return runplan.render(
         replace(
             whole,
-            env=variables,
+            env={**variables, **of_service.termination},
             # The image's own user, who may write below /opt/ml; there are no volumes.
             mounts=(),
             user_id=None,
             read_only_root=False,
             root_folder=None,
             work_root="/tmp/smoke",  # noqa: S108 - the container's own disk
-            sagemaker=SageMaker(**told) if vertex is None else None,
-            vertex=vertex,
+            **of_service.part({key: _plain(value) for key, value in place.items()}),
         )
     )
 

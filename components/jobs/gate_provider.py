@@ -15,6 +15,7 @@ from typing import Any
 
 from pulumi import dynamic
 
+from components.jobs.services import SERVICES
 from components.jobs.waiting import REAL, Clock, JobError, stop, wait, why_not_completed
 from infra.errors import UserError
 from infra.jobs.service import Job, JobService, LostError, State
@@ -99,15 +100,8 @@ def _told_plainly(what: str) -> Iterator[None]:
 
 
 def _service(props: Mapping[str, Any]) -> JobService:
-    """The service of a stack. Raises UserError where nobody is logged in."""
-    if props["service"] == "vertex":
-        from infra.jobs.gcp.service import VertexService  # noqa: PLC0415 - of one cloud
-
-        return VertexService(props["account"], props["region"], props["stack"])
-    from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
-    from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415
-
-    return SageMakerService(clients(), props["stack"], props["region"])
+    """Connect to the service of a stack. Raises UserError without a login."""
+    return SERVICES[props["service"]].connect(props["account"], props["region"], props["stack"])
 
 
 def stem(props: Mapping[str, Any]) -> str:

@@ -1,0 +1,58 @@
+"""The managed training services on which a gate can run, by the name in its arguments."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from infra.jobs.service import JobService
+from smoke_training.launchers.managed import VERTEX_CODE
+from smoke_training.launchers.runplan import SageMaker, Vertex
+from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
+
+
+@dataclass(frozen=True)
+class GateService:
+    """The parts of a gate that depend on its service."""
+
+    connect: Callable[[str, str, str], JobService]
+    """From account, region and stack. Raises UserError without a login."""
+    part: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    """The field of a run plan for this service, by its name."""
+    code_folder: str
+    """Folder of the container with code and plan."""
+    termination: Mapping[str, str]
+    """Environment variables for the message of a job that failed."""
+
+
+def _sagemaker(_account: str, region: str, stack: str) -> JobService:
+    from infra.clouds.aws.login import clients  # noqa: PLC0415 - an SDK of one cloud
+    from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415
+
+    return SageMakerService(clients(), stack, region)
+
+
+def _vertex(account: str, region: str, stack: str) -> JobService:
+    from infra.jobs.gcp.service import VertexService  # noqa: PLC0415 - of one cloud
+
+    return VertexService(account, region, stack)
+
+
+SERVICES: Mapping[str, GateService] = {
+    "sagemaker": GateService(
+        connect=_sagemaker,
+        part=lambda place: {"sagemaker": SageMaker(**place)},
+        # Of the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for Training
+        # Datasets, Checkpoints, Model Artifacts, and Outputs").
+        code_folder="/opt/ml/input/data/code",
+        # FailureReason of a job (developer guide, "How Amazon SageMaker AI Signals Algorithm Success and
+        # Failure"): 1024 characters, with text of the service around those of the file.
+        termination={"TERMINATION_MESSAGE_PATH": "/opt/ml/output/failure", LIMIT_VARIABLE: "900"},
+    ),
+    # Vertex AI reads no such file: the reason is in the log and in the result, which the provider reads.
+    "vertex": GateService(
+        connect=_vertex,
+        part=lambda place: {"vertex": Vertex(**place)},
+        code_folder=VERTEX_CODE,
+        termination={},
+    ),
+}
