@@ -39,4 +39,14 @@ def compose(spec: StackSpec) -> dict[str, Any]:
 
             return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile does not exist on this cloud"
-    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, f"There are: {pairs()}.")])
+    raise UserError(
+        [
+            Problem(
+                "profile",
+                f"{spec.profile} on {spec.cloud}",
+                rule,
+                f"There are: {pairs()}.",
+                code="profile-not-on-cloud",
+            )
+        ]
+    )

@@ -41,4 +41,6 @@ def _pools(spec: StackSpec) -> Mapping[str, Pool]:
             }
     rule = "this profile has no queues"
     fix = "Choose profile medium or small-cluster."
-    raise UserError([Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix)])
+    raise UserError(
+        [Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix, code="profile-without-queues")]
+    )

@@ -25,7 +25,7 @@ class Limit(Fact):
         nearest = self._nearest(value)
         if value != nearest:
             rule = f"{self.what} must be {self._accepted()} {self.unit}".rstrip()
-            yield Problem(path, value, rule, f"Set {nearest:g}.")
+            yield Problem(path, value, rule, f"Set {nearest:g}.", code="value-not-accepted")
 
     def _accepted(self) -> str:
         if self.values:

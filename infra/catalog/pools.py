@@ -14,7 +14,13 @@ def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
     """Further labels of a pool's nodes."""
     for key in keys:
         if key.startswith(RESERVED_LABELS):
-            yield Problem(path, key, f"the prefix {RESERVED_LABELS} is reserved for pools", "Rename it.")
+            yield Problem(
+                path,
+                key,
+                f"the prefix {RESERVED_LABELS} is reserved for pools",
+                "Rename it.",
+                code="label-prefix-reserved",
+            )
 
 
 def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[Problem]:
@@ -25,30 +31,47 @@ def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[
     """
     if name not in known:
         near = UnknownFactError("CPU type", name, known).nearest
-        yield Problem(path, name, "unknown CPU type", f"Near it are {', '.join(near)}.")
+        yield Problem(
+            path, name, "unknown CPU type", f"Near it are {', '.join(near)}.", code="unknown-cpu-type"
+        )
 
 
 def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:
     """Each zone is named once."""
     if len(set(zones)) != len(zones):
-        yield Problem(path, list(zones), "a zone is named twice", "Name each zone once.")
+        yield Problem(
+            path, list(zones), "a zone is named twice", "Name each zone once.", code="zone-named-twice"
+        )
 
 
 def rdma_zone_problems(path: str, zones: int) -> Iterator[Problem]:
     """A pool whose nodes talk over RDMA (EFA on AWS) is in one zone."""
     if zones > 1:
         rule = "RDMA does not cross zones, so the pool needs exactly one zone"
-        yield Problem(path, zones, rule, "Keep one zone, or do without RDMA.")
+        yield Problem(path, zones, rule, "Keep one zone, or do without RDMA.", code="rdma-needs-one-zone")
 
 
 def reserved_zone_problems(path: str, zones: int) -> Iterator[Problem]:
     """A pool on reserved capacity is in one zone."""
     if zones > 1:
-        yield Problem(path, zones, "a reservation is in one zone", "Keep the zone of the reservation.")
+        yield Problem(
+            path,
+            zones,
+            "a reservation is in one zone",
+            "Keep the zone of the reservation.",
+            code="reservation-needs-one-zone",
+        )
 
 
 def order_problems(least_path: str, least: float, most_path: str, most: float) -> Iterator[Problem]:
     """What is least is not above what is most."""
     if least > most:
         fix = f"Lower it or raise {most_path}."
-        yield Problem(least_path, least, f"above the largest, {most:g}", fix, against=most_path)
+        yield Problem(
+            least_path,
+            least,
+            f"above the largest, {most:g}",
+            fix,
+            against=most_path,
+            code="minimum-above-maximum",
+        )

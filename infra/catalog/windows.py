@@ -22,17 +22,30 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
     if (starts is None) != (ends is None):
         missing = "starts" if starts is None else "ends"
         fix = f"Write {path}.{missing}, or leave both out."
-        yield Problem(f"{path}.{missing}", None, "a block has a beginning and an end", fix)
+        yield Problem(
+            f"{path}.{missing}",
+            None,
+            "a block has a beginning and an end",
+            fix,
+            code="block-needs-both-times",
+        )
     found = {name: text for name, text in (("starts", starts), ("ends", ends)) if text is not None}
     known = {name: moment(text) for name, text in found.items()}
     for name, at in known.items():
         if at is None:
             fix = "Write one such as 2026-12-01T11:30:00Z."
-            yield Problem(f"{path}.{name}", found[name], "there is no such time", fix)
+            yield Problem(f"{path}.{name}", found[name], "there is no such time", fix, code="no-such-time")
     begins, over = known.get("starts"), known.get("ends")
     if begins and over and over - begins <= timedelta(minutes=drain_minutes):
         rule = f"no job could run: the last {drain_minutes} minutes are for leaving the nodes"
-        yield Problem(f"{path}.ends", ends, rule, "Write the times of the block.", against=f"{path}.starts")
+        yield Problem(
+            f"{path}.ends",
+            ends,
+            rule,
+            "Write the times of the block.",
+            against=f"{path}.starts",
+            code="block-too-short",
+        )
 
 
 def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]:
@@ -42,7 +55,14 @@ def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]
     """
     if least > 0:
         rule = "nodes are asked for before the block begins, and after its end"
-        yield Problem(least_path, least, rule, "Set it to 0: nodes come with jobs.", against=path)
+        yield Problem(
+            least_path,
+            least,
+            rule,
+            "Set it to 0: nodes come with jobs.",
+            against=path,
+            code="block-minimum-not-zero",
+        )
 
 
 def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[Problem]:
@@ -54,4 +74,11 @@ def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[P
     """
     if not own_queue:
         rule = "jobs of a shared queue would wait for this pool while others are idle"
-        yield Problem(queue_path, False, rule, "Set it to true: jobs name the pool's queue.", against=path)
+        yield Problem(
+            queue_path,
+            False,
+            rule,
+            "Set it to true: jobs name the pool's queue.",
+            against=path,
+            code="pool-needs-own-queue",
+        )

@@ -84,7 +84,7 @@ class Cluster:
             return Answer(0, {"reason": "NoAnswer", "message": said.data.decode(errors="replace").strip()})
         if said.status == 401:
             rule = f"the cluster {self.server} accepts none: {body.get('message')}"
-            raise UserError([Problem("credentials", None, rule, _LOG_IN)])
+            raise UserError([Problem("credentials", None, rule, _LOG_IN, code="cluster-login-refused")])
         return Answer(said.status, body)
 
 
@@ -129,7 +129,9 @@ def _server(context: str | None, which: list[str]) -> str:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         fix = "Install it: kubernetes.io/docs/tasks/tools"
-        raise UserError([Problem("kubectl", None, "is not installed", fix)]) from None
+        raise UserError(
+            [Problem("kubectl", None, "is not installed", fix, code="kubectl-not-installed")]
+        ) from None
     if done.returncode:
         raise _unusable(context, done.stderr)
     clusters = json.loads(done.stdout).get("clusters") or [{}]
@@ -138,10 +140,10 @@ def _server(context: str | None, which: list[str]) -> str:
 
 def _unusable(context: str | None, said: str) -> UserError:
     rule = f"the kubeconfig names no cluster: {said.strip().removeprefix('error: ')}"
-    return UserError([Problem("--context", context, rule, _LOG_IN)])
+    return UserError([Problem("--context", context, rule, _LOG_IN, code="kubeconfig-without-cluster")])
 
 
 def unanswered(cluster: Cluster, answer: Answer) -> UserError:
     """The error about a cluster of which not even the kinds of objects can be asked."""
     rule = f"does not tell what it serves: {answer.code}: {answer.message}"
-    return UserError([Problem("cluster", cluster.server, rule, _LOG_IN)])
+    return UserError([Problem("cluster", cluster.server, rule, _LOG_IN, code="cluster-kinds-not-readable")])

@@ -68,7 +68,7 @@ def _faults(paths: Sequence[Path], configs: Sequence[Path]) -> Iterator[Problem]
     if configs and len(configs) != len(paths):
         rule = f"there are {len(configs)} of it and {len(paths)} of {PACK_OPTION}"
         fix = "Give one for each pack, in the same order, or none."
-        yield Problem(CONFIG_OPTION, [str(one) for one in configs], rule, fix)
+        yield Problem(CONFIG_OPTION, [str(one) for one in configs], rule, fix, code="pack-configs-mismatch")
 
 
 def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
@@ -77,7 +77,13 @@ def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
             continue
         if not (path / "PulumiPolicy.yaml").is_file():
             rule = "is no policy pack: it has no PulumiPolicy.yaml"
-            yield Problem(PACK_OPTION, str(path), rule, "Name the folder of a pack; ours is `policies`.")
+            yield Problem(
+                PACK_OPTION,
+                str(path),
+                rule,
+                "Name the folder of a pack; ours is `policies`.",
+                code="not-a-policy-pack",
+            )
 
 
 def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
@@ -86,9 +92,15 @@ def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
         try:
             content = json.loads(path.read_text())
         except OSError as error:
-            yield Problem(CONFIG_OPTION, str(path), f"cannot be read: {error.strerror}", fix)
+            yield Problem(
+                CONFIG_OPTION,
+                str(path),
+                f"cannot be read: {error.strerror}",
+                fix,
+                code="pack-config-not-readable",
+            )
         except ValueError as error:
-            yield Problem(CONFIG_OPTION, str(path), f"is no JSON: {error}", fix)
+            yield Problem(CONFIG_OPTION, str(path), f"is no JSON: {error}", fix, code="pack-config-not-json")
         else:
             if not isinstance(content, dict):
-                yield Problem(CONFIG_OPTION, str(path), "holds no object", fix)
+                yield Problem(CONFIG_OPTION, str(path), "holds no object", fix, code="pack-config-not-object")

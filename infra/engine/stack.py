@@ -248,12 +248,18 @@ def _unreadable(stack: str, error: CommandError) -> Problem:
             "Say where with `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (README, State), or "
             "rehearse with --rehearse, which needs none."
         )
-        return Problem("state", None, rule, fix)
+        return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
         fix = f"Make it with `pulumi stack init {stack}`, or log in where it is (`pulumi whoami --verbose`)."
-        return Problem("state", stack, "the backend that Pulumi is logged in to has no such stack", fix)
+        return Problem(
+            "state",
+            stack,
+            "the backend that Pulumi is logged in to has no such stack",
+            fix,
+            code="stack-not-found",
+        )
     fix = "`pulumi whoami --verbose` shows the backend, `pulumi login` chooses another one."
-    return Problem("state", stack, f"it cannot be read: {said}", fix)
+    return Problem("state", stack, f"it cannot be read: {said}", fix, code="state-not-readable")
 
 
 def last_words(text: str) -> str:

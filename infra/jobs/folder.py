@@ -42,7 +42,17 @@ def survey(folder: Path) -> Found:
         _take(found, folder, path, entry)
         if len(found.files) > MOST_FILES:
             fix = f"Choose the folder of the script itself, or {_LEAVE_OUT} what the run does not need."
-            raise UserError([Problem(str(folder), f"over {MOST_FILES} files", "is too much code", fix)])
+            raise UserError(
+                [
+                    Problem(
+                        str(folder),
+                        f"over {MOST_FILES} files",
+                        "is too much code",
+                        fix,
+                        code="too-many-files",
+                    )
+                ]
+            )
     if found.size > MOST_MB * 1e6:
         found.problems.append(_too_large(folder, found))
     if found.problems:
@@ -53,15 +63,21 @@ def survey(folder: Path) -> Found:
 def _no_folder(folder: Path) -> Problem:
     if folder.is_file():
         fix = f"Name its folder: {folder.parent} --script {folder.name}."
-        return Problem(str(folder), None, "is a file; a run takes a folder", fix)
-    return Problem(str(folder), None, "there is no such folder", "Name the folder with your train.py.")
+        return Problem(str(folder), None, "is a file; a run takes a folder", fix, code="folder-is-file")
+    return Problem(
+        str(folder),
+        None,
+        "there is no such folder",
+        "Name the folder with your train.py.",
+        code="folder-not-found",
+    )
 
 
 def _take(found: Found, folder: Path, path: str, entry: os.DirEntry[str]) -> None:
     if named_like_a_secret(path):
         rule = "looks like a secret, and whoever may read the bucket could read it"
         fix = f"Take it away, or {_LEAVE_OUT}; scripts get rights from the role of the job."
-        found.problems.append(Problem(path, None, rule, fix))
+        found.problems.append(Problem(path, None, rule, fix, code="file-like-secret"))
         return
     if entry.is_symlink():
         target = Path(entry.path).readlink()
@@ -69,13 +85,17 @@ def _take(found: Found, folder: Path, path: str, entry: os.DirEntry[str]) -> Non
             found.links[path] = str(target)
         else:
             fix = f"Put a copy in its place, or {_LEAVE_OUT}."
-            found.problems.append(Problem(path, str(target), _LEADS_OUT, fix))
+            found.problems.append(Problem(path, str(target), _LEADS_OUT, fix, code="link-leaves-folder"))
         return
     status = entry.stat(follow_symlinks=False)
     if stat.S_ISREG(status.st_mode):
         found.files[path] = status.st_size
     else:
-        found.problems.append(Problem(path, None, "is no file that can be sent", f"Please {_LEAVE_OUT}."))
+        found.problems.append(
+            Problem(
+                path, None, "is no file that can be sent", f"Please {_LEAVE_OUT}.", code="not-a-regular-file"
+            )
+        )
 
 
 def _inside(link: Path, folder: Path) -> bool:
@@ -93,7 +113,15 @@ def _walk(folder: Path, base: str, patterns: Sequence[IgnoreFile]) -> Iterator[t
         known = [*patterns, *_own_patterns(here, base)]
     except OSError as error:
         raise UserError(
-            [Problem(str(here), None, f"cannot be read: {error.strerror}", "Open it.")]
+            [
+                Problem(
+                    str(here),
+                    None,
+                    f"cannot be read: {error.strerror}",
+                    "Open it.",
+                    code="folder-not-readable",
+                )
+            ]
         ) from error
     for entry in entries:
         path = f"{base}/{entry.name}" if base else entry.name
@@ -118,4 +146,4 @@ def _too_large(folder: Path, found: Found) -> Problem:
     named = ", ".join(f"{path} ({size / 1e6:,.0f} MB)" for path, size in largest)
     rule = f"code may have {MOST_MB} MB, and has {found.size / 1e6:,.0f} MB"
     fix = f"Data goes to a bucket (--data s3://...). What the run does not need: {_LEAVE_OUT}."
-    return Problem(str(folder), None, rule, f"The largest: {named}. {fix}")
+    return Problem(str(folder), None, rule, f"The largest: {named}. {fix}", code="folder-too-large")

@@ -70,7 +70,7 @@ def _job(service: JobService, name: str) -> Job:
     job = service.job(name)
     if job is None:
         fix = "It may have been deleted by somebody: see `trainstack runs`."
-        raise UserError([Problem("run", name, "the service has it no more", fix)])
+        raise UserError([Problem("run", name, "the service has it no more", fix, code="run-not-found")])
     return job
 
 

@@ -168,7 +168,7 @@ def broken(found: Iterable[Room]) -> Iterator[Problem]:
                 "or raise the budget in the stack file."
             )
             rule = f"the run could break the budget of the {room.who}, which stops what is beyond it"
-            yield Problem("budget", None, f"{rule}: {room}", fix)
+            yield Problem("budget", None, f"{rule}: {room}", fix, code="budget-exceeded")
 
 
 def _counts(budget: Budget, job: Job) -> bool:

@@ -119,7 +119,7 @@ def _person(
     if said in names:
         return names[said]
     if said:
-        problems.append(_unknown("--as", said, names, "is nobody of the stack", "People are"))
+        problems.append(_unknown("--as", said, names, "unknown-person", "is not a person of the stack"))
         return None
     if len(people) == 1:
         return people[0]
@@ -128,7 +128,15 @@ def _person(
         if logged_in and logged_in in (one.name.lower(), one.email.lower()):
             return one
     rule = "says whose run it is, and your login does not tell"
-    problems.append(Problem("--as", logged_in or None, rule, f"Add --as NAME: {', '.join(sorted(names))}."))
+    problems.append(
+        Problem(
+            "--as",
+            logged_in or None,
+            rule,
+            f"Add --as NAME: {', '.join(sorted(names))}.",
+            code="person-not-named",
+        )
+    )
     return None
 
 
@@ -141,34 +149,59 @@ def _machine(machines: Sequence[JobMachine], said: str, problems: list[Problem])
         return machines[0]
     names = {one.name: one for one in machines}
     if said:
-        problems.append(_unknown("--on", said, names, "is no machine of the stack", "Machines are"))
+        problems.append(_unknown("--on", said, names, "unknown-machine", "is not a machine of the stack"))
     else:
         fix = f"Add --on NAME: {', '.join(sorted(names))}."
-        problems.append(Problem("--on", None, "says on which machine it runs", fix))
+        problems.append(Problem("--on", None, "says on which machine it runs", fix, code="machine-not-named"))
     return None
 
 
 def _unknown(
-    option: str, said: str, known: dict[str, Person] | dict[str, JobMachine], rule: str, are: str
+    option: str, name: str, known: dict[str, Person] | dict[str, JobMachine], code: str, rule: str
 ) -> Problem:
-    near = difflib.get_close_matches(said.lower(), [name.lower() for name in known], n=1)
-    meant = [f"Did you mean {name}?" for name in known if name.lower() in near]
-    return Problem(option, said, rule, " ".join([*meant, f"{are} {', '.join(sorted(known))}."]))
+    near = difflib.get_close_matches(name.lower(), [one.lower() for one in known], n=1)
+    meant = [f"Did you mean {one}?" for one in known if one.lower() in near]
+    fix = " ".join([*meant, f"Known: {', '.join(sorted(known))}."])
+    return Problem(option, name, rule, fix, code=code)
 
 
 def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
     most = min(outputs.max_hours, MOST_HOURS)
     if options.max_hours is None:
         fix = f"Add --max-hours HOURS, at most {most:g}."
-        yield Problem("--max-hours", None, "says when the service ends the run, which bounds its price", fix)
+        yield Problem(
+            "--max-hours",
+            None,
+            "says when the service ends the run, which bounds its price",
+            fix,
+            code="max-hours-missing",
+        )
     elif not 0 < options.max_hours <= most:
         fix = f"Choose more than 0 and at most {most:g}; the limit is layout.max_hours of the stack."
-        yield Problem("--max-hours", options.max_hours, "is beyond what the stack allows", fix)
+        yield Problem(
+            "--max-hours",
+            options.max_hours,
+            "is beyond what the stack allows",
+            fix,
+            code="max-hours-beyond-limit",
+        )
     if machine is not None and not 1 <= options.nodes <= machine.max_nodes:
         fix = f"Choose 1 to {machine.max_nodes}; the limit is max_nodes of the machine in the stack file."
-        yield Problem("--nodes", options.nodes, f"is beyond what the stack has of {machine.name}", fix)
+        yield Problem(
+            "--nodes",
+            options.nodes,
+            f"is beyond what the stack has of {machine.name}",
+            fix,
+            code="nodes-beyond-limit",
+        )
     if not 0 <= options.max_wait_hours <= MOST_HOURS:
-        yield Problem("--max-wait", options.max_wait_hours, "is in hours", f"Choose 0 to {MOST_HOURS}.")
+        yield Problem(
+            "--max-wait",
+            options.max_wait_hours,
+            "is in hours",
+            f"Choose 0 to {MOST_HOURS}.",
+            code="max-wait-not-accepted",
+        )
 
 
 def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
@@ -176,18 +209,36 @@ def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> 
     if not 0 <= options.keep_warm_minutes <= limits.keep_warm_minutes:
         most = limits.keep_warm_minutes
         fix = f"Choose 0 to {most}." if most else "Leave --keep-warm out."
-        yield Problem("--keep-warm", options.keep_warm_minutes, limits.keep_warm_rule, fix)
+        yield Problem(
+            "--keep-warm",
+            options.keep_warm_minutes,
+            limits.keep_warm_rule,
+            fix,
+            code="keep-warm-not-accepted",
+        )
     if not limits.keep_warm_minutes:
         return
     if machine is not None and machine.reservation is not None:
         rule = f"the machines of {machine.name} are reserved, and paid apart"
         if options.spot:
-            yield Problem("--spot", True, rule, "Leave --spot out.")
+            yield Problem("--spot", True, rule, "Leave --spot out.", code="spot-with-reservation")
         if options.keep_warm_minutes:
-            yield Problem("--keep-warm", options.keep_warm_minutes, rule, "Leave --keep-warm out.")
+            yield Problem(
+                "--keep-warm",
+                options.keep_warm_minutes,
+                rule,
+                "Leave --keep-warm out.",
+                code="keep-warm-with-reservation",
+            )
     elif options.keep_warm_minutes and machine is not None and _spot(options, machine):
         fix = "Add --no-spot, or leave --keep-warm out."
-        yield Problem("--keep-warm", options.keep_warm_minutes, "the service keeps no spot machines", fix)
+        yield Problem(
+            "--keep-warm",
+            options.keep_warm_minutes,
+            "the service keeps no spot machines",
+            fix,
+            code="keep-warm-with-spot",
+        )
 
 
 def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
@@ -196,13 +247,21 @@ def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) ->
         return
     if not _LIMITS[outputs.service].searches:
         rule, fix = "only stacks on SageMaker have searches here", "Search inside of a run: examples/sweep."
-        yield Problem("--tune", None, rule, fix)
+        yield Problem("--tune", None, rule, fix, code="search-not-supported")
     for option, said in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
         if said:
-            yield Problem(option, said, "is of a single run, and --tune starts many", f"Leave {option} out.")
+            yield Problem(
+                option,
+                said,
+                "is of a single run, and --tune starts many",
+                f"Leave {option} out.",
+                code="option-not-for-searches",
+            )
     if machine is not None and machine.reservation is not None:
         rule = "is reserved by a training plan, which no search is known to use"
-        yield Problem("--on", machine.name, rule, "Search on another machine.")
+        yield Problem(
+            "--on", machine.name, rule, "Search on another machine.", code="search-on-reserved-machine"
+        )
 
 
 def _spot(options: Options, machine: JobMachine) -> bool:
@@ -214,14 +273,24 @@ def _data(outputs: JobOutputs, options: Options) -> Iterator[Problem]:
     scheme = _LIMITS[outputs.service].scheme
     if not options.dataset and not options.data:
         fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic or none is an answer, too."
-        yield Problem("--dataset", None, "a run records with which data it trained", fix)
+        yield Problem(
+            "--dataset", None, "a run records with which data it trained", fix, code="dataset-missing"
+        )
     if options.data and not re.fullmatch(f"{scheme}{_BUCKET}(/.*)?", options.data):
         fix = f"Write {scheme}BUCKET/FOLDER/."
-        yield Problem("--data", options.data, "is no place in a bucket of the service's cloud", fix)
+        yield Problem(
+            "--data",
+            options.data,
+            "is no place in a bucket of the service's cloud",
+            fix,
+            code="invalid-data-uri",
+        )
     for option, said in (("--dataset", options.dataset), ("--task", options.task)):
         if len(said) > _LONGEST_RECORD or not said.isprintable():
             fix = f"Use at most {_LONGEST_RECORD} characters in one line."
-            yield Problem(option, said, "is no short text for the record of the run", fix)
+            yield Problem(
+                option, said, "is no short text for the record of the run", fix, code="invalid-record-text"
+            )
     if not options.task.strip():
         fix = "Write what the run is for, such as --task fine-tune, or leave the option out."
-        yield Problem("--task", options.task, "is empty", fix)
+        yield Problem("--task", options.task, "is empty", fix, code="task-empty")

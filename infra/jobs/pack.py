@@ -53,11 +53,13 @@ def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> Pack:
             contents[path] = (folder / path).read_bytes()
         except OSError as error:
             fix = "Open it, or name it in .trainstackignore."
-            problems.append(Problem(path, None, f"cannot be read: {error.strerror}", fix))
+            problems.append(
+                Problem(path, None, f"cannot be read: {error.strerror}", fix, code="file-not-readable")
+            )
             continue
         if holds_a_key(contents[path]):
             fix = "Take it away, or name it in .trainstackignore."
-            problems.append(Problem(path, None, "holds a private key", fix))
+            problems.append(Problem(path, None, "holds a private key", fix, code="file-holds-key"))
     if problems:
         raise UserError(problems)
     names = tuple(sorted([*contents, *found.links]))
@@ -89,7 +91,13 @@ def _add(archive: tarfile.TarFile, folder: Path, name: str, content: bytes | Non
 def _no_script(folder: Path, script: str, files: dict[str, int]) -> Problem:
     if (folder / script).is_file():
         rule = f"an ignore file leaves out the script {script}"
-        return Problem(str(folder), None, rule, f"Take it back: a line !{script} in .trainstackignore.")
+        return Problem(
+            str(folder),
+            None,
+            rule,
+            f"Take it back: a line !{script} in .trainstackignore.",
+            code="script-ignored",
+        )
     scripts = sorted(path for path in files if path.endswith((".py", ".sh")))[:5]
     fix = f"Name one with --script: {', '.join(scripts)}." if scripts else "Choose the folder of your script."
-    return Problem(str(folder), None, f"has no script {script}", fix)
+    return Problem(str(folder), None, f"has no script {script}", fix, code="script-missing")

@@ -123,7 +123,7 @@ def _too_long(environment: Mapping[str, str], most: int | None) -> Iterator[Prob
         if len(value) > most:
             option, fix = words.get(key, (key, "Shorten it in the stack file."))
             rule = f"the service passes at most {most} characters on, and these are {len(value)}"
-            yield Problem(option, None, rule, fix)
+            yield Problem(option, None, rule, fix, code="variable-too-long")
 
 
 def _of_folder(order: Order, longest: int) -> str:

@@ -31,7 +31,17 @@ def stopped(service: JobService, name: str, tell: Tell, pause: Pause, look_s: fl
             continue
         unanswered = 0
         if job is None:
-            raise UserError([Problem("run", name, "the service has it no more", "See `trainstack runs`.")])
+            raise UserError(
+                [
+                    Problem(
+                        "run",
+                        name,
+                        "the service has it no more",
+                        "See `trainstack runs`.",
+                        code="run-not-found",
+                    )
+                ]
+            )
         if job.state.over:
             return job
         pause(look_s)

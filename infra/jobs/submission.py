@@ -86,7 +86,15 @@ def answered() -> Iterator[None]:
     except LostError as error:
         fix = "Look at the connection to the cloud, and start it again."
         raise UserError(
-            [Problem("connection", None, f"the service does not answer: {error}", fix)]
+            [
+                Problem(
+                    "connection",
+                    None,
+                    f"the service does not answer: {error}",
+                    fix,
+                    code="service-unreachable",
+                )
+            ]
         ) from error
 
 
@@ -95,17 +103,29 @@ def _checkpoints(order: Order, service: JobService) -> str:
     name, team = order.options.resume, order.person.team
     if order.reads_only:
         rule, fix = "an evaluation has no checkpoints of its own", "Leave it out, or name another --task."
-        raise UserError([Problem("--resume", name, rule, fix)])
+        raise UserError([Problem("--resume", name, rule, fix, code="evaluation-not-resumable")])
     found = service.job(name)
     if found is None or found.stack != order.outputs.stack or not found.checkpoint_uri:
         fix = f"`trainstack runs -s {order.outputs.stack}` names them."
-        raise UserError([Problem("--resume", name, "is no run of the stack", fix)])
+        raise UserError([Problem("--resume", name, "is no run of the stack", fix, code="run-not-found")])
     if not found.state.over:
         rule = "still runs, and two runs would write the same checkpoints"
-        raise UserError([Problem("--resume", name, rule, "Wait for its end, or stop it (trainstack stop).")])
+        raise UserError(
+            [
+                Problem(
+                    "--resume",
+                    name,
+                    rule,
+                    "Wait for its end, or stop it (trainstack stop).",
+                    code="run-not-over",
+                )
+            ]
+        )
     if found.team != team:
         fix = f"Resume a run of team {team}."
-        raise UserError([Problem("--resume", name, f"is a run of team {found.team}", fix)])
+        raise UserError(
+            [Problem("--resume", name, f"is a run of team {found.team}", fix, code="run-of-other-team")]
+        )
     return found.checkpoint_uri
 
 
@@ -120,4 +140,4 @@ def _refuse_other_account(order: Order, caller: Caller) -> None:
     if caller.account != account:
         rule = f"is for account {caller.account}, and the stack is in {account}"
         fix = "Log in to that account: set AWS_PROFILE, or aws sso login."
-        raise UserError([Problem("login", caller.session, rule, fix)])
+        raise UserError([Problem("login", caller.session, rule, fix, code="login-for-other-account")])

@@ -59,13 +59,21 @@ def read(path: Path, source: str) -> Any:
         return yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
         problem = Problem(
-            source, None, error.strerror or str(error), "Create the file or fix its permissions."
+            source,
+            None,
+            error.strerror or str(error),
+            "Create the file or fix its permissions.",
+            code="file-not-readable",
         )
     except UnicodeDecodeError as error:
-        problem = Problem(source, None, f"not UTF-8 ({error.reason})", "Save the file as UTF-8.")
+        problem = Problem(
+            source, None, f"not UTF-8 ({error.reason})", "Save the file as UTF-8.", code="file-not-utf8"
+        )
     except YAMLError as error:
         detail = " ".join(str(error).split())
-        problem = Problem(source, None, f"not valid YAML: {detail}", "Correct the syntax at that line.")
+        problem = Problem(
+            source, None, f"not valid YAML: {detail}", "Correct the syntax at that line.", code="invalid-yaml"
+        )
     raise UserError([problem])
 
 

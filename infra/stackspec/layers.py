@@ -25,13 +25,19 @@ def below(profile: str, cloud: str, client: str | None) -> list[Node]:
 
 def _choice_problems(profile: str, cloud: str) -> list[Problem]:
     problems = [
-        Problem(f"trainstack:{setting}", value, "no such choice", _nearest(value, known))
+        Problem(
+            f"trainstack:{setting}", value, "no such choice", _nearest(value, known), code="no-such-choice"
+        )
         for setting, value, known in (("profile", profile, PROFILES), ("cloud", cloud, CLOUDS))
         if value not in known
     ]
     if not problems and (profile, cloud) not in SUPPORTED:
         rule = f"the {profile} stack does not exist on {cloud} yet"
-        problems.append(Problem("trainstack:profile", profile, rule, f"What exists: {pairs()}."))
+        problems.append(
+            Problem(
+                "trainstack:profile", profile, rule, f"What exists: {pairs()}.", code="profile-not-on-cloud"
+            )
+        )
     return problems
 
 
@@ -47,7 +53,11 @@ def _client_problems(client: str | None) -> list[Problem]:
         return []
     known = ", ".join(sorted(file.stem for file in CLIENTS.glob("*.yaml"))) or "none"
     fix = f"Clients with a file: {known}. Add clients/{client}.yaml, or remove the setting."
-    return [Problem("trainstack:client", client, "there is no layer of this client", fix)]
+    return [
+        Problem(
+            "trainstack:client", client, "there is no layer of this client", fix, code="client-without-layer"
+        )
+    ]
 
 
 def _layer(path: Path) -> Node:
@@ -57,5 +67,15 @@ def _layer(path: Path) -> Node:
         return Branch({}, Origin(source))
     tree = node(content, source)
     if not isinstance(tree, Branch):
-        raise UserError([Problem(source, None, "a layer is a mapping", "See stacks/profiles/medium.yaml.")])
+        raise UserError(
+            [
+                Problem(
+                    source,
+                    None,
+                    "a layer is a mapping",
+                    "See stacks/profiles/medium.yaml.",
+                    code="layer-not-a-mapping",
+                )
+            ]
+        )
     return tree

@@ -48,7 +48,9 @@ class LoadedSpec:
         if not chosen:
             near = difflib.get_close_matches(path, found, n=3, cutoff=0.4)
             fix = f"Near it: {', '.join(near)}." if near else "Run `trainstack explain` for all keys."
-            raise UserError([Problem(path, None, "there is no such key in this spec", fix)])
+            raise UserError(
+                [Problem(path, None, "there is no such key in this spec", fix, code="no-such-key")]
+            )
         return [self._provenance(key, content, found[key]) for key in chosen]
 
     def _provenance(self, path: str, content: Any, origin: Origin) -> Provenance:
@@ -65,12 +67,24 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     if not path.is_file():
         known = sorted(file.name.split(".")[1] for file in folder.glob("Pulumi.*.yaml"))
         fix = f"Stacks with a file: {', '.join(known) or 'none'}. Copy one of them to {path.name}."
-        raise UserError([Problem("stack", stack, f"there is no {folder.name}/{source}", fix)])
+        raise UserError(
+            [Problem("stack", stack, f"there is no {folder.name}/{source}", fix, code="stack-file-missing")]
+        )
     content = read(path, source)
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
         rule = "a stack file holds a mapping under the key `config`"
-        raise UserError([Problem(source, None, rule, "Start from stacks/config/Pulumi.dev-aws.yaml.")])
+        raise UserError(
+            [
+                Problem(
+                    source,
+                    None,
+                    rule,
+                    "Start from stacks/config/Pulumi.dev-aws.yaml.",
+                    code="stack-file-without-config",
+                )
+            ]
+        )
     prefix = f"{NAMESPACE}:"
     settings = {key.removeprefix(prefix): key for key in config if str(key).startswith(prefix)}
     tree = node(config, source)
@@ -92,7 +106,16 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
     if not isinstance(over, Branch) or over.named:
         fix = "See stacks/spec.schema.json."
         raise UserError(
-            [*problems, Problem("trainstack:spec", merge.values(over), "a spec is a mapping", fix)]
+            [
+                *problems,
+                Problem(
+                    "trainstack:spec",
+                    merge.values(over),
+                    "a spec is a mapping",
+                    fix,
+                    code="spec-not-a-mapping",
+                ),
+            ]
         )
     if problems:
         raise UserError(problems)
@@ -103,17 +126,35 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
 def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
     known = (*SETTINGS, "spec")
     problems = [
-        Problem(f"{NAMESPACE}:{name}", None, "unknown setting", f"Known are {', '.join(known)}.")
+        Problem(
+            f"{NAMESPACE}:{name}",
+            None,
+            "unknown setting",
+            f"Known are {', '.join(known)}.",
+            code="unknown-setting",
+        )
         for name in nodes
         if name not in known
     ]
     problems += [
-        Problem(f"{NAMESPACE}:{name}", None, "required setting is missing", f"Add it to {source}.")
+        Problem(
+            f"{NAMESPACE}:{name}",
+            None,
+            "required setting is missing",
+            f"Add it to {source}.",
+            code="required-setting-missing",
+        )
         for name in REQUIRED
         if name not in nodes
     ]
     problems += [
-        Problem(f"{NAMESPACE}:{name}", merge.values(found), "a setting is a text", "Write a single word.")
+        Problem(
+            f"{NAMESPACE}:{name}",
+            merge.values(found),
+            "a setting is a text",
+            "Write a single word.",
+            code="setting-not-text",
+        )
         for name, found in nodes.items()
         if name in known and not (isinstance(found, Leaf) and isinstance(found.value, str))
     ]

@@ -71,12 +71,22 @@ def _problem(detail: ErrorDetails) -> Problem:
         return _unknown_key(path, steps, models)
     if kind == "missing":
         return Problem(
-            path, None, "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
+            path,
+            None,
+            "required key is missing",
+            f"Add it: {describe(parent, key) or _SEE_SCHEMA}",
+            code="required-key-missing",
         )
     rule = detail["msg"].removeprefix("Value error, ")
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
-    return Problem(path, value, rule[:1].lower() + rule[1:], describe(parent, key) or _SEE_SCHEMA)
+    return Problem(
+        path,
+        value,
+        rule[:1].lower() + rule[1:],
+        describe(parent, key) or _SEE_SCHEMA,
+        code=kind.replace("_", "-"),
+    )
 
 
 def _wrong_tag(
@@ -90,8 +100,12 @@ def _wrong_tag(
     given = value.get(field.discriminator) if isinstance(value, Mapping) else None
     near = difflib.get_close_matches(str(given), known, n=1)
     fix = f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}."
-    rule = "required key is missing" if given is None else "no such choice"
-    return Problem(f"{path}.{field.discriminator}", given, rule, fix)
+    rule, code = (
+        ("required key is missing", "required-key-missing")
+        if given is None
+        else ("no such choice", "no-such-choice")
+    )
+    return Problem(f"{path}.{field.discriminator}", given, rule, fix, code=code)
 
 
 def _unknown_key(path: str, steps: list[int | str], models: list[type[BaseModel] | None]) -> Problem:
@@ -101,10 +115,10 @@ def _unknown_key(path: str, steps: list[int | str], models: list[type[BaseModel]
     having = [other for other, arm in others.items() if key in arm.model_fields]
     if having:
         rule = f"a key of {discriminator} {' or '.join(having)}, and {discriminator} is {tag}"
-        return Problem(path, None, rule, f"Remove it, or change {discriminator}.")
+        return Problem(path, None, rule, f"Remove it, or change {discriminator}.", code="key-of-other-choice")
     near = difflib.get_close_matches(key, known, n=1)
     fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(known)}."
-    return Problem(path, None, "unknown key", fix)
+    return Problem(path, None, "unknown key", fix, code="unknown-key")
 
 
 def _other_arms(

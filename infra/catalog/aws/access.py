@@ -21,7 +21,7 @@ def cluster_name_problems(path: str, name: str) -> Iterator[Problem]:
     """The name of an EKS cluster, unique per account and region."""
     if not _CLUSTER_NAME.fullmatch(name):
         rule = "must start with a letter or digit and hold at most 100 letters, digits, dashes, underscores"
-        yield Problem(path, name, rule, "Choose another name.")
+        yield Problem(path, name, rule, "Choose another name.", code="invalid-cluster-name")
 
 
 def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
@@ -31,9 +31,21 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     """
     if not principals:
         fix = "Name the IAM role that deploys, and the others that administer the cluster."
-        yield Problem(path, [], "without an administrator nobody can reach the cluster", fix)
+        yield Problem(
+            path,
+            [],
+            "without an administrator nobody can reach the cluster",
+            fix,
+            code="administrator-missing",
+        )
     if len(set(principals)) != len(principals):
-        yield Problem(path, list(principals), "a principal is named twice", "Name each once.")
+        yield Problem(
+            path,
+            list(principals),
+            "a principal is named twice",
+            "Name each once.",
+            code="principal-named-twice",
+        )
     yield from _form_problems(path, principals)
 
 
@@ -46,7 +58,9 @@ def member_problems(
         if principal in admins:
             fix = f"Leave it out here, or take it out of {admins_path}."
             rule = "administers the cluster, and one access entry cannot say both"
-            yield Problem(f"{path}[{index}]", principal, rule, fix, against=admins_path)
+            yield Problem(
+                f"{path}[{index}]", principal, rule, fix, against=admins_path, code="member-is-administrator"
+            )
 
 
 def _form_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
@@ -55,11 +69,23 @@ def _form_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         if session:
             role = f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}"
             rule = "must be an IAM role or user, not a session of a role"
-            yield Problem(f"{path}[{index}]", principal, rule, f"Write the role, with its path: {role}.")
+            yield Problem(
+                f"{path}[{index}]",
+                principal,
+                rule,
+                f"Write the role, with its path: {role}.",
+                code="principal-is-session",
+            )
         elif not _PRINCIPAL.fullmatch(principal):
             fix = "Write it like arn:aws:iam::123456789012:role/platform."
-            yield Problem(f"{path}[{index}]", principal, "must be the ARN of an IAM role or user", fix)
+            yield Problem(
+                f"{path}[{index}]",
+                principal,
+                "must be the ARN of an IAM role or user",
+                fix,
+                code="invalid-principal-arn",
+            )
         elif "/AWSReservedSSO_" in principal and _PERMISSION_SETS not in principal:
             rule = "the role of a permission set has a path, which its sessions do not show"
             fix = f"`aws iam list-roles --path-prefix /{_PERMISSION_SETS}` shows its ARN."
-            yield Problem(f"{path}[{index}]", principal, rule, fix)
+            yield Problem(f"{path}[{index}]", principal, rule, fix, code="permission-set-path-missing")

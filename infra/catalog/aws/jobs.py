@@ -127,7 +127,11 @@ def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iter
         ]
         what = "notebooks" if notebook else "training jobs"
         yield Problem(
-            path, machine, f"is no machine type of {what} that is known", f"Such are {', '.join(near)}."
+            path,
+            machine,
+            f"is no machine type of {what} that is known",
+            f"Such are {', '.join(near)}.",
+            code="unknown-job-machine",
         )
 
 
@@ -152,20 +156,30 @@ def plan_problems(path: str, machine: str, plan: TrainingPlan) -> Iterator[Probl
     at = f"{path}.purchase.arn"
     if found is None:
         fix = "Write what `aws sagemaker list-training-plans` says: arn:aws:sagemaker:...:training-plan/NAME."
-        yield Problem(at, plan.arn, "is no ARN of a training plan", fix)
+        yield Problem(at, plan.arn, "is no ARN of a training plan", fix, code="invalid-training-plan-arn")
     elif (found[1], found[2]) != (plan.region, plan.account):
         rule = f"is a plan of account {found[2]} in {found[1]}, where no job of this stack runs"
-        yield Problem(at, plan.arn, rule, f"Name a plan of {plan.account} in {plan.region}.")
+        yield Problem(
+            at,
+            plan.arn,
+            rule,
+            f"Name a plan of {plan.account} in {plan.region}.",
+            code="training-plan-elsewhere",
+        )
     known = jobs.machines.get(machine)
     if known is not None and not known.planned:
         names = ", ".join(sorted(name for name, one in jobs.machines.items() if one.planned))
         rule, fix = "is no machine that a training plan reserves", f"Such are {names}."
-        yield Problem(f"{path}.machine", machine, rule, fix)
+        yield Problem(f"{path}.machine", machine, rule, fix, code="machine-not-in-training-plans")
 
 
 def hours_problems(path: str, hours: float) -> Iterator[Problem]:
     """A job ends within 28 days."""
     if hours > MAX_HOURS:
         yield Problem(
-            path, hours, f"no job may run for more than {MAX_HOURS} hours (28 days)", f"Set {MAX_HOURS}."
+            path,
+            hours,
+            f"no job may run for more than {MAX_HOURS} hours (28 days)",
+            f"Set {MAX_HOURS}.",
+            code="job-too-long",
         )

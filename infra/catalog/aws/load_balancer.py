@@ -12,7 +12,13 @@ def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
     yield from clients.client_problems(path, cidrs, "it names everybody", fix)
     for index, cidr in enumerate(cidrs):
         if cidr in cidrs[:index]:
-            yield Problem(f"{path}[{index}]", cidr, "the range is named twice", "Name each once.")
+            yield Problem(
+                f"{path}[{index}]",
+                cidr,
+                "the range is named twice",
+                "Name each once.",
+                code="client-range-repeated",
+            )
 
 
 def place_problems(path: str, arn: str, region: str, account: str | None = None) -> Iterator[Problem]:
@@ -26,9 +32,20 @@ def place_problems(path: str, arn: str, region: str, account: str | None = None)
         return
     its_region, its_account = fields[3:5]
     if its_region != region:
-        yield Problem(path, arn, f"is in {its_region}, not in {region}", f"Name one in {region}.")
+        yield Problem(
+            path,
+            arn,
+            f"is in {its_region}, not in {region}",
+            f"Name one in {region}.",
+            code="arn-in-other-region",
+        )
     if account is not None and its_account != account:
         fix = "Request or import the certificate in the account of the stack."
         yield Problem(
-            path, arn, f"is in account {its_account}, not in {account}", fix, against="on.account_id"
+            path,
+            arn,
+            f"is in account {its_account}, not in {account}",
+            fix,
+            against="on.account_id",
+            code="arn-in-other-account",
         )

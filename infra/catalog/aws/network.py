@@ -28,16 +28,36 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     try:
         network = ipaddress.IPv4Network(cidr)
     except ValueError as error:
-        yield Problem(path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.")
+        yield Problem(
+            path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.", code="not-an-ipv4-network"
+        )
         return
     if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
         rule = f"must be /{LARGEST_VPC} (the largest VPC) to /{SMALLEST_VPC} (room for pods in every zone)"
-        yield Problem(path, cidr, rule, f"Use {network.network_address}/{LARGEST_VPC}.")
+        yield Problem(
+            path,
+            cidr,
+            rule,
+            f"Use {network.network_address}/{LARGEST_VPC}.",
+            code="network-size-not-supported",
+        )
     if not any(network.subnet_of(space) for space in _PRIVATE):
         spaces = ", ".join(str(space) for space in _PRIVATE)
-        yield Problem(path, cidr, "not a private range that EKS supports", f"Use a network within {spaces}.")
+        yield Problem(
+            path,
+            cidr,
+            "not a private range that EKS supports",
+            f"Use a network within {spaces}.",
+            code="network-not-private",
+        )
     elif network.overlaps(_TAKEN):
-        yield Problem(path, cidr, f"AWS services use {_TAKEN}", "Use 172.18.0.0/16 or 10.0.0.0/16.")
+        yield Problem(
+            path,
+            cidr,
+            f"AWS services use {_TAKEN}",
+            "Use 172.18.0.0/16 or 10.0.0.0/16.",
+            code="network-range-in-use",
+        )
 
 
 def _like(cidr: str) -> str:
@@ -58,11 +78,19 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     row = facts.regions.get(region)
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
-        yield Problem(path, list(zones), "EKS needs subnets in at least two zones", fix)
+        yield Problem(
+            path, list(zones), "EKS needs subnets in at least two zones", fix, code="needs-two-zones"
+        )
     without = set(row.zone_ids) & set(facts.eks.zones_without) if row else set()
     if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
         fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."
-        yield Problem(path, list(zones), f"EKS has no cluster in {', '.join(sorted(without))}", fix)
+        yield Problem(
+            path,
+            list(zones),
+            f"EKS has no cluster in {', '.join(sorted(without))}",
+            fix,
+            code="zone-without-eks",
+        )
 
 
 def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
@@ -71,13 +99,19 @@ def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator
     for index, zone in enumerate(zones if row else ()):
         if row and zone not in row.zones:
             fix = f"{region} has {', '.join(row.zones)}."
-            yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix)
+            yield Problem(f"{path}[{index}]", zone, f"not a zone of {region}", fix, code="zone-not-in-region")
 
 
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is one whose zones and offers are known."""
     if region not in facts.regions:
-        yield Problem(path, region, "unknown region", f"Known are {', '.join(sorted(facts.regions))}.")
+        yield Problem(
+            path,
+            region,
+            "unknown region",
+            f"Known are {', '.join(sorted(facts.regions))}.",
+            code="unknown-region",
+        )
 
 
 def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterator[Problem]:
@@ -88,8 +122,14 @@ def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterat
             name = service.removeprefix(f"com.amazonaws.{region}.")
             near = difflib.get_close_matches(name, sorted(facts.endpoints))
             fix = f"Perhaps {' or '.join(near)} is meant." if near else "Write it like ecr.api."
-            yield Problem(at, service, "not a service with an interface endpoint", fix)
+            yield Problem(
+                at, service, "not a service with an interface endpoint", fix, code="unknown-endpoint-service"
+            )
         elif gap and region in gap.regions:
-            yield Problem(at, service, f"{region} has no such endpoint", "Remove it.")
+            yield Problem(
+                at, service, f"{region} has no such endpoint", "Remove it.", code="endpoint-not-in-region"
+            )
     if len(set(services)) != len(services):
-        yield Problem(path, list(services), "a service is named twice", "Name each once.")
+        yield Problem(
+            path, list(services), "a service is named twice", "Name each once.", code="service-named-twice"
+        )

@@ -31,7 +31,13 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
     try:
         facts.instance_type(name)
     except UnknownFactError as error:
-        yield Problem(path, name, "unknown GPU type", f"Near it are {', '.join(error.nearest)}.")
+        yield Problem(
+            path,
+            name,
+            "unknown GPU type",
+            f"Near it are {', '.join(error.nearest)}.",
+            code="unknown-gpu-type",
+        )
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
@@ -41,14 +47,14 @@ def cpu_problems(path: str, name: str) -> Iterator[Problem]:
         fix = (
             f"Use one of a family of even sizes with {_CPU_POOL_VCPU} processors or more, such as m6i.xlarge."
         )
-        yield Problem(path, name, "no CPU type for a pool of jobs", fix)
+        yield Problem(path, name, "no CPU type for a pool of jobs", fix, code="cpu-type-not-for-jobs")
 
 
 def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
     """Nodes without GPUs are bought when they are needed."""
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
-        yield Problem(path, bought, "nodes without GPUs are not reserved", fix)
+        yield Problem(path, bought, "nodes without GPUs are not reserved", fix, code="purchase-needs-gpus")
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
@@ -71,11 +77,11 @@ def offer_problems(
     if not offered:
         others = [name for name in sorted(facts.regions) if facts.offering_zones(machine, name)]
         fix = f"Offered in {', '.join(others)}." if others else "Use another type."
-        yield Problem(path, machine, f"not offered in {region}", fix)
+        yield Problem(path, machine, f"not offered in {region}", fix, code="machine-not-in-region")
     elif len(set(zones)) > len(offered):
         rule = f"{machine} is offered in {len(offered)} zones of {region} ({', '.join(offered)})"
         fix = f"Name at most {len(offered)} zones; `aws ec2 describe-availability-zones` shows their ids."
-        yield Problem(zones_path, list(zones), rule, fix, against=path)
+        yield Problem(zones_path, list(zones), rule, fix, against=path, code="machine-in-fewer-zones")
 
 
 def efa_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
@@ -87,21 +93,29 @@ def efa_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
             if other.efa and other.accelerator == machine.accelerator
         )
         fix = f"Set {path} to false" + (f", or use {', '.join(with_efa)}." if with_efa else ".")
-        yield Problem(path, True, f"{machine.name} has no EFA", fix)
+        yield Problem(path, True, f"{machine.name} has no EFA", fix, code="machine-without-efa")
 
 
 def block_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
     """A type that is to be bought as a Capacity Block is sold so."""
     if not machine.capacity_block:
         fix = "Buy the nodes in another way, or use another type."
-        yield Problem(path, machine.name, f"{machine.name} is not sold as a Capacity Block", fix)
+        yield Problem(
+            path,
+            machine.name,
+            f"{machine.name} is not sold as a Capacity Block",
+            fix,
+            code="machine-without-capacity-blocks",
+        )
 
 
 def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem]:
     """The id of a capacity reservation or Capacity Block."""
     if reservation is None or not _RESERVATION.fullmatch(reservation):
         rule = "must be the id of a capacity reservation or Capacity Block"
-        yield Problem(path, reservation, rule, "Write it like cr-0123456789abcdef0.")
+        yield Problem(
+            path, reservation, rule, "Write it like cr-0123456789abcdef0.", code="invalid-reservation-id"
+        )
 
 
 def layers(machine: str) -> tuple[str, ...]:
@@ -131,7 +145,7 @@ def efa_driver_problems(
     if driver == "dra" and _minor(kubernetes_version) < _DRA_FROM:
         fix = f"Use device_plugin, or Kubernetes 1.{_DRA_FROM}."
         rule = f"the EFA driver for DRA needs Kubernetes 1.{_DRA_FROM} or later, not {kubernetes_version}"
-        yield Problem(path, driver, rule, fix, against=version_path)
+        yield Problem(path, driver, rule, fix, against=version_path, code="efa-driver-needs-version")
 
 
 def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Problem]:
@@ -142,7 +156,14 @@ def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Proble
     """
     if driver == "dra" and least == 0:
         rule = "a pool whose RDMA devices are claimed (dra) never gets its first node"
-        yield Problem(path, least, rule, "Write 1 or more, or use device_plugin.", against="on.efa_driver")
+        yield Problem(
+            path,
+            least,
+            rule,
+            "Write 1 or more, or use device_plugin.",
+            against="on.efa_driver",
+            code="claimed-pool-starts-empty",
+        )
 
 
 def _minor(version: str) -> int:

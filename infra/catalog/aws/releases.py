@@ -56,4 +56,4 @@ def node_image_problems(path: str, release: str | None, version_path: str, versi
     if release is not None and re.match(NODE_IMAGE, release) and not release.startswith(f"{version}."):
         fix = "Leave it out, or write what `trainstack versions` shows for this version."
         rule = f"the node image is not for Kubernetes {version}"
-        yield Problem(path, release, rule, fix, against=version_path)
+        yield Problem(path, release, rule, fix, against=version_path, code="node-image-of-other-version")

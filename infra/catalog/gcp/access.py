@@ -14,13 +14,31 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     """Users, groups or service accounts, each once."""
     if not principals:
         fix = "Name who deploys, and the others that administer the cluster."
-        yield Problem(path, [], "without an administrator no one can reach the cluster", fix)
+        yield Problem(
+            path,
+            [],
+            "without an administrator no one can reach the cluster",
+            fix,
+            code="administrator-missing",
+        )
     for index, principal in enumerate(principals):
         if not _ADMIN.fullmatch(principal):
             rule = "must be `user:`, `group:` or `serviceAccount:` and an e-mail address"
-            yield Problem(f"{path}[{index}]", principal, rule, "Write it like group:platform@example.com.")
+            yield Problem(
+                f"{path}[{index}]",
+                principal,
+                rule,
+                "Write it like group:platform@example.com.",
+                code="invalid-principal",
+            )
     if len({_same(one) for one in principals}) != len(principals):
-        yield Problem(path, list(principals), "a principal is named twice", "Name each once.")
+        yield Problem(
+            path,
+            list(principals),
+            "a principal is named twice",
+            "Name each once.",
+            code="principal-named-twice",
+        )
 
 
 def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
@@ -28,7 +46,13 @@ def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     for index, principal in enumerate(principals):
         if not _MEMBER.fullmatch(principal) or principal != principal.lower():
             rule = "must be `user:` or `group:` and an e-mail address in lower case"
-            yield Problem(f"{path}[{index}]", principal, rule, "Write it like user:ada@example.com.")
+            yield Problem(
+                f"{path}[{index}]",
+                principal,
+                rule,
+                "Write it like user:ada@example.com.",
+                code="invalid-member",
+            )
 
 
 def apart_problems(
@@ -40,7 +64,9 @@ def apart_problems(
         if _same(principal) in administering:
             fix = f"Leave it out here, or take it out of {admins_path}."
             rule = "administers the cluster, so a team's limits would not hold"
-            yield Problem(f"{path}[{index}]", principal, rule, fix, against=admins_path)
+            yield Problem(
+                f"{path}[{index}]", principal, rule, fix, against=admins_path, code="member-is-administrator"
+            )
 
 
 def _same(principal: str) -> str:

@@ -17,13 +17,19 @@ def name_problems(path: str, name: str) -> Iterator[Problem]:
     """The name of a cluster."""
     if not _NAME.fullmatch(name):
         rule = "must be at most 40 lower-case letters, digits and dashes, a letter first and no dash last"
-        yield Problem(path, name, rule, "Give the stack a shorter name.")
+        yield Problem(path, name, rule, "Give the stack a shorter name.", code="invalid-cluster-name")
 
 
 def group_problems(path: str, group: str) -> Iterator[Problem]:
     """The group whose member groups RBAC knows is called as GKE asks ("Configure Google Groups for RBAC")."""
     if not _GROUP.fullmatch(group):
-        yield Problem(path, group, "GKE takes no other group", "Write gke-security-groups@DOMAIN.")
+        yield Problem(
+            path,
+            group,
+            "GKE takes no other group",
+            "Write gke-security-groups@DOMAIN.",
+            code="invalid-google-group",
+        )
 
 
 def system_pods(pods_per_node: int) -> int:

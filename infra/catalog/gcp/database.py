@@ -49,11 +49,17 @@ def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Pro
         return
     size = tier(name)
     if size is None:
-        yield Problem(path, name, "must have the form db-custom-<CPUs>-<MiB>", "Write db-custom-2-7680.")
+        yield Problem(
+            path,
+            name,
+            "must have the form db-custom-<CPUs>-<MiB>",
+            "Write db-custom-2-7680.",
+            code="invalid-database-tier",
+        )
         return
     if size.vcpu != 1 and (size.vcpu % 2 or not 2 <= size.vcpu <= _MOST_VCPU):
         rule = f"must have 1 processor, or an even number up to {_MOST_VCPU}"
-        yield Problem(path, name, rule, "Write db-custom-2-7680.")
+        yield Problem(path, name, rule, "Write db-custom-2-7680.", code="database-processors-not-offered")
         return
     least = max(_LEAST_MIB, int(size.vcpu * _LEAST_PER_VCPU * 1024))
     most = int(size.vcpu * _MOST_PER_VCPU * 1024)
@@ -62,7 +68,9 @@ def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Pro
         nearest = -(-fitting // _STEP_MIB) * _STEP_MIB
         nearest -= _STEP_MIB if nearest > most else 0
         rule = f"{size.vcpu} processors take {least} to {most} MiB in steps of {_STEP_MIB}"
-        yield Problem(path, name, rule, f"Write db-custom-{size.vcpu}-{nearest}.")
+        yield Problem(
+            path, name, rule, f"Write db-custom-{size.vcpu}-{nearest}.", code="database-memory-not-offered"
+        )
 
 
 def database_problems(

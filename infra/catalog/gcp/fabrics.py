@@ -50,7 +50,13 @@ def rdma_problems(path: str, machine: MachineType) -> Iterator[Problem]:
             f"Set {path} to false, with `compact: true` if nodes shall stand close together, "
             f"or use {', '.join(same or able)}."
         )
-        yield Problem(path, True, f"{machine.name} has no network of its own for GPUs", fix)
+        yield Problem(
+            path,
+            True,
+            f"{machine.name} has no network of its own for GPUs",
+            fix,
+            code="machine-without-gpu-network",
+        )
 
 
 def making_problems(
@@ -62,10 +68,17 @@ def making_problems(
         return
     if networks == "classic" and not wanted.by_hand:
         rule = f"only GKE makes the networks of {machine}"
-        yield Problem(path, networks, rule, "Write managed.")
+        yield Problem(path, networks, rule, "Write managed.", code="networks-only-managed")
     if networks == "managed" and wanted.by_gke and number(version) < _MANAGED_FROM:
         rule = f"GKE makes the networks of {machine} from Kubernetes 1.{_MANAGED_FROM} on, not {version}"
-        yield Problem(path, networks, rule, "Write classic, or use a later version.", against=version_path)
+        yield Problem(
+            path,
+            networks,
+            rule,
+            "Write classic, or use a later version.",
+            against=version_path,
+            code="managed-networks-need-version",
+        )
 
 
 def attachment_problems(path: str, machine: str, count: int | None) -> Iterator[Problem]:
@@ -74,13 +87,13 @@ def attachment_problems(path: str, machine: str, count: int | None) -> Iterator[
     if count is None:
         if wanted is not None and not wanted.by_gke:
             fix = f"Give it {wanted.total} of the stack's own."
-            yield Problem(path, None, f"GKE makes no networks for {machine}", fix)
+            yield Problem(path, None, f"GKE makes no networks for {machine}", fix, code="networks-missing")
     elif wanted is None or not wanted.by_hand:
         rule = f"the stack makes no networks for {machine}"
-        yield Problem(path, count, rule, "Give it none.")
+        yield Problem(path, count, rule, "Give it none.", code="networks-not-supported")
     elif count != wanted.total:
         rule = f"{machine} takes {wanted.total} networks besides the cluster's own"
-        yield Problem(path, count, rule, f"Give it {wanted.total}.")
+        yield Problem(path, count, rule, f"Give it {wanted.total}.", code="network-count-mismatch")
 
 
 def classic_problems(path: str, machine: str) -> Iterator[Problem]:
@@ -89,7 +102,7 @@ def classic_problems(path: str, machine: str) -> Iterator[Problem]:
     if machine not in known:
         rule = "no source says which networks its NICs need"
         fix = f"Known are {', '.join(known)}; GKE itself makes those of A4X Max (managed)."
-        yield Problem(path, machine, rule, fix)
+        yield Problem(path, machine, rule, fix, code="networks-unknown")
 
 
 def rack(machine: MachineType, *, rdma: bool) -> str | None:
@@ -105,4 +118,4 @@ def rack_problems(path: str, most: int, machine: MachineType) -> Iterator[Proble
     if machine.topology and most > _RACK_NODES:
         rule = f"a policy of {machine.topology} GPUs places at most {_RACK_NODES} machines: one rack"
         fix = f"Set {_RACK_NODES}, and make another pool for another rack."
-        yield Problem(path, most, rule, fix)
+        yield Problem(path, most, rule, fix, code="rack-too-small")

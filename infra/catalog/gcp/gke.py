@@ -36,12 +36,25 @@ class Gke:
     def version_problems(self, path: str, version: str, channel_path: str, channel: str) -> Iterator[Problem]:
         """The version is a minor version of GKE, and the channel offers it."""
         if version not in self.minors:
-            yield Problem(path, version, "not a version GKE offers", f"Use one of {', '.join(self.minors)}.")
+            yield Problem(
+                path,
+                version,
+                "not a version GKE offers",
+                f"Use one of {', '.join(self.minors)}.",
+                code="kubernetes-version-not-offered",
+            )
             return
         row = self.channels[channel]
         if not number(row.oldest) <= number(version) <= number(row.newest):
             rule = f"the channel {channel} offers {row.oldest} to {row.newest}"
-            yield Problem(path, version, rule, "Use one of these, or another channel.", against=channel_path)
+            yield Problem(
+                path,
+                version,
+                rule,
+                "Use one of these, or another channel.",
+                against=channel_path,
+                code="version-not-in-channel",
+            )
 
 
 def number(version: str) -> int:
@@ -54,7 +67,9 @@ def maintenance_problems(
 ) -> Iterator[Problem]:
     """Days are named once, and leave GKE enough hours; the rule shows the arithmetic."""
     if len(set(days)) != len(days):
-        yield Problem(days_path, list(days), "a day is named twice", "Name each day once.")
+        yield Problem(
+            days_path, list(days), "a day is named twice", "Name each day once.", code="day-named-twice"
+        )
     times = len(set(days)) * _WHOLE_WEEKS
     if times * hours < _MAINTENANCE_HOURS:
         rule = (
@@ -62,4 +77,11 @@ def maintenance_problems(
             f" {_MAINTENANCE_HOURS}"
         )
         needed = -(-_MAINTENANCE_HOURS // times) if times else _MAINTENANCE_HOURS
-        yield Problem(hours_path, hours, rule, f"Set {needed} hours, or name more days.", against=days_path)
+        yield Problem(
+            hours_path,
+            hours,
+            rule,
+            f"Set {needed} hours, or name more days.",
+            against=days_path,
+            code="maintenance-too-short",
+        )

@@ -134,10 +134,22 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
     found = job_reservation(named)
     if found is None:
         fix = "Write projects/<project>/zones/<zone>/reservations/<name>."
-        yield Problem(path, named, "must be the full name of a reservation, with its zone", fix)
+        yield Problem(
+            path,
+            named,
+            "must be the full name of a reservation, with its zone",
+            fix,
+            code="invalid-reservation-name",
+        )
     elif not found.zone.startswith(f"{region}-"):
         rule = f"lies in {found.zone}, and jobs run in {region}"
-        yield Problem(path, named, rule, f"Name a reservation of a zone of {region}.")
+        yield Problem(
+            path,
+            named,
+            rule,
+            f"Name a reservation of a zone of {region}.",
+            code="reservation-in-other-region",
+        )
 
 
 def quota_metric(machine: JobMachine, *, spot: bool) -> str | None:
@@ -159,11 +171,11 @@ def machine_problems(path: str, machine: str, region: str) -> Iterator[Problem]:
     if known is None:
         near = difflib.get_close_matches(machine, jobs.machines, n=3) or ["g2-standard-8"]
         rule = "is no machine type of custom jobs that is known"
-        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.")
+        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.", code="unknown-job-machine")
     elif region in facts.regions and facts.offering_zones(machine, region) == ():
         regions = sorted(place for place in facts.regions if facts.offering_zones(machine, place))
         fix = f"It is offered in {', '.join(regions[:6])}." if regions else "Choose another type."
-        yield Problem(path, machine, f"is not offered in {region}", fix)
+        yield Problem(path, machine, f"is not offered in {region}", fix, code="machine-not-in-region")
 
 
 def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int) -> Iterator[Problem]:
@@ -171,11 +183,17 @@ def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int
     if machine not in facts.cpu_types:
         near = difflib.get_close_matches(machine, facts.cpu_types, n=3) or ["e2-standard-2"]
         rule = "is no machine type without GPUs that is known: GPUs belong to jobs, which end by themselves"
-        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.")
+        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.", code="unknown-notebook-machine")
     least, most = IDLE_MINUTES
     if not least <= idle_minutes <= most:
         rule = f"a notebook can go off after {least} to {most} minutes"
-        yield Problem(idle_path, idle_minutes, rule, f"Set {min(max(idle_minutes, least), most)}.")
+        yield Problem(
+            idle_path,
+            idle_minutes,
+            rule,
+            f"Set {min(max(idle_minutes, least), most)}.",
+            code="idle-minutes-not-accepted",
+        )
 
 
 def _first(fee: JobFee, price: NodePrice) -> DatedPrice:

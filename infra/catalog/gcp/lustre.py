@@ -16,15 +16,24 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
         offered = sorted(facts.lustre_tiers)
         nearest = min(offered, key=lambda one: (abs(one - throughput), one))
         rule = f"must be one of {', '.join(map(str, offered))} {_UNIT}"
-        yield Problem(throughput_path, throughput, rule, f"Set {nearest}.")
+        yield Problem(
+            throughput_path, throughput, rule, f"Set {nearest}.", code="lustre-throughput-not-offered"
+        )
     elif tier.problem(capacity_gib):
         rule = f"no size at {throughput} {_UNIT}: {bands_in_words(tier.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, tier.bands)))
-        yield Problem(path, capacity_gib, rule, f"Set {choice}.", against=throughput_path)
+        yield Problem(
+            path,
+            capacity_gib,
+            rule,
+            f"Set {choice}.",
+            against=throughput_path,
+            code="lustre-size-not-offered",
+        )
 
 
 def rdma_problems(path: str, *, rdma: bool) -> Iterator[Problem]:
     """Clients use TCP: an instance has no setting for RDMA (pulumi-gcp 10.2.0 lustre.Instance)."""
     if rdma:
         fix = "Set it to false; data comes faster with more throughput_mb_s_per_tib."
-        yield Problem(path, True, "clients of Managed Lustre have no RDMA", fix)
+        yield Problem(path, True, "clients of Managed Lustre have no RDMA", fix, code="lustre-without-rdma")

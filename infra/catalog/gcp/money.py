@@ -11,27 +11,43 @@ from infra.errors import Problem
 def amount_problems(path: str, usd: float) -> Iterator[Problem]:
     """A budget is above 0 US dollars."""
     if not 0 < usd < math.inf:
-        yield Problem(path, usd, "must be an amount above 0 USD", "Set what may be spent.")
+        yield Problem(
+            path, usd, "must be an amount above 0 USD", "Set what may be spent.", code="amount-not-positive"
+        )
 
 
 def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "policy"]) -> Iterator[Problem]:
     """The addresses that a budget or an alert policy mails: some, few, and each once."""
     if not addresses:
-        yield Problem(path, 0, "the alarm would reach nobody", "Name an address.")
+        yield Problem(
+            path, 0, "the alarm would reach nobody", "Name an address.", code="alarm-without-address"
+        )
         return
     yield from channel_problems(path, len(addresses), by)
     if len(set(addresses)) < len(addresses):
-        yield Problem(path, list(addresses), "an address is named twice", "Remove the repeated one.")
+        yield Problem(
+            path,
+            list(addresses),
+            "an address is named twice",
+            "Remove the repeated one.",
+            code="address-named-twice",
+        )
 
 
 def channel_problems(path: str, addresses: int, by: Literal["budget", "policy"]) -> Iterator[Problem]:
     """No more addresses than a budget or an alert policy mails."""
     for problem in facts.limits[f"{by}_channels"].problems(path, addresses):
-        yield Problem(path, addresses, problem.rule, "Use the address of a mailing list.")
+        yield Problem(path, addresses, problem.rule, "Use the address of a mailing list.", code=problem.code)
 
 
 def anomaly_problems(path: str, usd: float | None) -> Iterator[Problem]:
     """Google Cloud has no resource for cost anomalies (pulumi-gcp 10.2.0): a program cannot ask for them."""
     if usd is not None:
         rule = "a program cannot ask Google Cloud to report cost anomalies"
-        yield Problem(path, usd, rule, "Set it to null; Billing shows anomalies to who administers it.")
+        yield Problem(
+            path,
+            usd,
+            rule,
+            "Set it to null; Billing shows anomalies to who administers it.",
+            code="anomalies-not-reported",
+        )

@@ -35,13 +35,19 @@ POD_BITS: Final = 1
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is one whose zones and offers are known."""
     if region not in facts.regions:
-        yield Problem(path, region, "unknown region", f"Known are {', '.join(sorted(facts.regions))}.")
+        yield Problem(
+            path,
+            region,
+            "unknown region",
+            f"Known are {', '.join(sorted(facts.regions))}.",
+            code="unknown-region",
+        )
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
     """Zones are of the region; one is enough, for a regional control plane runs in several anyway."""
     if not zones:
-        yield Problem(path, [], "needs a zone", f"Write [{region}-b].")
+        yield Problem(path, [], "needs a zone", f"Write [{region}-b].", code="zone-missing")
     for index, zone in enumerate(zones):
         yield from zone_problem(f"{path}[{index}]", region, zone)
 
@@ -51,7 +57,7 @@ def zone_problem(path: str, region: str, zone: str) -> Iterator[Problem]:
     row = facts.regions.get(region)
     if zone.rpartition("-")[0] != region or (row and zone not in row.zones):
         fix = f"{region} has {', '.join(row.zones)}." if row else f"Write it like {region}-b."
-        yield Problem(path, zone, f"not a zone of {region}", fix)
+        yield Problem(path, zone, f"not a zone of {region}", fix, code="zone-not-in-region")
 
 
 def range_problems(path: str, cidr: str) -> Iterator[Problem]:
@@ -59,19 +65,27 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     try:
         network = ipaddress.IPv4Network(cidr)
     except ValueError as error:
-        yield Problem(path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.")
+        yield Problem(
+            path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.", code="not-an-ipv4-network"
+        )
         return
     if not LARGEST_NETWORK <= network.prefixlen <= SMALLEST_NETWORK:
         bounds = f"/{LARGEST_NETWORK} to /{SMALLEST_NETWORK}"
         rule = f"must be {bounds}: nodes, pods, services and databases are cut out of it"
         largest = ipaddress.IPv4Network(f"{network.network_address}/{LARGEST_NETWORK}", strict=False)
-        yield Problem(path, cidr, rule, f"Use {largest}.")
+        yield Problem(path, cidr, rule, f"Use {largest}.", code="network-size-not-supported")
     if not any(network.subnet_of(space) for space in _PRIVATE):
         spaces = ", ".join(str(space) for space in _PRIVATE)
-        yield Problem(path, cidr, "not a private range", f"Use a network within {spaces}.")
+        yield Problem(
+            path, cidr, "not a private range", f"Use a network within {spaces}.", code="network-not-private"
+        )
     elif network.overlaps(_TAKEN):
         yield Problem(
-            path, cidr, f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
+            path,
+            cidr,
+            f"{_TAKEN} is the bridge on every node",
+            "Use 172.18.0.0/16 or 10.0.0.0/16.",
+            code="network-range-in-use",
         )
 
 
@@ -108,21 +122,28 @@ def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: st
             if count
         )
         rule = f"half of it, {room} addresses, is for pods, and they need {terms} = {needed}"
-        yield Problem(path, cidr, rule, _more_room(cidr, needed), against=against)
+        yield Problem(path, cidr, rule, _more_room(cidr, needed), against=against, code="network-too-small")
 
 
 def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
     """The API server is reached by its name as IAM admits, or by an address from ranges: one of both."""
     yield from clients.api_access_problems(access_path, cidrs)
     for problem in facts.limits["authorized_networks"].problems(access_path, len(cidrs)):
-        yield Problem(access_path, len(cidrs), problem.rule, "Join some of them.")
+        yield Problem(access_path, len(cidrs), problem.rule, "Join some of them.", code=problem.code)
     if endpoint == "dns" and cidrs:
         rule = "the API server has no address, so ranges admit nobody: IAM decides who reaches its name"
-        yield Problem(access_path, list(cidrs), rule, f"Leave it empty, or set {path} to ip.", against=path)
+        yield Problem(
+            access_path,
+            list(cidrs),
+            rule,
+            f"Leave it empty, or set {path} to ip.",
+            against=path,
+            code="api-ranges-without-address",
+        )
     if endpoint == "ip" and not cidrs:
         rule = "nobody could reach the API server: it has an address, and no range may use it"
         fix = f"Name the ranges of your office or VPN, or set {path} to dns."
-        yield Problem(access_path, [], rule, fix, against=path)
+        yield Problem(access_path, [], rule, fix, against=path, code="api-without-ranges")
 
 
 def bucket_zone_problems(
@@ -132,7 +153,9 @@ def bucket_zone_problems(
     yield from zone_problem(path, region, zone)
     if zone not in zones:
         fix = f"Use one of {', '.join(zones)}."
-        yield Problem(path, zone, "no node is in this zone", fix, against=zones_path)
+        yield Problem(
+            path, zone, "no node is in this zone", fix, against=zones_path, code="zone-not-of-network"
+        )
 
 
 def _more_room(cidr: str, needed: int) -> str:

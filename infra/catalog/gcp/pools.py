@@ -64,7 +64,13 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
     try:
         facts.machine_type(name)
     except UnknownFactError as error:
-        yield Problem(path, name, "unknown GPU type", f"Near it are {', '.join(error.nearest)}.")
+        yield Problem(
+            path,
+            name,
+            "unknown GPU type",
+            f"Near it are {', '.join(error.nearest)}.",
+            code="unknown-gpu-type",
+        )
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
@@ -72,14 +78,20 @@ def cpu_problems(path: str, name: str) -> Iterator[Problem]:
     machine = facts.cpu_type(name)
     if machine is None or machine.vcpu < _CPU_POOL_VCPU:
         fix = f"Use one with {_CPU_POOL_VCPU} processors or more, such as n2-standard-16."
-        yield Problem(path, name, "no CPU type for a pool of jobs", fix)
+        yield Problem(path, name, "no CPU type for a pool of jobs", fix, code="cpu-type-not-for-jobs")
 
 
 def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
     """Nodes without GPUs are bought when they are needed."""
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
-        yield Problem(path, bought, "nodes without GPUs are neither reserved nor waited for", fix)
+        yield Problem(
+            path,
+            bought,
+            "nodes without GPUs are neither reserved nor waited for",
+            fix,
+            code="purchase-needs-gpus",
+        )
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
@@ -97,12 +109,19 @@ def offer_problems(
     if not offered:
         others = [name for name in sorted(facts.regions) if facts.offering_zones(machine, name)]
         fix = f"Offered in {', '.join(others)}." if others else "Use another type."
-        yield Problem(path, machine, f"not offered in {region}", fix)
+        yield Problem(path, machine, f"not offered in {region}", fix, code="machine-not-in-region")
         return
     for index, zone in enumerate(zones):
         if zone in facts.region(region).zones and zone not in offered:
             fix = f"Offered in {', '.join(offered)}."
-            yield Problem(f"{zones_path}[{index}]", zone, f"has no {machine}", fix, against=path)
+            yield Problem(
+                f"{zones_path}[{index}]",
+                zone,
+                f"has no {machine}",
+                fix,
+                against=path,
+                code="machine-not-in-zone",
+            )
 
 
 def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Problem]:
@@ -113,19 +132,28 @@ def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Pr
     if kind not in PREPAID:
         if named is not None:
             fix = "Remove it, or start the nodes in the reservation."
-            yield Problem(path, named, f"{kind} nodes use none", fix)
+            yield Problem(path, named, f"{kind} nodes use none", fix, code="reservation-not-used")
     elif named is None or reservation(named) is None:
         fix = (
             "Write it like projects/<project>/reservations/<name>, with /reservationBlocks/<block> if meant."
         )
-        yield Problem(path, named, "must be the full name of a reservation", fix)
+        yield Problem(
+            path, named, "must be the full name of a reservation", fix, code="invalid-reservation-name"
+        )
 
 
 def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
     """Queued nodes come for a job and go with it, so none is there before."""
     if kind == "queued" and least > 0:
         rule = "queued nodes come for a job, so the smallest size is 0"
-        yield Problem(least_path, least, rule, "Write 0, or buy them with flex_start.", against=path)
+        yield Problem(
+            least_path,
+            least,
+            rule,
+            "Write 0, or buy them with flex_start.",
+            against=path,
+            code="queued-minimum-not-zero",
+        )
 
 
 def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zones: int) -> Iterator[Problem]:
@@ -135,28 +163,56 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
     """
     fix = "Leave compact out."
     if kind in DYNAMIC:
-        yield Problem(path, True, f"{kind} takes no compact placement", fix, against=kind_path)
+        yield Problem(
+            path,
+            True,
+            f"{kind} takes no compact placement",
+            fix,
+            against=kind_path,
+            code="compact-with-dynamic-nodes",
+        )
     if kind in PREPAID:
-        yield Problem(path, True, "a reservation lies where it was made", fix, against=kind_path)
+        yield Problem(
+            path,
+            True,
+            "a reservation lies where it was made",
+            fix,
+            against=kind_path,
+            code="compact-with-reservation",
+        )
     if zones > 1:
         rule = "a compact placement is in one zone"
-        yield Problem(path, True, rule, "Keep one zone, or leave compact out.", against=zones_path)
+        yield Problem(
+            path,
+            True,
+            rule,
+            "Keep one zone, or leave compact out.",
+            against=zones_path,
+            code="compact-needs-one-zone",
+        )
 
 
 def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
     """Machines with networks of their GPUs need no policy."""
     rule = "machines with networks of their GPUs are placed by these"
-    yield Problem(path, True, rule, "Leave compact out.", against=rdma_path)
+    yield Problem(path, True, rule, "Leave compact out.", against=rdma_path, code="compact-with-rdma")
 
 
 def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
     """GPUs are shared where people try things; a training run on a part of a GPU measures its neighbours."""
     if purpose != "interactive":
         fix = "Leave it out, or make the pool interactive."
-        yield Problem(path, kind, "GPUs are shared in interactive pools alone", fix)
+        yield Problem(
+            path, kind, "GPUs are shared in interactive pools alone", fix, code="sharing-not-interactive"
+        )
     if rdma:
         yield Problem(
-            path, kind, "parts of GPUs use no RDMA", f"Set {rdma_path} to false.", against=rdma_path
+            path,
+            kind,
+            "parts of GPUs use no RDMA",
+            f"Set {rdma_path} to false.",
+            against=rdma_path,
+            code="sharing-with-rdma",
         )
 
 
@@ -166,9 +222,17 @@ def partition_problems(path: str, partition: str, machine: MachineType) -> Itera
     if not gpu.mig:
         able = [row.title for row in facts.accelerators.values() if row.mig]
         fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
-        yield Problem(path, partition, f"{gpu.title} is not cut into partitions", fix)
+        yield Problem(
+            path, partition, f"{gpu.title} is not cut into partitions", fix, code="gpu-without-partitions"
+        )
     elif partition not in gpu.mig:
-        yield Problem(path, partition, f"no partition of {gpu.title}", f"It has {', '.join(gpu.mig)}.")
+        yield Problem(
+            path,
+            partition,
+            f"no partition of {gpu.title}",
+            f"It has {', '.join(gpu.mig)}.",
+            code="unknown-partition",
+        )
 
 
 def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:
@@ -177,13 +241,13 @@ def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]
     if known is None:
         if count:
             rule = f"{machine} has none (of CPU types, those that end in -lssd have some)"
-            yield Problem(path, count, rule, "Leave it out.")
+            yield Problem(path, count, rule, "Leave it out.", code="machine-without-local-ssds")
     elif known.local_ssds is not None and count != known.local_ssds:
         rule = f"{machine} always has {known.local_ssds}"
-        yield Problem(path, count, rule, "Leave it out, or write that number.")
+        yield Problem(path, count, rule, "Leave it out, or write that number.", code="local-ssds-fixed")
     elif not known.local_ssds_choosable and known.local_ssds is None:
         rule = f"{machine} has a number of its own, which cannot be chosen"
-        yield Problem(path, count, rule, "Leave it out.")
+        yield Problem(path, count, rule, "Leave it out.", code="local-ssds-not-chosen")
 
 
 def stays_idle(machine: str, least: int) -> bool:
@@ -218,4 +282,4 @@ def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
     if minutes is not None:
         rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
         fix = "Set it to null; a pool's min_nodes keeps nodes that nobody needs."
-        yield Problem(path, minutes, rule, fix)
+        yield Problem(path, minutes, rule, fix, code="idle-minutes-not-used")

@@ -29,14 +29,18 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
         try:
             label = become(name)
         except ValueError:
-            yield Problem(at, name, "holds no letter or digit", "Choose another name.")
+            yield Problem(
+                at, name, "holds no letter or digit", "Choose another name.", code="name-without-letters"
+            )
             continue
         other = seen.get(label)
         if other is None:
             seen[label] = name
         else:
             rule = "the name is taken" if other == name else f"becomes {label!r}, as {other!r} does"
-            yield Problem(at, name, rule, "Choose names that differ in their letters or digits.")
+            yield Problem(
+                at, name, rule, "Choose names that differ in their letters or digits.", code="name-taken"
+            )
 
 
 def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
@@ -51,30 +55,58 @@ def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator
     """
     if pools and all(own for _, own in pools):
         rule = "every pool has a queue of its own: jobs that name no queue could run nowhere"
-        yield Problem(path, len(pools), rule, "Leave one pool without a queue of its own.")
+        yield Problem(
+            path,
+            len(pools),
+            rule,
+            "Leave one pool without a queue of its own.",
+            code="every-pool-has-own-queue",
+        )
     for index, (name, own) in enumerate(pools):
         if own and name == DEFAULT_QUEUE:
             rule = "is the queue of jobs that name none"
-            yield Problem(f"{path}[{index}].name", name, rule, "Choose another name, or no queue of its own.")
+            yield Problem(
+                f"{path}[{index}].name",
+                name,
+                rule,
+                "Choose another name, or no queue of its own.",
+                code="queue-name-reserved",
+            )
 
 
 def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> Iterator[Problem]:
     """The network levels of a pool, as node labels from the widest to the narrowest."""
     yield from limits["kueue_levels"].problems(path, len(levels))
     if len(set(levels)) < len(levels):
-        yield Problem(path, list(levels), "a level is named twice", "Name each level once.")
+        yield Problem(
+            path, list(levels), "a level is named twice", "Name each level once.", code="level-named-twice"
+        )
     if HOSTNAME_LABEL in levels[:-1]:
-        yield Problem(path, list(levels), f"{HOSTNAME_LABEL} is the narrowest level", "Put it last.")
+        yield Problem(
+            path,
+            list(levels),
+            f"{HOSTNAME_LABEL} is the narrowest level",
+            "Put it last.",
+            code="hostname-level-not-last",
+        )
     if not fixed_size:
         fix = "Keep the pool at a fixed size, or leave the topology out."
-        yield Problem(path, list(levels), "topology-aware placement only sees nodes that exist", fix)
+        yield Problem(
+            path,
+            list(levels),
+            "topology-aware placement only sees nodes that exist",
+            fix,
+            code="topology-needs-fixed-size",
+        )
 
 
 def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator[Problem]:
     """A validation on `gate_nodes` nodes (0: none) fits into a pool of at most `nodes`."""
     if gate_nodes > nodes:
         fix = "Validate on fewer nodes, let the pool grow larger, or do not validate it."
-        yield Problem(path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix)
+        yield Problem(
+            path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix, code="gate-larger-than-pool"
+        )
 
 
 def guarantee_problems(
@@ -90,4 +122,4 @@ def guarantee_problems(
         kept = f" ({gate_nodes} of {nodes} must be free to validate a deployment)" if gate_nodes else ""
         rule = f"teams are guaranteed {promised} GPUs, more than {free} nodes have{kept}"
         fix = "Guarantee fewer (teams borrow what is idle) or let the pool grow larger."
-        yield Problem(path, nodes, rule, fix)
+        yield Problem(path, nodes, rule, fix, code="guarantees-exceed-pool")

@@ -33,28 +33,52 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
         return _quota(plan, region, message)
     if code == "ResourceInUse":
         rule = "another run of this person and folder has just got this name"
-        return Problem("run", plan.name, rule, "Start it again.")
+        return Problem("run", plan.name, rule, "Start it again.", code="run-name-taken")
     if "instancetype" in message.replace(" ", "").lower() and code == "ValidationException":
         near = [one for one in difflib.get_close_matches(machine, types, n=4) if one != machine]
         like = f" Like it are {', '.join(near)}." if near else ""
         fix = f"Change the machine in the stack file, and run trainstack up.{like}"
-        return Problem("--on", machine, f"the service has no such machine for training in {region}", fix)
+        return Problem(
+            "--on",
+            machine,
+            f"the service has no such machine for training in {region}",
+            fix,
+            code="machine-not-at-service",
+        )
     if code in DENIED:
-        return Problem("login", None, f"may not start a job: {message}", _RIGHTS)
+        return Problem("login", None, f"may not start a job: {message}", _RIGHTS, code="start-denied")
     if code == "ResourceNotFound":
-        return Problem("run", None, f"the service misses something: {message}", "Run trainstack up.")
+        return Problem(
+            "run",
+            None,
+            f"the service misses something: {message}",
+            "Run trainstack up.",
+            code="resource-missing",
+        )
     return Problem(
-        "run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+        "run",
+        None,
+        f"the service refuses it: {code}: {_short(message)}",
+        "See docs/how-to/jobs.md.",
+        code="start-refused",
     )
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
     """Why the service refused another request: `what` it was about."""
     if code in DENIED or code in ("403", "Forbidden"):
-        return Problem("login", None, f"may not {what}: {message}", _RIGHTS)
+        return Problem("login", None, f"may not {what}: {message}", _RIGHTS, code="request-denied")
     if code == "NoSuchBucket":
-        return Problem("stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.")
-    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md.")
+        return Problem(
+            "stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.", code="bucket-missing"
+        )
+    return Problem(
+        "service",
+        None,
+        f"cannot {what}: {code}: {_short(message)}",
+        "See docs/how-to/jobs.md.",
+        code="request-refused",
+    )
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
@@ -74,7 +98,11 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     other = "without --spot" if spot else "with --spot"
     fix = f"Ask for more, which takes hours to days: CODE is what `{code}` says; then `{ask}`."
     return Problem(
-        "quota", None, rule, f"{fix} Another machine, or this one {other}, has a quota of its own."
+        "quota",
+        None,
+        rule,
+        f"{fix} Another machine, or this one {other}, has a quota of its own.",
+        code="quota-exceeded",
     )
 
 

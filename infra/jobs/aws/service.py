@@ -77,7 +77,7 @@ class SageMakerService:
             with logged_in():
                 client.create_training_job(**request)
         except LoggedOutError as error:
-            raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+            raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
         except exceptions.ClientError as error:
             code, message = told(error)
             # The SDK asks again where no answer came, and then meets the job of its first request.
@@ -244,7 +244,7 @@ def _asked(what: str) -> Iterator[None]:
         with logged_in():
             yield
     except LoggedOutError as error:
-        raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+        raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
     except exceptions.ClientError as error:
         code, message = told(error)
         if _unwell(error):

@@ -21,27 +21,57 @@ def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
     if code == "RESOURCE_EXHAUSTED" and "quota metrics" in message:
         return _quota(plan, region, message)
     if code == "RESOURCE_EXHAUSTED":
-        return Problem("run", None, f"the service is asked too often: {message}", "Try again in a minute.")
+        return Problem(
+            "run",
+            None,
+            f"the service is asked too often: {message}",
+            "Try again in a minute.",
+            code="service-throttled",
+        )
     if "act as service_account" in message:
         rule = f"may not run a job as its account: {message}"
-        return Problem("login", None, rule, f"{_RIGHTS} After a change, run trainstack up.")
+        return Problem(
+            "login",
+            None,
+            rule,
+            f"{_RIGHTS} After a change, run trainstack up.",
+            code="service-account-denied",
+        )
     if code in (DENIED, DISABLED):
         return of_other("start a job", code, message)
     if "machine" in message.lower() and code in ("INVALID_ARGUMENT", "NOT_FOUND"):
         fix = "Change the machine in the stack file, and run trainstack up."
-        return Problem("--on", plan.instance_type, f"the service refuses the machine: {_short(message)}", fix)
+        return Problem(
+            "--on",
+            plan.instance_type,
+            f"the service refuses the machine: {_short(message)}",
+            fix,
+            code="machine-refused",
+        )
     return Problem(
-        "run", None, f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+        "run",
+        None,
+        f"the service refuses it: {code}: {_short(message)}",
+        "See docs/how-to/jobs.md.",
+        code="start-refused",
     )
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
     """Why the service refused another request: `what` it was about."""
     if code == DISABLED:
-        return Problem("project", None, f"cannot {what}: {_short(message)}", "Run trainstack up.")
+        return Problem(
+            "project", None, f"cannot {what}: {_short(message)}", "Run trainstack up.", code="api-disabled"
+        )
     if code == DENIED:
-        return Problem("login", None, f"may not {what}: {_short(message)}", _RIGHTS)
-    return Problem("service", None, f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md.")
+        return Problem("login", None, f"may not {what}: {_short(message)}", _RIGHTS, code="request-denied")
+    return Problem(
+        "service",
+        None,
+        f"cannot {what}: {code}: {_short(message)}",
+        "See docs/how-to/jobs.md.",
+        code="request-refused",
+    )
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
@@ -54,7 +84,7 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
         "Ask for more in the console (IAM & Admin, Quotas: filter by the name, choose the region), which "
         f"takes hours to days. Another machine, or this one {other}, has a quota of its own."
     )
-    return Problem("quota", None, rule, fix)
+    return Problem("quota", None, rule, fix, code="quota-exceeded")
 
 
 def _short(message: str) -> str:

@@ -80,13 +80,13 @@ class VertexService:
         name = str(request["displayName"])
         if self._found(name) is not None:
             rule = "another run of this person and folder has just got this name"
-            raise UserError([Problem("run", name, rule, "Start it again.")])
+            raise UserError([Problem("run", name, rule, "Start it again.", code="run-name-taken")])
         try:
             # Sent once: a request whose answer is lost may have made a job, and a second one makes another.
             made = answer(self._session(1), self._method("", "POST"), {**self._place(), **request})
             self._resources[name] = str(made["name"])
         except LoggedOutError as error:
-            raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+            raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
         except RefusedError as error:
             if error.code not in refusals.UNWELL:
                 problem = refusals.of_create(plan, self._region, error.code, error.message)
@@ -117,7 +117,17 @@ class VertexService:
         """Ask a job to end; one that is over stays as it is."""
         found = self._found(name)
         if found is None:
-            raise UserError([Problem("run", name, "the service has it no more", "See `trainstack runs`.")])
+            raise UserError(
+                [
+                    Problem(
+                        "run",
+                        name,
+                        "the service has it no more",
+                        "See `trainstack runs`.",
+                        code="run-not-found",
+                    )
+                ]
+            )
         try:
             with _asked(f"stop {name}"):
                 method = self._method("/{id}:cancel", "POST")
@@ -132,7 +142,17 @@ class VertexService:
         """What its nodes write."""
         found = self._found(name)
         if found is None:
-            raise UserError([Problem("run", name, "the service has it no more", "See `trainstack runs`.")])
+            raise UserError(
+                [
+                    Problem(
+                        "run",
+                        name,
+                        "the service has it no more",
+                        "See `trainstack runs`.",
+                        code="run-not-found",
+                    )
+                ]
+            )
         return CloudLogging(_id(found), self._described(found).created, self._entries)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -234,7 +254,7 @@ def _asked(what: str) -> Iterator[None]:
         with google_login.logged_in():
             yield
     except LoggedOutError as error:
-        raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
+        raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
     except RefusedError as error:
         if error.code in refusals.UNWELL:
             raise LostError(str(error)) from error

@@ -22,7 +22,9 @@ def interval(spec: StackSpec) -> Iterator[Problem]:
     if minutes > days * 1440:
         rule = f"the bucket deletes a checkpoint after {days * 1440} minutes, before the next one is written"
         fix = f"Set {days * 1440} or less, or keep them longer."
-        yield Problem(f"{_PATH}.interval_minutes", minutes, rule, fix, against=against)
+        yield Problem(
+            f"{_PATH}.interval_minutes", minutes, rule, fix, against=against, code="interval-exceeds-expiry"
+        )
     elif policy.keep_last * minutes > days * 1440:
         spans = policy.keep_last * minutes / 1440
         many = f"{policy.keep_last} x {minutes} minutes"
@@ -30,7 +32,9 @@ def interval(spec: StackSpec) -> Iterator[Problem]:
         fix = (
             f"Set {days * 1440 // minutes} or less, or {against} to {-(-policy.keep_last * minutes // 1440)}."
         )
-        yield Problem(f"{_PATH}.keep_last", policy.keep_last, rule, fix, against=against)
+        yield Problem(
+            f"{_PATH}.keep_last", policy.keep_last, rule, fix, against=against, code="kept-exceed-expiry"
+        )
 
 
 def milestones(spec: StackSpec) -> Iterator[Problem]:
@@ -40,7 +44,14 @@ def milestones(spec: StackSpec) -> Iterator[Problem]:
         rule = f"the bucket deletes after {policy.expire_days * 24} hours, before a second one is kept"
         fix = f"Set {policy.expire_days * 24} or less, or null."
         at = f"{_PATH}.keep_every_hours"
-        yield Problem(at, policy.keep_every_hours, rule, fix, against=f"{_PATH}.expire_days")
+        yield Problem(
+            at,
+            policy.keep_every_hours,
+            rule,
+            fix,
+            against=f"{_PATH}.expire_days",
+            code="milestones-exceed-expiry",
+        )
 
 
 def room(spec: StackSpec) -> Iterator[Problem]:
@@ -59,7 +70,12 @@ def room(spec: StackSpec) -> Iterator[Problem]:
         lower = f"Set {most} or less" if most > 0 else "No number of them fits; leave out data.shared_fs"
         fix = f"{lower}, or give data.shared_fs.capacity_gib more."
         yield Problem(
-            f"{_PATH}.keep_last", policy.keep_last, rule, fix, against="data.shared_fs.capacity_gib"
+            f"{_PATH}.keep_last",
+            policy.keep_last,
+            rule,
+            fix,
+            against="data.shared_fs.capacity_gib",
+            code="file-system-too-small",
         )
 
 
@@ -85,7 +101,9 @@ def deletions(spec: StackSpec) -> Iterator[Problem]:
         if days is not None:
             rule = "a run deletes its checkpoints long before; a cheaper class is for `in_bucket: all`"
             at = f"{_PATH}.{name}_after_days"
-            yield Problem(at, days, rule, "Set null.", against=f"{_PATH}.in_bucket")
+            yield Problem(
+                at, days, rule, "Set null.", against=f"{_PATH}.in_bucket", code="moved-before-deleted"
+            )
 
 
 RULES: tuple[Rule, ...] = (interval, milestones, room, classes, deletions)

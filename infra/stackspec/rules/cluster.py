@@ -26,10 +26,14 @@ def zones_of_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         path = f"layout.pools[{index}].zones"
         for at, zone in enumerate(pool.zones):
             if zone not in layout.zones:
-                yield Problem(f"{path}[{at}]", zone, "the stack is not in this zone", fix)
+                yield Problem(
+                    f"{path}[{at}]", zone, "the stack is not in this zone", fix, code="zone-not-of-stack"
+                )
     shared = spec.data.shared_fs
     if shared is not None and shared.zone not in layout.zones:
-        yield Problem("data.shared_fs.zone", shared.zone, "the stack is not in this zone", fix)
+        yield Problem(
+            "data.shared_fs.zone", shared.zone, "the stack is not in this zone", fix, code="zone-not-of-stack"
+        )
 
 
 def zone_of_rdma(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -76,7 +80,9 @@ def guarantees(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         for pool, gpus in team.gpus.items():
             if pool not in names:
                 fix = f"Pools are {', '.join(sorted(names))}."
-                yield Problem(f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix)
+                yield Problem(
+                    f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix, code="unknown-pool"
+                )
 
 
 def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -86,14 +92,24 @@ def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]
     for index, name in enumerate(named):
         path = f"smoke.pools[{index}]"
         if name not in most:
-            yield Problem(path, name, "there is no such pool", f"Pools are {', '.join(most)}.")
+            yield Problem(
+                path, name, "there is no such pool", f"Pools are {', '.join(most)}.", code="unknown-pool"
+            )
         elif name in named[:index]:
-            yield Problem(path, name, "the pool is named twice", "Name each pool once.")
+            yield Problem(
+                path, name, "the pool is named twice", "Name each pool once.", code="pool-named-twice"
+            )
     for name, nodes in spec.validated.items():
         yield from kueue.gate_problems("smoke.nodes", nodes, name, most[name])
     if spec.smoke.enabled and not spec.validated:
         fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
-        yield Problem("smoke.pools", list(named) or None, "the gate validates no pool", fix)
+        yield Problem(
+            "smoke.pools",
+            list(named) or None,
+            "the gate validates no pool",
+            fix,
+            code="gate-validates-nothing",
+        )
 
 
 def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -103,9 +119,17 @@ def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if addresses and layout.monitoring.kind == "none":
             rule = "no alert is sent: nothing watches the stack"
             fix = "Set layout.monitoring.kind to in_cluster, or name nobody."
-            yield Problem(path, addresses, rule, fix, against="layout.monitoring.kind")
+            yield Problem(
+                path, addresses, rule, fix, against="layout.monitoring.kind", code="alerts-not-monitored"
+            )
         if len(set(addresses)) < len(addresses):
-            yield Problem(path, addresses, "an address is named twice", "Remove the repeated one.")
+            yield Problem(
+                path,
+                addresses,
+                "an address is named twice",
+                "Remove the repeated one.",
+                code="address-named-twice",
+            )
 
 
 def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -115,7 +139,7 @@ def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         rule = "nothing measures GPUs, so none is ever known to be idle, and nobody is told or stopped"
         fix = "Set null, or layout.monitoring.kind to in_cluster."
         asked, against = wanted.model_dump(), "layout.monitoring.kind"
-        yield Problem("layout.idle_gpus", asked, rule, fix, against=against)
+        yield Problem("layout.idle_gpus", asked, rule, fix, against=against, code="idle-gpus-not-monitored")
 
 
 def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
@@ -124,11 +148,17 @@ def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]
         for pool in team.gpus:
             if pool in without:
                 fix = "Leave it out: processors are shared by weight."
-                yield Problem(f"teams[{index}].gpus.{pool}", team.gpus[pool], "the pool has no GPUs", fix)
+                yield Problem(
+                    f"teams[{index}].gpus.{pool}",
+                    team.gpus[pool],
+                    "the pool has no GPUs",
+                    fix,
+                    code="pool-without-gpus",
+                )
     for pool in spec.validated:
         if pool in without:
             fix = "Validate pools that have some; the purpose of one without is `data`."
-            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix)
+            yield Problem("smoke.pools", pool, "the pool has no GPUs", fix, code="pool-without-gpus")
 
 
 RULES: tuple[Rule, ...] = (

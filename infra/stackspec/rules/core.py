@@ -27,7 +27,13 @@ def team_members(spec: StackSpec) -> Iterator[Problem]:
             teams.setdefault(member, team.name)
             if other is not None:
                 rule = "is named twice" if other == team.name else f"is a member of {other}, too"
-                yield Problem(f"teams[{index}].members[{at}]", member, rule, "Name each in one team, once.")
+                yield Problem(
+                    f"teams[{index}].members[{at}]",
+                    member,
+                    rule,
+                    "Name each in one team, once.",
+                    code="member-of-two-teams",
+                )
 
 
 def team_folders(spec: StackSpec) -> Iterator[Problem]:
@@ -42,13 +48,19 @@ def team_folders(spec: StackSpec) -> Iterator[Problem]:
         if other is not team and (team.folder or other.folder):
             fix = "Choose another folder; a team that was renamed keeps the folder of its old name."
             rule = f"is the folder of {other.name}"
-            yield Problem(f"teams[{index}].folder", team.data_folder, rule, fix)
+            yield Problem(f"teams[{index}].folder", team.data_folder, rule, fix, code="folder-taken")
 
 
 def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
     """A passed validation opens the gate."""
     if "PASS" not in spec.smoke.accept:
-        yield Problem("smoke.accept", list(spec.smoke.accept), "PASS must open the gate", "Add PASS.")
+        yield Problem(
+            "smoke.accept",
+            list(spec.smoke.accept),
+            "PASS must open the gate",
+            "Add PASS.",
+            code="pass-must-open-gate",
+        )
 
 
 def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
@@ -59,14 +71,16 @@ def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
     wrong = cron.problem(wanted)
     if wrong is not None:
         fix = 'Write minute, hour, day, month, day of the week, such as "0 5 * * 1", or null.'
-        yield Problem("smoke.schedule", wanted, wrong, fix)
+        yield Problem("smoke.schedule", wanted, wrong, fix, code="invalid-schedule")
     elif cron.often(wanted):
         fix = "Name one minute; every run takes whole nodes."
-        yield Problem("smoke.schedule", wanted, "more than once an hour", fix)
+        yield Problem("smoke.schedule", wanted, "more than once an hour", fix, code="schedule-too-frequent")
     if not spec.smoke.enabled:
         rule = "there is no gate to repeat: smoke.enabled is false"
         fix = "Enable the gate, or set smoke.schedule to null."
-        yield Problem("smoke.schedule", wanted, rule, fix, against="smoke.enabled")
+        yield Problem(
+            "smoke.schedule", wanted, rule, fix, against="smoke.enabled", code="schedule-without-gate"
+        )
 
 
 def last_day(spec: StackSpec) -> Iterator[Problem]:
@@ -76,7 +90,7 @@ def last_day(spec: StackSpec) -> Iterator[Problem]:
             datetime.date.fromisoformat(spec.expires_on)
         except ValueError:
             fix = "Write year, month and day, such as 2027-03-31, or never."
-            yield Problem("expires_on", spec.expires_on, "there is no such day", fix)
+            yield Problem("expires_on", spec.expires_on, "there is no such day", fix, code="no-such-day")
 
 
 RULES: tuple[Rule, ...] = (

@@ -20,7 +20,7 @@ def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     if spec.budget.over_budget == "stop":
         rule = "the bill does not divide nodes that teams share, so nothing is stopped by it"
         fix = "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours."
-        yield Problem("budget.over_budget", "stop", rule, fix)
+        yield Problem("budget.over_budget", "stop", rule, fix, code="stop-needs-team-budgets")
 
 
 def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
@@ -37,7 +37,11 @@ def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     for path, value in given.items():
         if value:
             yield Problem(
-                path, _plain(value), _NO_CLUSTER, _FIXES.get(path.rpartition(".")[2], "Leave it out.")
+                path,
+                _plain(value),
+                _NO_CLUSTER,
+                _FIXES.get(path.rpartition(".")[2], "Leave it out."),
+                code="needs-a-cluster",
             )
 
 
@@ -59,7 +63,9 @@ def tracked(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
 
 
 def _missing(path: str, description: str) -> Problem:
-    return Problem(path, None, "required key is missing", f"Add it: {description}")
+    return Problem(
+        path, None, "required key is missing", f"Add it: {description}", code="required-key-missing"
+    )
 
 
 def _plain(value: object) -> object:

@@ -26,10 +26,18 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for index, one in enumerate(layout.people):
         path = f"layout.people[{index}]"
         if one.team not in teams:
-            yield Problem(f"{path}.team", one.team, "there is no such team", f"Teams are {', '.join(teams)}.")
+            yield Problem(
+                f"{path}.team",
+                one.team,
+                "there is no such team",
+                f"Teams are {', '.join(teams)}.",
+                code="unknown-team",
+            )
         if one.over_budget == "stop" and one.monthly_usd is None:
             fix = f"Set monthly_usd, or {path}.over_budget to warn."
-            yield Problem(f"{path}.over_budget", "stop", "the person has no budget", fix)
+            yield Problem(
+                f"{path}.over_budget", "stop", "the person has no budget", fix, code="person-without-budget"
+            )
 
 
 def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -42,7 +50,14 @@ def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for path, usd in parts.items():
         if usd is not None and usd > whole:
             rule = f"is more than the ${whole:g} of the whole stack"
-            yield Problem(path, usd, rule, f"Set {whole:g} or less.", against="budget.monthly_usd")
+            yield Problem(
+                path,
+                usd,
+                rule,
+                f"Set {whole:g} or less.",
+                against="budget.monthly_usd",
+                code="budget-exceeds-stack",
+            )
 
 
 def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -51,7 +66,13 @@ def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         rest = _JOB_NAME - _STAMP - len(f"{spec.name}-{one.name}-") - _FOLDER
         if rest < 0:
             rule = f"names of jobs begin with {spec.name}-{one.name}, {-rest} characters too long"
-            yield Problem(f"layout.people[{index}].name", one.name, rule, "Choose a shorter name.")
+            yield Problem(
+                f"layout.people[{index}].name",
+                one.name,
+                rule,
+                "Choose a shorter name.",
+                code="job-name-too-long",
+            )
 
 
 def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -62,17 +83,27 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for index, name in enumerate(named or ()):
         if name not in names:
             fix = f"Machines are {', '.join(names)}."
-            yield Problem(f"smoke.pools[{index}]", name, "there is no such machine", fix)
+            yield Problem(
+                f"smoke.pools[{index}]", name, "there is no such machine", fix, code="unknown-machine"
+            )
     if named is not None and len(named) != 1:
         yield Problem(
-            "smoke.pools", list(named), "a small stack is validated on one machine type", "Name one, or null."
+            "smoke.pools",
+            list(named),
+            "a small stack is validated on one machine type",
+            "Name one, or null.",
+            code="validates-one-machine",
         )
     chosen = [one for one in layout.machines if one.name in (named or names[:1])]
     for one in chosen:
         if spec.smoke.enabled and spec.smoke.nodes > one.max_nodes:
             fix = f"Set smoke.nodes to {one.max_nodes}, or max_nodes of {one.name} to {spec.smoke.nodes}."
             yield Problem(
-                "smoke.nodes", spec.smoke.nodes, f"a job has at most {one.max_nodes} of {one.name}", fix
+                "smoke.nodes",
+                spec.smoke.nodes,
+                f"a job has at most {one.max_nodes} of {one.name}",
+                fix,
+                code="gate-larger-than-machine",
             )
 
 
@@ -81,7 +112,7 @@ def _once(field: str, values: Iterable[str], fix: str, where: str = "layout.peop
     counts = Counter(listed)
     for index, value in enumerate(listed):
         if counts[value] > 1 and value in listed[:index]:
-            yield Problem(f"{where}[{index}].{field}", value, "is named twice", fix)
+            yield Problem(f"{where}[{index}].{field}", value, "is named twice", fix, code="repeated-value")
 
 
 RULES: tuple[Rule, ...] = (superfluous, people, budgets, names_of_jobs, machines)

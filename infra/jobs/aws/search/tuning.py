@@ -58,10 +58,16 @@ def read(folder: Path, name: str) -> Tuning:
         found = tomllib.loads(path.read_text())
     except FileNotFoundError as error:
         rule = f"is no file of {folder}"
-        raise UserError([Problem("--tune", name, rule, f"Write the search down. {_EXAMPLE}")]) from error
+        raise UserError(
+            [Problem("--tune", name, rule, f"Write the search down. {_EXAMPLE}", code="search-file-missing")]
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError([Problem(str(path), None, f"is no TOML: {error}", _EXAMPLE)]) from error
-    if problems := [Problem(f"{path}: {at}", value, rule, fix) for at, value, rule, fix in _wrong(found)]:
+        raise UserError(
+            [Problem(str(path), None, f"is no TOML: {error}", _EXAMPLE, code="search-file-not-toml")]
+        ) from error
+    if problems := [
+        Problem(f"{path}: {at}", value, rule, fix, code=code) for at, value, rule, fix, code in _wrong(found)
+    ]:
         raise UserError(problems)
     objective = found["objective"]
     return Tuning(
@@ -132,24 +138,55 @@ def _ranges(ranges: Mapping[str, Mapping[str, Any]]) -> Body:
     return found
 
 
-Fault = tuple[str, object, str, str]
+Fault = tuple[str, object, str, str, str]
+"""Path, value, rule, fix and code."""
 
 
 def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
     for key in sorted(set(found) - _KEYS):
-        yield key, found[key], "is no part of a search", f"Parts are {', '.join(sorted(_KEYS))}."
+        yield (
+            key,
+            found[key],
+            "is no part of a search",
+            f"Parts are {', '.join(sorted(_KEYS))}.",
+            "unknown-search-key",
+        )
     trials, parallel = found.get("trials"), found.get("parallel", 1)
     if not _whole(trials, 1, _MOST_TRIALS):
-        yield "trials", trials, "says how many trials there are at most", f"Write 1 to {_MOST_TRIALS}."
+        yield (
+            "trials",
+            trials,
+            "says how many trials there are at most",
+            f"Write 1 to {_MOST_TRIALS}.",
+            "trials-not-accepted",
+        )
     elif not _whole(parallel, 1, int(trials or 1)):
-        yield "parallel", parallel, "says how many trials run at a time", f"Write 1 to {trials}."
+        yield (
+            "parallel",
+            parallel,
+            "says how many trials run at a time",
+            f"Write 1 to {trials}.",
+            "parallel-not-accepted",
+        )
     strategy = found.get("strategy", "bayesian")
     if strategy not in _STRATEGIES:
-        yield "strategy", strategy, "is no strategy that is known here", f"Write {' or '.join(_STRATEGIES)}."
+        yield (
+            "strategy",
+            strategy,
+            "is no strategy that is known here",
+            f"Write {' or '.join(_STRATEGIES)}.",
+            "unknown-strategy",
+        )
     yield from _wrong_objective(found.get("objective"))
     ranges = found.get("parameters")
     if not isinstance(ranges, dict) or not 1 <= len(ranges) <= _MOST_RANGES:
-        yield "parameters", None, "say what is searched", f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}"
+        yield (
+            "parameters",
+            None,
+            "say what is searched",
+            f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}",
+            "parameters-missing",
+        )
         return
     for name, one in ranges.items():
         yield from _wrong_range(name, one)
@@ -159,39 +196,81 @@ def _wrong_objective(found: Any) -> Iterator[Fault]:
     known = found if isinstance(found, dict) else {}
     for key in ("metric", "regex", "goal"):
         if not isinstance(known.get(key), str) or not known[key]:
-            yield f"objective.{key}", known.get(key), "is missing", _EXAMPLE
+            yield f"objective.{key}", known.get(key), "is missing", _EXAMPLE, "objective-key-missing"
     if isinstance(known.get("goal"), str) and known["goal"] not in _GOALS:
-        yield "objective.goal", known["goal"], "is no goal", f"Write {' or '.join(_GOALS)}."
+        yield "objective.goal", known["goal"], "is no goal", f"Write {' or '.join(_GOALS)}.", "unknown-goal"
     if isinstance(regex := known.get("regex"), str) and regex:
         try:
             groups = re.compile(regex).groups
         except re.error as error:
-            yield "objective.regex", regex, f"is no regular expression: {error}", _EXAMPLE
+            yield "objective.regex", regex, f"is no regular expression: {error}", _EXAMPLE, "invalid-regex"
         else:
             if groups != 1 or len(regex) > 500:
                 fix = "Put the number alone in parentheses, in at most 500 characters."
-                yield "objective.regex", regex, "must have the figure as its one group", fix
+                yield (
+                    "objective.regex",
+                    regex,
+                    "must have the figure as its one group",
+                    fix,
+                    "regex-needs-one-group",
+                )
 
 
 def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
     at = f"parameters.{name}"
     # The toolkit gives a script `-x` for a name of one letter, and keeps names of its own for itself.
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", name) or name.startswith("sagemaker_"):
-        yield at, name, "is no name of an option", "Use two or more letters, digits, - and _."
+        yield (
+            at,
+            name,
+            "is no name of an option",
+            "Use two or more letters, digits, - and _.",
+            "invalid-parameter-name",
+        )
     if not isinstance(one, dict):
-        yield at, one, "is no range", "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}."
+        yield (
+            at,
+            one,
+            "is no range",
+            "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}.",
+            "invalid-parameter-range",
+        )
     elif "values" in one:
         values = one["values"]
         if set(one) != {"values"} or not isinstance(values, list) or not 1 <= len(values) <= _MOST_VALUES:
-            yield at, None, f"has 1 to {_MOST_VALUES} values, and nothing else", "Write {values = [4, 8]}."
+            yield (
+                at,
+                None,
+                f"has 1 to {_MOST_VALUES} values, and nothing else",
+                "Write {values = [4, 8]}.",
+                "invalid-parameter-values",
+            )
     elif not all(_number(one.get(end)) for end in ("from", "to")) or set(one) - {"from", "to", "scale"}:
-        yield at, None, "has from, to, and perhaps scale", "Write {from = 1e-4, to = 1e-2}."
+        yield (
+            at,
+            None,
+            "has from, to, and perhaps scale",
+            "Write {from = 1e-4, to = 1e-2}.",
+            "invalid-parameter-range",
+        )
     elif not one["from"] < one["to"]:
-        yield at, one["from"], f"is not below {one['to']}", "Write the smaller end as from."
+        yield (
+            at,
+            one["from"],
+            f"is not below {one['to']}",
+            "Write the smaller end as from.",
+            "range-not-ascending",
+        )
     elif one.get("scale", "auto") not in _SCALES:
-        yield f"{at}.scale", one["scale"], "is no scale", f"Write {', '.join(_SCALES)}."
+        yield f"{at}.scale", one["scale"], "is no scale", f"Write {', '.join(_SCALES)}.", "unknown-scale"
     elif one.get("scale") == "logarithmic" and one["from"] <= 0:
-        yield f"{at}.from", one["from"], "a logarithm needs more than 0", "Write a number above 0."
+        yield (
+            f"{at}.from",
+            one["from"],
+            "a logarithm needs more than 0",
+            "Write a number above 0.",
+            "logarithm-needs-positive",
+        )
 
 
 def _whole(value: Any, least: int, most: int) -> bool:

@@ -96,7 +96,13 @@ def idle_nodes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Cluster Autoscaler is told when an idle node goes."""
     if layout.idle_minutes is None:
         rule = "Cluster Autoscaler needs to know how long a node may be idle"
-        yield Problem("layout.idle_minutes", None, rule, "Leave it out (30 minutes), or set minutes.")
+        yield Problem(
+            "layout.idle_minutes",
+            None,
+            rule,
+            "Leave it out (30 minutes), or set minutes.",
+            code="idle-minutes-missing",
+        )
 
 
 def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -104,7 +110,13 @@ def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Probl
     path, version = "layout.kubernetes_version", layout.kubernetes_version
     offered = facts.eks.versions
     if version not in offered:
-        yield Problem(path, version, "not a version EKS supports", f"Use one of {', '.join(offered)}.")
+        yield Problem(
+            path,
+            version,
+            "not a version EKS supports",
+            f"Use one of {', '.join(offered)}.",
+            code="kubernetes-version-not-offered",
+        )
     if isinstance(spec.on, AwsSpec) and spec.on.efa_driver and any(pool.rdma for pool in layout.pools):
         yield from pools.efa_driver_problems("on.efa_driver", spec.on.efa_driver, path, version)
 
@@ -118,7 +130,9 @@ def releases(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     for name in spec.on.addon_versions:
         if name not in facts.eks.addons:
             fix = f"Known are {', '.join(sorted(facts.eks.addons))}."
-            yield Problem(f"on.addon_versions.{name}", name, "there is no such EKS add-on", fix)
+            yield Problem(
+                f"on.addon_versions.{name}", name, "there is no such EKS add-on", fix, code="unknown-addon"
+            )
 
 
 def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -148,7 +162,13 @@ def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if pool.purchase.kind in ("flex_start", "queued"):
             path = f"layout.pools[{index}].purchase.kind"
             fix = "A Capacity Block (`block`) is the nearest: a fixed price, a fixed time, all nodes at once."
-            yield Problem(path, pool.purchase.kind, "only Google Cloud sells nodes in this way", fix)
+            yield Problem(
+                path,
+                pool.purchase.kind,
+                "only Google Cloud sells nodes in this way",
+                fix,
+                code="purchase-not-on-aws",
+            )
 
 
 def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
@@ -156,7 +176,13 @@ def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
     yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
     if pool.rdma:
-        yield Problem(f"{path}.rdma", True, f"{pool.machine} trains nothing", f"Set {path}.rdma to false.")
+        yield Problem(
+            f"{path}.rdma",
+            True,
+            f"{pool.machine} trains nothing",
+            f"Set {path}.rdma to false.",
+            code="rdma-without-gpus",
+        )
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -194,7 +220,9 @@ def shared_file_system(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     problem = facts.lustre.lustre_problem(wanted.capacity_gib, wanted.throughput_mb_s_per_tib, wanted.rdma)
     if problem:
         fix = "Change it to a size that exists."
-        yield Problem("data.shared_fs", f"{wanted.capacity_gib} GiB", problem, fix)
+        yield Problem(
+            "data.shared_fs", f"{wanted.capacity_gib} GiB", problem, fix, code="fsx-size-not-offered"
+        )
 
 
 def quotas(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

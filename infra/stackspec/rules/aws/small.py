@@ -20,7 +20,9 @@ def schedule(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     when = spec.smoke.schedule
     if when is not None and cron.problem(when) is None and for_scheduler(when) is None:
         rule = "EventBridge takes a day of the month or a day of the week, not both"
-        yield Problem("smoke.schedule", when, rule, "Put * in one of the two places.")
+        yield Problem(
+            "smoke.schedule", when, rule, "Put * in one of the two places.", code="schedule-names-both-days"
+        )
 
 
 def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -28,7 +30,13 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     yield from network.zone_name_problems("layout.zones", spec.region, layout.zones)
     if len(set(layout.zones)) < 2:
         rule = "one zone alone often has no spot machines, and the network is made for two"
-        yield Problem("layout.zones", list(layout.zones), rule, f"Add another zone of {spec.region}.")
+        yield Problem(
+            "layout.zones",
+            list(layout.zones),
+            rule,
+            f"Add another zone of {spec.region}.",
+            code="needs-two-zones",
+        )
     yield from pools.once_problems("layout.zones", layout.zones)
     yield from network.range_problems("layout.network_cidr", layout.network_cidr)
     for index, one in enumerate(layout.machines):
@@ -51,7 +59,13 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
     """A training plan is the stack's, reserves the machine, and ends: nothing is repeated on it."""
     if isinstance(one.purchase, Reserved):
         rule = "training jobs take no capacity reservation of EC2"
-        yield Problem(f"{path}.purchase.kind", one.purchase.kind, rule, "Buy a training plan, and name it.")
+        yield Problem(
+            f"{path}.purchase.kind",
+            one.purchase.kind,
+            rule,
+            "Buy a training plan, and name it.",
+            code="reservation-not-for-jobs",
+        )
     if not isinstance(one.purchase, TrainingPlan):
         return
     assert isinstance(spec.on, AwsSpec)
@@ -59,7 +73,7 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
     yield from jobs.plan_problems(path, one.machine, plan)
     if spec.smoke.schedule is not None and one.name in spec.validated:
         rule, fix = "would go on when the training plan is over", "Validate another machine, or set null."
-        yield Problem("smoke.schedule", spec.smoke.schedule, rule, fix)
+        yield Problem("smoke.schedule", spec.smoke.schedule, rule, fix, code="schedule-outlives-plan")
 
 
 RULES: tuple[Rule, ...] = (schedule, on_aws)

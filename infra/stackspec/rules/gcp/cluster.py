@@ -51,7 +51,9 @@ def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
             if member.startswith("group:") and domain != first:
                 fix = f"Name its people as `user:`, or make a group of {first} with them."
                 rule = f"a cluster knows the groups of one domain, here {first}"
-                yield Problem(f"teams[{index}].members[{at}]", member, rule, fix)
+                yield Problem(
+                    f"teams[{index}].members[{at}]", member, rule, fix, code="group-of-other-domain"
+                )
 
 
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
@@ -78,7 +80,14 @@ def deletions(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     if spec.data.checkpoints.in_bucket == "kept" and spec.data.shared_fs is not None:
         rule = "Managed Lustre copies new files and no deletions"
         fix = "Set all, with fewer expire_days; or leave out data.shared_fs."
-        yield Problem("data.checkpoints.in_bucket", "kept", rule, fix, against="data.shared_fs")
+        yield Problem(
+            "data.checkpoints.in_bucket",
+            "kept",
+            rule,
+            fix,
+            against="data.shared_fs",
+            code="lustre-copies-no-deletions",
+        )
 
 
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
@@ -135,7 +144,13 @@ def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[
     names = [pool.name for pool in layout.pools]
     for name in cloud.pools:
         if name not in names:
-            yield Problem(f"on.pools.{name}", name, "there is no such pool", f"Pools are {', '.join(names)}.")
+            yield Problem(
+                f"on.pools.{name}",
+                name,
+                "there is no such pool",
+                f"Pools are {', '.join(names)}.",
+                code="unknown-pool",
+            )
 
 
 def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -175,10 +190,22 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
     yield from pools.cpu_problems(f"{path}.machine", pool.machine)
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
     if pool.rdma:
-        yield Problem(f"{path}.rdma", True, f"{pool.machine} trains nothing", f"Set {path}.rdma to false.")
+        yield Problem(
+            f"{path}.rdma",
+            True,
+            f"{pool.machine} trains nothing",
+            f"Set {path}.rdma to false.",
+            code="rdma-without-gpus",
+        )
     if extra.sharing is not None:
         fix = f"Leave {on}.sharing out."
-        yield Problem(f"{on}.sharing", extra.sharing.kind, f"{pool.machine} has no GPU to share", fix)
+        yield Problem(
+            f"{on}.sharing",
+            extra.sharing.kind,
+            f"{pool.machine} has no GPU to share",
+            fix,
+            code="sharing-without-gpus",
+        )
 
 
 def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -203,7 +230,12 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
         if pool not in without and cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
             fix = "Validate pools with whole GPUs."
             yield Problem(
-                "smoke.pools", pool, "the GPUs of the pool are shared", fix, against=f"on.pools.{pool}"
+                "smoke.pools",
+                pool,
+                "the GPUs of the pool are shared",
+                fix,
+                against=f"on.pools.{pool}",
+                code="validated-gpus-shared",
             )
 
 

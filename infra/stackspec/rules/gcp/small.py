@@ -30,7 +30,7 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             yield from jobs.reservation_problems(f"{bought}.id", one.purchase.id, spec.region)
         elif isinstance(one.purchase, TrainingPlan):
             rule, fix = "only SageMaker has training plans", "Set reserved, on_demand or spot."
-            yield Problem(f"{bought}.kind", one.purchase.kind, rule, fix)
+            yield Problem(f"{bought}.kind", one.purchase.kind, rule, fix, code="training-plan-not-on-gcp")
     idle, minutes = "layout.idle_minutes", layout.idle_minutes
     for index, machine in enumerate(layout.notebooks.machines):
         path = f"layout.notebooks.machines[{index}]"
@@ -40,10 +40,22 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     if len(layout.notebooks.machines) > 1:
         rule = "a notebook of Workbench has one machine type"
         fix = f"Name {layout.notebooks.machines[0]} alone."
-        yield Problem("layout.notebooks.machines", list(layout.notebooks.machines), rule, fix)
+        yield Problem(
+            "layout.notebooks.machines",
+            list(layout.notebooks.machines),
+            rule,
+            fix,
+            code="notebook-has-one-machine",
+        )
     if layout.notebooks.disk_gib < jobs.NOTEBOOK_DISK_GIB:
         rule, least = "is smaller than a disk can be", jobs.NOTEBOOK_DISK_GIB
-        yield Problem("layout.notebooks.disk_gib", layout.notebooks.disk_gib, rule, f"Set {least}.")
+        yield Problem(
+            "layout.notebooks.disk_gib",
+            layout.notebooks.disk_gib,
+            rule,
+            f"Set {least}.",
+            code="notebook-disk-too-small",
+        )
 
 
 def spending(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
