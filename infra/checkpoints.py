@@ -27,7 +27,7 @@ _DAY_S: Final = 86_400
 
 
 @dataclass(frozen=True)
-class Checkpoints:
+class CheckpointPlan:
     """The checkpoints of one run."""
 
     size_gb: float | None
@@ -58,14 +58,14 @@ class Checkpoints:
         return f"{often} of {self.size_gb:,.0f} GB"
 
 
-def checkpoints(spec: StackSpec) -> Checkpoints:
+def checkpoints(spec: StackSpec) -> CheckpointPlan:
     """The checkpoints of one run on the largest of the pools that people train on."""
     policy = spec.data.checkpoints
     write = _write_s(spec)
     interval, why = _interval(spec, write)
     days = policy.expire_days
     every = policy.keep_every_hours
-    return Checkpoints(
+    return CheckpointPlan(
         size_gb=policy.size_gb,
         write_s=write,
         interval_s=interval,
@@ -77,7 +77,7 @@ def checkpoints(spec: StackSpec) -> Checkpoints:
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredCheckpoints:
     """Checkpoints of one run that trains all the time, in one storage class of the bucket."""
 
     count: int
@@ -89,18 +89,18 @@ class Held:
     """Whether the run deleted them, and the bucket keeps them for `noncurrent_days`."""
 
 
-def in_bucket(spec: StackSpec) -> list[Held]:
+def in_bucket(spec: StackSpec) -> list[StoredCheckpoints]:
     """What the bucket holds of one run, once the first of its checkpoints expires."""
     policy, found = spec.data.checkpoints, checkpoints(spec)
     if policy.in_bucket == "kept":
         gone = spec.data.noncurrent_days * _DAY_S // found.interval_s
-        return [Held(found.kept), Held(gone, deleted=True)]
+        return [StoredCheckpoints(found.kept), StoredCheckpoints(gone, deleted=True)]
     begins = (0, policy.cool_after_days, policy.cold_after_days)
     held = []
     for where, begin in enumerate(begins):
         if begin is not None:
             end = next((day for day in begins[where + 1 :] if day is not None), policy.expire_days)
-            held.append(Held((end - begin) * _DAY_S // found.interval_s, where, end))
+            held.append(StoredCheckpoints((end - begin) * _DAY_S // found.interval_s, where, end))
     return held
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 
-class Entry(Protocol):
+class RuleEntry(Protocol):
     """What every rule has."""
 
     @property
@@ -20,10 +20,10 @@ class Entry(Protocol):
         """The Pulumi types that the rule is about."""
 
 
-R = TypeVar("R", bound=Entry)
+R = TypeVar("R", bound=RuleEntry)
 
 
-class Book(Generic[R]):
+class RuleBook(Generic[R]):
     """Rules whose ids begin with one prefix, by id and by type."""
 
     def __init__(self, prefix: str) -> None:

@@ -81,7 +81,7 @@ class Rule(About):
         return self.id.split("-")[1]
 
 
-class Catalogue(rulebook.Book[Rule]):
+class Catalogue(rulebook.RuleBook[Rule]):
     """The rules of the policy pack."""
 
     def rule(self, about: About) -> Callable[[Alone], Alone]:

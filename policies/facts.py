@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import datetime
 
-    from infra.catalog.aws.model import CapacityType, InstanceType, Price
+    from infra.catalog.aws.model import CapacityType, InstancePrice, InstanceType
     from infra.catalog.gcp.model import Market
 
 
@@ -22,7 +22,7 @@ def gpu_type(machine: str) -> "InstanceType | None":
     return facts.instance_types.get(machine)
 
 
-def node_price(machine: str, region: str, capacity: "CapacityType") -> "Price | None":
+def node_price(machine: str, region: str, capacity: "CapacityType") -> "InstancePrice | None":
     """Dollars per hour of a machine of EC2; None where no source gives them."""
     from infra.catalog.aws import facts  # noqa: PLC0415
 

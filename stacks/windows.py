@@ -8,7 +8,7 @@ from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.capacity.capacity_windows import CapacityWindows
 from components.kubernetes.queueing.queues import Queueing
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import Block, PoolSpec
+from infra.stackspec.layouts import CapacityBlock, PoolSpec
 from stacks.parts import Cluster, Pools, Tracking
 
 
@@ -16,7 +16,7 @@ def window_of(pool: PoolSpec, drain_minutes: int) -> WindowArgs | None:
     """The window of a pool; None: it is always open. Jobs leave a block `drain_minutes` before its end."""
     window: WindowArgs = {}
     bought = pool.purchase
-    if isinstance(bought, Block) and bought.starts is not None and bought.ends is not None:
+    if isinstance(bought, CapacityBlock) and bought.starts is not None and bought.ends is not None:
         window["block"] = {
             "starts": _utc(bought.starts),
             "ends": _utc(bought.ends),

@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
-from infra.clouds.kubectl import Cluster, connected
+from infra.clouds.kubectl import ClusterApi, connected
 from rehearsal.controlplane.order import ControlPlaneOptions, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from trainstack.queues import history, simulation
@@ -105,7 +105,7 @@ def submit(lab: Lab, name: str, one: Coming) -> None:
     lab.submit(one.team, name, gpus=one.gpus // pods, pods=pods, seconds=one.runs, labels=labels)
 
 
-def watch(lab: Lab, cluster: Cluster, coming: list[Coming]) -> Watched:
+def watch(lab: Lab, cluster: ClusterApi, coming: list[Coming]) -> Watched:
     """Let the jobs come, and look every second until all have ended."""
     watched, began = Watched(), time.monotonic()
     jobs, last = len(coming), coming[-1].at

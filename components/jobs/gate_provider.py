@@ -18,7 +18,7 @@ from pulumi import dynamic
 from components.jobs.services import SERVICES
 from components.jobs.waiting import REAL, Clock, JobError, stop, wait, why_not_completed
 from infra.errors import UserError
-from infra.jobs.service import Job, JobService, LostError, State
+from infra.jobs.service import JobService, JobState, LostError, ServiceJob
 from smoke_training.launchers import bundle, managed, runplan
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import PLAN_FILE
@@ -177,9 +177,9 @@ def _keep(props: Mapping[str, Any], service: JobService) -> None:
         service.keep(f"{code_folder(props)}{SCHEDULED_PLAN}", props["scheduled_plan"].encode())
 
 
-def _verdict(props: Mapping[str, Any], job: Job, uri: str, service: JobService) -> dict[str, Any]:
+def _verdict(props: Mapping[str, Any], job: ServiceJob, uri: str, service: JobService) -> dict[str, Any]:
     """What the run found. A run that judged and closed the gate is a failed job whose reason says so."""
-    if job.state is not State.COMPLETED:
+    if job.state is not JobState.COMPLETED:
         raise GateClosedError(f"job {job.name} {job.state}. {_why(job, uri, service)}")
     try:
         verdict, headline = _result(uri, service)
@@ -197,9 +197,9 @@ def _result(uri: str, service: JobService) -> tuple[str, str]:
     return str(result["verdict"]), str(result["headline"])
 
 
-def _why(job: Job, uri: str, service: JobService) -> str:
+def _why(job: ServiceJob, uri: str, service: JobService) -> str:
     """Why a job is no success: by its result where it came so far, which not every service reads itself."""
-    if job.state is State.FAILED:
+    if job.state is JobState.FAILED:
         try:
             _, headline = _result(uri, service)
         except _UNREAD:

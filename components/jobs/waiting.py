@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from infra.jobs.service import Job, JobService, LostError, Phase, State
+from infra.jobs.service import JobPhase, JobService, JobState, LostError, ServiceJob
 
 # Asked more and more seldom: a start takes minutes, and services count requests.
 _FIRST_S, _LATER_S, _FACTOR = 1.0, 15.0, 1.5
@@ -28,7 +28,7 @@ class Clock:
 REAL = Clock()
 
 
-def wait(service: JobService, name: str, start_within_s: float, clock: Clock = REAL) -> Job:
+def wait(service: JobService, name: str, start_within_s: float, clock: Clock = REAL) -> ServiceJob:
     """Follow a job to its end; one that finds no machines in time is stopped.
 
     Raises JobError, and UserError where the service refuses to answer. The job goes on when a wait is given
@@ -49,7 +49,7 @@ def wait(service: JobService, name: str, start_within_s: float, clock: Clock = R
                 raise JobError("the job is gone: somebody deleted it")
             if job.state.over:
                 return job
-            if job.phase in (Phase.WAITING, Phase.INTERRUPTED) and clock.now() - began > start_within_s:
+            if job.phase in (JobPhase.WAITING, JobPhase.INTERRUPTED) and clock.now() - began > start_within_s:
                 stop(service, name, clock)
                 said = job.changes[-1].said if job.changes else ""
                 late = f"no machines within {start_within_s:.0f} s (smoke.queue_timeout_s)"
@@ -79,16 +79,16 @@ def stop(service: JobService, name: str, clock: Clock = REAL) -> None:
     raise JobError(f"job {name} did not stop within {STOP_PATIENCE_S:.0f} s")
 
 
-def why_not_completed(job: Job) -> str:
+def why_not_completed(job: ServiceJob) -> str:
     """In a sentence or two, of a job that is over and no success.
 
     A stopped one is none: the waiter of AWS's SDK calls it a success (botocore, sagemaker waiters-2.json).
     """
-    if job.phase is Phase.OUT_OF_TIME:
+    if job.phase is JobPhase.OUT_OF_TIME:
         return "It ran longer than it may (smoke.timeout_s), and the service stopped it."
-    if job.phase is Phase.WAITED_TOO_LONG:
+    if job.phase is JobPhase.WAITED_TOO_LONG:
         return "It waited longer than it may for spot machines, and the service stopped it."
-    if job.state is State.STOPPED:
+    if job.state is JobState.STOPPED:
         return "Somebody stopped it."
     if job.reason.startswith(("CapacityError", "Resources are insufficient")):
         return f"{job.reason} Try again later, or let smoke.pools name another machine."

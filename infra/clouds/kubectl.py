@@ -45,7 +45,7 @@ class _Pool(urllib3.HTTPConnectionPool):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ApiResponse:
     """What an API server said to a request."""
 
     status: int
@@ -63,33 +63,35 @@ class Answer:
         return str(self.body.get("message") or "")
 
 
-class Cluster:
+class ClusterApi:
     """The API server of a context of a kubeconfig."""
 
     def __init__(self, server: str, pool: urllib3.HTTPConnectionPool) -> None:
         self.server = server
         self._pool = pool
 
-    def get(self, path: str, accept: str = "application/json", **query: str) -> Answer:
+    def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
         """The answer to a request. Raises UserError where the cluster accepts no login."""
         try:
             said = self._pool.request(
                 "GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS, timeout=_SECONDS
             )
         except HTTPError as error:
-            return Answer(0, {"reason": type(error).__name__, "message": str(error)})
+            return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
         try:
             body = json.loads(said.data)
         except ValueError:  # what kubectl itself says is plain text
-            return Answer(0, {"reason": "NoAnswer", "message": said.data.decode(errors="replace").strip()})
+            return ApiResponse(
+                0, {"reason": "NoAnswer", "message": said.data.decode(errors="replace").strip()}
+            )
         if said.status == 401:
             rule = f"the cluster {self.server} accepts none: {body.get('message')}"
             raise UserError([Problem("credentials", None, rule, _LOG_IN, code="cluster-login-refused")])
-        return Answer(said.status, body)
+        return ApiResponse(said.status, body)
 
 
 @contextmanager
-def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[Cluster]:
+def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[ClusterApi]:
     """The cluster of a context of a kubeconfig, else of the shell's; of its current one, if none is given.
 
     Raises UserError where there is none, or kubectl is not installed.
@@ -101,7 +103,7 @@ def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[C
         file = Path(folder, "s")
         options = [*which, f"--unix-socket={file}", f"--reject-methods={_WRITES}"]
         with _proxy(context, options), _Pool("localhost", file=str(file)) as pool:
-            yield Cluster(server, pool)
+            yield ClusterApi(server, pool)
 
 
 @contextmanager
@@ -143,7 +145,7 @@ def _unusable(context: str | None, said: str) -> UserError:
     return UserError([Problem("--context", context, rule, _LOG_IN, code="kubeconfig-without-cluster")])
 
 
-def unanswered(cluster: Cluster, answer: Answer) -> UserError:
+def unanswered(cluster: ClusterApi, answer: ApiResponse) -> UserError:
     """The error about a cluster of which not even the kinds of objects can be asked."""
     rule = f"does not tell what it serves: {answer.code}: {answer.message}"
     return UserError([Problem("cluster", cluster.server, rule, _LOG_IN, code="cluster-kinds-not-readable")])

@@ -11,16 +11,16 @@ from infra.cost.aws import cluster as aws
 from infra.cost.aws import jobs as aws_jobs
 from infra.cost.gcp import cluster as gcp
 from infra.cost.gcp import jobs as gcp_jobs
-from infra.cost.model import Estimate, Item, Use
+from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 
-__all__ = ["Estimate", "Item", "Use", "estimate"]
+__all__ = ["CostEstimate", "CostItem", "UsageCost", "estimate"]
 
 
-def estimate(spec: StackSpec, on: datetime.date) -> Estimate:
+def estimate(spec: StackSpec, on: datetime.date) -> CostEstimate:
     """Price a stack as of a day, which decides whether its Kubernetes version costs extra.
 
     Raises NotImplementedError for a stack that cannot be composed either (`infra.stackspec.supported`).

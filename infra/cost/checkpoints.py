@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from infra.catalog.storage_classes import StorageClass
-from infra.checkpoints import Held, checkpoints, in_bucket
-from infra.cost.model import Item
+from infra.checkpoints import StoredCheckpoints, checkpoints, in_bucket
+from infra.cost.model import CostItem
 from infra.cost.tariff import Tariff
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
@@ -20,7 +20,7 @@ def busy_share(layout: ClusterLayout) -> float:
     )
 
 
-def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Classes) -> Iterator[Item]:
+def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Classes) -> Iterator[CostItem]:
     """Dollars per month of the checkpoints of one run that trains for a share `busy` of the month.
 
     Nothing where no model is named.
@@ -39,7 +39,7 @@ def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Clas
         yield tariff.item(name, where.price, (0.0, share * gb, gb))
 
 
-def _called(spec: StackSpec, held: Held, where: str) -> str:
+def _called(spec: StackSpec, held: StoredCheckpoints, where: str) -> str:
     if held.deleted:
         return f"deleted checkpoints, for {spec.data.noncurrent_days} days"
     until = f" to day {held.until_day}, {where}" if held.until_day else ""

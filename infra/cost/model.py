@@ -9,7 +9,7 @@ HOURS_PER_MONTH = 730.0
 
 
 @dataclass(frozen=True)
-class Item:
+class CostItem:
     """US dollars per month of one part of the stack; all None when no source gives its price."""
 
     name: str
@@ -25,7 +25,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Use:
+class UsageCost:
     """What costs by a use that no spec states, with its rate where a source gives one."""
 
     name: str
@@ -37,21 +37,21 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """The price of a stack per month in US dollars."""
 
-    items: tuple[Item, ...]
-    uses: tuple[Use, ...] = ()
+    items: tuple[CostItem, ...]
+    uses: tuple[UsageCost, ...] = ()
 
     @property
-    def known(self) -> tuple[Item, ...]:
+    def known(self) -> tuple[CostItem, ...]:
         """The items that have a price."""
         return tuple(item for item in self.items if item.expected is not None)
 
     @property
-    def not_priced(self) -> tuple[Use, ...]:
+    def not_priced(self) -> tuple[UsageCost, ...]:
         """What the sums leave out: items without a price, then what costs by use."""
-        return (*(Use(item.name) for item in self.items if item.expected is None), *self.uses)
+        return (*(UsageCost(item.name) for item in self.items if item.expected is None), *self.uses)
 
     @property
     def minimum(self) -> float:
@@ -68,7 +68,7 @@ class Estimate:
         """Everything at its largest, of what has a price."""
         return sum(item.maximum or 0.0 for item in self.known)
 
-    def old(self, on: datetime.date) -> tuple[Item, ...]:
+    def old(self, on: datetime.date) -> tuple[CostItem, ...]:
         """The items whose price was older on a day than its source allows, the oldest first."""
         dated = [(item.price.date, item) for item in self.known if item.price and item.price.old(on)]
         return tuple(item for _, item in sorted(dated, key=lambda pair: pair[0]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.fact import DatedPrice
 from infra.catalog.rows import ServicePrice
-from infra.cost.model import HOURS_PER_MONTH, Item, Use
+from infra.cost.model import HOURS_PER_MONTH, CostItem, UsageCost
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from infra.stackspec.stack import JOB_STARTUP_S, StackSpec
 
@@ -19,24 +19,26 @@ def always(count: float) -> Units:
     return count, count, count
 
 
-def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPrice | None) -> Item:
+def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPrice | None) -> CostItem:
     """An item of so many nodes, all month; `usd_per_hour` is None where no price is known."""
     if usd_per_hour is None:
-        return Item(name, None, None, None)
+        return CostItem(name, None, None, None)
     low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, usd_per_hour, strict=True))
-    return Item(name, low, usual, high, price)
+    return CostItem(name, low, usual, high, price)
 
 
 def validations(
     spec: StackSpec, layout: SmallLayout, hour_usd: Callable[[JobMachineSpec, str], float | None]
-) -> Iterator[Use]:
+) -> Iterator[UsageCost]:
     """What a validation that runs as a job adds at most; `hour_usd` is a cloud's, by machine and region."""
     hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
     for one in layout.machines:
         if (nodes := spec.validated.get(one.name)) is not None:
             usd = hour_usd(one, spec.region)
             name = f"validations ({nodes} x {one.machine}, at most {hours * 60:.0f} min)"
-            yield Use(name, round(nodes * hours * usd, 2), "run") if usd is not None else Use(name)
+            yield (
+                UsageCost(name, round(nodes * hours * usd, 2), "run") if usd is not None else UsageCost(name)
+            )
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,18 @@ class Tariff:
     service_price: Callable[[str, str], ServicePrice | None]
     region: str
 
-    def item(self, name: str, key: str, units: Units) -> Item:
+    def item(self, name: str, key: str, units: Units) -> CostItem:
         """An item of so many units of one service."""
         price = self._price(key)
         if price is None:
-            return Item(name, None, None, None)
+            return CostItem(name, None, None, None)
         low, usual, high = (amount * price.usd for amount in units)
-        return Item(name, low, usual, high, price)
+        return CostItem(name, low, usual, high, price)
 
-    def use(self, name: str, key: str) -> Use:
+    def use(self, name: str, key: str) -> UsageCost:
         """What costs by a use that the spec does not say, with its rate."""
         price = self._price(key)
-        return Use(name, price.usd, price.unit) if price else Use(name)
+        return UsageCost(name, price.usd, price.unit) if price else UsageCost(name)
 
     def _price(self, key: str) -> ServicePrice | None:
         """The price of a service; None also for one that no region has a price of."""

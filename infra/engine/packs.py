@@ -47,7 +47,7 @@ NO_PACKS = Packs()
 
 
 @dataclass(frozen=True)
-class Finding:
+class PolicyFinding:
     """What a policy said about a resource, or about the stack."""
 
     level: str
@@ -57,9 +57,9 @@ class Finding:
     urn: str = ""
 
     @staticmethod
-    def told(event: PolicyEvent) -> "Finding":
+    def told(event: PolicyEvent) -> "PolicyFinding":
         """As the engine tells it."""
-        return Finding(
+        return PolicyFinding(
             event.enforcement_level, event.policy_name, event.message.strip(), event.resource_urn or ""
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from pulumi.automation.events import EngineEvent, StepEventMetadata
 
 from infra.engine.progress import is_component
-from infra.engine.stack import OnEvent, Outcome
+from infra.engine.stack import OnEvent, OperationOutcome
 
 # A replacement is told three times: as a whole, and as the creation and the deletion that it consists of.
 _PARTS = ("create-replacement", "delete-replaced", "discard", "discard-replaced")
@@ -15,7 +15,7 @@ _STEADY = ("same", "read", "refresh")
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedStep:
     """What is to happen to one resource."""
 
     operation: str
@@ -31,15 +31,15 @@ class Step:
     """Its inputs before the step."""
 
 
-class Plan:
+class PreviewPlan:
     """Listens to an operation and keeps its steps by URN, in the order in which the engine tells them."""
 
     def __init__(self) -> None:
-        self._steps: dict[str, Step] = {}
+        self._steps: dict[str, PlannedStep] = {}
         self._kept: dict[str, tuple[str, str]] = {}
 
     @property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[PlannedStep]:
         """The steps that change a resource; components, which exist only in the state, are left out."""
         return list(self._steps.values())
 
@@ -48,10 +48,12 @@ class Plan:
         """Type and name of each resource that is there before and afterwards."""
         return list(self._kept.values())
 
-    def listening(self, operation: Callable[[OnEvent], Outcome]) -> Callable[[OnEvent], Outcome]:
+    def listening(
+        self, operation: Callable[[OnEvent], OperationOutcome]
+    ) -> Callable[[OnEvent], OperationOutcome]:
         """The same operation; its events come here too."""
 
-        def run(on_event: OnEvent) -> Outcome:
+        def run(on_event: OnEvent) -> OperationOutcome:
             def take(event: EngineEvent) -> None:
                 if event.resource_pre_event is not None:
                     self._take(event.resource_pre_event.metadata)
@@ -73,4 +75,4 @@ class Plan:
         state = told.new or told.old
         paths = told.detailed_diff or dict.fromkeys(told.diffs or ())
         inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, told.old))
-        self._steps[told.urn] = Step(operation, told.type, name, tuple(sorted(paths)), inputs, before)
+        self._steps[told.urn] = PlannedStep(operation, told.type, name, tuple(sorted(paths)), inputs, before)

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from infra.engine.console import new_console
-from infra.engine.stack import EngineStack, OnEvent, Outcome, plain
+from infra.engine.stack import EngineStack, OnEvent, OperationOutcome, plain
 
 # Without a terminal, a line this often (seconds) shows that it goes on.
 _QUIET_INTERVAL_S = 5.0
@@ -104,9 +104,11 @@ class Progress:
         return "  ".join(parts)
 
 
-def watched(engine: EngineStack, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
+def watched(
+    engine: EngineStack, title: str, operation: Callable[[OnEvent], OperationOutcome]
+) -> OperationOutcome:
     """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
-    done: list[Outcome | BaseException] = []
+    done: list[OperationOutcome | BaseException] = []
     finished = threading.Event()
     interrupts = 0
 

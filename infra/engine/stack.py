@@ -23,7 +23,7 @@ from semver import VersionInfo
 
 from infra.engine.golang import ROOT
 from infra.engine.install import require
-from infra.engine.packs import NO_PACKS, Finding, Packs
+from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
 from infra.errors import REFUSED, Problem, UserError
 
 # After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
@@ -101,7 +101,7 @@ class InterruptibleCli(PulumiCommand):
 
 
 @dataclass
-class Outcome:
+class OperationOutcome:
     """How an operation ended: `changes` counts resources by operation, `errors` are the engine's words."""
 
     succeeded: bool
@@ -109,7 +109,7 @@ class Outcome:
     errors: list[str] = field(default_factory=list)
     seconds: float = 0.0
     interrupted: bool = False
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[PolicyFinding] = field(default_factory=list)
     """What policies said."""
     unstarted: bool = False
     """Whether the engine has ended while it loaded policy packs, before anything else."""
@@ -130,14 +130,14 @@ class Outcome:
         return not self.succeeded and any(one.level == "mandatory" for one in self.findings)
 
 
-class Listener:
+class EventListener:
     """Gathers what an Outcome needs and passes every event on."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
         self.errors: list[str] = []
         self.changes: dict[str, int] = {}
-        self.findings: list[Finding] = []
+        self.findings: list[PolicyFinding] = []
         self.started = self.ended = False
 
     def __call__(self, event: EngineEvent) -> None:
@@ -149,7 +149,7 @@ class Listener:
         self.started |= event.prelude_event is not None
         self.ended |= event.cancel_event is not None
         if event.policy_event:
-            self.findings.append(Finding.told(event.policy_event))
+            self.findings.append(PolicyFinding.told(event.policy_event))
         if event.summary_event:
             changes = event.summary_event.resource_changes
             self.changes = {getattr(kind, "value", str(kind)): count for kind, count in changes.items()}
@@ -184,19 +184,19 @@ class EngineStack:
         """The name of the Pulumi project."""
         return str(self._stack.workspace.project_settings().name)
 
-    def up(self, on_event: OnEvent | None = None, replace: Sequence[str] = ()) -> Outcome:
+    def up(self, on_event: OnEvent | None = None, replace: Sequence[str] = ()) -> OperationOutcome:
         """Create and change what the program asks for; make those of the URNs `replace` anew."""
         return self._run(self._stack.up, on_event, replace=[*replace], **self.packs.options, **_HISTORY)
 
-    def preview(self, on_event: OnEvent | None = None) -> Outcome:
+    def preview(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Say what `up` would do."""
         return self._run(self._stack.preview, on_event, **self.packs.options)
 
-    def refresh(self, on_event: OnEvent | None = None) -> Outcome:
+    def refresh(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Take over what changed outside."""
         return self._run(self._stack.refresh, on_event, **_HISTORY)
 
-    def destroy(self, on_event: OnEvent | None = None) -> Outcome:
+    def destroy(self, on_event: OnEvent | None = None) -> OperationOutcome:
         """Delete everything."""
         return self._run(self._stack.destroy, on_event, **_HISTORY)
 
@@ -218,8 +218,10 @@ class EngineStack:
         except CommandError as error:
             raise UserError([_unreadable(self._name, error)]) from error
 
-    def _run(self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any) -> Outcome:
-        listener = Listener(on_event)
+    def _run(
+        self, operation: Callable[..., Any], on_event: OnEvent | None, **options: Any
+    ) -> OperationOutcome:
+        listener = EventListener(on_event)
         start = time.monotonic()
         try:
             operation(on_event=listener, **options)
@@ -230,7 +232,7 @@ class EngineStack:
         else:
             errors, unstarted, succeeded = [], False, True
         seconds = time.monotonic() - start
-        return Outcome(
+        return OperationOutcome(
             succeeded,
             listener.changes,
             errors,

@@ -18,7 +18,7 @@ _LEAVE_OUT = "name it in .trainstackignore"
 
 
 @dataclass
-class Found:
+class FolderContents:
     """What lies in a folder and goes with a run; sizes in bytes."""
 
     files: dict[str, int] = field(default_factory=dict)
@@ -33,11 +33,11 @@ class Found:
         return sum(self.files.values())
 
 
-def survey(folder: Path) -> Found:
+def survey(folder: Path) -> FolderContents:
     """What a run takes of `folder`. Raises UserError with everything that is in the way."""
     if not folder.is_dir():
         raise UserError([_no_folder(folder)])
-    found = Found()
+    found = FolderContents()
     for path, entry in _walk(folder, "", []):
         _take(found, folder, path, entry)
         if len(found.files) > MOST_FILES:
@@ -73,7 +73,7 @@ def _no_folder(folder: Path) -> Problem:
     )
 
 
-def _take(found: Found, folder: Path, path: str, entry: os.DirEntry[str]) -> None:
+def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str]) -> None:
     if named_like_a_secret(path):
         rule = "looks like a secret, and whoever may read the bucket could read it"
         fix = f"Take it away, or {_LEAVE_OUT}; scripts get rights from the role of the job."
@@ -141,7 +141,7 @@ def _own_patterns(here: Path, base: str) -> Iterator[IgnoreFile]:
             yield read_patterns(file.read_text(errors="replace").splitlines(), base)
 
 
-def _too_large(folder: Path, found: Found) -> Problem:
+def _too_large(folder: Path, found: FolderContents) -> Problem:
     largest = sorted(found.files.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]
     named = ", ".join(f"{path} ({size / 1e6:,.0f} MB)" for path, size in largest)
     rule = f"code may have {MOST_MB} MB, and has {found.size / 1e6:,.0f} MB"

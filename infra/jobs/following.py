@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from infra.errors import Problem, UserError
-from infra.jobs.service import Change, Job, JobService, Line, Logs, LostError, Phase
+from infra.jobs.service import JobLogs, JobPhase, JobService, LogLine, LostError, PhaseChange, ServiceJob
 
 LOOK_S = 5.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
@@ -11,18 +11,18 @@ _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 _LAST_LOOKS = 2
 
 _WORDS = {
-    Phase.WAITING: "waiting for machines",
-    Phase.LOADING: "loading code and data",
-    Phase.TRAINING: "training",
-    Phase.INTERRUPTED: (
+    JobPhase.WAITING: "waiting for machines",
+    JobPhase.LOADING: "loading code and data",
+    JobPhase.TRAINING: "training",
+    JobPhase.INTERRUPTED: (
         "interrupted: the cloud took the spot machines back. The service waits for others, which is not "
         "billed, and starts the run again from its last checkpoint"
     ),
-    Phase.SAVING: "saving the model",
-    Phase.OUT_OF_TIME: "out of time: it ran for --max-hours",
-    Phase.WAITED_TOO_LONG: "out of time: there were no spot machines for long enough (--max-wait)",
-    Phase.ENDING: "ending: it has two minutes to write a checkpoint",
-    Phase.OVER: "over",
+    JobPhase.SAVING: "saving the model",
+    JobPhase.OUT_OF_TIME: "out of time: it ran for --max-hours",
+    JobPhase.WAITED_TOO_LONG: "out of time: there were no spot machines for long enough (--max-wait)",
+    JobPhase.ENDING: "ending: it has two minutes to write a checkpoint",
+    JobPhase.OVER: "over",
 }
 
 Tell = Callable[[str], None]
@@ -30,13 +30,13 @@ Pause = Callable[[float], None]
 """Waits so many seconds."""
 
 
-def follow(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float = LOOK_S) -> Job:
+def follow(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float = LOOK_S) -> ServiceJob:
     """Tell what happens until the job is over, and return it.
 
     A lost connection is told once and tried again, longer apart each time up to a minute, without an end: the
     job does not need it. Raises UserError where the service refuses to describe the job, or has it no more.
     """
-    logs: Logs | None = service.logs(name)
+    logs: JobLogs | None = service.logs(name)
     told, lost = 0, 0
     last_looks = _LAST_LOOKS
     while True:
@@ -60,13 +60,13 @@ def follow(service: JobService, name: str, tell: Tell, pause: Pause, look_s: flo
         pause(look_s)
 
 
-def words(change: Change) -> str:
+def words(change: PhaseChange) -> str:
     """A change in words, with the service's own."""
     said = f" ({change.said})" if change.said else ""
     return f"{change.at:%H:%M:%S} {_WORDS[change.phase]}{said}"
 
 
-def _job(service: JobService, name: str) -> Job:
+def _job(service: JobService, name: str) -> ServiceJob:
     job = service.job(name)
     if job is None:
         fix = "It may have been deleted by somebody: see `trainstack runs`."
@@ -74,7 +74,7 @@ def _job(service: JobService, name: str) -> Job:
     return job
 
 
-def _tell_changes(changes: Iterable[Change], tell: Tell) -> int:
+def _tell_changes(changes: Iterable[PhaseChange], tell: Tell) -> int:
     """Tell changes; how many."""
     count = 0
     for change in changes:
@@ -83,7 +83,7 @@ def _tell_changes(changes: Iterable[Change], tell: Tell) -> int:
     return count
 
 
-def _tell_lines(logs: Logs | None, several: bool, tell: Tell) -> Logs | None:
+def _tell_lines(logs: JobLogs | None, several: bool, tell: Tell) -> JobLogs | None:
     """Tell new lines; the logs, or None where they may not be read. Raises LostError."""
     if logs is None:
         return None
@@ -97,5 +97,5 @@ def _tell_lines(logs: Logs | None, several: bool, tell: Tell) -> Logs | None:
     return logs
 
 
-def _shown(line: Line, several: bool) -> str:
+def _shown(line: LogLine, several: bool) -> str:
     return f"{line.host} | {line.text}" if several else line.text

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from infra.errors import Problem
-from infra.jobs.options import Order
-from infra.jobs.service import Job, Moment
-from infra.outputs.jobs import Budget, JobMachine, JobOutputs
+from infra.jobs.options import RunOrder
+from infra.jobs.service import Moment, ServiceJob
+from infra.outputs.jobs import BudgetOutputs, JobMachine, JobOutputs
 
 HOUR_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Price:
+class CostCeiling:
     """The most that a run can cost; `usd` is None where the price of its machine is not known."""
 
     nodes: int
@@ -64,11 +64,11 @@ class Spent:
         return self.usd + self.running_usd
 
 
-def price(order: Order) -> Price:
+def price(order: RunOrder) -> CostCeiling:
     """The most that a run can cost."""
     hours = order.max_hours + order.options.keep_warm_minutes / 60
     reserved = order.machine.reservation is not None
-    return Price(order.nodes, hours, order.machine.usd_per_hour, reserved, order.trials)
+    return CostCeiling(order.nodes, hours, order.machine.usd_per_hour, reserved, order.trials)
 
 
 Prices = Mapping[tuple[str, bool], float | None]
@@ -80,13 +80,13 @@ def prices(machines: Iterable[JobMachine]) -> Prices:
     return {(one.machine, one.reservation is not None): one.usd_per_hour for one in machines}
 
 
-def cost(job: Job, known: Prices) -> float | None:
+def cost(job: ServiceJob, known: Prices) -> float | None:
     """What a job was billed so far; None where the price of its machine is not known."""
     usd = known.get((job.machine, job.reserved))
     return None if usd is None else ((job.billed_s or 0) + job.warm_s) * job.nodes / HOUR_S * usd
 
 
-def most(job: Job, known: Prices) -> float | None:
+def most(job: ServiceJob, known: Prices) -> float | None:
     """What a job costs when it takes as long as it may."""
     usd = known.get((job.machine, job.reserved))
     return None if usd is None else job.max_run_s * job.nodes / HOUR_S * usd
@@ -97,7 +97,7 @@ def month_of(now: Moment) -> Moment:
     return now.astimezone(datetime.UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-def spent(jobs: Iterable[Job], known: Prices, since: Moment) -> Spent:
+def spent(jobs: Iterable[ServiceJob], known: Prices, since: Moment) -> Spent:
     """What jobs come to that ended since then, or run.
 
     A job counts as a whole in the month in which it ends.
@@ -120,9 +120,9 @@ def spent(jobs: Iterable[Job], known: Prices, since: Moment) -> Spent:
 class Room:
     """A budget that counts a run, and what it says to it."""
 
-    budget: Budget
+    budget: BudgetOutputs
     spent: Spent
-    asked: Price
+    asked: CostCeiling
 
     @property
     def broken(self) -> bool:
@@ -145,7 +145,7 @@ class Room:
         return f"{self.who}: {', '.join(told)}"
 
 
-def rooms(order: Order, jobs: Iterable[Job], now: Moment) -> Iterator[Room]:
+def rooms(order: RunOrder, jobs: Iterable[ServiceJob], now: Moment) -> Iterator[Room]:
     """Of each budget that counts the run, what it has left."""
     month, known = list(jobs), prices(order.outputs.machines)
     for budget in counting(order.outputs, order.person.name, order.person.team):
@@ -153,7 +153,7 @@ def rooms(order: Order, jobs: Iterable[Job], now: Moment) -> Iterator[Room]:
         yield Room(budget, spent(theirs, known, month_of(now)), price(order))
 
 
-def counting(outputs: JobOutputs, person: str, team: str) -> list[Budget]:
+def counting(outputs: JobOutputs, person: str, team: str) -> list[BudgetOutputs]:
     """The budgets that count what this person of this team runs."""
     whose = {"stack": outputs.stack, "team": team, "person": person}
     return [one for one in outputs.budgets if one.value == whose[one.scope]]
@@ -171,7 +171,7 @@ def broken(found: Iterable[Room]) -> Iterator[Problem]:
             yield Problem("budget", None, f"{rule}: {room}", fix, code="budget-exceeded")
 
 
-def _counts(budget: Budget, job: Job) -> bool:
+def _counts(budget: BudgetOutputs, job: ServiceJob) -> bool:
     if budget.scope == "stack":
         return True
     return budget.value == (job.team if budget.scope == "team" else job.person)

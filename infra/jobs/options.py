@@ -8,11 +8,11 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.jobs.aws.limits import LIMITS as SAGEMAKER
-from infra.jobs.aws.search.tuning import Tuning
+from infra.jobs.aws.search.tuning import TuningSpec
 from infra.jobs.gcp.limits import LIMITS as VERTEX
 from infra.jobs.pack import DEFAULT_SCRIPT
 from infra.jobs.roles import JobClass
-from infra.jobs.service import Caller
+from infra.jobs.service import CallerIdentity
 from infra.outputs.jobs import JobMachine, JobOutputs, Person
 
 DEFAULT_TASK = "training"
@@ -42,14 +42,14 @@ class Options:
     dataset: str = ""
     data: str = ""
     task: str = DEFAULT_TASK
-    tune: Tuning | None = None
+    tune: TuningSpec | None = None
     """What the service searches for, in runs of the script."""
     resume: str = ""
     """A run that is over, from whose checkpoints this one goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RunOrder:
     """A run that the stack can start: options without gaps, in the stack's own words."""
 
     outputs: JobOutputs
@@ -87,7 +87,7 @@ class Order:
         return self.kind == "evaluation" and self.kind in self.person.job_roles
 
 
-def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Order:
+def resolve(outputs: JobOutputs, options: Options, caller: CallerIdentity | None) -> RunOrder:
     """The run that the options mean. Raises UserError with everything that is wrong with them.
 
     `caller` is who is logged in, for a stack of several people; None asks nobody.
@@ -100,7 +100,7 @@ def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Ord
     problems += _tuned(outputs, options, machine)
     if problems or person is None or machine is None:
         raise UserError(problems)
-    return Order(
+    return RunOrder(
         outputs=outputs,
         options=options,
         person=person,
@@ -112,7 +112,7 @@ def resolve(outputs: JobOutputs, options: Options, caller: Caller | None) -> Ord
 
 
 def _person(
-    people: Sequence[Person], said: str, caller: Caller | None, problems: list[Problem]
+    people: Sequence[Person], said: str, caller: CallerIdentity | None, problems: list[Problem]
 ) -> Person | None:
     """Who is named, else the only one, else who is logged in under that name or mail address."""
     names = {one.name: one for one in people}

@@ -18,7 +18,7 @@ _LEVEL = 6
 
 
 @dataclass(frozen=True)
-class Pack:
+class CodePack:
     """A folder that is ready to be sent."""
 
     content: bytes
@@ -42,7 +42,7 @@ class Pack:
         return self.commit or f"pack:{self.sha256}"
 
 
-def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> Pack:
+def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> CodePack:
     """Pack what a run takes of `folder`. Raises UserError with everything that is in the way."""
     found = survey(folder)
     if script not in found.files:
@@ -71,7 +71,7 @@ def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> Pack:
         for name in names:
             _add(archive, folder, name, contents.get(name), found.links.get(name, ""))
     size = sum(map(len, contents.values()))
-    return Pack(made.getvalue(), names, size, script, commit_of(folder, names))
+    return CodePack(made.getvalue(), names, size, script, commit_of(folder, names))
 
 
 def _add(archive: tarfile.TarFile, folder: Path, name: str, content: bytes | None, target: str) -> None:

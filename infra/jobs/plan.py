@@ -7,8 +7,8 @@ from infra.errors import Problem, UserError
 from infra.jobs.aws import plan as sagemaker
 from infra.jobs.aws.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
 from infra.jobs.gcp import plan as vertex
-from infra.jobs.options import Order
-from infra.jobs.pack import Pack
+from infra.jobs.options import RunOrder
+from infra.jobs.pack import CodePack
 from infra.jobs.service import Moment
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
 from smoke_training.launchers.runplan import PER_NODE, RunPlan
@@ -22,7 +22,7 @@ _PREFIX = "TRAINSTACK_"
 _PARTS = {"sagemaker": sagemaker.part, "vertex": vertex.part}
 
 
-def run_name(order: Order, now: Moment) -> str:
+def run_name(order: RunOrder, now: Moment) -> str:
     """`<stack>-<person>-<folder>-<yymmdd-hhmmss>` in UTC, at most 63 letters, digits and dashes."""
     if order.options.tune is not None:
         return _search_name(order, now)
@@ -32,7 +32,7 @@ def run_name(order: Order, now: Moment) -> str:
     return f"{head}-{_of_folder(order, left)}-{stamp}"
 
 
-def _search_name(order: Order, now: Moment) -> str:
+def _search_name(order: RunOrder, now: Moment) -> str:
     """`<stack>-<person>-<second in hex>`, at most 32 characters: names of trials begin with it."""
     stamp = f"{int(now.timestamp()):x}"
     most = MOST_OF_A_SEARCH - len(stamp) - 1
@@ -40,7 +40,7 @@ def _search_name(order: Order, now: Moment) -> str:
 
 
 def run_plan(
-    order: Order, pack: Pack, code_uri: str, now: Moment, checkpoint_uri: str | None = None
+    order: RunOrder, pack: CodePack, code_uri: str, now: Moment, checkpoint_uri: str | None = None
 ) -> RunPlan:
     """The plan of a run whose code lies below `code_uri`. Raises UserError for what is too long.
 
@@ -70,7 +70,7 @@ def run_plan(
     )
 
 
-def _environment(order: Order, pack: Pack, name: str, gpus: int) -> dict[str, str]:
+def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[str, str]:
     """What the wrapper in the job is told (smoke_training/jobs/), without what nobody knows."""
     usd, machine = order.machine.usd_per_hour, order.machine.machine
     told = {
@@ -98,7 +98,7 @@ def _environment(order: Order, pack: Pack, name: str, gpus: int) -> dict[str, st
     }
 
 
-def _tags(order: Order, name: str) -> dict[str, str]:
+def _tags(order: RunOrder, name: str) -> dict[str, str]:
     outputs = order.outputs
     return {
         **lasting_tags(outputs.stack),
@@ -126,7 +126,7 @@ def _too_long(environment: Mapping[str, str], most: int | None) -> Iterator[Prob
             yield Problem(option, None, rule, fix, code="variable-too-long")
 
 
-def _of_folder(order: Order, longest: int) -> str:
+def _of_folder(order: RunOrder, longest: int) -> str:
     """The folder's name within a name of the service; of one without a letter, `run`."""
     try:
         return sanitize(order.options.folder.resolve().name)[:longest].strip("-")

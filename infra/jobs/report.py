@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from infra.jobs.money import Prices, cost, most
-from infra.jobs.service import Job, Phase, State
+from infra.jobs.service import JobPhase, JobState, ServiceJob
 
 _HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
 _LONGEST_REASON = 80
@@ -12,12 +12,12 @@ _UNKNOWN = "unknown"
 # instance type." is the reason of a job that got no machines.
 _NO_MACHINES = ("Unable to provision requested ML compute capacity", "Resources are insufficient in region")
 _VERDICTS = {
-    Phase.OUT_OF_TIME: "its time was over (--max-hours). Go on from its checkpoints with --resume",
-    Phase.WAITED_TOO_LONG: "too long without spot machines (--max-wait). Wait longer, or run without --spot",
+    JobPhase.OUT_OF_TIME: "reached --max-hours. Continue from its checkpoints with --resume",
+    JobPhase.WAITED_TOO_LONG: "no spot machines within --max-wait. Wait longer, or run with --no-spot",
 }
 
 
-def ending(job: Job, known: Prices) -> Iterator[str]:
+def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
     """The verdict of a job that is over: what became of it, what it cost, where everything lies."""
     yield f"{job.state.upper()}  {job.name}{_why(job)}"
     yield f"cost         {_money(job, known)}"
@@ -26,15 +26,15 @@ def ending(job: Job, known: Prices) -> Iterator[str]:
     if job.experiment:
         run = f"runs {job.name}-*" if job.search else f"run {job.name}"
         yield f"mlflow       experiment {job.experiment}, {run}"
-    if job.model_uri and job.state is not State.FAILED:
+    if job.model_uri and job.state is not JobState.FAILED:
         yield f"model        {job.model_uri}"
     if job.checkpoint_uri:
         yield f"checkpoints  {job.checkpoint_uri}"
 
 
-def reason(job: Job) -> str:
+def reason(job: ServiceJob) -> str:
     """Why a job is not a success; empty for one that is, or goes on."""
-    if job.state in (State.FAILED, State.STOPPED):
+    if job.state in (JobState.FAILED, JobState.STOPPED):
         if any(words in job.reason for words in _NO_MACHINES):
             return (
                 "the cloud has no such machines now. Try later, another machine, or the other way to buy it"
@@ -42,12 +42,12 @@ def reason(job: Job) -> str:
         return (
             _VERDICTS.get(job.phase, "")
             or job.reason
-            or ("by somebody" if job.state is State.STOPPED else "")
+            or ("by somebody" if job.state is JobState.STOPPED else "")
         )
-    return job.phase if job.state is State.RUNNING else ""
+    return job.phase if job.state is JobState.RUNNING else ""
 
 
-def table(jobs: Iterable[Job], known: Prices) -> Iterator[str]:
+def table(jobs: Iterable[ServiceJob], known: Prices) -> Iterator[str]:
     """One line for each job, in their order."""
     rows = [_HEAD, *(_row(job, known) for job in jobs)]
     widths = [max(len(row[index]) for row in rows) for index in range(len(_HEAD))]
@@ -55,13 +55,13 @@ def table(jobs: Iterable[Job], known: Prices) -> Iterator[str]:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def machines(job: Job) -> str:
+def machines(job: ServiceJob) -> str:
     """`2 x ml.g6.xlarge spot`."""
     count = f"{job.nodes} x " if job.nodes > 1 else ""
     return f"{count}{job.machine}{' spot' if job.spot else ' reserved' if job.reserved else ''}"
 
 
-def _row(job: Job, known: Prices) -> Sequence[str]:
+def _row(job: ServiceJob, known: Prices) -> Sequence[str]:
     if job.search:  # its trials have rows of their own
         return (
             job.name,
@@ -86,12 +86,12 @@ def _row(job: Job, known: Prices) -> Sequence[str]:
     )
 
 
-def _why(job: Job) -> str:
+def _why(job: ServiceJob) -> str:
     said = reason(job)
-    return f": {said}" if said and job.state is not State.COMPLETED else ""
+    return f": {said}" if said and job.state is not JobState.COMPLETED else ""
 
 
-def _money(job: Job, known: Prices) -> str:
+def _money(job: ServiceJob, known: Prices) -> str:
     if job.billed_s is None:
         return "nothing was billed: it had not begun" if job.trained_s is None else "not known yet"
     usd = cost(job, known)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from infra.jobs.aws.search.tuning import Tuning
+from infra.jobs.aws.search.tuning import TuningSpec
 from smoke_training.launchers.runplan import RunPlan
 
 Moment = datetime.datetime
@@ -17,7 +17,7 @@ class LostError(Exception):
     """The service did not answer: no connection, or it is not well. Nothing follows about the job."""
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """What becomes of a job."""
 
     RUNNING = "running"
@@ -31,10 +31,10 @@ class State(StrEnum):
     @property
     def over(self) -> bool:
         """Whether nothing of it runs any more."""
-        return self in (State.COMPLETED, State.FAILED, State.STOPPED)
+        return self in (JobState.COMPLETED, JobState.FAILED, JobState.STOPPED)
 
 
-class Phase(StrEnum):
+class JobPhase(StrEnum):
     """What a job does at the moment, where people have to know it; services have more words than these."""
 
     WAITING = "waiting for machines"
@@ -52,17 +52,17 @@ class Phase(StrEnum):
 
 
 @dataclass(frozen=True)
-class Change:
+class PhaseChange:
     """One step in the life of a job."""
 
     at: Moment
-    phase: Phase
+    phase: JobPhase
     said: str
     """The service's own words; they are not stable."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class ServiceJob:
     """A job as the service describes it. Times in seconds where the name ends in `_s`."""
 
     name: str
@@ -76,8 +76,8 @@ class Job:
     """Its machines are part of a training plan or a reservation, which is paid apart."""
     search: bool = False
     """Whether it is a search whose trials are jobs themselves; they are billed, not the search."""
-    state: State
-    phase: Phase
+    state: JobState
+    phase: JobPhase
     reason: str = ""
     """Why it failed or was stopped, in the service's words."""
     created: Moment
@@ -89,7 +89,7 @@ class Job:
     """Of one machine: spot's discount is in it. None: nothing yet, or the service has not said it yet."""
     warm_s: int = 0
     """For which its machines were kept afterwards, billed as well; of one machine."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PhaseChange, ...] = ()
     model_uri: str = ""
     checkpoint_uri: str = ""
     experiment: str = ""
@@ -99,7 +99,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Caller:
+class CallerIdentity:
     """Who is logged in."""
 
     account: str
@@ -108,17 +108,17 @@ class Caller:
 
 
 @dataclass(frozen=True)
-class Line:
+class LogLine:
     """A line that a node of a job wrote."""
 
     host: str
     text: str
 
 
-class Logs(Protocol):
+class JobLogs(Protocol):
     """The lines of one job, each once."""
 
-    def read(self) -> Sequence[Line]:
+    def read(self) -> Sequence[LogLine]:
         """What was written since the last time; lines of one host in their order. Raises LostError."""
         ...
 
@@ -132,7 +132,7 @@ class JobService(Protocol):
     unseen: int
     """Jobs of the stack, by their names, that the last `jobs` left out: the login may not read them."""
 
-    def caller(self) -> Caller:
+    def caller(self) -> CallerIdentity:
         """Who is logged in."""
         ...
 
@@ -148,11 +148,11 @@ class JobService(Protocol):
         """Start a job. When this raises UserError there is none of that name by this plan."""
         ...
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> ServiceJob | None:
         """The job of that name; None where there is none."""
         ...
 
-    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
         """Jobs of the stack that changed since then, newest first; of anybody."""
         ...
 
@@ -160,7 +160,7 @@ class JobService(Protocol):
         """Ask a job to end. One that is over, or about to be, stays as it is."""
         ...
 
-    def logs(self, name: str) -> Logs:
+    def logs(self, name: str) -> JobLogs:
         """What its nodes write, from the beginning."""
         ...
 
@@ -169,7 +169,7 @@ class JobService(Protocol):
 class Searching(Protocol):
     """What a service that searches hyperparameters has besides."""
 
-    def search(self, plan: RunPlan, tuning: Tuning) -> None:
+    def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
         """Start a search whose trials are runs of this plan.
 
         Raises UserError where it is refused, LostError where it is not known whether there is one.

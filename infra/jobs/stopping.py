@@ -2,12 +2,12 @@
 
 from infra.errors import Problem, UserError
 from infra.jobs.following import Pause, Tell
-from infra.jobs.service import Job, JobService, LostError
+from infra.jobs.service import JobService, LostError, ServiceJob
 
 _TRIES_UNANSWERED = 30
 
 
-def stopped(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float) -> Job:
+def stopped(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float) -> ServiceJob:
     """Stop a run and wait until it is over; the job then.
 
     Raises UserError where the service refuses, LostError where it does not answer for long: then it is not

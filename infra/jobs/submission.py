@@ -8,11 +8,11 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.jobs import money
-from infra.jobs.options import Options, Order, resolve
-from infra.jobs.pack import Pack, pack
+from infra.jobs.options import Options, RunOrder, resolve
+from infra.jobs.pack import CodePack, pack
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.roles import account_of
-from infra.jobs.service import Caller, JobService, LostError, Moment, Searching
+from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
 from infra.outputs.jobs import JobOutputs
 from smoke_training.launchers import bundle, managed, trial
 from smoke_training.launchers.runplan import RunPlan
@@ -24,11 +24,11 @@ class Submission:
 
     name: str
     """Of the job."""
-    order: Order
-    pack: Pack
+    order: RunOrder
+    pack: CodePack
     plan: RunPlan
     code_uri: str
-    price: money.Price
+    price: money.CostCeiling
     rooms: tuple[money.Room, ...]
     unseen: int
     """Jobs of the stack that no budget counts, for the login may not read them."""
@@ -98,7 +98,7 @@ def answered() -> Iterator[None]:
         ) from error
 
 
-def _checkpoints(order: Order, service: JobService) -> str:
+def _checkpoints(order: RunOrder, service: JobService) -> str:
     """Where the run that is to be resumed left its checkpoints. Raises UserError."""
     name, team = order.options.resume, order.person.team
     if order.reads_only:
@@ -129,12 +129,12 @@ def _checkpoints(order: Order, service: JobService) -> str:
     return found.checkpoint_uri
 
 
-def _digest(packed: Pack) -> str:
+def _digest(packed: CodePack) -> str:
     """Of all that lies in the channel, so that another version of the wrapper replaces none that runs."""
     return hashlib.sha256(f"{packed.sha256} {bundle.shipped().sha256}".encode()).hexdigest()
 
 
-def _refuse_other_account(order: Order, caller: Caller) -> None:
+def _refuse_other_account(order: RunOrder, caller: CallerIdentity) -> None:
     """Refuse a login for another account than the one in which the stack is."""
     account = account_of(order.person.role)
     if caller.account != account:

@@ -13,7 +13,7 @@ _ONE_RUN = "trainstack.outputs/1"
 PLAIN_KEYS = ("kubeconfig", "mlflow_url", "checkpoint_uri")
 
 
-class Team(BaseModel):
+class TeamOutputs(BaseModel):
     """A team's place in the cluster."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -29,7 +29,7 @@ class Team(BaseModel):
     """Where its own datasets are."""
 
 
-class Smoke(BaseModel):
+class ValidationRun(BaseModel):
     """The run that validated a pool of the deployment."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,7 +49,7 @@ class Smoke(BaseModel):
     ARN, or of Pub/Sub (`projects/<project>/topics/<topic>`)."""
 
 
-class WayIn(BaseModel):
+class ServiceAddress(BaseModel):
     """The address of a service for browsers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,16 +78,16 @@ class StackOutputs(BaseModel):
     kubeconfig: str
     mlflow_url: str
     mlflow_admin_secret: str
-    mlflow_way_in: WayIn | None = None
+    mlflow_way_in: ServiceAddress | None = None
     """Where browsers reach the tracking server; null: by a port-forward."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str
     pools: tuple[str, ...]
-    teams: tuple[Team, ...]
+    teams: tuple[TeamOutputs, ...]
     budget: str
     """The name of the stack's budget; it mails its alarms."""
-    smoke: tuple[Smoke, ...]
+    smoke: tuple[ValidationRun, ...]
     """Of each pool that is validated."""
 
 

@@ -47,7 +47,7 @@ class Person(_Record):
     """The identities that her jobs run as, where the cloud has one for each class."""
 
 
-class Budget(_Record):
+class BudgetOutputs(_Record):
     """A monthly budget of the stack, of a team or of a person."""
 
     name: str
@@ -58,7 +58,7 @@ class Budget(_Record):
     over_budget: Literal["warn", "stop"]
 
 
-class Smoke(_Record):
+class ValidationJob(_Record):
     """The job that validated the deployment."""
 
     job: str
@@ -96,8 +96,8 @@ class JobOutputs(_Record):
     machines: tuple[JobMachine, ...]
     max_hours: float
     people: tuple[Person, ...]
-    budgets: tuple[Budget, ...]
-    smoke: Smoke | None
+    budgets: tuple[BudgetOutputs, ...]
+    smoke: ValidationJob | None
     """null: the stack has no gate, or its profile none yet."""
 
 

@@ -41,7 +41,7 @@ class Reserved(Model):
     which may run in any zone, `projects/<project>/zones/<zone>/reservations/<name>`."""
 
 
-class Block(Model):
+class CapacityBlock(Model):
     """Nodes run on capacity that is reserved for a period with a beginning and an end."""
 
     kind: Literal["block"]
@@ -61,7 +61,9 @@ class Block(Model):
 
 _INTERRUPTIBLE = ("spot", "flex_start", "queued")
 
-Purchase = Annotated[OnDemand | Spot | Reserved | Block | FlexStart | Queued, Field(discriminator="kind")]
+Purchase = Annotated[
+    OnDemand | Spot | Reserved | CapacityBlock | FlexStart | Queued, Field(discriminator="kind")
+]
 """How nodes are bought."""
 
 

@@ -17,7 +17,7 @@ from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from infra.catalog.aws.quotas import Planned, Shortfall
+    from infra.catalog.aws.quotas import PlannedResource, Shortfall
 
 _NODES, _INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
 # Of these a region may have a number (`infra.catalog.aws.quotas.COUNTED`).
@@ -88,7 +88,7 @@ class Account:
         self._path = path
 
     def refuse(
-        self, token: str, name: str, inputs: Properties, zones: list[str], rest: "list[Planned]"
+        self, token: str, name: str, inputs: Properties, zones: list[str], rest: "list[PlannedResource]"
     ) -> None:
         """Raise RefusalError where the service would; `rest` is what exists in the region."""
         quotas = _quotas()

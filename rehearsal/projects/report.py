@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
-from infra.engine.stack import Outcome
+from infra.engine.stack import OperationOutcome
 from rehearsal.projects import coverage, dependencies
 from rehearsal.projects.project import PulumiProject
 
@@ -14,9 +14,9 @@ class ProjectReport:
     """How a project fared: `again` is the unchanged second update, `left` counts what was not deleted."""
 
     project: str
-    up: Outcome
-    again: Outcome | None
-    down: Outcome
+    up: OperationOutcome
+    again: OperationOutcome | None
+    down: OperationOutcome
     types: set[str] = field(default_factory=set)
     left: int = 0
     unsteady: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ def show(console: Console, project: PulumiProject, report: ProjectReport) -> Non
         line("asks for", ", ".join(others))
 
 
-def _outcome(outcome: Outcome | None) -> str:
+def _outcome(outcome: OperationOutcome | None) -> str:
     if outcome is None:
         return "not tried"
     counts = ", ".join(f"{count} {kind}" for kind, count in sorted(outcome.changes.items()))

@@ -9,7 +9,7 @@ from pulumi.automation.events import EngineEvent, OpType
 from infra.engine.console import new_console
 from infra.engine.install import Cli, require
 from infra.engine.progress import watched
-from infra.engine.stack import EngineStack, OnEvent, Outcome
+from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from rehearsal import homes
 from rehearsal.client import Rehearsal
@@ -94,13 +94,13 @@ def _life(project: PulumiProject, engine: EngineStack, rehearsal: Rehearsal) -> 
 def _step(
     engine: EngineStack,
     title: str,
-    operation: Callable[[OnEvent], Outcome],
+    operation: Callable[[OnEvent], OperationOutcome],
     types: set[str],
     changes: list[str],
-) -> Outcome:
+) -> OperationOutcome:
     """Run an operation; gather the types that it sees, and what it changes with what differs."""
 
-    def run(on_event: OnEvent) -> Outcome:
+    def run(on_event: OnEvent) -> OperationOutcome:
         def take(event: EngineEvent) -> None:
             if event.resource_pre_event:
                 made = event.resource_pre_event.metadata

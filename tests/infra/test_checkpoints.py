@@ -34,7 +34,7 @@ def bought(spec: StackSpec, purchase: OnDemand | Spot) -> StackSpec:
     return spec.model_copy(update={"layout": spec.layout.model_copy(update={"pools": pools})})
 
 
-def items(spec: StackSpec) -> dict[str, cost.Item]:
+def items(spec: StackSpec) -> dict[str, cost.CostItem]:
     return {item.name: item for item in cost.estimate(spec, TODAY).items if "checkpoints" in item.name}
 
 

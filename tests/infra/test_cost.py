@@ -76,11 +76,11 @@ def test_a_validation_on_a_planned_machine_adds_nothing() -> None:
     assert (reserved.name, reserved.usd) == (bought.name, 0.0)
 
 
-def items(stack: StackSpec) -> dict[str, cost.Item]:
+def items(stack: StackSpec) -> dict[str, cost.CostItem]:
     return {item.name: item for item in cost.estimate(stack, TODAY).items}
 
 
-def pool_item(stack: StackSpec) -> cost.Item:
+def pool_item(stack: StackSpec) -> cost.CostItem:
     return next(item for name, item in items(stack).items() if name.startswith("GPU pool"))
 
 

@@ -13,7 +13,7 @@ from infra.stackspec import StackSpec, layers
 from infra.stackspec.gcp.cloud import CloudSqlSpec, GcpSpec
 from infra.stackspec.gcp.purchases import FlexStart, Queued
 from infra.stackspec.layouts import (
-    Block,
+    CapacityBlock,
     ClusterLayout,
     OnDemand,
     Reserved,
@@ -57,11 +57,11 @@ def with_cloud(stack: StackSpec, **changes: Any) -> StackSpec:
     return stack.model_copy(update={"on": stack.on.model_copy(update=changes)})
 
 
-def items(stack: StackSpec) -> dict[str, cost.Item]:
+def items(stack: StackSpec) -> dict[str, cost.CostItem]:
     return {item.name: item for item in cost.estimate(stack, TODAY).items}
 
 
-def pool_item(stack: StackSpec) -> cost.Item:
+def pool_item(stack: StackSpec) -> cost.CostItem:
     return next(item for name, item in items(stack).items() if name.startswith("GPU pool"))
 
 
@@ -100,7 +100,7 @@ def test_each_way_of_buying_has_its_price(prod: StackSpec) -> None:
         Spot(kind="spot"),
         FlexStart(kind="flex_start"),
         Queued(kind="queued"),
-        Block(kind="block", id=_RESERVATION),
+        CapacityBlock(kind="block", id=_RESERVATION),
     ):
         item = pool_item(changed(prod, purchase=bought, min_nodes=0, max_nodes=1))
         assert item.maximum is not None

@@ -1,22 +1,22 @@
 import pytest
 from pydantic import ValidationError
 
-from infra.outputs.cluster import KEY, Smoke, parse
+from infra.outputs.cluster import KEY, ValidationRun, parse
 from tests.trainstack.cli.test_access import EXPORTED
 
 
 def test_a_stack_deployed_before_baselines_is_still_read() -> None:
-    told = Smoke.model_validate({"job": "smoke", "namespace": "gate", "result_uri": "s3://b/r.json"})
+    told = ValidationRun.model_validate({"job": "smoke", "namespace": "gate", "result_uri": "s3://b/r.json"})
     assert told.baseline_uri is None
 
 
 def test_the_record_says_where_the_figures_of_an_accepted_run_are() -> None:
-    told = Smoke(
+    told = ValidationRun(
         job="smoke", namespace="gate", result_uri="s3://b/r.json", baseline_uri="s3://b/r.baseline.json"
     )
-    assert Smoke.model_validate(told.model_dump()).baseline_uri == "s3://b/r.baseline.json"
+    assert ValidationRun.model_validate(told.model_dump()).baseline_uri == "s3://b/r.baseline.json"
     with pytest.raises(ValidationError, match="extra"):
-        Smoke.model_validate({**told.model_dump(), "surprise": 1})
+        ValidationRun.model_validate({**told.model_dump(), "surprise": 1})
 
 
 def test_a_stack_deployed_when_one_pool_was_validated_is_still_read() -> None:

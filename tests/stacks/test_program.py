@@ -7,7 +7,7 @@ import pulumi
 import pytest
 
 import stacks.__main__ as program
-from infra.engine.stack import Outcome
+from infra.engine.stack import OperationOutcome
 from infra.errors import Problem, UserError
 from infra.stackspec import load_file
 
@@ -27,11 +27,11 @@ def test_what_is_refused_is_a_message_with_path_and_fix(part: str, monkeypatch: 
         program.main()
     assert str(PROBLEM) in str(caught.value)
     assert caught.value.__suppress_context__
-    assert Outcome(succeeded=False, errors=[str(caught.value)]).refused
+    assert OperationOutcome(succeeded=False, errors=[str(caught.value)]).refused
 
 
 def test_other_failures_are_not_refusals_of_input() -> None:
-    assert not Outcome(succeeded=False, errors=["creating the cluster failed", ""]).refused
+    assert not OperationOutcome(succeeded=False, errors=["creating the cluster failed", ""]).refused
 
 
 def test_the_program_begins_without_any_service_of_an_sdk() -> None:

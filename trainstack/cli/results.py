@@ -86,5 +86,5 @@ def _on_google(uri: str) -> bytes:
 
     try:
         return google_store.read_object(uri)
-    except google_store.UnreadableError as error:
+    except google_store.StorageError as error:
         raise UnreadableError(str(error)) from error

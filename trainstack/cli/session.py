@@ -14,9 +14,9 @@ from infra.engine import recovery
 from infra.engine.golang import ROOT
 from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs
-from infra.engine.plan import Plan
+from infra.engine.plan import PreviewPlan
 from infra.engine.progress import watched
-from infra.engine.stack import EngineStack, OnEvent, Outcome
+from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import USAGE_EXIT_CODE, Problem, UserError
 from infra.gate import undecided, validation_jobs
 from rehearsal import homes
@@ -99,7 +99,7 @@ class Session:
         if problems:
             raise UserError(problems)
 
-    def _deployed(self, on_event: OnEvent) -> Outcome:
+    def _deployed(self, on_event: OnEvent) -> OperationOutcome:
         return self.engine.up(on_event, replace=self._to_validate_again())
 
     def _to_validate_again(self) -> list[str]:
@@ -137,7 +137,9 @@ class Session:
         summary.of_changes("destroy", outcome)
         _finish(outcome)
 
-    def _confirm(self, confirmed: bool, what: str, show: Callable[[OnEvent], Outcome] | None = None) -> None:
+    def _confirm(
+        self, confirmed: bool, what: str, show: Callable[[OnEvent], OperationOutcome] | None = None
+    ) -> None:
         if confirmed:
             return
         if not sys.stdin.isatty():
@@ -150,8 +152,8 @@ class Session:
         where = "the emulated clouds" if self.rehearsal else "the real cloud"
         typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
 
-    def _previewed(self, show: Callable[[OnEvent], Outcome]) -> Outcome:
-        plan = Plan()
+    def _previewed(self, show: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
+        plan = PreviewPlan()
         outcome = self._watched("preview", plan.listening(show))
         shortfalls = beyond(self.loaded.spec, self.faults.quotas, largest=True)
         ended = [f"nodes end: {line}" for line in drains(plan.steps)]
@@ -160,7 +162,7 @@ class Session:
         summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
         return outcome
 
-    def _changing(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
+    def _changing(self, title: str, operation: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
         """An operation that changes the stack: alone, and after what a killed one left is put right."""
         if not self.rehearsal:
             return self._watched(title, operation)
@@ -168,11 +170,11 @@ class Session:
             self.rehearsal.set_faults(self.faults.model_dump(mode="json", exclude_none=True))
             return self._watched(title, operation)
 
-    def _watched(self, title: str, operation: Callable[[OnEvent], Outcome]) -> Outcome:
+    def _watched(self, title: str, operation: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
         return watched(self.engine, title, operation)
 
 
-def _finish(outcome: Outcome) -> None:
+def _finish(outcome: OperationOutcome) -> None:
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED_EXIT_CODE)
     if not outcome.succeeded:

@@ -14,7 +14,7 @@ from infra.checkpoints import checkpoints
 from infra.engine import recovery
 from infra.engine.console import new_console
 from infra.engine.progress import short
-from infra.engine.stack import EngineStack, Outcome
+from infra.engine.stack import EngineStack, OperationOutcome
 from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from rehearsal.client import Rehearsal
@@ -43,7 +43,7 @@ class SmokeFigures:
 def of_deployment(
     loaded: stackspec.LoadedSpec,
     engine: EngineStack,
-    outcome: Outcome,
+    outcome: OperationOutcome,
     rehearsal: Rehearsal | None,
     *,
     verbose: bool = False,
@@ -73,7 +73,7 @@ def of_deployment(
 
 def of_preview(
     loaded: stackspec.LoadedSpec,
-    outcome: Outcome,
+    outcome: OperationOutcome,
     shortfalls: Sequence[object] = (),
     ended: Sequence[str] = (),
     *,
@@ -106,7 +106,7 @@ def of_preview(
             console.print(f"  {title}: {text}", style="dim", markup=False, highlight=False, soft_wrap=True)
 
 
-def of_changes(operation: str, outcome: Outcome) -> None:
+def of_changes(operation: str, outcome: OperationOutcome) -> None:
     """What an operation changed, or why it failed."""
     console = new_console()
     if outcome.succeeded:
@@ -128,7 +128,7 @@ def of_changes(operation: str, outcome: Outcome) -> None:
         console.print("  The state is consistent; run the same command again to go on from here.")
 
 
-def _say_findings(console: Console, outcome: Outcome) -> None:
+def _say_findings(console: Console, outcome: OperationOutcome) -> None:
     """What policies said in their own words; those that bind come last, next to the end of the output."""
     alike: dict[tuple[bool, str, str], list[str]] = {}
     for one in outcome.findings:
@@ -143,12 +143,12 @@ def _say_findings(console: Console, outcome: Outcome) -> None:
         console.print(said, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def _counts(outcome: Outcome) -> str:
+def _counts(outcome: OperationOutcome) -> str:
     counts = [f"{count} {_PAST.get(kind, kind)}" for kind, count in sorted(outcome.changes.items())]
     return ", ".join(counts) or "nothing changed"
 
 
-def _old(estimate: cost.Estimate, on: datetime.date) -> str:
+def _old(estimate: cost.CostEstimate, on: datetime.date) -> str:
     """The prices that are older than their sources allow, with their days; empty without any."""
     return ", ".join(f"{item.name} of {item.date}" for item in estimate.old(on))
 
@@ -238,7 +238,9 @@ def _next_steps(console: Console, stack: str, rehearsal: Rehearsal | None, *, of
         console.print(f"      {why}", style="dim", highlight=False)
 
 
-def _figures(exported: outputs.StackOutputs, run: outputs.Smoke, rehearsal: Rehearsal | None) -> SmokeFigures:
+def _figures(
+    exported: outputs.StackOutputs, run: outputs.ValidationRun, rehearsal: Rehearsal | None
+) -> SmokeFigures:
     """The figures of a run that let the deployment go on."""
     location = run.result_uri
     try:

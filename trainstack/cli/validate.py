@@ -17,7 +17,7 @@ from trainstack.cli.access import deployed, kubeconfig_of, kubectl
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
-    from infra.outputs.cluster import Smoke, StackOutputs
+    from infra.outputs.cluster import StackOutputs, ValidationRun
 
 LOOK_S = 2.0
 _JSON = "--output=json"
@@ -52,7 +52,7 @@ def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
             raise typer.Exit(_FAILED_EXIT_CODE)
 
 
-def _scheduled(exported: "StackOutputs", pool: str) -> "Smoke":
+def _scheduled(exported: "StackOutputs", pool: str) -> "ValidationRun":
     runs = {run.pool: run for run in exported.smoke if run.schedule}
     if pool not in runs:
         names = ", ".join(sorted(str(name) for name in runs)) or "none"
@@ -61,7 +61,7 @@ def _scheduled(exported: "StackOutputs", pool: str) -> "Smoke":
     return runs[pool]
 
 
-def in_turns(ask: Ask, run: "Smoke", pool: str, patience_s: float) -> bool:
+def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bool:
     """Validate one group after the other and say how each ended; whether all nodes passed.
 
     `ask` runs kubectl with arguments and an input, and returns what it prints.

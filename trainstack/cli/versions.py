@@ -174,14 +174,14 @@ def _asked(pin: "Pin", ask: "Callable[[Pin], str | None]") -> Row:
 
     from infra.clouds.aws import login as aws_login  # noqa: PLC0415
     from infra.clouds.gcp import login as google_login  # noqa: PLC0415
-    from infra.clouds.gcp.api import RefusedError  # noqa: PLC0415
+    from infra.clouds.gcp.api import ApiRequestError  # noqa: PLC0415
 
     try:
         with aws_login.logged_in(), google_login.logged_in():
             return Row(pin, ask(pin))
     except (aws_login.LoggedOutError, BotoCoreError, ClientError) as error:
         return Row(pin, None, error)
-    except (google_login.LoggedOutError, RefusedError) as error:
+    except (google_login.LoggedOutError, ApiRequestError) as error:
         return Row(pin, None, error)
     except (requests.RequestException, ValueError, KeyError) as error:
         return Row(pin, None, error)

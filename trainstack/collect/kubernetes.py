@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from infra.clouds.kubectl import Cluster, connected, unanswered
+from infra.clouds.kubectl import ClusterApi, connected, unanswered
 from policies.sources.live.kubernetes.sorts import SORTS, Sort
 from policies.sources.live.question import Answers, Item, Refusal
 from policies.sources.live.snapshot import Snapshot, moment
@@ -54,7 +54,7 @@ class _Served:
     """Groups of which a server behind the API server does not answer."""
 
 
-def _discovered(cluster: Cluster) -> _Served:
+def _discovered(cluster: ClusterApi) -> _Served:
     found = _Served()
     for path in DISCOVERY:
         said = cluster.get(path, _SERVED)
@@ -73,7 +73,7 @@ def _discovered(cluster: Cluster) -> _Served:
     return found
 
 
-def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
+def _heard(cluster: ClusterApi, sort: Sort, served: _Served) -> Answers:
     there = served.kinds.get((sort.group, sort.kind), [])
     known = next((one for one in there if one.name in sort.versions), None)
     if known is None and sort.group in served.silent:
@@ -92,7 +92,7 @@ def _heard(cluster: Cluster, sort: Sort, served: _Served) -> Answers:
         return Answers((), (Refusal(answer.code, answer.message, sort.right),))
 
 
-def _objects(cluster: Cluster, sort: Sort, served: _Version) -> list[Any]:
+def _objects(cluster: ClusterApi, sort: Sort, served: _Version) -> list[Any]:
     version = f"{sort.group}/{served.name}" if sort.group else served.name
     path = f"/{'apis' if sort.group else 'api'}/{version}/{served.plural}"
     accept = WHOLE if sort.whole else _METADATA

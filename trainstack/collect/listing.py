@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.clouds.kubectl import Answer, Cluster
+from infra.clouds.kubectl import ApiResponse, ClusterApi
 
 WHOLE = "application/json"
 _PAGE = "500"
@@ -14,12 +14,12 @@ _EXPIRED = 410
 class RefusedError(Exception):
     """A list that was not answered."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: ApiResponse) -> None:
         super().__init__(f"{answer.code}: {answer.message}")
         self.answer = answer
 
 
-def listed(cluster: Cluster, path: str, accept: str = WHOLE) -> list[Any]:
+def listed(cluster: ClusterApi, path: str, accept: str = WHOLE) -> list[Any]:
     """The items of all pages of a list; at once, where they took too long. Raises RefusedError."""
     try:
         return [item for page in _pages(cluster, path, accept) for item in page]
@@ -29,7 +29,7 @@ def listed(cluster: Cluster, path: str, accept: str = WHOLE) -> list[Any]:
     return list(_page(cluster.get(path, accept))["items"] or ())
 
 
-def _pages(cluster: Cluster, path: str, accept: str) -> Iterator[list[Any]]:
+def _pages(cluster: ClusterApi, path: str, accept: str) -> Iterator[list[Any]]:
     further: dict[str, str] = {}
     while True:
         page = _page(cluster.get(path, accept, limit=_PAGE, **further))
@@ -40,7 +40,7 @@ def _pages(cluster: Cluster, path: str, accept: str) -> Iterator[list[Any]]:
         further = {"continue": token}
 
 
-def _page(said: Answer) -> Mapping[str, Any]:
+def _page(said: ApiResponse) -> Mapping[str, Any]:
     if said.status != 200 or "items" not in said.body:
         raise RefusedError(said)
     return said.body

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from infra.engine.plan import Step
+from infra.engine.plan import PlannedStep
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class _Kind:
     """Where the zones of its nodes stand: those in a zone that is taken out end."""
 
 
-def drains(steps: Iterable[Step]) -> Iterator[str]:
+def drains(steps: Iterable[PlannedStep]) -> Iterator[str]:
     """One line for each node group whose nodes end, with how many at most, and why."""
     for step in steps:
         kind = _KINDS.get(step.type)
@@ -41,7 +41,7 @@ def drains(steps: Iterable[Step]) -> Iterator[str]:
             yield f"{step.name}: every node in {', '.join(left)} ends, because of {kind.zones}"
 
 
-def _left(step: Step, kind: _Kind) -> list[str]:
+def _left(step: PlannedStep, kind: _Kind) -> list[str]:
     """The zones that a group leaves."""
     if kind.zones is None:
         return []

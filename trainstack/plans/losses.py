@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from infra.engine.plan import Step
+from infra.engine.plan import PlannedStep
 
 _EXPORT = "export them first (docs/how-to/growing.md)"
 _DATA = {
@@ -21,7 +21,7 @@ _DATA = {
 """What is lost with a resource of each kind."""
 
 
-def losses(steps: Iterable[Step]) -> Iterator[str]:
+def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
     """One line for each resource with data that is deleted, or replaced by an empty one."""
     for step in steps:
         lost = _DATA.get(step.type)

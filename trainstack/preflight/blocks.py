@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from infra.stackspec.layouts import Block
+from infra.stackspec.layouts import CapacityBlock
 
 
-def differing_times(bought: Block, starts: datetime | None, ends: datetime | None) -> Iterator[str]:
+def differing_times(bought: CapacityBlock, starts: datetime | None, ends: datetime | None) -> Iterator[str]:
     """What the cloud says otherwise than the spec, of the times that both know."""
     for word, said, known in (("begins", bought.starts, starts), ("ends", bought.ends, ends)):
         if said is not None and known is not None and datetime.fromisoformat(said) != known:

@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterable
 from typing import Any
 
-from infra.clouds.kubectl import Cluster, unanswered
+from infra.clouds.kubectl import ClusterApi, unanswered
 from infra.errors import Problem, UserError
 from trainstack.collect.listing import RefusedError, listed
 from trainstack.queues import objects
@@ -16,7 +16,7 @@ _MOST_PENDING = "100000"
 """Places told at once (kubernetes-sigs/kueue v0.19.2 pkg/constants, `MaxPendingWorkloadsLimit`)."""
 
 
-def read(cluster: Cluster, namespace: str | None) -> State:
+def read(cluster: ClusterApi, namespace: str | None) -> State:
     """What the one who asks may see: of the whole cluster, else of a namespace.
 
     Raises UserError where not even Workloads can be listed.
@@ -50,7 +50,7 @@ def read(cluster: Cluster, namespace: str | None) -> State:
 class _Asking:
     """Requests, and what was refused."""
 
-    def __init__(self, cluster: Cluster, namespace: str | None) -> None:
+    def __init__(self, cluster: ClusterApi, namespace: str | None) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self.whole = True

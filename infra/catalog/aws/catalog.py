@@ -16,13 +16,13 @@ from infra.catalog.aws.model import (
     EksAddon,
     EndpointGap,
     Endpoints,
+    InstancePrice,
     InstanceType,
     KubernetesVersion,
     LustreThroughput,
     Permission,
-    Price,
-    Quota,
     Region,
+    ServiceQuota,
     SimulatedResource,
     ZoneWithoutEks,
 )
@@ -75,12 +75,12 @@ class AwsCatalog(Catalog):
         return found(self.instance_types, "instance type", name)
 
     @cached_property
-    def prices(self) -> Mapping[tuple[str, str, CapacityType], Price]:
+    def prices(self) -> Mapping[tuple[str, str, CapacityType], InstancePrice]:
         """Instance prices by (instance type, region, capacity type): GPU types and system-pool CPU types."""
-        rows = read_rows(self._folder / "prices.toml", "price", Price)
+        rows = read_rows(self._folder / "prices.toml", "price", InstancePrice)
         return by_key(rows, lambda row: (row.instance_type, row.region, row.capacity), "prices.toml")
 
-    def price(self, instance_type: str, region: str, capacity: CapacityType) -> Price | None:
+    def price(self, instance_type: str, region: str, capacity: CapacityType) -> InstancePrice | None:
         """Dollars per instance-hour, or None when no source gives it: unknown, never free."""
         return self.prices.get((instance_type, region, capacity))
 
@@ -159,9 +159,9 @@ class AwsCatalog(Catalog):
         )
 
     @cached_property
-    def quotas(self) -> Mapping[str, Quota]:
+    def quotas(self) -> Mapping[str, ServiceQuota]:
         """Default service quotas by key, such as "ec2_on_demand_p"."""
-        rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
+        rows = read_rows(self._folder / "quotas.toml", "quota", ServiceQuota)
         return by_key(rows, lambda row: row.key, "quotas.toml")
 
     @cached_property

@@ -43,7 +43,7 @@ class JobPrice(DatedPrice):
 
 
 @dataclass(frozen=True)
-class JobMachine:
+class JobMachineType:
     """A machine type of the service."""
 
     name: str
@@ -83,10 +83,10 @@ class JobCatalog:
         return by_key(rows, lambda row: row.name, self._path.name)
 
     @cached_property
-    def machines(self) -> Mapping[str, JobMachine]:
+    def machines(self) -> Mapping[str, JobMachineType]:
         """Types that training jobs may have, by name such as "ml.g6.xlarge"."""
         return {
-            f"{PREFIX}{row.name}.{size}": JobMachine(
+            f"{PREFIX}{row.name}.{size}": JobMachineType(
                 f"{PREFIX}{row.name}.{size}", size in row.notebooks, size in row.plans
             )
             for row in self.families.values()
@@ -136,7 +136,7 @@ def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iter
 
 
 @dataclass(frozen=True)
-class TrainingPlan:
+class RequestedPlan:
     """A plan that a stack names, and where the stack is."""
 
     arn: str
@@ -144,7 +144,7 @@ class TrainingPlan:
     account: str
 
 
-def plan_problems(path: str, machine: str, plan: TrainingPlan) -> Iterator[Problem]:
+def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Problem]:
     """The plan is one of the stack's region and account, and can hold the machine.
 
     Source: botocore 1.44.5 sagemaker/2017-07-24 TrainingPlanArn and ReservedCapacityInstanceType.

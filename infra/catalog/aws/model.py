@@ -88,7 +88,7 @@ class InstanceType(Fact):
         return self
 
 
-class Price(DatedPrice):
+class InstancePrice(DatedPrice):
     """Dollars per hour of one instance, Linux, shared tenancy, before any discount.
 
     For spot, min and max are the extremes over the region's zones and `expected` is the figure to plan with:
@@ -204,7 +204,7 @@ class EksAddon(Fact):
     identities: tuple[AddonIdentity, ...] = ()
 
 
-class Quota(Fact):
+class ServiceQuota(Fact):
     """A default service quota of an account, per region; a `None` value is one the sources disagree on."""
 
     key: Name

@@ -23,7 +23,7 @@ _STANDARD = frozenset("acdhimrtz")
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedResource:
     """A resource that exists or is to be created: its type, name and inputs."""
 
     type: str
@@ -67,7 +67,7 @@ def limits(overrides: Mapping[str, float]) -> dict[str, float]:
     return {**known, **overrides}
 
 
-def shortfalls(planned: Iterable[Planned], overrides: Mapping[str, float]) -> list[Shortfall]:
+def shortfalls(planned: Iterable[PlannedResource], overrides: Mapping[str, float]) -> list[Shortfall]:
     """Every quota of a region that `planned` exceeds, all at once, worst first."""
     taken = (
         Demand(key, amount, one.name) for one in planned for key, amount in demands(one.type, one.inputs)

@@ -10,7 +10,6 @@ from infra.catalog.gcp import storage_classes
 from infra.catalog.gcp.gke import Gke
 from infra.catalog.gcp.model import (
     Accelerator,
-    Channel,
     CpuFamily,
     CpuType,
     FilestoreTier,
@@ -22,8 +21,9 @@ from infra.catalog.gcp.model import (
     MachineType,
     Market,
     Offer,
-    Quota,
     Region,
+    ReleaseChannel,
+    ServiceQuota,
     VmPrice,
     family_of,
 )
@@ -161,13 +161,13 @@ class GcpCatalog(Catalog):
         path = self._folder / "gke.toml"
         return Gke(
             by_key(read_rows(path, "minor", GkeMinor), lambda row: row.name, path.name),
-            by_key(read_rows(path, "channel", Channel), lambda row: row.name, path.name),
+            by_key(read_rows(path, "channel", ReleaseChannel), lambda row: row.name, path.name),
         )
 
     @cached_property
-    def quotas(self) -> Mapping[str, Quota]:
+    def quotas(self) -> Mapping[str, ServiceQuota]:
         """Quotas of a project by key, such as "h100"."""
-        rows = read_rows(self._folder / "quotas.toml", "quota", Quota)
+        rows = read_rows(self._folder / "quotas.toml", "quota", ServiceQuota)
         return by_key(rows, lambda row: row.key, "quotas.toml")
 
     @cached_property

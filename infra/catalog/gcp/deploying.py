@@ -13,7 +13,7 @@ from infra.catalog.tables import by_key, read_rows
 _TABLES: Final = Path(__file__).parent / "tables"
 
 
-class Permission(Fact):
+class ProjectPermission(Fact):
     """What the deployer must be allowed for resources of a type."""
 
     type: Name
@@ -25,7 +25,7 @@ class Permission(Fact):
     permissions: tuple[Name, ...] = Field(min_length=1)
 
 
-class Api(Fact):
+class RequiredApi(Fact):
     """An API that a stack uses."""
 
     name: Name
@@ -40,16 +40,16 @@ class Api(Fact):
 
 
 @cache
-def permissions() -> Mapping[str, Permission]:
+def permissions() -> Mapping[str, ProjectPermission]:
     """By type of resource. Raises CatalogError."""
-    rows = read_rows(_TABLES / "permissions.toml", "permission", Permission)
+    rows = read_rows(_TABLES / "permissions.toml", "permission", ProjectPermission)
     return by_key(rows, lambda row: row.type, "permissions.toml")
 
 
 @cache
-def apis() -> Mapping[str, Api]:
+def apis() -> Mapping[str, RequiredApi]:
     """By name. Raises CatalogError."""
-    return by_key(read_rows(_TABLES / "apis.toml", "api", Api), lambda row: row.name, "apis.toml")
+    return by_key(read_rows(_TABLES / "apis.toml", "api", RequiredApi), lambda row: row.name, "apis.toml")
 
 
 def permissions_of_jobs(*, scheduled: bool) -> list[str]:

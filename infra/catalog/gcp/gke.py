@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from infra.catalog.errors import UnknownFactError
-from infra.catalog.gcp.model import Channel, GkeMinor
+from infra.catalog.gcp.model import GkeMinor, ReleaseChannel
 from infra.errors import Problem
 
 Support = Literal["standard", "extended"]
@@ -21,7 +21,7 @@ class Gke:
     """Minor versions by "1.N", oldest first, and release channels by name."""
 
     minors: Mapping[str, GkeMinor]
-    channels: Mapping[str, Channel]
+    channels: Mapping[str, ReleaseChannel]
 
     def support(self, version: str, on: datetime.date) -> Support:
         """The support that a version has on a day; after the standard one only the channel `extended` has it.

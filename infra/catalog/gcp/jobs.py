@@ -50,7 +50,7 @@ class JobFee(DatedPrice):
 
 
 @dataclass(frozen=True)
-class JobMachine:
+class JobMachineType:
     """A machine type of the service."""
 
     name: str
@@ -75,17 +75,17 @@ class JobCatalog:
         self._path = path
 
     @cached_property
-    def machines(self) -> Mapping[str, JobMachine]:
+    def machines(self) -> Mapping[str, JobMachineType]:
         """Types that custom jobs may have, by name such as "g2-standard-8"."""
         rows = read_rows(self._path, "job_family", JobFamily)
         families = by_key(rows, lambda row: row.name, self._path.name)
         cpu = {
-            name: JobMachine(name, None, 0, None)
+            name: JobMachineType(name, None, 0, None)
             for name in facts.cpu_types
             if (row := families.get(family_of(name))) and int(name.rpartition("-")[2]) in row.sizes
         }
         return cpu | {
-            name: JobMachine(name, row.accelerator, known.count, row.quota)
+            name: JobMachineType(name, row.accelerator, known.count, row.quota)
             for name, known in facts.machine_types.items()
             if (row := families.get(known.family))
         }
@@ -152,7 +152,7 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
         )
 
 
-def quota_metric(machine: JobMachine, *, spot: bool) -> str | None:
+def quota_metric(machine: JobMachineType, *, spot: bool) -> str | None:
     """The metric of the quota that GPUs of jobs count against; None where no source names one.
 
     Quotas of custom jobs are not those of Compute Engine, nor those of endpoints. Source: quota errors and

@@ -145,7 +145,7 @@ class GkeMinor(Fact):
     standard_support_ends: datetime.date
 
 
-class Channel(Fact):
+class ReleaseChannel(Fact):
     """The minor versions that a release channel offers."""
 
     name: Name
@@ -153,7 +153,7 @@ class Channel(Fact):
     newest: Minor
 
 
-class Quota(Fact):
+class ServiceQuota(Fact):
     """A quota of a project. No row has a value: projects differ."""
 
     key: Name

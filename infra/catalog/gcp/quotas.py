@@ -10,7 +10,7 @@ from typing import Final
 
 from infra.catalog.demand import Demand, by_quota
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.model import Quota
+from infra.catalog.gcp.model import ServiceQuota
 from infra.catalog.gcp.pools import PREEMPTIBLE, PREPAID
 
 RESERVED: Final = PREPAID
@@ -22,7 +22,7 @@ RESERVED: Final = PREPAID
 class Shortfall:
     """More is wanted than the project may have."""
 
-    quota: Quota
+    quota: ServiceQuota
     limit: float
     wanted: float
     names: tuple[str, ...]
@@ -97,7 +97,7 @@ def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Sho
     return sorted(found, key=lambda one: one.limit / one.wanted)
 
 
-def dimensions(row: Quota, region: str) -> dict[str, str]:
+def dimensions(row: ServiceQuota, region: str) -> dict[str, str]:
     """What tells the value of a quota for a region from its others."""
     place = {"region": region} if row.regional else {}
     return {**place, **({"gpu_family": row.gpu_family} if row.gpu_family else {})}

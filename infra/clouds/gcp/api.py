@@ -25,7 +25,7 @@ _STATUS = {403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"
 
 
 @dataclass(frozen=True)
-class Method:
+class ApiMethod:
     """How a method is asked."""
 
     address: str
@@ -47,7 +47,7 @@ def storage() -> str:
     return (os.environ.get(_STORAGE) or "https://storage.googleapis.com").rstrip("/")
 
 
-class RefusedError(Exception):
+class ApiRequestError(Exception):
     """A method did not answer, or not in full."""
 
     def __init__(self, code: str, message: str, *, consumer: str | None = None, service: str = "") -> None:
@@ -61,7 +61,7 @@ class RefusedError(Exception):
         return f"{self.code}: {self.message}"
 
 
-def pages(session: requests.Session, method: Method, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def pages(session: requests.Session, method: ApiMethod, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Every page of a list. Raises as `answer` does."""
     further: dict[str, str] = {}
     while True:
@@ -71,12 +71,12 @@ def pages(session: requests.Session, method: Method, given: Mapping[str, Any]) -
         if not token:
             return
         if further.get("pageToken") == token:
-            raise RefusedError(HALF, "a page leads to itself")
+            raise ApiRequestError(HALF, "a page leads to itself")
         further = {"pageToken": token}
 
 
-def answer(session: requests.Session, method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
-    """One answer. Raises RefusedError, LoggedOutError, and RequestException or ValueError."""
+def answer(session: requests.Session, method: ApiMethod, given: Mapping[str, Any]) -> dict[str, Any]:
+    """One answer. Raises ApiRequestError, LoggedOutError, and RequestException or ValueError."""
     in_path = set(_NAMED.findall(method.address))
     address = _NAMED.sub(lambda name: quote(str(given[name[1]]), safe="/:"), method.address)
     rest = {name: value for name, value in given.items() if name not in in_path}
@@ -87,14 +87,14 @@ def answer(session: requests.Session, method: Method, given: Mapping[str, Any]) 
     if not response.ok:
         about = _reason(response).get("metadata", {})
         who, service = str(about.get("consumer", "")), str(about.get("service", ""))
-        raise RefusedError(*_told(response), consumer=who, service=service)
+        raise ApiRequestError(*_told(response), consumer=who, service=service)
     page = response.json()
     if not isinstance(page, dict):
         raise ValueError("the answer is no object")
     # Lists over places say which did not answer: AIP-217, and Compute Engine with a name of its own.
     lacking = [*(page.get("unreachable") or ()), *(page.get("unreachables") or ())]
     if lacking:
-        raise RefusedError(HALF, f"without {', '.join(map(str, lacking))}")
+        raise ApiRequestError(HALF, f"without {', '.join(map(str, lacking))}")
     return page
 
 

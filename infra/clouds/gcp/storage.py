@@ -17,7 +17,7 @@ _NOT_USABLE = 400
 _THERE_ALREADY = 412
 
 
-class UnreadableError(Exception):
+class StorageError(Exception):
     """It cannot be read, or written; says why."""
 
     def __init__(self, why: str, status: int | None = None, *, lost: bool = False) -> None:
@@ -27,7 +27,7 @@ class UnreadableError(Exception):
 
 
 def read_object(uri: str) -> bytes:
-    """The object at `gs://bucket/name`. Raises UnreadableError, also where nobody is logged in."""
+    """The object at `gs://bucket/name`. Raises StorageError, also where nobody is logged in."""
     place = urlsplit(uri)
     name = quote(place.path.lstrip("/"), safe="")
     return bytes(_get(f"{storage()}/storage/v1/b/{place.netloc}/o/{name}", {"alt": "media"}).content)
@@ -36,7 +36,7 @@ def read_object(uri: str) -> bytes:
 def keep_object(uri: str, content: bytes) -> bool:
     """Write `gs://bucket/name` where nothing is yet; whether it was missing.
 
-    Raises UnreadableError where it may not be written, also where nobody is logged in. Source: Cloud Storage
+    Raises StorageError where it may not be written, also where nobody is logged in. Source: Cloud Storage
     documentation, "Request preconditions" (ifGenerationMatch=0).
     """
     place = urlsplit(uri)
@@ -51,7 +51,7 @@ def read_secret(secret: str) -> Mapping[str, Any]:
     """The fields of a secret (`projects/P/secrets/S`) with the rule of the pods that write it.
 
     Version 1 counts as long as it is enabled, and then the latest (agents/gcp/mlflow_server/secret_store.py).
-    Raises UnreadableError, also where nobody is logged in.
+    Raises StorageError, also where nobody is logged in.
     """
     secrets = f"{endpoint('secretmanager', 'secretmanager.googleapis.com')}/v1"
     answer = _get(f"{secrets}/{secret}/versions/1:access", {}, accepted=(_NOT_USABLE,))
@@ -60,9 +60,9 @@ def read_secret(secret: str) -> Mapping[str, Any]:
     try:
         found = json.loads(base64.b64decode(answer.json()["payload"]["data"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise UnreadableError(f"{secret} holds no JSON") from error
+        raise StorageError(f"{secret} holds no JSON") from error
     if not isinstance(found, dict):
-        raise UnreadableError(f"{secret} holds no JSON object")
+        raise StorageError(f"{secret} holds no JSON object")
     return found
 
 
@@ -78,12 +78,12 @@ def _asked(
         with google_login.logged_in():
             answer = asking.request(verb, url, params=dict(query), data=content, timeout=_REQUEST_S)
     except google_login.LoggedOutError as error:
-        raise UnreadableError(str(error)) from error
+        raise StorageError(str(error)) from error
     except requests.RequestException as error:
-        raise UnreadableError(str(error), lost=True) from error
+        raise StorageError(str(error), lost=True) from error
     if answer.ok or answer.status_code in accepted:
         return answer
-    raise UnreadableError(
+    raise StorageError(
         f"status {answer.status_code}: {_said(answer)}", answer.status_code, lost=answer.status_code >= 500
     )
 

@@ -6,11 +6,11 @@ from typing import Final
 
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
-from infra.catalog.aws.model import CapacityType, Price
+from infra.catalog.aws.model import CapacityType, InstancePrice
 from infra.catalog.aws.pools import SYSTEM_DISK_GIB
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import busy_share, checkpoint_items
-from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
+from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -23,7 +23,7 @@ _SECRETS: Final = 2
 """Of MLflow's first user, and the one in which RDS keeps the password of the database."""
 
 
-def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: datetime.date) -> Estimate:
+def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: datetime.date) -> CostEstimate:
     """Price a stack of one cluster as of a day."""
     parts = (
         _pools(spec.region, layout),
@@ -37,16 +37,16 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec, on: date
         _load_balancer(spec.region, cloud),
         _keys(spec, layout),
     )
-    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
+    return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
 
-def node_price(pool: PoolSpec, region: str) -> Price | None:
+def node_price(pool: PoolSpec, region: str) -> InstancePrice | None:
     """Dollars per node-hour as the pool buys it; a reservation costs the on-demand price while it stands."""
     bought: dict[str, CapacityType] = {"spot": "spot", "block": "capacity_block"}
     return facts.price(pool.machine, region, bought.get(pool.purchase.kind, "on_demand"))
 
 
-def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _pools(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     for pool in layout.pools:
         # Reserved capacity is paid whether or not nodes run on it; a disk exists while its node does.
         paid = pool.max_nodes if pool.purchase.kind in ("reserved", "block") else pool.min_nodes
@@ -59,7 +59,7 @@ def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
-def _system_pool(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _system_pool(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     pool = layout.system_pool
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     price = facts.price(pool.machine, region, "on_demand")
@@ -67,19 +67,19 @@ def _system_pool(region: str, layout: ClusterLayout) -> Iterator[Item]:
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
 
 
-def _monitoring(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _monitoring(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     wanted = layout.monitoring
     if wanted.kind == "in_cluster":
         gib = wanted.storage_gib
         yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "ebs_gp3", always(gib))
 
 
-def _machines(name: str, price: Price | None, nodes: Units) -> Item:
+def _machines(name: str, price: InstancePrice | None, nodes: Units) -> CostItem:
     usd = (price.usd_per_hour_min, price.usd_per_hour_expected, price.usd_per_hour_max) if price else None
     return machines(name, usd, nodes, price)
 
 
-def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
+def _disks(region: str, owner: str, gib: int, nodes: Units) -> CostItem:
     least, usual, most = nodes
     return _tariff(region).item(
         f"root disks of {owner} ({gib} GiB)", "ebs_gp3", (least * gib, usual * gib, most * gib)
@@ -90,13 +90,13 @@ def _tariff(region: str) -> Tariff:
     return Tariff(facts.service_price, region)
 
 
-def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[Item]:
+def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[CostItem]:
     support = facts.eks.support(layout.kubernetes_version, on)
     key = "eks_cluster_extended_support" if support == "extended" else "eks_cluster"
     yield _tariff(region).item("EKS control plane", key, always(HOURS_PER_MONTH))
 
 
-def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[Item]:
+def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[CostItem]:
     """What the ways out of a network in so many zones cost."""
     gateways = 1 if cloud.nat == "single" else zones
     hours = always(gateways * HOURS_PER_MONTH)
@@ -107,7 +107,7 @@ def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[Item]:
     yield _tariff(region).item(f"interface endpoints ({ends})", "interface_endpoint", hours)
 
 
-def _storage(spec: StackSpec) -> Iterator[Item]:
+def _storage(spec: StackSpec) -> Iterator[CostItem]:
     lustre = spec.data.shared_fs
     if lustre:
         key = f"fsx_lustre_persistent_2_ssd_{lustre.throughput_mb_s_per_tib}"
@@ -115,27 +115,27 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
         yield _tariff(spec.region).item(name, key, always(lustre.capacity_gib))
 
 
-def _tracking(region: str, cloud: AwsSpec) -> Iterator[Item]:
+def _tracking(region: str, cloud: AwsSpec) -> Iterator[CostItem]:
     database = demanded(cloud.database)
     low, high = database.min_acu * HOURS_PER_MONTH, database.max_acu * HOURS_PER_MONTH
     usual = max(low, 0.5 * HOURS_PER_MONTH)
     yield _tariff(region).item("Aurora Serverless v2 (MLflow)", "aurora_serverless_v2", (low, usual, high))
 
 
-def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[Item]:
+def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[CostItem]:
     if cloud.load_balancer is not None:
         hours = always(HOURS_PER_MONTH)
         yield _tariff(region).item("load balancer (MLflow)", "application_load_balancer", hours)
 
 
-def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[Item]:
+def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[CostItem]:
     # With monitoring comes that of the logs of pods, with alarms about storage that of the topic.
     keys = _KEYS + (layout.monitoring.kind == "in_cluster") + storage_alarms.on_aws(spec)
     yield _tariff(spec.region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(spec.region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 
-def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:
+def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[UsageCost]:
     """What costs by use that the spec does not say."""
     by_use = [
         ("NAT traffic", "nat_gateway_data"),
@@ -148,6 +148,6 @@ def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[Use]:
     for name, key in by_use:
         yield _tariff(spec.region).use(name, key)
     if cloud.load_balancer:
-        yield Use("load balancer capacity")
+        yield UsageCost("load balancer capacity")
     for name in ("requests", "metrics and alarms", "backups", "data transfer", "taxes and discounts"):
-        yield Use(name)
+        yield UsageCost(name)

@@ -8,7 +8,7 @@ from infra.catalog.aws.jobs import jobs
 from infra.catalog.aws.storage_classes import COLD, COOL, STANDARD
 from infra.cost.aws.cluster import network_items
 from infra.cost.checkpoints import checkpoint_items
-from infra.cost.model import Estimate, Item, Use
+from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
@@ -19,7 +19,7 @@ _KEYS: Final = 3
 of the topic, which alarms publish to."""
 
 
-def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> Estimate:
+def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> CostEstimate:
     """Price a stack: its minimum is what it costs while nobody trains."""
     tariff = Tariff(facts.service_price, spec.region)
     keys = _KEYS + (spec.smoke.schedule is not None)
@@ -30,7 +30,7 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> Estima
         checkpoint_items(spec, busy, tariff, (STANDARD, COOL, COLD)),
         [tariff.item(f"KMS keys ({keys})", "kms_key", always(keys))],
     )
-    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
+    return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
 
 
 def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
@@ -44,7 +44,7 @@ def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
     return found.usd if found else None
 
 
-def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
+def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
     """Jobs cost nothing while none runs; at most, as many machines as one job may have, all month.
 
     Spot machines are priced on demand, as an upper bound: SageMaker's spot prices are in no price list.
@@ -53,7 +53,9 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
         price = jobs.price(one.machine, region)
         if one.reservation is not None:
             # The upfront fee is a plan's own, and is paid whether or not anything is deployed.
-            yield Item(f"jobs on {one.name} ({one.machine}, training plan, paid in advance)", 0.0, 0.0, 0.0)
+            yield CostItem(
+                f"jobs on {one.name} ({one.machine}, training plan, paid in advance)", 0.0, 0.0, 0.0
+            )
             continue
         usd = (price.usd, price.usd, price.usd) if price else None
         nodes = (0.0, one.expected_utilization * one.max_nodes, float(one.max_nodes))
@@ -61,13 +63,13 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
         yield machines(f"jobs on {one.name} ({one.machine}, {bought})", usd, nodes, price)
 
 
-def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]:
+def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[UsageCost]:
     """What costs by use that the spec does not say. Studio and the MLflow App have no price of their own."""
     for machine in layout.notebooks.machines:
         price = jobs.price(machine, spec.region, "notebook")
         name = f"notebooks ({machine})"
-        yield Use(name, price.usd, "hour") if price else Use(name)
-    yield Use("disks of notebooks")
+        yield UsageCost(name, price.usd, "hour") if price else UsageCost(name)
+    yield UsageCost("disks of notebooks")
     yield from validations(spec, layout, job_hour_usd)
     by_use = (
         ("NAT traffic", "nat_gateway_data"),
@@ -78,4 +80,4 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
     for name, key in by_use:
         yield tariff.use(name, key)
     for name in ("requests", "calls of functions", "alarms", "data transfer", "taxes and discounts"):
-        yield Use(name)
+        yield UsageCost(name)

@@ -12,7 +12,7 @@ from infra.catalog.gcp.pools import PREPAID, SYSTEM_DISK_GIB
 from infra.catalog.gcp.prices import NodePrice, node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import busy_share, checkpoint_items
-from infra.cost.model import HOURS_PER_MONTH, Estimate, Item, Use
+from infra.cost.model import HOURS_PER_MONTH, CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, Units, always, machines
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -33,7 +33,7 @@ _MARKETS: Final[dict[str, Market]] = {
 }
 
 
-def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: datetime.date) -> Estimate:
+def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: datetime.date) -> CostEstimate:
     """Price a stack of one cluster as of a day."""
     parts = (
         _pools(spec.region, layout),
@@ -46,7 +46,7 @@ def one_cluster(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec, on: date
         database_items(spec.region, cloud),
         _keys(spec.region),
     )
-    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
+    return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, cloud)))
 
 
 def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
@@ -64,7 +64,7 @@ def _running(pool: PoolSpec) -> float:
     return pool.expected_utilization * pool.max_nodes
 
 
-def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _pools(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     for pool in layout.pools:
         kind = "CPU" if pool.machine in facts.cpu_types else "GPU"
         name = f"{kind} pool {pool.name} ({pool.machine}, {pool.purchase.kind})"
@@ -73,26 +73,26 @@ def _pools(region: str, layout: ClusterLayout) -> Iterator[Item]:
         yield _disks(region, f"pool {pool.name}", pool.disk_gib, disks)
 
 
-def _system_pool(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _system_pool(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     pool = layout.system_pool
     nodes = (pool.min_nodes, pool.min_nodes, pool.max_nodes)
     yield _machines(f"system pool ({pool.machine})", node_price(pool.machine, region, "on_demand"), nodes)
     yield _disks(region, "the system pool", SYSTEM_DISK_GIB, nodes)
 
 
-def _monitoring(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _monitoring(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     wanted = layout.monitoring
     if wanted.kind == "in_cluster":
         gib = wanted.storage_gib
         yield _tariff(region).item(f"disk of the monitoring ({gib} GiB)", "pd_balanced", always(gib))
 
 
-def _machines(name: str, price: NodePrice | None, nodes: Units) -> Item:
+def _machines(name: str, price: NodePrice | None, nodes: Units) -> CostItem:
     usd = (price.least, price.expected, price.most) if price else None
     return machines(name, usd, nodes, price.renew if price else None)
 
 
-def _disks(region: str, owner: str, gib: int, nodes: Units) -> Item:
+def _disks(region: str, owner: str, gib: int, nodes: Units) -> CostItem:
     least, usual, most = nodes
     units = (least * gib, usual * gib, most * gib)
     return _tariff(region).item(f"boot disks of {owner} ({gib} GiB)", "pd_balanced", units)
@@ -102,13 +102,13 @@ def _tariff(region: str) -> Tariff:
     return Tariff(facts.service_price, region)
 
 
-def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[Item]:
+def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Iterator[CostItem]:
     support = facts.gke.support(layout.kubernetes_version, on)
     key = "gke_cluster_extended_support" if support == "extended" else "gke_cluster"
     yield _tariff(region).item("GKE control plane", key, always(HOURS_PER_MONTH))
 
 
-def _network(region: str, layout: ClusterLayout) -> Iterator[Item]:
+def _network(region: str, layout: ClusterLayout) -> Iterator[CostItem]:
     """One Cloud NAT gateway, by the machines behind it."""
     system = layout.system_pool
     least = system.min_nodes + sum(pool.min_nodes for pool in layout.pools)
@@ -118,7 +118,7 @@ def _network(region: str, layout: ClusterLayout) -> Iterator[Item]:
     yield _tariff(region).item("Cloud NAT", "cloud_nat_vm", (low, middle, high))
 
 
-def _storage(spec: StackSpec) -> Iterator[Item]:
+def _storage(spec: StackSpec) -> Iterator[CostItem]:
     lustre = spec.data.shared_fs
     if lustre:
         key = f"managed_lustre_{lustre.throughput_mb_s_per_tib}"
@@ -129,7 +129,7 @@ def _storage(spec: StackSpec) -> Iterator[Item]:
         yield _tariff(spec.region).item(name, "filestore_regional", always(HOMES_GIB))
 
 
-def database_items(region: str, cloud: GcpSpec) -> Iterator[Item]:
+def database_items(region: str, cloud: GcpSpec) -> Iterator[CostItem]:
     """Cloud SQL behind MLflow, which always runs."""
     size, kind = tier(cloud.database.tier), cloud.database.availability
     if cloud.database.tier in SHARED_CORES:
@@ -145,12 +145,12 @@ def database_items(region: str, cloud: GcpSpec) -> Iterator[Item]:
     )
 
 
-def _keys(region: str) -> Iterator[Item]:
+def _keys(region: str) -> Iterator[CostItem]:
     yield _tariff(region).item(f"KMS keys ({_KEYS})", "kms_key_version", always(_KEYS))
     yield _tariff(region).item(f"secrets ({_SECRETS})", "secret_version", always(_SECRETS))
 
 
-def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
+def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[UsageCost]:
     """What costs by use that the spec does not say."""
     by_use = [
         ("NAT traffic", "cloud_nat_data"),
@@ -169,4 +169,4 @@ def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[Use]:
         "data transfer",
         "taxes and discounts",
     ):
-        yield Use(name)
+        yield UsageCost(name)

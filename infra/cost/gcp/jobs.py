@@ -9,7 +9,7 @@ from infra.catalog.gcp.prices import node_price
 from infra.catalog.gcp.storage_classes import COLD, COOL, STANDARD
 from infra.cost.checkpoints import checkpoint_items
 from infra.cost.gcp.cluster import database_items
-from infra.cost.model import Estimate, Item, Use
+from infra.cost.model import CostEstimate, CostItem, UsageCost
 from infra.cost.tariff import Tariff, always, machines, validations
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
@@ -20,7 +20,7 @@ _KEYS: Final = 1
 """A customer-managed key with one version until it is rotated: of buckets, disks and database."""
 
 
-def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> Estimate:
+def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> CostEstimate:
     """Price a stack: its minimum is what it costs while nobody trains and no notebook is on."""
     tariff = Tariff(facts.service_price, spec.region)
     busy = max(one.expected_utilization for one in layout.machines)
@@ -31,7 +31,7 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> Estima
         checkpoint_items(spec, busy, tariff, (STANDARD, COOL, COLD)),
         [tariff.item(f"KMS keys ({_KEYS})", "kms_key_version", always(_KEYS))],
     )
-    return Estimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
+    return CostEstimate(tuple(item for part in parts for item in part), tuple(_uses(spec, layout, tariff)))
 
 
 def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
@@ -43,7 +43,7 @@ def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
     return found.usd if found else None
 
 
-def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
+def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
     """Jobs cost nothing while none runs; at most, as many machines as one job may have, all month."""
     for one in layout.machines:
         kind: Kind = "reserved" if one.reservation else "spot" if one.purchase.kind == "spot" else "on_demand"
@@ -55,18 +55,22 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[Item]:
         )
 
 
-def _notebooks(layout: SmallLayout, tariff: Tariff) -> Iterator[Item]:
+def _notebooks(layout: SmallLayout, tariff: Tariff) -> Iterator[CostItem]:
     """Disks of notebooks, which are billed while these are off, too."""
     each = NOTEBOOK_BOOT_GIB + layout.notebooks.disk_gib
     name = f"disks of notebooks ({len(layout.people)} of {each} GiB)"
     yield tariff.item(name, "pd_standard", always(len(layout.people) * each))
 
 
-def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]:
+def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[UsageCost]:
     """What costs by use that the spec does not say; of Cloud Run and of functions only calls cost."""
     machine = layout.notebooks.machines[0]
     price = node_price(machine, spec.region, "on_demand")
-    yield Use(f"notebooks ({machine})", price.expected, "hour") if price else Use(f"notebooks ({machine})")
+    yield (
+        UsageCost(f"notebooks ({machine})", price.expected, "hour")
+        if price
+        else UsageCost(f"notebooks ({machine})")
+    )
     yield from validations(spec, layout, job_hour_usd)
     by_use = (
         ("Cloud NAT", "cloud_nat_vm"),
@@ -89,4 +93,4 @@ def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[Use]
         "data transfer",
         "taxes and discounts",
     ):
-        yield Use(name)
+        yield UsageCost(name)

@@ -6,38 +6,38 @@ States are those of DescribeTrainingJob in the service's API (SecondaryStatus, T
 from collections.abc import Mapping
 from typing import Any
 
-from infra.jobs.service import Change, Job, Phase, State
+from infra.jobs.service import JobPhase, JobState, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers.verdict_record import readable
 
 STACK_VARIABLE = "TRAINSTACK_STACK"
 _STATES = {
-    "InProgress": State.RUNNING,
-    "Stopping": State.STOPPING,
-    "Completed": State.COMPLETED,
-    "Failed": State.FAILED,
-    "Stopped": State.STOPPED,
-    "Deleting": State.STOPPED,
+    "InProgress": JobState.RUNNING,
+    "Stopping": JobState.STOPPING,
+    "Completed": JobState.COMPLETED,
+    "Failed": JobState.FAILED,
+    "Stopped": JobState.STOPPED,
+    "Deleting": JobState.STOPPED,
 }
 _PHASES = {
-    "Starting": Phase.WAITING,
-    "LaunchingMLInstances": Phase.WAITING,
-    "Pending": Phase.WAITING,
-    "Restarting": Phase.WAITING,
-    "PreparingTrainingStack": Phase.LOADING,
-    "Downloading": Phase.LOADING,
-    "DownloadingTrainingImage": Phase.LOADING,
-    "Training": Phase.TRAINING,
-    "Updating": Phase.TRAINING,
-    "Interrupted": Phase.INTERRUPTED,
-    "Uploading": Phase.SAVING,
-    "Stopping": Phase.ENDING,
-    "MaxRuntimeExceeded": Phase.OUT_OF_TIME,
-    "MaxWaitTimeExceeded": Phase.WAITED_TOO_LONG,
+    "Starting": JobPhase.WAITING,
+    "LaunchingMLInstances": JobPhase.WAITING,
+    "Pending": JobPhase.WAITING,
+    "Restarting": JobPhase.WAITING,
+    "PreparingTrainingStack": JobPhase.LOADING,
+    "Downloading": JobPhase.LOADING,
+    "DownloadingTrainingImage": JobPhase.LOADING,
+    "Training": JobPhase.TRAINING,
+    "Updating": JobPhase.TRAINING,
+    "Interrupted": JobPhase.INTERRUPTED,
+    "Uploading": JobPhase.SAVING,
+    "Stopping": JobPhase.ENDING,
+    "MaxRuntimeExceeded": JobPhase.OUT_OF_TIME,
+    "MaxWaitTimeExceeded": JobPhase.WAITED_TOO_LONG,
 }
 
 
-def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> Job:
+def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> ServiceJob:
     """The job of a DescribeTrainingJob; `tags` say whose it is where its environment does not."""
     environment, machines = found.get("Environment", {}), found["ResourceConfig"]
     tags = tags or {}
@@ -46,10 +46,10 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
         return str(environment.get(f"TRAINSTACK_{key.upper()}") or tags.get(f"{TAG_PREFIX}:{key}", ""))
 
     changes = tuple(
-        Change(one["StartTime"], phase(one["Status"]), one.get("StatusMessage", ""))
+        PhaseChange(one["StartTime"], phase(one["Status"]), one.get("StatusMessage", ""))
         for one in found.get("SecondaryStatusTransitions", ())
     )
-    return Job(
+    return ServiceJob(
         name=found["TrainingJobName"],
         stack=whose("stack"),
         person=whose("person"),
@@ -58,7 +58,7 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
         nodes=machines.get("InstanceCount", 1),
         spot=found.get("EnableManagedSpotTraining", False),
         reserved="TrainingPlanArn" in machines,
-        state=_STATES.get(found["TrainingJobStatus"], State.RUNNING),
+        state=_STATES.get(found["TrainingJobStatus"], JobState.RUNNING),
         phase=phase(found["SecondaryStatus"]),
         reason=readable(found.get("FailureReason", "")),
         created=found["CreationTime"],
@@ -74,8 +74,8 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
     )
 
 
-def phase(word: str) -> Phase:
+def phase(word: str) -> JobPhase:
     """The phase of a secondary status; of one that is new, that it goes on."""
     if word in ("Completed", "Failed", "Stopped"):
-        return Phase.OVER
-    return _PHASES.get(word, Phase.TRAINING)
+        return JobPhase.OVER
+    return _PHASES.get(word, JobPhase.TRAINING)

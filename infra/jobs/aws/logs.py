@@ -7,7 +7,7 @@ from typing import Any
 from botocore import exceptions
 
 from infra.clouds.aws.login import told
-from infra.jobs.service import Line
+from infra.jobs.service import LogLine
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
@@ -22,10 +22,10 @@ class CloudWatchLogs:
         self._client, self._begins, self._asked = client, streams, asked
         self._read: dict[str, str] = {}
         """Where each stream was read to."""
-        self._waiting: list[Line] = []
+        self._waiting: list[LogLine] = []
         """Read, and not handed out: the connection was lost before the rest came."""
 
-    def read(self) -> Sequence[Line]:
+    def read(self) -> Sequence[LogLine]:
         """What was written since the last time. Raises UserError and LostError."""
         with self._asked():
             for stream in self._streams():
@@ -43,7 +43,7 @@ class CloudWatchLogs:
                 return []
             raise
 
-    def _rest(self, stream: str) -> Iterator[Line]:
+    def _rest(self, stream: str) -> Iterator[LogLine]:
         host = stream.removeprefix(self._begins).rpartition("-")[0] or stream
         while True:
             after = self._read.get(stream)
@@ -53,6 +53,6 @@ class CloudWatchLogs:
             )
             # A page may be empty though others follow; the end is the token that was given.
             self._read[stream] = page["nextForwardToken"]
-            yield from (Line(host, event["message"].rstrip("\n")) for event in page["events"])
+            yield from (LogLine(host, event["message"].rstrip("\n")) for event in page["events"])
             if page["nextForwardToken"] == after:
                 return

@@ -1,9 +1,9 @@
 """The part of a run's plan that is SageMaker's (pure)."""
 
 from infra.catalog.aws import facts
-from infra.catalog.aws.jobs import JobMachine as Hardware
+from infra.catalog.aws.jobs import JobMachineType as Hardware
 from infra.catalog.aws.jobs import jobs
-from infra.jobs.options import Order
+from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
 from infra.naming import sanitize
 from smoke_training.launchers.bundle import NAME as WRAPPER
@@ -18,7 +18,7 @@ _VALUE_LENGTH = 512
 _DISK_GB = 200
 
 
-def part(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
+def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
     """A run as one training job, or as the trials of a search."""
     hardware = _hardware(order)
     known = facts.instance_types.get(hardware.ec2)
@@ -33,7 +33,7 @@ def part(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> 
     )
 
 
-def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
+def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
     outputs, options = order.outputs, order.options
     hardware = _hardware(order)
     disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
@@ -62,7 +62,7 @@ def _sagemaker(order: Order, name: str, code_uri: str, checkpoint_uri: str | Non
     )
 
 
-def _hardware(order: Order) -> Hardware:
+def _hardware(order: RunOrder) -> Hardware:
     """What the machine has; of one that the catalog does not know, that it has no GPU."""
     machine = order.machine.machine
     return jobs.machines.get(machine) or Hardware(machine, notebook=False)

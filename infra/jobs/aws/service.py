@@ -17,9 +17,9 @@ from infra.jobs.aws import refusals
 from infra.jobs.aws.described import STACK_VARIABLE, described
 from infra.jobs.aws.logs import CloudWatchLogs
 from infra.jobs.aws.search.described import described_search, is_of
-from infra.jobs.aws.search.tuning import Tuning, is_search
+from infra.jobs.aws.search.tuning import TuningSpec, is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
-from infra.jobs.service import Caller, Job, LostError, Moment
+from infra.jobs.service import CallerIdentity, LostError, Moment, ServiceJob
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers import managed
 from smoke_training.launchers.runplan import RunPlan
@@ -30,7 +30,7 @@ _NO_JOB = {"ResourceNotFound", "ResourceNotFoundException"}
 _STACK_TAG = f"{TAG_PREFIX}:stack"
 
 
-class DeniedError(UserError):
+class AccessDeniedError(UserError):
     """The login has no right to ask for this."""
 
 
@@ -42,11 +42,11 @@ class SageMakerService:
         self._known: dict[str, Any] = {}
         self.unseen = 0
 
-    def caller(self) -> Caller:
+    def caller(self) -> CallerIdentity:
         """Who is logged in."""
         with _asked("ask who is logged in"):
             found = self._client("sts").get_caller_identity()
-        return Caller(found["Account"], found["Arn"].rpartition("/")[2])
+        return CallerIdentity(found["Account"], found["Arn"].rpartition("/")[2])
 
     def keep(self, uri: str, content: bytes) -> bool:
         """Put an object where it is missing; whether it was."""
@@ -92,13 +92,13 @@ class SageMakerService:
             if not self._made(request):
                 raise LostError(str(error)) from error
 
-    def search(self, plan: RunPlan, tuning: Tuning) -> None:
+    def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
         """Start a search. Raises UserError, and LostError where it is not known whether there is one."""
         request = tuning_request(managed.sagemaker(plan), tuning)
         with _asked("start a search"):
             self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> ServiceJob | None:
         """The job or search of that name, whosever it is; None where there is none."""
         if is_search(name):
             search = self._describe_search(name)
@@ -106,7 +106,7 @@ class SageMakerService:
         found = self._describe(name)
         return None if found is None else described(found)
 
-    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
         """Jobs of the stack that changed since then, newest first."""
         asked = {"SortBy": "CreationTime", "SortOrder": "Descending", "MaxResults": 100}
         asked |= {} if since is None else {"LastModifiedTimeAfter": since}
@@ -114,7 +114,7 @@ class SageMakerService:
         both = (self._searches(asked), self._training_jobs(asked))
         yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)
 
-    def _searches(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+    def _searches(self, asked: Mapping[str, Any]) -> Iterator[ServiceJob]:
         """Searches of the stack; a login that may not list them has none."""
         pages = self._client("sagemaker").get_paginator("list_hyper_parameter_tuning_jobs").paginate(**asked)
         try:
@@ -122,15 +122,15 @@ class SageMakerService:
                 found = self._describe_search(name)
                 if found is not None and is_of(found, self._stack):
                     yield described_search(found)
-        except DeniedError:
+        except AccessDeniedError:
             return
 
-    def _training_jobs(self, asked: Mapping[str, Any]) -> Iterator[Job]:
+    def _training_jobs(self, asked: Mapping[str, Any]) -> Iterator[ServiceJob]:
         pages = self._client("sagemaker").get_paginator("list_training_jobs").paginate(**asked)
         for name in _names(pages, "TrainingJobSummaries", "TrainingJobName"):
             try:
                 found = self._describe(name)
-            except DeniedError:  # people may read their own jobs alone, and list all
+            except AccessDeniedError:  # people may read their own jobs alone, and list all
                 self.unseen += name.startswith(f"{self._stack}-")
                 continue
             if found is None:  # deleted since it was listed
@@ -189,7 +189,7 @@ class SageMakerService:
                 raise
         return found
 
-    def _trials(self, search: Mapping[str, Any]) -> Iterator[Job]:
+    def _trials(self, search: Mapping[str, Any]) -> Iterator[ServiceJob]:
         """The trials of a search that is over; before, what it comes to is not known."""
         if search["HyperParameterTuningJobStatus"] not in ("Completed", "Failed", "Stopped"):
             return
@@ -249,7 +249,7 @@ def _asked(what: str) -> Iterator[None]:
         code, message = told(error)
         if _unwell(error):
             raise LostError(f"{code}: {message}") from error
-        kind = DeniedError if code in DENIED else UserError
+        kind = AccessDeniedError if code in DENIED else UserError
         raise kind([refusals.of_other(what, code, message)]) from error
     except exceptions.BotoCoreError as error:
         raise LostError(str(error)) from error

@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from infra.jobs.service import Change, Job, Moment, Phase, State
+from infra.jobs.service import JobPhase, JobState, Moment, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers.managed import label_key
 
@@ -17,17 +17,17 @@ WEEK_S = 7 * 86_400
 # which the SDK's own wait knows nothing (python-aiplatform jobs.py, `_JOB_COMPLETE_STATES`). Of a paused one
 # nothing runs.
 _STATES = {
-    "JOB_STATE_QUEUED": (State.RUNNING, Phase.WAITING),
-    "JOB_STATE_PENDING": (State.RUNNING, Phase.WAITING),
-    "JOB_STATE_RUNNING": (State.RUNNING, Phase.TRAINING),
-    "JOB_STATE_UPDATING": (State.RUNNING, Phase.TRAINING),
-    "JOB_STATE_CANCELLING": (State.STOPPING, Phase.ENDING),
-    "JOB_STATE_SUCCEEDED": (State.COMPLETED, Phase.OVER),
-    "JOB_STATE_FAILED": (State.FAILED, Phase.OVER),
-    "JOB_STATE_PARTIALLY_SUCCEEDED": (State.FAILED, Phase.OVER),
-    "JOB_STATE_CANCELLED": (State.STOPPED, Phase.OVER),
-    "JOB_STATE_EXPIRED": (State.STOPPED, Phase.OUT_OF_TIME),
-    "JOB_STATE_PAUSED": (State.STOPPED, Phase.OVER),
+    "JOB_STATE_QUEUED": (JobState.RUNNING, JobPhase.WAITING),
+    "JOB_STATE_PENDING": (JobState.RUNNING, JobPhase.WAITING),
+    "JOB_STATE_RUNNING": (JobState.RUNNING, JobPhase.TRAINING),
+    "JOB_STATE_UPDATING": (JobState.RUNNING, JobPhase.TRAINING),
+    "JOB_STATE_CANCELLING": (JobState.STOPPING, JobPhase.ENDING),
+    "JOB_STATE_SUCCEEDED": (JobState.COMPLETED, JobPhase.OVER),
+    "JOB_STATE_FAILED": (JobState.FAILED, JobPhase.OVER),
+    "JOB_STATE_PARTIALLY_SUCCEEDED": (JobState.FAILED, JobPhase.OVER),
+    "JOB_STATE_CANCELLED": (JobState.STOPPED, JobPhase.OVER),
+    "JOB_STATE_EXPIRED": (JobState.STOPPED, JobPhase.OUT_OF_TIME),
+    "JOB_STATE_PAUSED": (JobState.STOPPED, JobPhase.OVER),
 }
 _WORDS = {
     "JOB_STATE_PARTIALLY_SUCCEEDED": "Only a part of the job succeeded.",
@@ -37,7 +37,7 @@ _WORDS = {
 _LATE_S = 1
 
 
-def described(found: Mapping[str, Any], spot_share: float | None = None) -> Job:
+def described(found: Mapping[str, Any], spot_share: float | None = None) -> ServiceJob:
     """The job of a CustomJob; `spot_share` is what spot costs of the price on demand, None: not known."""
     spec = found.get("jobSpec") or {}
     pools = spec.get("workerPoolSpecs") or [{}]
@@ -47,18 +47,18 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Job:
     started, ended = times.get("startTime"), times.get("endTime")
     ran_s = round((ended - started).total_seconds()) if started and ended else None
     spot, longest = scheduling.get("strategy") == "SPOT", _seconds(scheduling.get("timeout"))
-    reached, phase = _STATES.get(state, (State.RUNNING, Phase.TRAINING))
+    reached, phase = _STATES.get(state, (JobState.RUNNING, JobPhase.TRAINING))
     if state == "JOB_STATE_CANCELLED" and ran_s is not None and ran_s + _LATE_S >= longest:
-        phase = Phase.OUT_OF_TIME  # nothing else tells it from a job that somebody cancelled
-    if phase is Phase.WAITING and started is not None:
-        phase = Phase.INTERRUPTED
+        phase = JobPhase.OUT_OF_TIME  # nothing else tells it from a job that somebody cancelled
+    if phase is JobPhase.WAITING and started is not None:
+        phase = JobPhase.INTERRUPTED
     base = str((spec.get("baseOutputDirectory") or {}).get("outputUriPrefix") or "").rstrip("/")
 
     def whose(key: str) -> str:
         label = (found.get("labels") or {}).get(label_key(f"{TAG_PREFIX}:{key}"), "")
         return str(variables.get(f"TRAINSTACK_{key.upper()}") or label)
 
-    return Job(
+    return ServiceJob(
         name=str(found.get("displayName", "")),
         stack=whose("stack"),
         person=whose("person"),
@@ -89,12 +89,12 @@ def moment(text: str) -> Moment:
     return found.replace(tzinfo=datetime.UTC)
 
 
-def _changes(times: Mapping[str, Moment], phase: Phase, state: str) -> list[Change]:
-    found = [Change(times["createTime"], Phase.WAITING, "")]
+def _changes(times: Mapping[str, Moment], phase: JobPhase, state: str) -> list[PhaseChange]:
+    found = [PhaseChange(times["createTime"], JobPhase.WAITING, "")]
     if "startTime" in times:
-        found.append(Change(times["startTime"], Phase.TRAINING, ""))
+        found.append(PhaseChange(times["startTime"], JobPhase.TRAINING, ""))
     if "endTime" in times:
-        found.append(Change(times["endTime"], phase, state))
+        found.append(PhaseChange(times["endTime"], phase, state))
     return found
 
 

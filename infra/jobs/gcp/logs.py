@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from infra.jobs.gcp.described import moment
-from infra.jobs.service import Line, Moment
+from infra.jobs.service import LogLine, Moment
 
 # Entries are not shown in the order in which they were written, and some late (Cloud Logging documentation,
 # "Troubleshooting": up to a minute), so the last of them are asked for again; each is handed out once.
@@ -28,10 +28,10 @@ class CloudLogging:
         self._from = created
         self._known: dict[str, Moment] = {}
         """When each entry was written that may come again."""
-        self._waiting: list[Line] = []
+        self._waiting: list[LogLine] = []
         """Read, and not handed out: the connection was lost before the rest came."""
 
-    def read(self) -> Sequence[Line]:
+    def read(self) -> Sequence[LogLine]:
         """What was written since the last time. Raises UserError and LostError."""
         since = f"{self._from:%Y-%m-%dT%H:%M:%S}Z"
         wanted = f'resource.type="ml_job" AND resource.labels.job_id="{self._job}" AND timestamp>="{since}"'
@@ -41,7 +41,7 @@ class CloudLogging:
                 continue
             self._known[key] = at
             labels = (entry.get("resource") or {}).get("labels") or {}
-            self._waiting.append(Line(str(labels.get("task_name", "")), _text(entry)))
+            self._waiting.append(LogLine(str(labels.get("task_name", "")), _text(entry)))
         if self._known:
             self._from = max(self._from, max(self._known.values()) - _LATE)
             whole = self._from.replace(microsecond=0)

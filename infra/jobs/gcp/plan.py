@@ -2,7 +2,7 @@
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs
-from infra.jobs.options import Order
+from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
 from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.managed import IAP, VERTEX_CODE
@@ -11,7 +11,7 @@ from smoke_training.launchers.runplan import Vertex
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
 
 
-def part(order: Order, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
+def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
     """A run as one custom job: code, checkpoints and data stay in their buckets, which it mounts."""
     outputs, machine = order.outputs, order.machine.machine
     known, cpus = jobs.machines.get(machine), facts.cpu_type(machine)

@@ -15,14 +15,14 @@ import requests
 
 from infra.clouds.gcp import login as google_login
 from infra.clouds.gcp import storage as google_store
-from infra.clouds.gcp.api import Method, RefusedError, answer, endpoint, pages
+from infra.clouds.gcp.api import ApiMethod, ApiRequestError, answer, endpoint, pages
 from infra.clouds.gcp.login import LOG_IN, LoggedOutError
-from infra.clouds.gcp.storage import UnreadableError
+from infra.clouds.gcp.storage import StorageError
 from infra.errors import Problem, UserError
 from infra.jobs.gcp import refusals
 from infra.jobs.gcp.described import described
 from infra.jobs.gcp.logs import PAGE, CloudLogging
-from infra.jobs.service import Caller, Change, Job, LostError, Moment, State
+from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers import managed
 from smoke_training.launchers.managed import label_key, label_value
@@ -56,13 +56,13 @@ class VertexService:
         self._spot_share = spot_share
         self._sessions: dict[int, requests.Session] = {}
         self._resources: dict[str, str] = {}
-        self._changes: dict[str, list[Change]] = {}
+        self._changes: dict[str, list[PhaseChange]] = {}
 
-    def caller(self) -> Caller:
+    def caller(self) -> CallerIdentity:
         """Who is logged in, as far as the login tells; the project is the stack's."""
         with _asked("ask who is logged in"):
             who = google_login.who(getattr(self._session(_ATTEMPTS), "credentials", None)) or ""
-        return Caller(self._project, who.partition(":")[2])
+        return CallerIdentity(self._project, who.partition(":")[2])
 
     def keep(self, uri: str, content: bytes) -> bool:
         """Put an object where it is missing; whether it was."""
@@ -87,7 +87,7 @@ class VertexService:
             self._resources[name] = str(made["name"])
         except LoggedOutError as error:
             raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
-        except RefusedError as error:
+        except ApiRequestError as error:
             if error.code not in refusals.UNWELL:
                 problem = refusals.of_create(plan, self._region, error.code, error.message)
                 raise UserError([problem]) from error
@@ -95,7 +95,7 @@ class VertexService:
         except (requests.RequestException, ValueError) as error:
             self._made(name, error)
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> ServiceJob | None:
         """The job of that name, whosever it is; None where there is none."""
         found = self._found(name)
         if found is None:
@@ -103,7 +103,7 @@ class VertexService:
         known = self._described(found)
         return self._with_reason(self._with_changes(known, str(found.get("state"))))
 
-    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
         """Jobs of the stack that changed since then, newest first."""
         wanted = f'labels.{label_key(f"{TAG_PREFIX}:stack")}="{label_value(self._stack)}"'
         if since is not None:
@@ -160,7 +160,7 @@ class VertexService:
     def _entries(self, wanted: str) -> Iterator[Mapping[str, Any]]:
         address = f"{endpoint('logging', 'logging.googleapis.com')}/v2/entries:list"
         asked = {"resourceNames": [f"projects/{self._project}"], "filter": wanted, "orderBy": "timestamp asc"}
-        method = Method(address, "POST", {"pageSize": PAGE})
+        method = ApiMethod(address, "POST", {"pageSize": PAGE})
         with _asked("read logs"):
             for page in pages(self._session(_ATTEMPTS), method, asked):
                 yield from page.get("entries") or ()
@@ -176,7 +176,7 @@ class VertexService:
             try:
                 given = {**self._place(), "id": self._resources[name].rpartition("/")[2]}
                 return answer(self._session(_ATTEMPTS), self._method("/{id}"), given)
-            except RefusedError as error:
+            except ApiRequestError as error:
                 if error.code != "NOT_FOUND":
                     raise
         return None
@@ -196,9 +196,9 @@ class VertexService:
         if found is None:
             raise LostError(str(error)) from error
 
-    def _method(self, path: str, verb: str = "GET", page: Mapping[str, int] | None = None) -> Method:
+    def _method(self, path: str, verb: str = "GET", page: Mapping[str, int] | None = None) -> ApiMethod:
         host = endpoint("aiplatform", f"{self._region}-aiplatform.googleapis.com")
-        return Method(
+        return ApiMethod(
             f"{host}/v1/projects/{{project}}/locations/{{region}}/customJobs{path}", verb, page or {}
         )
 
@@ -213,27 +213,27 @@ class VertexService:
 
     # -- what is said of a job -------------------------------------------------------------------------
 
-    def _described(self, found: Mapping[str, Any]) -> Job:
+    def _described(self, found: Mapping[str, Any]) -> ServiceJob:
         pools = (found.get("jobSpec") or {}).get("workerPoolSpecs") or [{}]
         machine = str((pools[0].get("machineSpec") or {}).get("machineType"))
         return described(found, self._spot_share(machine, self._region))
 
-    def _with_changes(self, job: Job, said: str) -> Job:
+    def _with_changes(self, job: ServiceJob, said: str) -> ServiceJob:
         """With the phases that were seen here: the service tells no history, such as interruptions."""
         seen = self._changes.setdefault(job.name, list(job.changes))
         if seen[-1].phase is not job.phase:
             now = datetime.datetime.now(datetime.UTC)
-            seen.append(Change(job.ended or now, job.phase, said.removeprefix("JOB_STATE_").lower()))
+            seen.append(PhaseChange(job.ended or now, job.phase, said.removeprefix("JOB_STATE_").lower()))
         return replace(job, changes=tuple(seen))
 
-    def _with_reason(self, job: Job) -> Job:
+    def _with_reason(self, job: ServiceJob) -> ServiceJob:
         """With what its wrapper wrote about a failure, which the service does not read."""
         base = job.model_uri.rpartition("/")[0]
-        if job.state is not State.FAILED:
+        if job.state is not JobState.FAILED:
             return job
         said = ""
         if base:
-            with contextlib.suppress(UnreadableError):
+            with contextlib.suppress(StorageError):
                 said = google_store.read_object(f"{base}/{FAILURE}").decode(errors="replace").strip()
         if said:
             return replace(job, reason=f"{said} ({job.reason})")
@@ -255,7 +255,7 @@ def _asked(what: str) -> Iterator[None]:
             yield
     except LoggedOutError as error:
         raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
-    except RefusedError as error:
+    except ApiRequestError as error:
         if error.code in refusals.UNWELL:
             raise LostError(str(error)) from error
         raise UserError([refusals.of_other(what, error.code, error.message)]) from error
@@ -268,7 +268,7 @@ def _stored(what: str) -> Iterator[None]:
     """A request about an object within. Raises UserError and LostError."""
     try:
         yield
-    except UnreadableError as error:
+    except StorageError as error:
         if error.lost:
             raise LostError(str(error)) from error
         code = refusals.DENIED if error.status == requests.codes.forbidden else f"HTTP {error.status}"

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from infra.catalog import windows
 from infra.catalog.registry import CATALOGS
 from infra.errors import Problem
-from infra.stackspec.layouts import Block, ClusterLayout
+from infra.stackspec.layouts import CapacityBlock, ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 
 def blocks(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Blocks have times that make sense, and their nodes come within them."""
     for index, pool in enumerate(layout.pools):
-        if not isinstance(pool.purchase, Block):
+        if not isinstance(pool.purchase, CapacityBlock):
             continue
         path, bought = f"layout.pools[{index}]", pool.purchase
         at = f"{path}.purchase"

@@ -75,7 +75,7 @@ class Rule(Generic[W]):
     advice: bool = False
 
 
-class Book(rulebook.Book[Rule[W]]):
+class Book(rulebook.RuleBook[Rule[W]]):
     """The rules of one cloud by the type they are about; ids are never used twice."""
 
     def rule(self, id: str, *types: str, source: str) -> Callable[[Alone], Alone]:

@@ -13,7 +13,7 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.pools import layers
 from infra.cost.aws.cluster import node_price
 from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
-from infra.stackspec.layouts import Block, PoolSpec, Reserved
+from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
 from infra.stackspec.model import demanded
 from stacks.parts import Pool
 from stacks.topology import topology_of
@@ -65,7 +65,7 @@ def pool_args(
         args["live"] = live
     if node_image is not None:
         args["node_image"] = node_image
-    if isinstance(pool.purchase, Reserved | Block):
+    if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation_id"] = pool.purchase.id
     return args
 
@@ -136,7 +136,7 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         labels=labels,
         offer=offer,
         usd_per_hour=usd_per_hour,
-        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
+        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | CapacityBlock) else usd_per_hour,
         preference=pool.preference,
         own_queue=pool.own_queue,
         topology=topology_of(pool, layers(pool.machine)),

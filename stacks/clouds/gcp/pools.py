@@ -23,7 +23,7 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import Block, PoolSpec, Reserved
+from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
 from infra.stackspec.model import demanded
 from stacks.parts import Pool
 from stacks.topology import topology_of
@@ -52,7 +52,7 @@ def gpu_pool_args(
         "compact": extra.compact,
         "labels": {},
     }
-    if isinstance(pool.purchase, Reserved | Block):
+    if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation"] = pool.purchase.id
     if attachments is not None:
         args["attachments"] = attachments
@@ -116,7 +116,7 @@ def pool_record(
         labels=labels,
         offer=offer,
         usd_per_hour=usd_per_hour,
-        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | Block) else usd_per_hour,
+        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | CapacityBlock) else usd_per_hour,
         preference=pool.preference,
         own_queue=pool.own_queue,
         topology=topology_of(pool, layers(pool.machine, pool.purchase.kind)),

@@ -12,7 +12,7 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
-from infra.outputs.cluster import Smoke
+from infra.outputs.cluster import ValidationRun
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
@@ -24,7 +24,7 @@ from trainstack.cli import validate
 POOL = flavor("turns", "g6.2xlarge", 3)
 TEAM: list[TeamArgs] = [{"name": "Turns", "weight": 1}]
 GATE: GateArgs = {"nodes": {"turns": 2}, "scheduled": True}
-RUN = Smoke(
+RUN = ValidationRun(
     pool="turns", job="-", namespace=kueue.GATE_NAMESPACE, result_uri="-", schedule="smoke-schedule-turns"
 )
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")

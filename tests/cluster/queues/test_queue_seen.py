@@ -11,7 +11,7 @@ import pytest
 from components.kubernetes.queueing.kueue import API_VERSION, QUEUE_NAME_LABEL
 from components.kubernetes.queueing.quotas import TeamArgs
 from infra.errors import UserError
-from infra.outputs.cluster import Team
+from infra.outputs.cluster import TeamOutputs
 from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.order import ControlPlane
@@ -43,7 +43,7 @@ class Seen:
     def shown(self, who: str, *words: str) -> dict[str, Any]:
         """The queue as somebody is shown it."""
         teams = tuple(
-            Team(name=name, namespace=at, queue="default") for name, at in self.lab.namespaces.items()
+            TeamOutputs(name=name, namespace=at, queue="default") for name, at in self.lab.namespaces.items()
         )
         exported = EXPORTED.model_copy(update={"kubeconfig": self.logins[who], "teams": teams})
         with pytest.MonkeyPatch.context() as patch:

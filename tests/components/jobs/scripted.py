@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from components.jobs.waiting import Clock
-from infra.jobs.service import Caller, Job, Logs, LostError, Moment, Phase, State
+from infra.jobs.service import CallerIdentity, JobLogs, JobPhase, JobState, LostError, Moment, ServiceJob
 from smoke_training.launchers.runplan import RunPlan
 
 ACCOUNT = "123456789012"
@@ -14,14 +14,14 @@ WHEN = datetime.datetime(2026, 11, 26, tzinfo=datetime.UTC)
 
 
 def job(
-    state: State = State.RUNNING,
-    phase: Phase = Phase.TRAINING,
+    state: JobState = JobState.RUNNING,
+    phase: JobPhase = JobPhase.TRAINING,
     reason: str = "",
     billed_s: int | None = None,
     name: str = NAME,
-) -> Job:
+) -> ServiceJob:
     """A job of two machines."""
-    return Job(
+    return ServiceJob(
         name=name, stack="small", person="", team="platform", machine="ml.g6.xlarge", nodes=2, spot=False,
         state=state, phase=phase, reason=reason, created=WHEN, max_run_s=900, billed_s=billed_s,
     )  # fmt: skip
@@ -31,9 +31,9 @@ def job(
 class Scripted:
     """`answers` come one after the other, the last one again and again; None: there is no such job."""
 
-    answers: list[Job | LostError | None]
+    answers: list[ServiceJob | LostError | None]
     objects: dict[str, bytes] = field(default_factory=dict)
-    listed: list[Job] = field(default_factory=list)
+    listed: list[ServiceJob] = field(default_factory=list)
     submitted: list[RunPlan] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -46,8 +46,8 @@ class Scripted:
     def _pass(self, seconds: float) -> None:
         self.seconds += seconds
 
-    def caller(self) -> Caller:
-        return Caller(ACCOUNT, "ada")
+    def caller(self) -> CallerIdentity:
+        return CallerIdentity(ACCOUNT, "ada")
 
     def keep(self, uri: str, content: bytes) -> bool:
         new = uri not in self.objects
@@ -62,17 +62,17 @@ class Scripted:
     def submit(self, plan: RunPlan) -> None:
         self.submitted.append(plan)
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> ServiceJob | None:
         found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(found, LostError):
             raise found
         return found
 
-    def jobs(self, since: Moment | None = None) -> Iterator[Job]:
+    def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
         return iter(self.listed)
 
     def stop(self, name: str) -> None:
         self.stopped.append(name)
 
-    def logs(self, name: str) -> Logs:
+    def logs(self, name: str) -> JobLogs:
         raise NotImplementedError

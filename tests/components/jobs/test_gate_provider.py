@@ -16,7 +16,7 @@ from components.jobs.gate_provider import (
     validated,
 )
 from components.jobs.waiting import JobError
-from infra.jobs.service import Phase, State
+from infra.jobs.service import JobPhase, JobState
 from smoke_training.launchers import bundle, managed, runplan
 from smoke_training.launchers.runplan import RunPlan, SageMaker
 from smoke_training.launchers.validation import Files, validation
@@ -54,7 +54,7 @@ RESULT = f"s3://checkpoints/smoke/{NAME}/result.json"
 
 
 def service(verdict: str | None, **ended: Any) -> Scripted:
-    over = {"state": State.COMPLETED, "phase": Phase.OVER, "billed_s": 90, "name": NAME, **ended}
+    over = {"state": JobState.COMPLETED, "phase": JobPhase.OVER, "billed_s": 90, "name": NAME, **ended}
     made = Scripted([job(), job(**over)])
     if verdict is not None:
         made.objects[RESULT] = json.dumps({"verdict": verdict, "headline": f"{verdict} so"}).encode()
@@ -86,8 +86,8 @@ def test_a_verdict_that_opens_the_gate_is_told_with_what_was_billed() -> None:
     [
         (service("INCONCLUSIVE"), r"INCONCLUSIVE so\. The gate opens for PASS"),
         (service(None), "holds no result"),
-        (service(None, state=State.FAILED, reason="FAIL scaling_efficiency 0.4"), "failed. FAIL scaling"),
-        (service("PASS", state=State.STOPPED), "stopped. Somebody stopped it"),
+        (service(None, state=JobState.FAILED, reason="FAIL scaling_efficiency 0.4"), "failed. FAIL scaling"),
+        (service("PASS", state=JobState.STOPPED), "stopped. Somebody stopped it"),
     ],
 )
 def test_everything_else_closes_it(found: Scripted, words: str) -> None:
@@ -98,7 +98,7 @@ def test_everything_else_closes_it(found: Scripted, words: str) -> None:
 def test_a_run_that_an_interrupted_deploy_left_is_waited_for_and_none_is_started() -> None:
     found = service("PASS")
     found.listed = [
-        job(State.FAILED, Phase.OVER, name=f"{stem(props())}1"),
+        job(JobState.FAILED, JobPhase.OVER, name=f"{stem(props())}1"),
         job(name="another"),
         job(name=NAME),
     ]

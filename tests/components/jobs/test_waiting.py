@@ -5,18 +5,25 @@ import dataclasses
 import pytest
 
 from components.jobs.waiting import SILENCE_S, JobError, stop, wait, why_not_completed
-from infra.jobs.service import Change, Job, LostError, Phase, State
+from infra.jobs.service import JobPhase, JobState, LostError, PhaseChange, ServiceJob
 from tests.components.jobs.scripted import NAME, WHEN, Scripted, job
 
-DONE = job(State.COMPLETED, Phase.OVER, billed_s=90)
+DONE = job(JobState.COMPLETED, JobPhase.OVER, billed_s=90)
 
 
-def waited(service: Scripted, start_within_s: float = 3600) -> Job:
+def waited(service: Scripted, start_within_s: float = 3600) -> ServiceJob:
     return wait(service, NAME, start_within_s, service.clock)
 
 
 def test_a_job_is_followed_through_all_its_phases() -> None:
-    phases = (Phase.WAITING, Phase.LOADING, Phase.TRAINING, Phase.INTERRUPTED, Phase.TRAINING, Phase.SAVING)
+    phases = (
+        JobPhase.WAITING,
+        JobPhase.LOADING,
+        JobPhase.TRAINING,
+        JobPhase.INTERRUPTED,
+        JobPhase.TRAINING,
+        JobPhase.SAVING,
+    )
     service = Scripted([*(job(phase=phase) for phase in phases), DONE])
     assert waited(service) is DONE
     assert 0 < service.seconds <= len(phases) * 15
@@ -25,24 +32,28 @@ def test_a_job_is_followed_through_all_its_phases() -> None:
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (job(State.FAILED, Phase.OVER, "AlgorithmError: , exit code: 1"), "AlgorithmError: , exit code: 1"),
-        (job(State.FAILED, Phase.OVER, "CapacityError: Unable to provision"), "smoke.pools"),
-        (job(State.FAILED, Phase.OVER, "InternalServerError: We"), "A fault of the service"),
-        (job(State.FAILED, Phase.OVER), "gave no reason"),
-        (job(State.STOPPED, Phase.OVER), "Somebody stopped it"),
-        (job(State.STOPPED, Phase.OUT_OF_TIME), "smoke.timeout_s"),
-        (job(State.STOPPED, Phase.WAITED_TOO_LONG), "spot machines"),
+        (
+            job(JobState.FAILED, JobPhase.OVER, "AlgorithmError: , exit code: 1"),
+            "AlgorithmError: , exit code: 1",
+        ),
+        (job(JobState.FAILED, JobPhase.OVER, "CapacityError: Unable to provision"), "smoke.pools"),
+        (job(JobState.FAILED, JobPhase.OVER, "InternalServerError: We"), "A fault of the service"),
+        (job(JobState.FAILED, JobPhase.OVER), "gave no reason"),
+        (job(JobState.STOPPED, JobPhase.OVER), "Somebody stopped it"),
+        (job(JobState.STOPPED, JobPhase.OUT_OF_TIME), "smoke.timeout_s"),
+        (job(JobState.STOPPED, JobPhase.WAITED_TOO_LONG), "spot machines"),
     ],
 )
-def test_every_other_end_says_why(end: Job, words: str) -> None:
+def test_every_other_end_says_why(end: ServiceJob, words: str) -> None:
     assert words in why_not_completed(waited(Scripted([end])))
 
 
 def test_a_job_without_machines_is_stopped_in_time_and_says_what_the_service_said() -> None:
     waiting = dataclasses.replace(
-        job(phase=Phase.WAITING), changes=(Change(WHEN, Phase.WAITING, "Insufficient capacity error"),)
+        job(phase=JobPhase.WAITING),
+        changes=(PhaseChange(WHEN, JobPhase.WAITING, "Insufficient capacity error"),),
     )
-    service = Scripted([*[waiting] * 4, job(State.STOPPED, Phase.OVER)])
+    service = Scripted([*[waiting] * 4, job(JobState.STOPPED, JobPhase.OVER)])
     with pytest.raises(JobError, match=r"no machines within 2 s .*: Insufficient capacity error"):
         waited(service, start_within_s=2)
     assert service.stopped == [NAME]
@@ -62,7 +73,7 @@ def test_a_job_that_somebody_deleted_is_an_end() -> None:
 
 
 @pytest.mark.parametrize("over", [None, DONE])
-def test_what_is_over_or_gone_needs_no_stop(over: Job | None) -> None:
+def test_what_is_over_or_gone_needs_no_stop(over: ServiceJob | None) -> None:
     service = Scripted([over])
     stop(service, NAME, service.clock)
     assert service.stopped == []
@@ -70,10 +81,15 @@ def test_what_is_over_or_gone_needs_no_stop(over: Job | None) -> None:
 
 def test_a_stop_is_asked_for_once_and_waited_for() -> None:
     service = Scripted(
-        [LostError("busy"), job(), job(State.STOPPING, Phase.ENDING), job(State.STOPPED, Phase.OVER)]
+        [
+            LostError("busy"),
+            job(),
+            job(JobState.STOPPING, JobPhase.ENDING),
+            job(JobState.STOPPED, JobPhase.OVER),
+        ]
     )
     stop(service, NAME, service.clock)
     assert service.stopped == [NAME]
-    stuck = Scripted([job(State.STOPPING, Phase.ENDING)])
+    stuck = Scripted([job(JobState.STOPPING, JobPhase.ENDING)])
     with pytest.raises(JobError, match="did not stop within 600 s"):
         stop(stuck, NAME, stuck.clock)

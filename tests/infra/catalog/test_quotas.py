@@ -2,18 +2,18 @@
 
 import pytest
 
-from infra.catalog.aws.quotas import NODES, Planned, request, shortfalls, vcpu_key
+from infra.catalog.aws.quotas import NODES, PlannedResource, request, shortfalls, vcpu_key
 
 
-def nodes(name: str, machine: str, count: int, market: str = "ON_DEMAND") -> Planned:
+def nodes(name: str, machine: str, count: int, market: str = "ON_DEMAND") -> PlannedResource:
     scaling = {"desiredSize": count}
-    return Planned(
+    return PlannedResource(
         NODES, name, {"instanceTypes": [machine], "capacityType": market, "scalingConfig": scaling}
     )
 
 
 def test_all_shortfalls_are_reported_at_once_the_worst_first() -> None:
-    planned = [Planned("aws:ec2/vpc:Vpc", f"vpc{index}", {}) for index in range(6)]
+    planned = [PlannedResource("aws:ec2/vpc:Vpc", f"vpc{index}", {}) for index in range(6)]
     planned += [nodes("train", "p5.48xlarge", 2), nodes("spot", "g6.xlarge", 1)]
     found = shortfalls(planned, {"ec2_on_demand_p": 96})
     assert [(one.key, one.limit, one.wanted) for one in found] == [

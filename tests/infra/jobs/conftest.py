@@ -11,7 +11,7 @@ import pytest
 from infra.jobs.aws.service import SageMakerService
 from infra.jobs.following import follow
 from infra.jobs.options import Options
-from infra.jobs.service import Job
+from infra.jobs.service import ServiceJob
 from infra.jobs.submission import Submission, prepare, start
 from infra.outputs.jobs import JobOutputs
 from tests.infra.jobs.samples import ACCOUNT, NOW, OPTIONS, OUTPUTS
@@ -54,7 +54,7 @@ class Stack:
         start(made, self.service, self.told.append)
         return made.name
 
-    def followed(self, name: str) -> Job:
+    def followed(self, name: str) -> ServiceJob:
         return follow(self.service, name, self.told.append, time.sleep, look_s=0.05)
 
     @property

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infra.jobs.options import Options, Order, resolve
-from infra.jobs.service import Caller, Job, Phase, State
-from infra.outputs.jobs import Budget, JobMachine, JobOutputs, Person
+from infra.jobs.options import Options, RunOrder, resolve
+from infra.jobs.service import CallerIdentity, JobPhase, JobState, ServiceJob
+from infra.outputs.jobs import BudgetOutputs, JobMachine, JobOutputs, Person
 
 ACCOUNT = "123456789012"
 NOW = datetime.datetime(2026, 11, 26, 15, 30, 12, tzinfo=datetime.UTC)
-CALLER = Caller(ACCOUNT, "ada")
+CALLER = CallerIdentity(ACCOUNT, "ada")
 ADA = Person(
     name="ada",
     email="ada@example.com",
@@ -56,12 +56,18 @@ OUTPUTS = JobOutputs(
     max_hours=72,
     people=(ADA, BOB),
     budgets=(
-        Budget(
+        BudgetOutputs(
             name="small-aws-stack", scope="stack", value="small-aws", monthly_usd=5000, over_budget="warn"
         ),
-        Budget(name="small-aws-team", scope="team", value="Vision Lab", monthly_usd=1000, over_budget="warn"),
-        Budget(name="small-aws-person", scope="person", value="ada", monthly_usd=100, over_budget="stop"),
-        Budget(name="small-aws-person", scope="person", value="bob", monthly_usd=1, over_budget="stop"),
+        BudgetOutputs(
+            name="small-aws-team", scope="team", value="Vision Lab", monthly_usd=1000, over_budget="warn"
+        ),
+        BudgetOutputs(
+            name="small-aws-person", scope="person", value="ada", monthly_usd=100, over_budget="stop"
+        ),
+        BudgetOutputs(
+            name="small-aws-person", scope="person", value="bob", monthly_usd=1, over_budget="stop"
+        ),
     ),
     smoke=None,
 )
@@ -70,13 +76,13 @@ OPTIONS = Options(
 )
 
 
-def order(**changes: Any) -> Order:
+def order(**changes: Any) -> RunOrder:
     return resolve(OUTPUTS, replace(OPTIONS, **changes), CALLER)
 
 
-def job(name: str = "small-aws-ada-finetune-261126-153012", **changes: Any) -> Job:
+def job(name: str = "small-aws-ada-finetune-261126-153012", **changes: Any) -> ServiceJob:
     """One of Ada's that has completed: an hour of one L4."""
-    made = Job(
+    made = ServiceJob(
         name=name,
         stack="small-aws",
         person="ada",
@@ -84,8 +90,8 @@ def job(name: str = "small-aws-ada-finetune-261126-153012", **changes: Any) -> J
         machine="ml.g6.xlarge",
         nodes=1,
         spot=False,
-        state=State.COMPLETED,
-        phase=Phase.OVER,
+        state=JobState.COMPLETED,
+        phase=JobPhase.OVER,
         created=NOW,
         ended=NOW,
         max_run_s=7200,

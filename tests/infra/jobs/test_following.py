@@ -7,15 +7,18 @@ import pytest
 
 from infra.errors import Problem, UserError
 from infra.jobs.following import follow
-from infra.jobs.service import Change, Job, Line, LostError, Phase, State
+from infra.jobs.service import JobPhase, JobState, LogLine, LostError, PhaseChange, ServiceJob
 from infra.jobs.stopping import stopped
 from smoke_training.launchers.runplan import RunPlan
 from tests.infra.jobs.samples import CALLER, NOW, job
 
 TRAINING = job(
-    state=State.RUNNING, phase=Phase.TRAINING, ended=None, changes=(Change(NOW, Phase.TRAINING, ""),)
+    state=JobState.RUNNING,
+    phase=JobPhase.TRAINING,
+    ended=None,
+    changes=(PhaseChange(NOW, JobPhase.TRAINING, ""),),
 )
-DONE = job(changes=(*TRAINING.changes, Change(NOW, Phase.OVER, "")))
+DONE = job(changes=(*TRAINING.changes, PhaseChange(NOW, JobPhase.OVER, "")))
 NO_RIGHT = UserError([Problem("login", None, "may not read logs", "Ask.")])
 
 
@@ -23,8 +26,8 @@ NO_RIGHT = UserError([Problem("login", None, "may not read logs", "Ask.")])
 class Scripted:
     """A service that gives these answers, one after the other; the last one again and again."""
 
-    jobs: list[Job | Exception | None]
-    lines: list[Sequence[Line] | Exception] = field(default_factory=list)
+    jobs: list[ServiceJob | Exception | None]
+    lines: list[Sequence[LogLine] | Exception] = field(default_factory=list)
     stops: list[Exception | None] = field(default_factory=list)
     asked_to_stop: int = 0
     unseen: int = 0
@@ -38,10 +41,10 @@ class Scripted:
     def submit(self, plan: RunPlan) -> None:
         raise AssertionError(plan)
 
-    def jobs_of_stack(self) -> Iterator[Job]:
+    def jobs_of_stack(self) -> Iterator[ServiceJob]:
         raise AssertionError
 
-    def job(self, name: str) -> Job | None:
+    def job(self, name: str) -> ServiceJob | None:
         found = self.jobs.pop(0) if len(self.jobs) > 1 else self.jobs[0]
         if isinstance(found, Exception):
             raise found
@@ -56,14 +59,14 @@ class Scripted:
     def logs(self, name: str) -> "Scripted":
         return self
 
-    def read(self) -> Sequence[Line]:
+    def read(self) -> Sequence[LogLine]:
         found = self.lines.pop(0) if self.lines else ()
         if isinstance(found, Exception):
             raise found
         return found
 
 
-def followed(service: Scripted) -> tuple[Job, list[str], list[float]]:
+def followed(service: Scripted) -> tuple[ServiceJob, list[str], list[float]]:
     told: list[str] = []
     pauses: list[float] = []
     found = follow(service, "run", told.append, pauses.append, look_s=5.0)  # type: ignore[arg-type]
@@ -73,7 +76,7 @@ def followed(service: Scripted) -> tuple[Job, list[str], list[float]]:
 def test_a_lost_connection_is_told_once_and_tried_again_longer_apart() -> None:
     lost = LostError("Could not connect to the endpoint URL")
     service = Scripted(
-        [TRAINING, *[lost] * 8, DONE], [[Line("algo-1", "step 1")], [Line("algo-1", "step 2")]]
+        [TRAINING, *[lost] * 8, DONE], [[LogLine("algo-1", "step 1")], [LogLine("algo-1", "step 2")]]
     )
     found, told, pauses = followed(service)
     assert found is DONE
@@ -92,7 +95,7 @@ def test_a_change_is_told_once_also_when_the_connection_is_lost_after_it() -> No
 
 
 def test_lines_that_come_after_the_end_are_shown() -> None:
-    service = Scripted([DONE], [[], [Line("algo-1", "last words")]])
+    service = Scripted([DONE], [[], [LogLine("algo-1", "last words")]])
     assert "last words" in followed(service)[1]
 
 
@@ -111,7 +114,7 @@ def test_a_run_that_is_deleted_meanwhile_ends_the_following() -> None:
 
 def test_stopping_waits_until_it_is_over_and_asks_once() -> None:
     told: list[str] = []
-    ended = job(state=State.STOPPED)
+    ended = job(state=JobState.STOPPED)
     service = Scripted([LostError("gone"), TRAINING, ended], stops=[LostError("gone"), None])
     found = stopped(service, "run", told.append, lambda _: None, 1.0)  # type: ignore[arg-type]
     assert found is ended and service.asked_to_stop == 2

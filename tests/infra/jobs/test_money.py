@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from infra.jobs import money
-from infra.jobs.service import Phase, State
+from infra.jobs.service import JobPhase, JobState
 from tests.infra.jobs.samples import NOW, OUTPUTS, job, order
 
 PRICES = money.prices(OUTPUTS.machines)
@@ -31,7 +31,7 @@ def test_a_job_costs_what_is_billed_of_each_machine() -> None:
 
 
 def test_what_runs_counts_with_all_that_it_may_take() -> None:
-    running = job(state=State.RUNNING, phase=Phase.TRAINING, ended=None, billed_s=None, nodes=2)
+    running = job(state=JobState.RUNNING, phase=JobPhase.TRAINING, ended=None, billed_s=None, nodes=2)
     found = money.spent([job(), running], PRICES, money.month_of(NOW))
     assert found.usd == pytest.approx(1.127) and found.running_usd == pytest.approx(4 * 1.127)
     assert found.total == pytest.approx(5 * 1.127)

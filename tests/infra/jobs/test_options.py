@@ -9,7 +9,7 @@ import pytest
 from infra.errors import UserError
 from infra.jobs import money
 from infra.jobs.options import Options, resolve
-from infra.jobs.service import Caller
+from infra.jobs.service import CallerIdentity
 from tests.infra.jobs.samples import ACCOUNT, ADA, BOB, CALLER, OPTIONS, OUTPUTS, order
 
 
@@ -60,8 +60,8 @@ def test_everything_wrong_is_told_at_once() -> None:
 
 
 def test_a_misspelt_name_is_recognised() -> None:
-    assert "Did you mean l4? Machines are b200, cpu, l4." in refused(machine="l40")
-    assert "Did you mean ada? People are ada, bob." in refused(person="Adda")
+    assert "Did you mean l4? Known: b200, cpu, l4." in refused(machine="l40")
+    assert "Did you mean ada? Known: ada, bob." in refused(person="Adda")
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_whose_run_it_is_may_show_in_the_login(session: str, whose: Any) -> None
     options = replace(OPTIONS, person="")
     if whose is None:
         with pytest.raises(UserError, match="Add --as NAME: ada, bob"):
-            resolve(OUTPUTS, options, Caller(ACCOUNT, session))
+            resolve(OUTPUTS, options, CallerIdentity(ACCOUNT, session))
     else:
-        assert resolve(OUTPUTS, options, Caller(ACCOUNT, session)).person == whose
+        assert resolve(OUTPUTS, options, CallerIdentity(ACCOUNT, session)).person == whose
 
 
 def test_a_stack_of_one_person_needs_no_name() -> None:

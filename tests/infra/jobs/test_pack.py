@@ -10,7 +10,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import folder as folders
-from infra.jobs.pack import Pack, pack
+from infra.jobs.pack import CodePack, pack
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def members(made: Pack) -> dict[str, tarfile.TarInfo]:
+def members(made: CodePack) -> dict[str, tarfile.TarInfo]:
     with tarfile.open(fileobj=io.BytesIO(made.content)) as archive:
         return {entry.name: entry for entry in archive.getmembers()}
 

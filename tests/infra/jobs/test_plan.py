@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from infra.jobs.pack import Pack
+from infra.jobs.pack import CodePack
 from infra.jobs.plan import run_name, run_plan
 from smoke_training.launchers import managed, runplan
 from tests.infra.jobs.samples import NOW, OUTPUTS, order
@@ -19,7 +19,7 @@ from tests.smoke_training.launchers.test_managed import faults
 _session: Any = importlib.import_module("botocore.session")  # without type hints
 _validate: Any = importlib.import_module("botocore.validate")
 MODEL = _session.get_session().get_service_model("sagemaker").operation_model("CreateTrainingJob").input_shape
-PACK = Pack(b"packed", ("train.py",), 6, "train.py", None)
+PACK = CodePack(b"packed", ("train.py",), 6, "train.py", None)
 CODE = "s3://small-aws-artifacts/code/abc/"
 
 

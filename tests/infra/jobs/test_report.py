@@ -3,7 +3,7 @@
 import pytest
 
 from infra.jobs import money, report
-from infra.jobs.service import Job, Phase, State
+from infra.jobs.service import JobPhase, JobState, ServiceJob
 from tests.infra.jobs.samples import OUTPUTS, job
 
 PRICES = money.prices(OUTPUTS.machines)
@@ -13,17 +13,17 @@ PRICES = money.prices(OUTPUTS.machines)
     ("found", "said"),
     [
         (job(), ""),
-        (job(state=State.FAILED, reason="AlgorithmError: no CUDA"), "AlgorithmError: no CUDA"),
-        (job(state=State.STOPPED), "by somebody"),
+        (job(state=JobState.FAILED, reason="AlgorithmError: no CUDA"), "AlgorithmError: no CUDA"),
+        (job(state=JobState.STOPPED), "by somebody"),
         (
-            job(state=State.STOPPED, phase=Phase.OUT_OF_TIME),
-            "its time was over (--max-hours). Go on from its checkpoints",
+            job(state=JobState.STOPPED, phase=JobPhase.OUT_OF_TIME),
+            "--resume",
         ),
-        (job(state=State.STOPPED, phase=Phase.WAITED_TOO_LONG), "too long without spot machines"),
-        (job(state=State.RUNNING, phase=Phase.WAITING), "waiting for machines"),
+        (job(state=JobState.STOPPED, phase=JobPhase.WAITED_TOO_LONG), "--no-spot"),
+        (job(state=JobState.RUNNING, phase=JobPhase.WAITING), "waiting for machines"),
     ],
 )
-def test_why_a_run_is_no_success(found: Job, said: str) -> None:
+def test_why_a_run_is_no_success(found: ServiceJob, said: str) -> None:
     assert report.reason(found).startswith(said) and bool(report.reason(found)) is bool(said)
 
 
@@ -34,18 +34,18 @@ def test_what_spot_saved_is_what_was_not_billed() -> None:
 
 def test_a_stopped_run_says_where_its_checkpoints_are_and_a_failed_one_shows_no_model() -> None:
     places = {"model_uri": "s3://out/model.tar.gz", "checkpoint_uri": "s3://ckpt/run"}
-    stopped = list(report.ending(job(state=State.STOPPED, **places), PRICES))
+    stopped = list(report.ending(job(state=JobState.STOPPED, **places), PRICES))
     assert stopped[0].startswith("STOPPED") and "checkpoints  s3://ckpt/run" in stopped
     assert not any(
-        line.startswith("model") for line in report.ending(job(state=State.FAILED, **places), PRICES)
+        line.startswith("model") for line in report.ending(job(state=JobState.FAILED, **places), PRICES)
     )
 
 
 def test_the_table_tells_an_unknown_price_from_nothing() -> None:
     rows = [
         job("first", machine="ml.p6-b200.48xlarge", nodes=2),
-        job("running", state=State.RUNNING, phase=Phase.TRAINING, ended=None, billed_s=None),
-        job("second", state=State.FAILED, billed_s=None, reason="x\n" * 200),
+        job("running", state=JobState.RUNNING, phase=JobPhase.TRAINING, ended=None, billed_s=None),
+        job("second", state=JobState.FAILED, billed_s=None, reason="x\n" * 200),
     ]
     head, first, running, second = report.table(rows, PRICES)
     assert head.split() == ["run", "person", "machine", "state", "minutes", "billed", "cost", "reason"]

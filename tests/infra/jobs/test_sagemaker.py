@@ -7,7 +7,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money, report
-from infra.jobs.service import LostError, Phase, State
+from infra.jobs.service import JobPhase, JobState, LostError
 from infra.jobs.submission import prepare, start
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW
@@ -46,7 +46,7 @@ UNREACHABLE = "http://127.0.0.1:9"
 
 def test_a_run_is_followed_to_its_end(stack: Stack) -> None:
     job = stack.followed(stack.started(HELLO))
-    assert job.state is State.COMPLETED, stack.text
+    assert job.state is JobState.COMPLETED, stack.text
     assert "hello from code []" in stack.told
     phases = [line.split(" ", 2)[2].partition(" (")[0] for line in stack.told if line.startswith("---")]
     assert phases == [
@@ -67,7 +67,7 @@ def test_the_wrapper_gives_the_script_its_arguments_and_its_place(stack: Stack) 
     made = stack.wrapped(WRAPPED, arguments=("--lr", "3e-4", "it's"))
     start(made, stack.service, stack.told.append)
     job = stack.followed(made.name)
-    assert job.state is State.COMPLETED, stack.text
+    assert job.state is JobState.COMPLETED, stack.text
     assert "['--lr', '3e-4', \"it's\"] vision-lab-model ada synthetic" in stack.told
 
 
@@ -75,12 +75,12 @@ def test_the_wrapper_says_why_a_script_failed(stack: Stack) -> None:
     made = stack.wrapped("raise ValueError('batch does not fit')")
     start(made, stack.service, stack.told.append)
     job = stack.followed(made.name)
-    assert job.state is State.FAILED and "batch does not fit" in report.reason(job)
+    assert job.state is JobState.FAILED and "batch does not fit" in report.reason(job)
 
 
 def test_lines_of_several_machines_say_whose_they_are(stack: Stack) -> None:
     job = stack.followed(stack.started("print('here')", nodes=2))
-    assert job.state is State.COMPLETED, stack.text
+    assert job.state is JobState.COMPLETED, stack.text
     assert sorted(line for line in stack.told if line.endswith("| here")) == [
         "algo-1 | here",
         "algo-2 | here",
@@ -89,14 +89,14 @@ def test_lines_of_several_machines_say_whose_they_are(stack: Stack) -> None:
 
 def test_a_script_that_fails_is_a_failed_run_with_its_reason(stack: Stack) -> None:
     job = stack.followed(stack.started("raise SystemExit('no such layer')"))
-    assert job.state is State.FAILED and "AlgorithmError" in report.reason(job)
+    assert job.state is JobState.FAILED and "AlgorithmError" in report.reason(job)
     assert "no such layer" in stack.text
 
 
 def test_a_run_out_of_time_is_stopped_and_no_success(stack: Stack) -> None:
     job = stack.followed(stack.started(FOREVER, max_hours=1 / 3600))
-    assert (job.state, job.phase) == (State.STOPPED, Phase.OUT_OF_TIME)
-    assert "its time was over (--max-hours)" in report.reason(job)
+    assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OUT_OF_TIME)
+    assert "--max-hours" in report.reason(job)
 
 
 def test_an_interruption_is_told_as_what_it_is_and_the_run_goes_on(stack: Stack) -> None:
@@ -106,7 +106,7 @@ def test_an_interruption_is_told_as_what_it_is_and_the_run_goes_on(stack: Stack)
     environment = {**made.plan.env, "CHECKPOINTS": "/opt/ml/checkpoints"}
     start(replace(made, plan=replace(made.plan, env=environment)), stack.service, stack.told.append)
     job = stack.followed(made.name)
-    assert job.state is State.COMPLETED, stack.text
+    assert job.state is JobState.COMPLETED, stack.text
     assert "interrupted: the cloud took the spot machines back" in stack.text
     assert stack.told.count("begun") == 1 and "resumed at 7" in stack.told
 
@@ -117,7 +117,7 @@ def test_a_run_goes_on_from_the_checkpoints_of_one_that_is_over(stack: Stack) ->
     start(failed, stack.service, stack.told.append)
     with pytest.raises(UserError, match="--resume: still runs"):
         stack.wrapped(script, resume=failed.name)
-    assert stack.followed(failed.name).state is State.FAILED
+    assert stack.followed(failed.name).state is JobState.FAILED
     with pytest.raises(UserError, match="--resume: is a run of team Vision Lab"):
         stack.wrapped(script, resume=failed.name, person="bob", max_hours=0.1)
     with pytest.raises(UserError, match="--resume: is no run of the stack"):
@@ -129,14 +129,14 @@ def test_a_run_goes_on_from_the_checkpoints_of_one_that_is_over(stack: Stack) ->
         NOW + datetime.timedelta(seconds=1),
     )
     start(again, stack.service, stack.told.append)
-    assert stack.followed(again.name).state is State.COMPLETED, stack.text
+    assert stack.followed(again.name).state is JobState.COMPLETED, stack.text
     assert "goes on from 1" in stack.told
 
 
 def test_no_machines_is_told_with_what_to_try(stack: Stack) -> None:
     stack.account.faults(faults=[{"on": "aws:sagemaker/trainingJob", "kind": "capacity"}])
     job = stack.followed(stack.started(HELLO))
-    assert job.state is State.FAILED
+    assert job.state is JobState.FAILED
     assert "the cloud has no such machines now. Try later" in report.reason(job)
     assert "nothing was billed" in "\n".join(report.ending(job, {}))
 
@@ -180,7 +180,7 @@ def test_a_name_that_is_taken_is_refused_and_ones_own_request_is_not(stack: Stac
     with pytest.raises(UserError, match="has just got this name"):
         start(other, stack.service, stack.told.append)
     stack.service.stop(made.name)
-    assert stack.followed(made.name).state is State.STOPPED
+    assert stack.followed(made.name).state is JobState.STOPPED
 
 
 def test_code_is_sent_once(stack: Stack) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money
-from infra.jobs.aws.search.tuning import Tuning, is_search, read, request
+from infra.jobs.aws.search.tuning import TuningSpec, is_search, read, request
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.report import table
-from infra.jobs.service import State
+from infra.jobs.service import JobState
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
 from smoke_training.launchers import managed
@@ -23,7 +23,7 @@ from tests.smoke_training.launchers.test_managed import faults
 _model: Any = _session.get_session().get_service_model("sagemaker")
 MODEL = _model.operation_model("CreateHyperParameterTuningJob").input_shape
 SHIPPED = Path(__file__).parents[3] / "examples" / "sweep"
-SEARCH = Tuning(
+SEARCH = TuningSpec(
     trials=2,
     parallel=2,
     strategy="Random",
@@ -105,7 +105,7 @@ def test_trials_run_with_what_they_are_given_and_the_best_is_told(stack: Stack) 
     run = stack.prepared(SCRIPT, tune=SEARCH, spot=False, arguments=("--seed", "7"))
     start(run, stack.service, stack.told.append)
     found = stack.followed(run.name)
-    assert found.state is State.COMPLETED and found.search, (found, stack.text)
+    assert found.state is JobState.COMPLETED and found.search, (found, stack.text)
     trials = [job for job in stack.service.jobs() if not job.search]
     assert len(trials) == 2 and all(job.name.startswith(f"{run.name}-00") for job in trials)
     assert all((job.person, job.team, job.state) == ("ada", "Vision Lab", "completed") for job in trials)
@@ -124,13 +124,13 @@ def test_a_search_that_is_stopped_ends_its_trials_and_starts_no_more(stack: Stac
     (going,) = [job for job in stack.service.jobs() if job.search]
     assert going.max_run_s == 19 * 7200
     ended = stopped(stack.service, run.name, stack.told.append, lambda _: None, 0.05)
-    assert ended.state is State.STOPPED
+    assert ended.state is JobState.STOPPED
     (trial,) = [job for job in stack.service.jobs() if not job.search]
-    assert trial.state is State.STOPPED
+    assert trial.state is JobState.STOPPED
 
 
 def test_a_search_whose_trials_all_fail_says_why(stack: Stack) -> None:
     run = stack.prepared("raise SystemExit(3)\n", tune=SEARCH, spot=False)
     start(run, stack.service, stack.told.append)
     found = stack.followed(run.name)
-    assert found.state is State.FAILED and "No training job succeeded after 2 attempts" in found.reason
+    assert found.state is JobState.FAILED and "No training job succeeded after 2 attempts" in found.reason

@@ -13,7 +13,7 @@ from infra.jobs.following import follow
 from infra.jobs.gcp.prices import spot_share
 from infra.jobs.gcp.service import VertexService
 from infra.jobs.plan import run_plan
-from infra.jobs.service import Job, LostError, Phase, State
+from infra.jobs.service import JobPhase, JobState, LostError, ServiceJob
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
 from rehearsal import service_ports
@@ -55,7 +55,7 @@ def submitted(folder: Path, script: str, service: VertexService, **changes: Any)
     return run
 
 
-def followed(run: Submission, service: VertexService) -> tuple[Job, list[str]]:
+def followed(run: Submission, service: VertexService) -> tuple[ServiceJob, list[str]]:
     told: list[str] = []
     return follow(service, run.name, told.append, time.sleep, 0.1), told
 
@@ -66,7 +66,7 @@ def test_a_folder_trains_and_leaves_its_model_and_record(
     run = submitted(tmp_path, TRAIN, service, arguments=("--lr", "3e-4"))
     job, told = followed(run, service)
     assert (job.state, job.phase, job.person, job.team) == (
-        State.COMPLETED, Phase.OVER, "ada", "Vision Lab",
+        JobState.COMPLETED, JobPhase.OVER, "ada", "Vision Lab",
     ), told  # fmt: skip
     assert "from 0 ['--lr', '3e-4']" in told
     below = f"runs/{run.name}"
@@ -98,7 +98,7 @@ print("sum", int(total), "of", dist.get_world_size(), flush=True)
 dist.destroy_process_group()
 """
     job, told = followed(submitted(tmp_path, script, service, nodes=2), service)
-    assert job.state is State.COMPLETED and job.nodes == 2, told
+    assert job.state is JobState.COMPLETED and job.nodes == 2, told
     assert "workerpool0-0 | sum 3 of 2" in told and "workerpool1-0 | sum 3 of 2" in told
 
 
@@ -109,7 +109,7 @@ def test_a_spot_run_goes_on_from_its_checkpoint(
     script = TRAIN + "\nimport time\nif not sys.argv[1:] and not step.with_name('again').exists():\n"
     script += "    step.with_name('again').touch(); time.sleep(120)\n"
     job, told = followed(submitted(tmp_path, script, service, machine="l4", spot=True), service)
-    assert job.state is State.COMPLETED and job.spot, told
+    assert job.state is JobState.COMPLETED and job.spot, told
     lines = [line for line in told if line.startswith("from ")]
     assert [line.split()[1] for line in lines] == ["0", "7"]
     assert any("goes on after 1 interruptions" in line for line in told)
@@ -119,7 +119,7 @@ def test_a_spot_run_goes_on_from_its_checkpoint(
 
 def test_a_script_that_fails_says_why(project: Project, service: VertexService, tmp_path: Path) -> None:
     job, told = followed(submitted(tmp_path, "raise ValueError('no such layer')", service), service)
-    assert job.state is State.FAILED, told
+    assert job.state is JobState.FAILED, told
     assert "ValueError: no such layer" in job.reason and "non-zero status of 1" in job.reason
 
 
@@ -128,9 +128,9 @@ def test_a_run_is_stopped_and_listed(project: Project, service: VertexService, t
     (made,) = project.ask("GET", f"v1/projects/{PROJECT}/locations/{REGION}/customJobs").json()["customJobs"]
     project.reached(made["name"], {"JOB_STATE_RUNNING"})
     (listed,) = service.jobs()
-    assert (listed.name, listed.state, listed.machine) == (run.name, State.RUNNING, "e2-standard-4")
+    assert (listed.name, listed.state, listed.machine) == (run.name, JobState.RUNNING, "e2-standard-4")
     job = stopped(service, run.name, lambda _: None, time.sleep, 0.1)
-    assert (job.state, job.phase) == (State.STOPPED, Phase.OVER)
+    assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OVER)
     service.stop(run.name)  # again: it is over
     other = VertexService(PROJECT, REGION, "another")
     assert list(other.jobs()) == [] and other.job("nothing") is None
@@ -141,7 +141,7 @@ def test_a_run_that_takes_too_long_is_out_of_time(
 ) -> None:
     run = submitted(tmp_path, "import time; time.sleep(300)", service, max_hours=3 / 3600)
     job, _ = followed(run, service)
-    assert (job.state, job.phase) == (State.STOPPED, Phase.OUT_OF_TIME)
+    assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OUT_OF_TIME)
 
 
 def test_what_is_refused_says_what_to_do(project: Project, service: VertexService, tmp_path: Path) -> None:

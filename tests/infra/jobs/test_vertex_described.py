@@ -6,7 +6,7 @@ import pytest
 
 from infra.jobs.gcp.described import described, moment
 from infra.jobs.roles import account_of
-from infra.jobs.service import Phase, State
+from infra.jobs.service import JobPhase, JobState
 
 TIMES = {
     "createTime": "2026-11-26T15:00:00.123456789Z",
@@ -36,15 +36,15 @@ def job(state: str, *, spot: bool = False, timeout: str = "7200s", **changes: An
 @pytest.mark.parametrize(
     ("state", "expected", "phase"),
     [
-        ("SUCCEEDED", State.COMPLETED, Phase.OVER),
-        ("FAILED", State.FAILED, Phase.OVER),
-        ("CANCELLED", State.STOPPED, Phase.OVER),
-        ("EXPIRED", State.STOPPED, Phase.OUT_OF_TIME),
-        ("PARTIALLY_SUCCEEDED", State.FAILED, Phase.OVER),
-        ("PAUSED", State.STOPPED, Phase.OVER),
+        ("SUCCEEDED", JobState.COMPLETED, JobPhase.OVER),
+        ("FAILED", JobState.FAILED, JobPhase.OVER),
+        ("CANCELLED", JobState.STOPPED, JobPhase.OVER),
+        ("EXPIRED", JobState.STOPPED, JobPhase.OUT_OF_TIME),
+        ("PARTIALLY_SUCCEEDED", JobState.FAILED, JobPhase.OVER),
+        ("PAUSED", JobState.STOPPED, JobPhase.OVER),
     ],
 )
-def test_every_end_is_one(state: str, expected: State, phase: Phase) -> None:
+def test_every_end_is_one(state: str, expected: JobState, phase: JobPhase) -> None:
     found = described(job(state))
     assert (found.state, found.phase) == (expected, phase) and found.state.over
     assert found.trained_s == found.billed_s == 3600 and found.nodes == 4
@@ -53,15 +53,15 @@ def test_every_end_is_one(state: str, expected: State, phase: Phase) -> None:
 @pytest.mark.parametrize(
     ("state", "expected", "phase"),
     [
-        ("QUEUED", State.RUNNING, Phase.WAITING),
-        ("PENDING", State.RUNNING, Phase.WAITING),
-        ("RUNNING", State.RUNNING, Phase.TRAINING),
-        ("UPDATING", State.RUNNING, Phase.TRAINING),
-        ("CANCELLING", State.STOPPING, Phase.ENDING),
-        ("A_NEW_ONE", State.RUNNING, Phase.TRAINING),
+        ("QUEUED", JobState.RUNNING, JobPhase.WAITING),
+        ("PENDING", JobState.RUNNING, JobPhase.WAITING),
+        ("RUNNING", JobState.RUNNING, JobPhase.TRAINING),
+        ("UPDATING", JobState.RUNNING, JobPhase.TRAINING),
+        ("CANCELLING", JobState.STOPPING, JobPhase.ENDING),
+        ("A_NEW_ONE", JobState.RUNNING, JobPhase.TRAINING),
     ],
 )
-def test_what_goes_on_is_no_end(state: str, expected: State, phase: Phase) -> None:
+def test_what_goes_on_is_no_end(state: str, expected: JobState, phase: JobPhase) -> None:
     open_job = {key: value for key, value in job(state).items() if key not in ("startTime", "endTime")}
     found = described(open_job)
     assert (found.state, found.phase) == (expected, phase) and found.billed_s is None
@@ -69,11 +69,11 @@ def test_what_goes_on_is_no_end(state: str, expected: State, phase: Phase) -> No
 
 def test_a_job_that_waits_again_was_interrupted() -> None:
     again = {key: value for key, value in job("PENDING").items() if key != "endTime"}
-    assert described(again).phase is Phase.INTERRUPTED
+    assert described(again).phase is JobPhase.INTERRUPTED
 
 
 def test_a_job_that_was_cancelled_at_its_limit_is_out_of_time() -> None:
-    assert described(job("CANCELLED", timeout="3600s")).phase is Phase.OUT_OF_TIME
+    assert described(job("CANCELLED", timeout="3600s")).phase is JobPhase.OUT_OF_TIME
 
 
 def test_spot_is_billed_for_its_share() -> None:

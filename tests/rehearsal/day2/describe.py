@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from infra.engine.plan import Step
+from infra.engine.plan import PlannedStep
 from trainstack.plans.drains import drains
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -11,7 +11,7 @@ _ORDER = ("replace", "delete", "update", "create")
 _TAGS = ("tags", "tagsAll", "effectiveLabels")
 
 
-def text(title: str, steps: Sequence[Step]) -> str:
+def text(title: str, steps: Sequence[PlannedStep]) -> str:
     """The content of a golden file."""
     ended = sorted(drains(steps)) or ["none"]
     lines = [title, "", "nodes that end", *(f"  {line}" for line in ended)]
@@ -22,7 +22,7 @@ def text(title: str, steps: Sequence[Step]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _listed(steps: Sequence[Step]) -> Iterator[str]:
+def _listed(steps: Sequence[PlannedStep]) -> Iterator[str]:
     retagged = [step for step in steps if step.operation == "update" and _of_tags(step)]
     if retagged:
         yield f"tags alone: {len(retagged)} resources"
@@ -34,5 +34,5 @@ def _listed(steps: Sequence[Step]) -> Iterator[str]:
         yield f"{kind} {step.name.removeprefix('dev-')}{paths}"
 
 
-def _of_tags(step: Step) -> bool:
+def _of_tags(step: PlannedStep) -> bool:
     return bool(step.changed) and all(path.split(".")[0].split("[")[0] in _TAGS for path in step.changed)

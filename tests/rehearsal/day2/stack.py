@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from infra.engine.plan import Plan, Step
+from infra.engine.plan import PlannedStep, PreviewPlan
 from rehearsal.client import Rehearsal
 from stacks.__main__ import deploy
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
@@ -42,15 +42,15 @@ class Life:
         spec = stack_spec(self.pair, change)
         return lambda: deploy(spec)
 
-    def planned(self, stack: FrugalStack, *edits: Edit) -> list[Step]:
+    def planned(self, stack: FrugalStack, *edits: Edit) -> list[PlannedStep]:
         """What an `up` after the edits would do."""
-        stack, plan = stack.running(self.program(*edits)), Plan()
+        stack, plan = stack.running(self.program(*edits)), PreviewPlan()
         cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(
             lambda _: None
         )
         return plan.steps
 
-    def plans(self, stack: FrugalStack) -> dict[str, list[Step]]:
+    def plans(self, stack: FrugalStack) -> dict[str, list[PlannedStep]]:
         """What an `up` after each of the edits would do."""
         return {name: self.planned(stack, edit) for name, edit in self.edits.items()}
 
@@ -72,7 +72,7 @@ AWS = Life(("medium", "aws"), ON_AWS, ENDING_ON_AWS)
 GCP = Life(("medium", "gcp"), ON_GCP, ENDING_ON_GCP)
 
 
-def ended(steps: list[Step]) -> set[str]:
+def ended(steps: list[PlannedStep]) -> set[str]:
     """The groups whose nodes end."""
     return {line.partition(":")[0] for line in drains(steps)}
 

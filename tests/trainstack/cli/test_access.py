@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from components.kubernetes.monitoring import places
 from infra.errors import UserError
-from infra.outputs.cluster import StackOutputs, Team, WayIn
+from infra.outputs.cluster import ServiceAddress, StackOutputs, TeamOutputs
 from trainstack.cli import access
 from trainstack.cli.app import app
 
@@ -21,7 +21,7 @@ EXPORTED = StackOutputs(
     stack="dev", cloud="aws", region="us-east-1", profile="medium", owner="a@example.com", cost_center="c",
     cluster_name="dev", kubeconfig=json.dumps(CONFIG), mlflow_url="http://m", mlflow_admin_secret="arn:a",
     checkpoint_uri="s3://c", dataset_uri="s3://d", artifact_uri="s3://a", pools=("a100",),
-    teams=(Team(name="Vision Lab", namespace="team-vision-lab", queue="default"),),
+    teams=(TeamOutputs(name="Vision Lab", namespace="team-vision-lab", queue="default"),),
     budget="dev-budget-monthly", smoke=(),
 )  # fmt: skip
 SECRET = {"data": {key: base64.b64encode(text.encode()).decode() for key, text in (
@@ -86,7 +86,7 @@ def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
 def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_request_alone(
     calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    way_in = WayIn(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
+    way_in = ServiceAddress(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
     behind = EXPORTED.model_copy(update={"mlflow_way_in": way_in})
     monkeypatch.setattr(access, "deployed", lambda *_, **__: (behind, None))
     monkeypatch.setattr(access, "on_terminal", lambda: True)

@@ -13,13 +13,13 @@ from botocore.stub import Stubber
 
 from infra.clouds.aws import login as aws_login
 from infra.gate import Gate
-from infra.outputs.cluster import Smoke
+from infra.outputs.cluster import ValidationRun
 from rehearsal.client import Rehearsal
 from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli.results import by_nodes, headline, read
 
 URI = "s3://dev-aws-checkpoints/smoke/smoke-1/result.json"
-RUN = Smoke(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
+RUN = ValidationRun(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
 STACK = EXPORTED.model_copy(update={"smoke": (RUN,)})
 RESULT = {
     "headline": "PASS 1.98x on 2 nodes",

@@ -5,8 +5,8 @@ import datetime
 import pytest
 
 from infra import stackspec
-from infra.engine.packs import Finding
-from infra.engine.stack import Outcome
+from infra.engine.packs import PolicyFinding
+from infra.engine.stack import OperationOutcome
 from trainstack.cli import summary
 
 
@@ -21,7 +21,9 @@ def test_a_preview_tells_what_has_no_price_and_which_prices_are_old(
     on: datetime.date, old: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    summary.of_preview(stackspec.load_file("dev-aws"), Outcome(succeeded=True, changes={"create": 3}), on=on)
+    summary.of_preview(
+        stackspec.load_file("dev-aws"), OperationOutcome(succeeded=True, changes={"create": 3}), on=on
+    )
     told = capsys.readouterr().out.splitlines()
     assert told[1] == "Would change stack dev-aws: 3 created"
     assert [line for line in told if line.startswith("  old prices")] == old
@@ -31,7 +33,7 @@ def test_a_preview_tells_what_has_no_price_and_which_prices_are_old(
 
 def test_the_arn_of_a_secret_is_told_letter_by_letter(capsys: pytest.CaptureFixture[str]) -> None:
     arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/mlflow-AbCd12"
-    summary.of_changes("up", Outcome(succeeded=False, errors=[f"there is no {arn}"]))
+    summary.of_changes("up", OperationOutcome(succeeded=False, errors=[f"there is no {arn}"]))
     assert arn in capsys.readouterr().out
 
 
@@ -40,12 +42,12 @@ def test_policies_speak_once_for_all_they_say_the_same_of_and_those_that_bind_la
 ) -> None:
     urn = "urn:pulumi:dev::app::aws:kms/key:Key::"
     findings = [
-        Finding("mandatory", "high-stack", "MLS-IAM-07: Keys rotate.\nfound: [b]no[/b]", f"{urn}one"),
-        Finding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}one"),
-        Finding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}two"),
-        Finding("advisory", "audit", "a waiver is not needed"),
+        PolicyFinding("mandatory", "high-stack", "MLS-IAM-07: Keys rotate.\nfound: [b]no[/b]", f"{urn}one"),
+        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}one"),
+        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}two"),
+        PolicyFinding("advisory", "audit", "a waiver is not needed"),
     ]
-    outcome = Outcome(succeeded=False, changes={"create": 2}, errors=[""], findings=findings)
+    outcome = OperationOutcome(succeeded=False, changes={"create": 2}, errors=[""], findings=findings)
     summary.of_changes("preview", outcome)
     assert capsys.readouterr().out.splitlines() == [
         "",

@@ -8,13 +8,13 @@ import pytest
 from typer.testing import CliRunner
 
 from infra.errors import UserError
-from infra.outputs.cluster import Smoke
+from infra.outputs.cluster import ValidationRun
 from tests.trainstack.cli.test_access import EXPORTED
 from trainstack.cli import validate
 from trainstack.cli.app import app
 from trainstack.node_turns import HOSTNAME
 
-RUN = Smoke(pool="a100", job="-", namespace="smoke", result_uri="-", schedule="smoke-schedule-a100")
+RUN = ValidationRun(pool="a100", job="-", namespace="smoke", result_uri="-", schedule="smoke-schedule-a100")
 LABELS = {"kueue.x-k8s.io/queue-name": "smoke-schedule", "kueue.x-k8s.io/priority-class": "background"}
 POOL_TERM = {"key": "trainstack.dev/pool", "operator": "In", "values": ["a100"]}
 REQUIRED = {"nodeSelectorTerms": [{"matchExpressions": [POOL_TERM]}]}

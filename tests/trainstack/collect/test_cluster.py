@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra.clouds.kubectl import Answer
+from infra.clouds.kubectl import ApiResponse
 from infra.errors import UserError
 from policies.sources.live.snapshot import Snapshot
 from trainstack.collect import kubernetes
@@ -23,16 +23,16 @@ class Scripted:
 
     server = "https://example.com"
 
-    def __init__(self, *said: Answer, **version: Any) -> None:
+    def __init__(self, *said: ApiResponse, **version: Any) -> None:
         self._said = list(said)
         self.asked: list[Mapping[str, str]] = []
         row = {"resource": "jobs", "responseKind": {"kind": "Job"}, "verbs": ["list"]}
         served = {"version": "v1", "resources": [row], **version}
         self._groups = [{"metadata": {"name": "batch"}, "versions": [served]}]
 
-    def get(self, path: str, accept: str = "", **query: str) -> Answer:
+    def get(self, path: str, accept: str = "", **query: str) -> ApiResponse:
         if path in kubernetes.DISCOVERY:
-            return Answer(200, {"items": self._groups if path == "/apis" else []})
+            return ApiResponse(200, {"items": self._groups if path == "/apis" else []})
         assert path == JOBS
         self.asked.append(query)
         return self._said.pop(0)
@@ -47,12 +47,12 @@ def collected(cluster: Scripted, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     return kubernetes.collect()
 
 
-def page(*names: str, token: str = "") -> Answer:
+def page(*names: str, token: str = "") -> ApiResponse:
     rows = [{"metadata": {"name": name}} for name in names]
-    return Answer(200, {"items": rows, "metadata": {"continue": token}})
+    return ApiResponse(200, {"items": rows, "metadata": {"continue": token}})
 
 
-EXPIRED = Answer(410, {"reason": "Expired", "message": "too old"})
+EXPIRED = ApiResponse(410, {"reason": "Expired", "message": "too old"})
 
 
 def test_pages_that_took_too_long_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_pages_that_took_too_long_are_asked_for_at_once(monkeypatch: pytest.Monk
 
 
 def test_half_of_a_list_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    for said in (Answer(0, {"reason": "NoAnswer", "message": "reset"}), Answer(500, {}), EXPIRED):
+    for said in (ApiResponse(0, {"reason": "NoAnswer", "message": "reset"}), ApiResponse(500, {}), EXPIRED):
         cluster = Scripted(page("a", token="t"), said, said)
         heard = collected(cluster, monkeypatch).answers["batch.jobs"]
         assert not heard.items
@@ -85,7 +85,7 @@ def test_what_is_served_otherwise_is_not_absent(
 
 def test_a_cluster_that_says_nothing_of_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Scripted()
-    cluster.get = lambda path, accept="", **query: Answer(403, {"reason": "Forbidden"})  # type: ignore[method-assign]
+    cluster.get = lambda path, accept="", **query: ApiResponse(403, {"reason": "Forbidden"})  # type: ignore[method-assign]
     with pytest.raises(UserError, match="does not tell what it serves: Forbidden"):
         collected(cluster, monkeypatch)
 

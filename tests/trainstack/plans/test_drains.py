@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from infra.engine.plan import Step
+from infra.engine.plan import PlannedStep
 from trainstack.plans.drains import drains
 
 GROUP = "aws:eks/nodeGroup:NodeGroup"
@@ -15,7 +15,7 @@ INPUTS = {
 
 
 def said(operation: str, *changed: str, type: str = GROUP, **inputs: Any) -> list[str]:
-    return list(drains([Step(operation, type, "a100-nodes", changed, {**INPUTS, **inputs})]))
+    return list(drains([PlannedStep(operation, type, "a100-nodes", changed, {**INPUTS, **inputs})]))
 
 
 @pytest.mark.parametrize("changed", ["version", "releaseVersion", "launchTemplate.version"])
@@ -74,9 +74,11 @@ def test_what_gke_changes_beside_the_nodes_drains_none(changed: str) -> None:
 
 def test_a_pool_that_leaves_a_zone_ends_the_nodes_there() -> None:
     before, after = {"nodeLocations": ["a", "b", "c"]}, {"nodeLocations": ["d", "c"]}
-    step = Step("update", POOL, "l4-nodes", ("nodeLocations[0]",), after, before)
+    step = PlannedStep("update", POOL, "l4-nodes", ("nodeLocations[0]",), after, before)
     assert list(drains([step])) == ["l4-nodes: every node in a, b ends, because of nodeLocations"]
-    grown = Step("update", POOL, "l4-nodes", ("nodeLocations[2]",), before, {"nodeLocations": ["a", "b"]})
+    grown = PlannedStep(
+        "update", POOL, "l4-nodes", ("nodeLocations[2]",), before, {"nodeLocations": ["a", "b"]}
+    )
     assert list(drains([grown])) == []
 
 

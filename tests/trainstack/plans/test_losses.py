@@ -2,14 +2,14 @@
 
 import pytest
 
-from infra.engine.plan import Step
+from infra.engine.plan import PlannedStep
 from trainstack.plans.losses import keeps, losses
 
 APP, BUCKET = "aws:sagemaker/mlflowApp:MlflowApp", "aws:s3/bucket:Bucket"
 
 
 def said(operation: str, kind: str = APP, *changed: str) -> list[str]:
-    return list(losses([Step(operation, kind, "it", changed, {})]))
+    return list(losses([PlannedStep(operation, kind, "it", changed, {})]))
 
 
 def test_what_is_deleted_is_named_with_what_is_in_it() -> None:

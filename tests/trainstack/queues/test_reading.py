@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from infra.clouds.kubectl import Answer, Cluster
+from infra.clouds.kubectl import ApiResponse, ClusterApi
 from infra.errors import UserError
 from tests.trainstack.queues.samples import NOW, hours
 from trainstack.queues import objects
@@ -17,7 +17,7 @@ from trainstack.queues.state import GPU, State
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 PLACES = "/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/team-red/localqueues/default/pendingworkloads"
 AT = "2026-11-25T12:00:00Z"
-FORBIDDEN = Answer(403, {"reason": "Forbidden", "message": "not yours"})
+FORBIDDEN = ApiResponse(403, {"reason": "Forbidden", "message": "not yours"})
 DOOR = {
     "metadata": {"name": "default", "namespace": "team-red"},
     "spec": {"clusterQueue": "team-red", "stopPolicy": "None"},
@@ -37,19 +37,19 @@ class Scripted:
 
     server = "https://example.com"
 
-    def __init__(self, answers: Mapping[str, Answer]) -> None:
+    def __init__(self, answers: Mapping[str, ApiResponse]) -> None:
         self.answers = answers
 
-    def get(self, path: str, accept: str = "", **query: str) -> Answer:
-        return self.answers.get(path, Answer(200, {"items": []}))
+    def get(self, path: str, accept: str = "", **query: str) -> ApiResponse:
+        return self.answers.get(path, ApiResponse(200, {"items": []}))
 
 
-def asked(answers: Mapping[str, Answer], namespace: str | None = None) -> State:
-    return read(cast(Cluster, Scripted(answers)), namespace)
+def asked(answers: Mapping[str, ApiResponse], namespace: str | None = None) -> State:
+    return read(cast(ClusterApi, Scripted(answers)), namespace)
 
 
-def items(*bodies: Any) -> Answer:
-    return Answer(200, {"items": list(bodies)})
+def items(*bodies: Any) -> ApiResponse:
+    return ApiResponse(200, {"items": list(bodies)})
 
 
 def test_a_member_is_answered_about_the_namespace_and_the_rest_is_said() -> None:
@@ -71,7 +71,7 @@ def test_a_member_is_answered_about_the_namespace_and_the_rest_is_said() -> None
 
 
 def test_places_that_are_not_told_are_said_and_stopped_queues_not_asked() -> None:
-    jobs, silent = items(workload()), Answer(503, {"reason": "ServiceUnavailable", "message": "down"})
+    jobs, silent = items(workload()), ApiResponse(503, {"reason": "ServiceUnavailable", "message": "down"})
     found = asked({f"{KUEUE}/workloads": jobs, f"{KUEUE}/localqueues": items(DOOR), PLACES: silent})
     (refusal,) = found.refusals
     assert str(refusal) == "places in queue team-red/default cannot be read: ServiceUnavailable: down"
@@ -83,12 +83,14 @@ def test_places_that_are_not_told_are_said_and_stopped_queues_not_asked() -> Non
 @pytest.mark.parametrize(
     ("answer", "namespace", "said"),
     [
-        (Answer(404, {"reason": "NotFound"}), None, r"serves no kueue\.x-k8s\.io/v1beta2"),
+        (ApiResponse(404, {"reason": "NotFound"}), None, r"serves no kueue\.x-k8s\.io/v1beta2"),
         (FORBIDDEN, None, r"does not show you its jobs: not yours .*\. Ask .* --team TEAM"),
-        (Answer(0, {"reason": "NoAnswer", "message": "refused"}), "team-red", "NoAnswer: refused"),
+        (ApiResponse(0, {"reason": "NoAnswer", "message": "refused"}), "team-red", "NoAnswer: refused"),
     ],
 )
-def test_a_cluster_without_workloads_is_an_error(answer: Answer, namespace: str | None, said: str) -> None:
+def test_a_cluster_without_workloads_is_an_error(
+    answer: ApiResponse, namespace: str | None, said: str
+) -> None:
     with pytest.raises(UserError, match=said):
         asked({f"{KUEUE}/workloads": answer}, namespace)
 

@@ -188,7 +188,7 @@ def followed(at: "Opened", name: str) -> int:
     from infra.jobs.following import follow  # noqa: PLC0415
     from infra.jobs.money import prices  # noqa: PLC0415
     from infra.jobs.report import ending  # noqa: PLC0415
-    from infra.jobs.service import State  # noqa: PLC0415
+    from infra.jobs.service import JobState  # noqa: PLC0415
 
     try:
         job = follow(at.service, name, typer.echo, sleep, at.look_s)
@@ -197,4 +197,4 @@ def followed(at: "Opened", name: str) -> int:
         return FAILED_EXIT_CODE
     for line in ending(job, prices(at.outputs.machines)):
         typer.echo(line)
-    return 0 if job.state is State.COMPLETED else FAILED_EXIT_CODE
+    return 0 if job.state is JobState.COMPLETED else FAILED_EXIT_CODE

@@ -12,7 +12,7 @@ from trainstack.cli.jobs.run import FAILED_EXIT_CODE, INTERRUPTED_EXIT_CODE
 from trainstack.cli.stack import Rehearse, Stack, Yes
 
 if TYPE_CHECKING:  # help comes without them
-    from infra.jobs.service import Job
+    from infra.jobs.service import ServiceJob
     from trainstack.cli.jobs.opened import Opened
 
 NEWEST = 20
@@ -33,7 +33,9 @@ def runs(stack: Stack, every: All = False, person: Person = "", rehearse: Rehear
         names = [one.name for one in at.outputs.people]
         if person and person not in names:
             fix = f"People are {', '.join(sorted(names))}."
-            raise UserError([Problem("--person", person, "is nobody of the stack", fix)])
+            raise UserError(
+                [Problem("--person", person, "is not a person of the stack", fix, code="unknown-person")]
+            )
         with answered():
             theirs = (job for job in at.service.jobs() if not person or job.person == person)
             found = list(theirs if every else itertools.islice(theirs, NEWEST))
@@ -73,7 +75,7 @@ def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False)
             typer.echo(line)
 
 
-def _stopped(at: "Opened", name: str) -> "Job":
+def _stopped(at: "Opened", name: str) -> "ServiceJob":
     """Stop a run; the job when it is over. Ends the process where that is not known."""
     from infra.jobs.service import LostError  # noqa: PLC0415
     from infra.jobs.stopping import stopped  # noqa: PLC0415

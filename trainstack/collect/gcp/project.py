@@ -10,7 +10,7 @@ import jmespath
 import requests
 from jmespath.exceptions import JMESPathError
 
-from infra.clouds.gcp.api import HALF, RefusedError, pages
+from infra.clouds.gcp.api import HALF, ApiRequestError, pages
 from infra.clouds.gcp.login import logged_in
 from policies.sources.live.gcp.assets import PROJECT
 from policies.sources.live.question import ACCOUNT, Answers, Item, Question, Refusal
@@ -67,7 +67,7 @@ class _Asking:
                 return Answers(
                     tuple(Item(redacted_asset(one), asked) for one in self._items(question, asked))
                 )
-        except RefusedError as error:
+        except ApiRequestError as error:
             code, message, ours = error.code, error.message, self._is_ours(error)
         except JMESPathError as error:
             code, message, ours = HALF, str(error), True
@@ -89,14 +89,14 @@ class _Asking:
         for page in pages(self._session, method, given):
             lacking = _truncated(page)
             if lacking:
-                raise RefusedError(HALF, f"without {', '.join(lacking)}")
+                raise ApiRequestError(HALF, f"without {', '.join(lacking)}")
             part = jmespath.search(question.key, page) if question.key else page
             found += part if isinstance(part, list) else [part] if part else []
             if question.service == "cloudasset":
                 self.time = self.time or str(page.get("readTime", ""))
         return found
 
-    def _is_ours(self, error: RefusedError) -> bool:
+    def _is_ours(self, error: ApiRequestError) -> bool:
         """Whether it is about the project that is asked, and not about one that is billed for asking."""
         return error.consumer is None or error.consumer in (
             f"projects/{self._project}",

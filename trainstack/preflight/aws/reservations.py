@@ -5,7 +5,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.stackspec.layouts import Block, PoolSpec
+from infra.stackspec.layouts import CapacityBlock, PoolSpec
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 from trainstack.preflight.blocks import differing_times
@@ -50,7 +50,7 @@ def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iter
 def _unsaid(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Answer]:
     """A block whose times are not in the spec ends under running jobs."""
     bought, until = pool.purchase, found.get("EndDate")
-    if isinstance(bought, Block) and bought.ends is None and until is not None:
+    if isinstance(bought, CapacityBlock) and bought.ends is None and until is not None:
         since = found.get("StartDate") or until
         fix = (
             f"Write {path}.purchase.starts: {since:%Y-%m-%dT%H:%M:%SZ} and ends: {until:%Y-%m-%dT%H:%M:%SZ}."
@@ -60,7 +60,7 @@ def _unsaid(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Ans
 
 def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
     bought = pool.purchase
-    waits = isinstance(bought, Block) and bought.starts is not None
+    waits = isinstance(bought, CapacityBlock) and bought.starts is not None
     # Whose queue opens when it begins may be deployed before.
     if found["State"] != "active" and not (waits and found["State"] == "scheduled"):
         since = found.get("StartDate")
@@ -76,7 +76,7 @@ def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
         yield f"is for {found['InstancePlatform']}, not for {_PLATFORM}"
     if found["Tenancy"] != _TENANCY:
         yield f"is of tenancy {found['Tenancy']}, nodes are of tenancy {_TENANCY}"
-    if isinstance(bought, Block):
+    if isinstance(bought, CapacityBlock):
         yield from differing_times(bought, found.get("StartDate"), found.get("EndDate"))
     if found["TotalInstanceCount"] < pool.max_nodes:
         yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"

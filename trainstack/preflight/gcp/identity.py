@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from infra.clouds.gcp.api import RefusedError
+from infra.clouds.gcp.api import ApiRequestError
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
 
@@ -19,7 +19,7 @@ def caller(project: Project) -> Iterator[Answer]:
     who, name = project.who or _SOMEBODY, project.on.project
     try:
         about = project.about
-    except RefusedError as error:
+    except ApiRequestError as error:
         if error.code != _DENIED:
             raise
         said = f"project {name} does not exist, or {who} may not see it: {error.message}"

@@ -9,7 +9,7 @@ predefined viewer roles there.
 from collections.abc import Mapping
 from typing import Final
 
-from infra.clouds.gcp.api import Method
+from infra.clouds.gcp.api import ApiMethod
 
 _COMPUTE: Final = "https://compute.googleapis.com/compute/v1/projects/{project}"
 _BILLING: Final = "https://cloudbilling.googleapis.com/v1"
@@ -19,78 +19,82 @@ _QUOTAS: Final = "https://cloudquotas.googleapis.com/v1"
 _RESERVATION: Final = f"{_COMPUTE}/zones/{{zone}}/reservations/{{reservation}}"
 _LIST: Final = {"maxResults": 500}
 
-METHODS: Final[Mapping[str, Method]] = {
-    "cloudbilling.billingAccounts.get": Method(f"{_BILLING}/{{name}}", right="billing.accounts.get"),
+METHODS: Final[Mapping[str, ApiMethod]] = {
+    "cloudbilling.billingAccounts.get": ApiMethod(f"{_BILLING}/{{name}}", right="billing.accounts.get"),
     # What anybody may ask of themselves needs no permission.
-    "cloudbilling.billingAccounts.testIamPermissions": Method(
+    "cloudbilling.billingAccounts.testIamPermissions": ApiMethod(
         f"{_BILLING}/{{resource}}:testIamPermissions", "POST"
     ),
-    "cloudbilling.projects.getBillingInfo": Method(
+    "cloudbilling.projects.getBillingInfo": ApiMethod(
         f"{_BILLING}/{{name}}/billingInfo", right="resourcemanager.projects.get"
     ),
-    "cloudquotas.projects.locations.quotaPreferences.list": Method(
+    "cloudquotas.projects.locations.quotaPreferences.list": ApiMethod(
         f"{_QUOTAS}/{{parent}}/quotaPreferences", page={"pageSize": 100}, right="cloudquotas.quotas.get"
     ),
-    "cloudquotas.projects.locations.services.quotaInfos.get": Method(
+    "cloudquotas.projects.locations.services.quotaInfos.get": ApiMethod(
         f"{_QUOTAS}/{{name}}", right="cloudquotas.quotas.get"
     ),
-    "cloudquotas.projects.locations.services.quotaInfos.list": Method(
+    "cloudquotas.projects.locations.services.quotaInfos.list": ApiMethod(
         f"{_QUOTAS}/{{parent}}/quotaInfos", page={"pageSize": 500}, right="cloudquotas.quotas.get"
     ),
-    "cloudresourcemanager.projects.get": Method(f"{_CRM}/{{name}}", right="resourcemanager.projects.get"),
-    "cloudresourcemanager.projects.testIamPermissions": Method(
+    "cloudresourcemanager.projects.get": ApiMethod(f"{_CRM}/{{name}}", right="resourcemanager.projects.get"),
+    "cloudresourcemanager.projects.testIamPermissions": ApiMethod(
         f"{_CRM}/{{resource}}:testIamPermissions", "POST"
     ),
-    "cloudscheduler.projects.locations.list": Method(
+    "cloudscheduler.projects.locations.list": ApiMethod(
         "https://cloudscheduler.googleapis.com/v1/{name}/locations",
         page={"pageSize": 100},
         right="cloudscheduler.locations.list",
     ),
-    "compute.acceleratorTypes.aggregatedList": Method(
+    "compute.acceleratorTypes.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/acceleratorTypes", page=_LIST, right="compute.acceleratorTypes.list"
     ),
-    "compute.addresses.aggregatedList": Method(
+    "compute.addresses.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/addresses", page=_LIST, right="compute.addresses.list"
     ),
-    "compute.disks.aggregatedList": Method(
+    "compute.disks.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/disks", page=_LIST, right="compute.disks.list"
     ),
-    "compute.futureReservations.list": Method(
+    "compute.futureReservations.list": ApiMethod(
         f"{_COMPUTE}/zones/{{zone}}/futureReservations", page=_LIST, right="compute.futureReservations.list"
     ),
-    "compute.instances.aggregatedList": Method(
+    "compute.instances.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/instances", page=_LIST, right="compute.instances.list"
     ),
-    "compute.machineTypes.aggregatedList": Method(
+    "compute.machineTypes.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/machineTypes", page=_LIST, right="compute.machineTypes.list"
     ),
-    "compute.networks.list": Method(f"{_COMPUTE}/global/networks", page=_LIST, right="compute.networks.list"),
-    "compute.reservationBlocks.get": Method(
+    "compute.networks.list": ApiMethod(
+        f"{_COMPUTE}/global/networks", page=_LIST, right="compute.networks.list"
+    ),
+    "compute.reservationBlocks.get": ApiMethod(
         f"{_RESERVATION}/reservationBlocks/{{reservationBlock}}", right="compute.reservationBlocks.get"
     ),
-    "compute.reservations.aggregatedList": Method(
+    "compute.reservations.aggregatedList": ApiMethod(
         f"{_COMPUTE}/aggregated/reservations", page=_LIST, right="compute.reservations.list"
     ),
-    "compute.reservations.get": Method(_RESERVATION, right="compute.reservations.get"),
-    "compute.zones.list": Method(f"{_COMPUTE}/zones", page=_LIST, right="compute.zones.list"),
-    "container.projects.locations.clusters.get": Method(f"{_GKE}/{{name}}", right="container.clusters.get"),
-    "container.projects.locations.getServerConfig": Method(
+    "compute.reservations.get": ApiMethod(_RESERVATION, right="compute.reservations.get"),
+    "compute.zones.list": ApiMethod(f"{_COMPUTE}/zones", page=_LIST, right="compute.zones.list"),
+    "container.projects.locations.clusters.get": ApiMethod(
+        f"{_GKE}/{{name}}", right="container.clusters.get"
+    ),
+    "container.projects.locations.getServerConfig": ApiMethod(
         f"{_GKE}/{{name}}/serverConfig", right="container.clusters.list"
     ),
-    "file.projects.locations.instances.list": Method(
+    "file.projects.locations.instances.list": ApiMethod(
         "https://file.googleapis.com/v1/{parent}/instances",
         page={"pageSize": 1000},
         right="file.instances.list",
     ),
-    "monitoring.projects.notificationChannels.list": Method(
+    "monitoring.projects.notificationChannels.list": ApiMethod(
         "https://monitoring.googleapis.com/v3/{name}/notificationChannels",
         page={"pageSize": 1000},
         right="monitoring.notificationChannels.list",
     ),
-    "orgpolicy.projects.policies.getEffectivePolicy": Method(
+    "orgpolicy.projects.policies.getEffectivePolicy": ApiMethod(
         "https://orgpolicy.googleapis.com/v2/{name}:getEffectivePolicy", right="orgpolicy.policy.get"
     ),
-    "serviceusage.services.list": Method(
+    "serviceusage.services.list": ApiMethod(
         "https://serviceusage.googleapis.com/v1/{parent}/services",
         page={"pageSize": 200},
         right="serviceusage.services.list",

@@ -9,7 +9,7 @@ from typing import Any
 import requests
 
 from infra.clouds.gcp import api as google_api
-from infra.clouds.gcp.api import DISABLED, HALF, USER_PROJECT, RefusedError
+from infra.clouds.gcp.api import DISABLED, HALF, USER_PROJECT, ApiRequestError
 from infra.clouds.gcp.login import logged_in
 from infra.naming import gcp_labels, lasting_tags
 from infra.stackspec import StackSpec
@@ -86,7 +86,7 @@ class Project:
         """The answer of a method; None where what is asked for does not exist."""
         try:
             return self.asked(method, **given)
-        except RefusedError as error:
+        except ApiRequestError as error:
             if error.code == _ABSENT:
                 return None
             raise
@@ -108,7 +108,7 @@ class Project:
                 for scope, rows in (page.get("items") or {}).items():
                     warning = (rows.get("warning") or {}).get("code")
                     if warning not in (None, "NO_RESULTS_ON_PAGE"):
-                        raise RefusedError(HALF, f"{scope}: {warning}")
+                        raise ApiRequestError(HALF, f"{scope}: {warning}")
                     yield from ((scope.rpartition("/")[2], row) for row in rows.get(key) or ())
 
     def owns(self, labels: Mapping[str, str] | None) -> bool:
@@ -127,7 +127,7 @@ def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: P
     try:
         with logged_in():
             yield from check(project)
-    except RefusedError as error:
+    except ApiRequestError as error:
         yield unanswered(name, error, project)
     except requests.RequestException as error:
         yield Answer(
@@ -138,7 +138,7 @@ def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: P
         yield Answer(name, State.UNKNOWN, said, "Ask again; if it stays so, it is a defect of this check.")
 
 
-def unanswered(name: str, error: RefusedError, project: Project) -> Answer:
+def unanswered(name: str, error: ApiRequestError, project: Project) -> Answer:
     """What a refused request leaves unknown."""
     method = error.method
     said = f"{method} was refused: {error.code}: {error.message}"
@@ -167,6 +167,6 @@ def _noted(method: str) -> Iterator[None]:
     """A refusal within says what was asked."""
     try:
         yield
-    except RefusedError as error:
+    except ApiRequestError as error:
         error.method = method
         raise

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from infra.catalog.demand import Demand, by_quota
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.model import Quota
+from infra.catalog.gcp.model import ServiceQuota
 from infra.catalog.gcp.quotas import dimensions, request
-from infra.clouds.gcp.api import RefusedError
+from infra.clouds.gcp.api import ApiRequestError
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.needs import needs
 from trainstack.preflight.gcp.project import Project, Row, unanswered
@@ -33,7 +33,7 @@ def room(project: Project) -> Iterator[Answer]:
         check = f"quota {key}"
         try:
             found = _room(project, use, key)
-        except RefusedError as error:
+        except ApiRequestError as error:
             yield unanswered(check, error, project)
             continue
         if found is None:
@@ -50,7 +50,7 @@ def left(project: Project) -> Mapping[str, float]:
     for key in by_quota(needs(project.spec).most):
         try:
             one = _room(project, use, key)
-        except RefusedError:
+        except ApiRequestError:
             continue
         if one is not None and one.allowed != math.inf:
             found[key] = max(0.0, one.allowed - one.used)
@@ -58,7 +58,7 @@ def left(project: Project) -> Mapping[str, float]:
 
 
 def _room(project: Project, use: Use, key: str) -> _Room | None:
-    """None where the quota has no value for the region. Raises RefusedError."""
+    """None where the quota has no value for the region. Raises ApiRequestError."""
     row = facts.quotas[key]
     name = f"{project.path}/locations/global/services/{row.service}/quotaInfos/{row.quota_id}"
     method = "cloudquotas.projects.locations.services.quotaInfos.get"
@@ -66,7 +66,7 @@ def _room(project: Project, use: Use, key: str) -> _Room | None:
     return None if value is None else _Room(value, use.of(key))
 
 
-def _value(project: Project, row: Quota, info: Row) -> float | None:
+def _value(project: Project, row: ServiceQuota, info: Row) -> float | None:
     """The value for the region of the stack: rows come from the more specific to the less.
 
     A row without dimensions is of all values that have no row of their own, so of GPU families as well.
@@ -104,7 +104,7 @@ def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room)
     return Answer(check, State.SHORT, said, more)
 
 
-def _asked_for(project: Project, row: Quota) -> float | None:
+def _asked_for(project: Project, row: ServiceQuota) -> float | None:
     """The largest value of a request that Google has not decided; None where none is told."""
     method = "cloudquotas.projects.locations.quotaPreferences.list"
     asked = {"parent": f"{project.path}/locations/global", "filter": "reconciling=true"}
@@ -116,6 +116,6 @@ def _asked_for(project: Project, row: Quota) -> float | None:
             and one.get("quotaId") == row.quota_id
             and one.get("dimensions", {}) == dimensions(row, project.spec.region)
         ]
-    except (RefusedError, KeyError):
+    except (ApiRequestError, KeyError):
         return None  # it only adds to what is said
     return max(rows, default=None)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.pools import PREPAID, Reservation, reservation
-from infra.stackspec.layouts import Block, PoolSpec
+from infra.stackspec.layouts import CapacityBlock, PoolSpec
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.blocks import differing_times
 from trainstack.preflight.gcp.project import Project, Row
@@ -61,7 +61,7 @@ def _found(project: Project, one: Reservation, pool: PoolSpec) -> tuple[str, Row
 def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> Iterator[Answer]:
     """A future reservation may make it at its start; before, no node of the pool starts."""
     zones = ", ".join(pool.zones)
-    if isinstance(pool.purchase, Block):
+    if isinstance(pool.purchase, CapacityBlock):
         for zone in pool.zones:
             asked = {"project": one.project, "zone": zone}
             for row in project.items("compute.futureReservations.list", "items", **asked):
@@ -121,7 +121,7 @@ def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, 
     what = specific.get("instanceProperties") or {}
     if pool.purchase.kind == "block" and not found.get("deleteAtTime"):
         yield "has no end, which is bought as reserved"
-    if isinstance(pool.purchase, Block):
+    if isinstance(pool.purchase, CapacityBlock):
         yield from differing_times(pool.purchase, None, _time(found.get("deleteAtTime")))
     if int(specific.get("count", 0)) < pool.max_nodes:
         yield f"holds {specific.get('count', 0)} machines, the pool may grow to {pool.max_nodes}"

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infra.jobs.aws.described import STACK_VARIABLE
-from infra.jobs.service import Change, Job, Phase, State
+from infra.jobs.service import JobPhase, JobState, PhaseChange, ServiceJob
 
 _STATES = {
-    "Completed": State.COMPLETED,
-    "Failed": State.FAILED,
-    "Stopped": State.STOPPED,
-    "Stopping": State.STOPPING,
+    "Completed": JobState.COMPLETED,
+    "Failed": JobState.FAILED,
+    "Stopped": JobState.STOPPED,
+    "Stopping": JobState.STOPPING,
 }
 
 
-def described_search(found: Mapping[str, Any], trials: Iterable[Job] = ()) -> Job:
+def described_search(found: Mapping[str, Any], trials: Iterable[ServiceJob] = ()) -> ServiceJob:
     """The run of a DescribeHyperParameterTuningJob.
 
     It is billed what its `trials` were. As long as it goes on it may take the time of those that have not
@@ -24,11 +24,13 @@ def described_search(found: Mapping[str, Any], trials: Iterable[Job] = ()) -> Jo
     environment, machines = definition.get("Environment", {}), definition["ResourceConfig"]
     begun = sum(found["TrainingJobStatusCounters"].values())
     left = max(0, config["ResourceLimits"].get("MaxNumberOfTrainingJobs", 0) - begun)
-    state = _STATES.get(found["HyperParameterTuningJobStatus"], State.RUNNING)
-    phase = Phase.OVER if state.over else Phase.ENDING if state is State.STOPPING else Phase.TRAINING
+    state = _STATES.get(found["HyperParameterTuningJobStatus"], JobState.RUNNING)
+    phase = (
+        JobPhase.OVER if state.over else JobPhase.ENDING if state is JobState.STOPPING else JobPhase.TRAINING
+    )
     listed = list(trials)
     best = found.get("BestTrainingJob", {})
-    return Job(
+    return ServiceJob(
         name=found["HyperParameterTuningJobName"],
         stack=environment.get("TRAINSTACK_STACK", ""),
         person=environment.get("TRAINSTACK_PERSON", ""),
@@ -39,13 +41,13 @@ def described_search(found: Mapping[str, Any], trials: Iterable[Job] = ()) -> Jo
         search=True,
         state=state,
         phase=phase,
-        reason=found.get("FailureReason", "") if state is not State.COMPLETED else "",
+        reason=found.get("FailureReason", "") if state is not JobState.COMPLETED else "",
         created=found["CreationTime"],
         ended=found.get("HyperParameterTuningEndTime"),
         max_run_s=left * definition["StoppingCondition"].get("MaxRuntimeInSeconds", 86400),
         trained_s=sum(one.trained_s or 0 for one in listed),
         billed_s=sum(one.billed_s or 0 for one in listed),
-        changes=(Change(found["CreationTime"], phase, _said(found, begun)),),
+        changes=(PhaseChange(found["CreationTime"], phase, _said(found, begun)),),
         model_uri=next((one.model_uri for one in listed if one.name == best.get("TrainingJobName")), ""),
         checkpoint_uri=definition.get("CheckpointConfig", {}).get("S3Uri", ""),
         experiment=environment.get("MLFLOW_EXPERIMENT_NAME", ""),

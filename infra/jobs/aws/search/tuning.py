@@ -33,7 +33,7 @@ _CARRIED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuning:
+class TuningSpec:
     """At most `trials` trials, `parallel` of them at a time, for the best value of a figure in their log."""
 
     trials: int
@@ -51,7 +51,7 @@ def is_search(name: str) -> bool:
     return len(name) <= MOST_OF_A_NAME and bool(_SEARCH.fullmatch(name)) and not _TRIAL.fullmatch(name)
 
 
-def read(folder: Path, name: str) -> Tuning:
+def read(folder: Path, name: str) -> TuningSpec:
     """The search that a TOML file of the folder declares. Raises UserError with all that is wrong."""
     path = folder / name
     try:
@@ -70,7 +70,7 @@ def read(folder: Path, name: str) -> Tuning:
     ]:
         raise UserError(problems)
     objective = found["objective"]
-    return Tuning(
+    return TuningSpec(
         trials=found["trials"],
         parallel=found.get("parallel", 1),
         strategy=_STRATEGIES[found.get("strategy", "bayesian")],
@@ -81,7 +81,7 @@ def read(folder: Path, name: str) -> Tuning:
     )
 
 
-def request(training: Body, tuning: Tuning) -> Body:
+def request(training: Body, tuning: TuningSpec) -> Body:
     """The request of CreateHyperParameterTuningJob whose trials are what this CreateTrainingJob would be."""
     algorithm = training["AlgorithmSpecification"]
     (code,) = [one["ChannelName"] for one in training["InputDataConfig"] if one["ChannelName"] == "code"]

@@ -69,7 +69,7 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
     if not isinstance(one.purchase, TrainingPlan):
         return
     assert isinstance(spec.on, AwsSpec)
-    plan = jobs.TrainingPlan(one.purchase.arn, spec.region, spec.on.account_id)
+    plan = jobs.RequestedPlan(one.purchase.arn, spec.region, spec.on.account_id)
     yield from jobs.plan_problems(path, one.machine, plan)
     if spec.smoke.schedule is not None and one.name in spec.validated:
         rule, fix = "would go on when the training plan is over", "Validate another machine, or set null."

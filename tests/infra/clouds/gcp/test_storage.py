@@ -13,9 +13,9 @@ from requests.adapters import BaseAdapter
 from typer.testing import CliRunner
 
 from infra.clouds.gcp import login as google_login
-from infra.clouds.gcp.storage import UnreadableError, read_object, read_secret
+from infra.clouds.gcp.storage import StorageError, read_object, read_secret
 from infra.gate import Gate
-from infra.outputs.cluster import Smoke
+from infra.outputs.cluster import ValidationRun
 from tests.trainstack.cli.test_access import EXPORTED
 from tests.trainstack.cli.test_results import NODES, RESULT
 from trainstack.cli import access
@@ -81,7 +81,7 @@ def test_an_object_is_read_by_its_whole_name(google: Google) -> None:
 
 def test_the_result_of_a_validation_is_read_from_its_bucket(google: Google) -> None:
     google.answers[OBJECT] = 200, json.dumps(RESULT).encode()
-    run = Smoke(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
+    run = ValidationRun(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
     gate = Gate("trainstack-smoke/smoke-1", "passed", None, 2, "a100", "")
     assert [*by_nodes([gate], EXPORTED.model_copy(update={"cloud": "gcp", "smoke": (run,)}), None)] == [NODES]
 
@@ -102,7 +102,7 @@ def test_a_caller_without_rights_hears_what_is_missing(google: Google) -> None:
 )
 def test_who_is_not_logged_in_or_has_no_network_is_told_so(google: Google, error: Exception) -> None:
     google.answers[OBJECT] = error
-    with pytest.raises(UnreadableError, match="no credentials"):
+    with pytest.raises(StorageError, match="no credentials"):
         read_object(URI)
 
 
@@ -134,7 +134,7 @@ def test_a_value_that_people_replaced_is_the_latest(google: Google) -> None:
 )
 def test_what_is_no_value_is_said(google: Google, answers: Mapping[str, Any], words: str) -> None:
     google.answers = dict(answers)
-    with pytest.raises(UnreadableError, match=words):
+    with pytest.raises(StorageError, match=words):
         read_secret(SECRET)
 
 

@@ -12,7 +12,7 @@ import requests
 from components.gcp.jobs.schedule import GcpJobSchedule, GcpJobScheduleArgs
 from components.gcp.validation.alert_lines import lines_of_jobs
 from components.jobs.gate_provider import stem, validated
-from infra.jobs.service import Phase, State
+from infra.jobs.service import JobPhase, JobState
 from smoke_training.launchers import runplan
 from tests.components.graph import Graph, deploy_graph
 from tests.components.jobs import scripted, test_gate_vertex
@@ -35,7 +35,7 @@ def passed(script: str) -> str:
     run = runplan.render(replace(plan, command=("bash", "-c", script)))
     wanted = test_gate_vertex.props(run=run, scheduled_plan="{}", account=scripted.ACCOUNT)
     name = f"{stem(wanted)}{NOW:%y%m%d%H%M%S}"
-    service = Scripted([scripted.job(State.COMPLETED, Phase.OVER, name=name)])
+    service = Scripted([scripted.job(JobState.COMPLETED, JobPhase.OVER, name=name)])
     service.objects[f"{wanted['results_uri']}/{name}/result.json"] = b'{"verdict": "PASS", "headline": ""}'
     return str(validated(wanted, service, service.clock, lambda: NOW)["scheduled"])
 
