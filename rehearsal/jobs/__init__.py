@@ -1,1 +1,1 @@
-"""The training service of the emulated AWS, and what runs beside it: jobs, functions, MLflow apps."""
+"""Managed services of the emulated clouds that run jobs and functions."""

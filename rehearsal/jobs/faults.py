@@ -1,4 +1,4 @@
-"""Faults of a run on training jobs: those of `rehearsal.core.faults`, met as a client of the service does."""
+"""Injects the faults of a rehearsal (`rehearsal.core.faulty`) into training jobs, as a client sees them."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from rehearsal.core.model import Call, ProviderInstance
 
 @dataclass(frozen=True)
 class CreateFaults:
-    """What befalls one job: its machines take longer, or there are none."""
+    """Faults of one new job: machines that take longer or do not exist."""
 
     slow_s: float = 0.0
     capacity: bool = True
@@ -24,7 +24,7 @@ Refusals = Mapping[str, Exception]
 
 
 class JobFaults:
-    """Asks the plan once for each create, and answers tries again as often as the plan says.
+    """Evaluates the fault plan once per create request, and repeats an error as often as the plan says.
 
     `type` is that of the jobs in faults, such as `aws:sagemaker/trainingJob:TrainingJob`.
     """
@@ -36,24 +36,24 @@ class JobFaults:
         self._lock = threading.Lock()
 
     def create(self, key: str, name: str, refusals: Refusals) -> CreateFaults:
-        """Faults of one request to create a job; `key` tells jobs apart. Raises what `refusals` says."""
+        """Faults of one request to create the job `key`. Raises the error of the fault's kind."""
         with self._lock:
             if key not in self._met:
-                self._ask(key, name, refusals)
+                self._evaluate(key, name, refusals)
             if self._refusals[key]:
                 raise self._refusals[key].pop(0)
             del self._refusals[key]
             return self._met.pop(key)
 
     def interruption(self, name: str) -> float | None:
-        """After how many seconds of training a spot job is interrupted now; each fault hits once."""
+        """Seconds of training until a spot job is interrupted; each fault applies once."""
         return self._plan.interruption(name)
 
     def quotas(self) -> Mapping[str, float]:
-        """Limits of the account by name of the quota; without a row, enough."""
+        """Quotas of the account by name; a quota without a row is unlimited."""
         return read(self._path).quotas
 
-    def _ask(self, key: str, name: str, said: Refusals) -> None:
+    def _evaluate(self, key: str, name: str, errors: Refusals) -> None:
         package = self._type.partition(":")[0]
         call = Call(
             ProviderInstance(package), self._type, f"{key}::{name}", threading.Event(), lambda *_: None
@@ -62,9 +62,9 @@ class JobFaults:
         slow_s, capacity = 0.0, True
         for fault in self._plan.hitting("create", call):
             if fault.kind in ("throttling", "transient"):
-                refusals += [said[fault.kind]] * fault.times
+                refusals += [errors[fault.kind]] * fault.times
             elif fault.kind == "quota":
-                refusals.append(said["quota"])
+                refusals.append(errors["quota"])
             elif fault.kind == "slow":
                 slow_s += fault.duration_s
             elif fault.kind == "capacity":

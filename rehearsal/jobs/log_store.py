@@ -1,4 +1,4 @@
-"""What programs of jobs and functions write, as events of log streams: a file for each stream."""
+"""Log streams of jobs and functions, one file per stream."""
 
 import json
 import threading
@@ -14,7 +14,7 @@ _LONGEST_LINE = 1 << 18  # bytes of one event; source: CloudWatch Logs User Guid
 
 @dataclass(frozen=True)
 class LogEvent:
-    """One line; times are milliseconds since 1970, `number` counts the events of its stream from zero."""
+    """One line; `timestamp` is in milliseconds since 1970, `number` counts the stream's events from zero."""
 
     number: int
     timestamp: int
@@ -23,14 +23,14 @@ class LogEvent:
 
 
 class LogStore:
-    """Log groups of every account and region, kept in a folder of the home."""
+    """Log groups of all accounts and regions, stored in a folder of the home."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "logs"
         self._lock = threading.Lock()
 
     def append(self, account: str, region: str, group: str, stream: str, lines: list[str]) -> None:
-        """Add lines to a stream, which begins with its first one."""
+        """Append lines to a stream, which is created with the first line."""
         path = self._folder / account / region / _safe(group) / _safe(stream)
         now = int(time.time() * 1000)
         with self._lock:
@@ -39,14 +39,14 @@ class LogStore:
                 file.writelines(json.dumps([now, line[:_LONGEST_LINE]]) + "\n" for line in lines)
 
     def groups(self, account: str | None, region: str) -> dict[str, list[Path]]:
-        """The groups of a region, of one account or of all of them (None), and their folders."""
+        """Groups of a region, of one account or of all (None), with their folders."""
         found: dict[str, list[Path]] = {}
         for folder in sorted(self._folder.glob(f"{account or '*'}/{region}/*")):
             found.setdefault(unquote(folder.name), []).append(folder)
         return found
 
     def streams(self, account: str | None, region: str, group: str) -> dict[str, Path]:
-        """The streams of a group; raises KeyError when there is no such group."""
+        """The streams of a group. Raises KeyError without such a group."""
         folders = self.groups(account, region)[group]
         return {unquote(path.name): path for folder in folders for path in sorted(folder.iterdir())}
 
@@ -56,7 +56,7 @@ def events(path: Path, stream: str = "") -> list[LogEvent]:
     found = []
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file):
-            if not line.endswith("\n"):  # half written
+            if not line.endswith("\n"):  # incomplete line
                 break
             when, message = json.loads(line)
             found.append(LogEvent(number, when, message, stream))
@@ -64,13 +64,13 @@ def events(path: Path, stream: str = "") -> list[LogEvent]:
 
 
 class Tail:
-    """The complete lines that a file got since it was read last; `rest` is asked for at the end."""
+    """Reads the complete lines that were appended to a file since the last read."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._position, self._half = path, 0, b""
 
     def lines(self, *, rest: bool = False) -> list[str]:
-        """New lines; with `rest`, one that has no end too."""
+        """New lines; with `rest`, also a last line without a line break."""
         try:
             with self._path.open("rb") as file:
                 file.seek(self._position)
@@ -90,12 +90,12 @@ def _safe(name: str) -> str:
 
 
 def shown(event: LogEvent, **more: Any) -> dict[str, Any]:
-    """An event as the service answers it."""
+    """An event in the form of the service's response."""
     return {"timestamp": event.timestamp, "message": event.message, "ingestionTime": event.timestamp, **more}
 
 
 def between(found: list[LogEvent], start: int | None, end: int | None) -> Iterator[LogEvent]:
-    """The events from `start` on and before `end`."""
+    """Events from `start` (included) to `end` (excluded)."""
     for event in found:
         if (start is None or event.timestamp >= start) and (end is None or event.timestamp < end):
             yield event

@@ -1,6 +1,6 @@
-"""A server of a managed service as a process of this machine that answers HTTP at a socket of its folder.
+"""Server of a managed service: a process of this machine that serves HTTP at a Unix socket of its folder.
 
-A socket and no port: only its user enters the folder, so who may ask is decided in front of it.
+A socket, not a port: only its user can open the folder, so callers must pass the proxy in front of it.
 """
 
 import contextlib
@@ -16,16 +16,16 @@ from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.translate import Plan
 
 SOCKET = "server.sock"
-"""Where it listens, below the folder in which it is started."""
+"""Path of the socket, relative to the folder in which the server starts."""
 _TICK_S, _GRACE_S, _LINES = 0.2, 5.0, 20
 
 
 class ServerStartError(Exception):
-    """The server did not start: the end of its log."""
+    """The server did not start; the message has the end of its log."""
 
 
 class ServerProcess:
-    """Runs from its creation to `end`; `plan` has to lead it to `SOCKET` of the folder."""
+    """Runs from construction to `end`; `plan` must make it listen at `SOCKET` of the folder."""
 
     def __init__(self, folder: Path, plan: Callable[[Path], Plan]) -> None:
         for name in ("home", "tmp"):
@@ -38,21 +38,21 @@ class ServerProcess:
 
     @property
     def socket(self) -> str:
-        """A path of its socket."""
+        """Path of the socket."""
         return f"/proc/{os.getpid()}/fd/{self._descriptor}/{SOCKET}"
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the server has not ended."""
         return self._process.exit_code() is None
 
     @property
     def pids(self) -> list[int]:
-        """Its processes."""
+        """Process ids of the server."""
         return [self._process.supervisor_pid, *self._process.pids()]
 
     def connection(self, timeout_s: float) -> http.client.HTTPConnection:
-        """A connection to it, whose reads and writes may take so long."""
+        """An HTTP connection to the server with this timeout."""
         return _Connection(self.socket, timeout_s)
 
     def await_answer(self, path: str, patience_s: float, stopping: threading.Event) -> None:
@@ -60,13 +60,13 @@ class ServerProcess:
         deadline = time.monotonic() + patience_s
         while not self._answers(path):
             if self._process.wait(_TICK_S) is not None or time.monotonic() > deadline:
-                words = self.log.read_text(errors="replace").splitlines()[-_LINES:]
-                raise ServerStartError("the server did not start:\n" + "\n".join(words))
+                lines = self.log.read_text(errors="replace").splitlines()[-_LINES:]
+                raise ServerStartError("the server did not start:\n" + "\n".join(lines))
             if stopping.is_set():
                 raise ServerStartError("the rehearsal's daemon ends")
 
     def end(self) -> None:
-        """End its processes."""
+        """End the processes of the server."""
         self._process.kill()
         os.close(self._descriptor)
 
@@ -80,7 +80,7 @@ class ServerProcess:
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTP over a socket of the file system."""
+    """HTTP over a Unix socket."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)

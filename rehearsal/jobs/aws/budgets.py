@@ -1,8 +1,8 @@
-"""AWS Budgets for boto3: DescribeBudget, with what training jobs of this month cost as the spending.
+"""AWS Budgets for boto3: DescribeBudget; the spending is the cost of this month's training jobs.
 
 Source: botocore 1.44.5 budgets/2016-10-20 (Budget, CalculatedSpend, Expression). The real service counts all
-that has the tags, some hours late and only once the tags are activated for it; here nothing but jobs has a
-price, at the catalog's list price and at once. A machine without a price costs nothing here.
+resources with the tags, some hours late and only once the tags are activated for it; here only jobs have a
+price, at the catalog's list price and at once. A machine without a price costs nothing.
 """
 
 import datetime
@@ -25,7 +25,7 @@ _DIMENSIONS = {"RECORD_TYPE": "Usage"}
 
 
 class Budgets(JsonService):
-    """The budgets that exist, and what was spent of them."""
+    """The budgets that exist, with what was spent."""
 
     target = "AWSBudgetServiceGateway"
 
@@ -67,7 +67,7 @@ class Budgets(JsonService):
 
 
 def counts(expression: Mapping[str, Any], tags: Mapping[str, str]) -> bool:
-    """Whether a filter lets in the cost of something with these tags; an empty one lets in everything."""
+    """Whether a budget's filter includes resources with these tags; an empty filter includes all."""
     for kind, inside in expression.items():
         match kind:
             case "ands":
@@ -88,7 +88,7 @@ def counts(expression: Mapping[str, Any], tags: Mapping[str, str]) -> bool:
 
 
 def cost_usd(job: JobRecord, now: float) -> float:
-    """What a job of this month (UTC) has cost by now, all machines together."""
+    """Cost of a job in this month (UTC) until now, all machines together."""
     if job.started is None:
         return 0.0
     month = datetime.datetime.fromtimestamp(now, datetime.UTC).replace(

@@ -66,7 +66,7 @@ class LogsApi(JsonService):
         return found
 
     def _get(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        """One page; at the end of the stream the token that came is given back, and later ones lead on."""
+        """One page; at the end of the stream the same token is returned, for later events."""
         _, streams = self._streams(request, body)
         name = str(body.get("logStreamName"))
         if name not in streams:
@@ -96,7 +96,7 @@ class LogsApi(JsonService):
         }
 
     def _filter(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        """Events of several streams by time, those with all words of the pattern (no other patterns)."""
+        """Events of several streams by time, with all terms of the pattern (others are refused)."""
         _, streams = self._streams(request, body)
         prefix, names = str(body.get("logStreamNamePrefix") or ""), body.get("logStreamNames")
         chosen = {
@@ -104,14 +104,14 @@ class LogsApi(JsonService):
             for name, path in streams.items()
             if name.startswith(prefix) and (not names or name in names)
         }
-        words = _words(str(body.get("filterPattern") or ""))
+        words = _terms(str(body.get("filterPattern") or ""))
         found = [
             event
             for name, path in chosen.items()
             for event in between(events(path, name), body.get("startTime"), body.get("endTime"))
             if all(word in event.message for word in words)
         ]
-        found.sort(key=lambda event: event.timestamp)  # stable: a stream keeps its order
+        found.sort(key=lambda event: event.timestamp)  # stable: keeps the order within a stream
         start, most = (
             _offset(body.get("nextToken")),
             min(int(body.get("limit") or _MOST_EVENTS), _MOST_EVENTS),
@@ -124,7 +124,7 @@ class LogsApi(JsonService):
         return {"events": rows, "searchedLogStreams": [], **more}
 
     def _streams(self, request: Request, body: dict[str, Any]) -> tuple[str, dict[str, Path]]:
-        """The group that is meant and its streams. Raises ServiceError."""
+        """The requested group and its streams. Raises ServiceError."""
         shapes.check("logs", request.action, body)
         group = str(body.get("logGroupName") or body.get("logGroupIdentifier") or "")
         group = group.partition(":log-group:")[2].removesuffix(":*") or group
@@ -141,7 +141,7 @@ class LogsApi(JsonService):
 
 
 def _account(request: Request) -> str | None:
-    """Whose logs are meant; the operator sees those of every account."""
+    """The account whose logs are read; the operator reads those of every account."""
     return None if request.caller == OPERATOR else request.caller.account
 
 
@@ -163,10 +163,10 @@ def _stream(request: Request, group: str, name: str, path: Path) -> dict[str, An
     return row
 
 
-def _words(pattern: str) -> list[str]:
+def _terms(pattern: str) -> list[str]:
     """The terms of a plain pattern. Raises ServiceError for patterns that are not emulated."""
     if re.search(r"[{}\[\]?%]|(^|\s)-", pattern):
-        message = f"A rehearsal knows patterns of plain words only, not {pattern!r}"
+        message = f"A rehearsal supports patterns of plain terms only, not {pattern!r}"
         raise ServiceError("InvalidParameterException", message)
     return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|(\S+)', pattern)]
 

@@ -1,8 +1,8 @@
-"""MLflow Apps: for each one a real MLflow server of this machine, started when something first asks for it.
+"""MLflow Apps: a local MLflow server for each app, started on first use.
 
-The service finds an app by its ARN, with signed requests; here the server answers processes of this user at
-an address of its own, through a proxy that asks the kernel who is there. It writes artifacts itself, so what
-it may do in the bucket is not checked. Source: SageMaker Developer Guide, "MLflow Apps" (the ARN is the
+The service identifies an app by its ARN, with signed requests; here the server listens at an address of its
+own, behind a proxy that checks the caller's user with the kernel. The server itself writes artifacts, so the
+bucket rights of the caller are not checked. Source: SageMaker Developer Guide, "MLflow Apps" (the ARN is the
 tracking URI).
 """
 
@@ -41,7 +41,7 @@ class _Running:
 
 
 class MlflowApps:
-    """The servers of a rehearsal's apps; each ends when its app is deleted, and all with `stop`."""
+    """The servers of a rehearsal's apps; a server ends when its app is deleted, all with `stop`."""
 
     def __init__(self, state: State) -> None:
         self._state, self._home, self._addresses = state, state.path.parent, Addresses(state)
@@ -51,13 +51,13 @@ class MlflowApps:
         self._stopping = threading.Event()
 
     def located(self, text: str) -> str:
-        """Text with the ARNs of apps replaced by where their servers answer; starts these."""
+        """Replace ARNs of apps in a text by the URLs of their servers, which are started."""
         return _ARN.sub(lambda found: self.url(found[0]) or found[0], text)
 
     def url(self, arn: str) -> str | None:
-        """Where the server of an app answers, once it does; None when there is no such app.
+        """The URL of an app's server once it responds; None without such an app.
 
-        Raises InstanceError when it does not start.
+        Raises ServerStartError when it does not start.
         """
         record = self._record(arn)
         if record is None:
@@ -71,7 +71,7 @@ class MlflowApps:
         return running.url
 
     def live(self) -> list[dict[str, Any]]:
-        """A row for each server, of the form of a pod's."""
+        """A row for each server, in the form of a pod's."""
         return [
             row(
                 "MlflowApp",
@@ -141,12 +141,12 @@ class MlflowApps:
 
 
 def _plan(folder: Path, artifacts: Path, address: str) -> Plan:
-    """The command of a server with one worker; its socket lies in its folder, which only this user enters."""
+    """Command of a server with one worker; its socket is in a folder that only this user can open."""
     argv = (
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
         *("--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"),
         *("--artifacts-destination", artifacts.as_uri(), "--serve-artifacts"),
-        *("--allowed-hosts", f"localhost,{address}:{_PORT}"),  # no page of a browser by another name
+        *("--allowed-hosts", f"localhost,{address}:{_PORT}"),  # refuse browser pages of other hosts
         *("--uvicorn-opts", f"--uds {SOCKET} --log-level warning"),
     )
     env = {

@@ -1,8 +1,8 @@
-"""EC2 for boto3: the security groups of a VPC, as what cleans up behind other services sees and deletes them.
+"""EC2 for boto3: the security groups of a VPC, for programs that clean up behind other services.
 
-Rules are those between two groups that a service made; of others none is told. Source: botocore 1.44.5
-ec2/2016-11-15 (the query protocol of EC2, DescribeSecurityGroups, RevokeSecurityGroupIngress and -Egress,
-DeleteSecurityGroup, errors); service authorization reference, Amazon EC2 (ec2:Vpc).
+Only rules between two groups that a service created are returned. Source: botocore 1.44.5 ec2/2016-11-15 (the
+query protocol of EC2, DescribeSecurityGroups, RevokeSecurityGroupIngress and -Egress, DeleteSecurityGroup,
+errors); service authorization reference, Amazon EC2 (ec2:Vpc).
 """
 
 import fnmatch
@@ -113,22 +113,22 @@ def _answer(action: str, inside: str) -> Response:
 
 def _item(group: Record) -> str:
     outputs = group.outputs
-    told = {
+    fields = {
         "ownerId": group.scope.partition("/")[0],
         "groupId": group.id,
         "groupName": outputs.get("name") or group.id,
         "groupDescription": outputs.get("description") or "",
         "vpcId": outputs.get("vpcId") or "",
     }
-    plain = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in told.items())
+    plain = "".join(f"<{name}>{escape(str(value))}</{name}>" for name, value in fields.items())
     ways = {"ipPermissions": outputs.get("ingress"), "ipPermissionsEgress": outputs.get("egress")}
     rules = "".join(f"<{name}>{_rule(group, other)}</{name}>" for name, other in ways.items())
     return plain + rules
 
 
 def _rule(group: Record, other: Any) -> str:
-    """A rule that lets a group's NFS in or out; empty where there is none."""
-    if not isinstance(other, str):  # rules of a program, which are lists
+    """The rule that allows a group's NFS in or out; empty without one."""
+    if not isinstance(other, str):  # lists are rules of programs
         return ""
     pair = f"<userId>{group.scope.partition('/')[0]}</userId><groupId>{other}</groupId>"
     ports = f"<fromPort>{_NFS}</fromPort><toPort>{_NFS}</toPort>"

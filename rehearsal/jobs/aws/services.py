@@ -94,7 +94,7 @@ class AwsServices:
     def stop(self) -> None:
         """End everything that runs."""
         self._plane.stop()
-        self._apps.stop()  # a job may wait for one
+        self._apps.stop()  # jobs may wait for an app
         for runner in self._running():
             runner.kill()
         self._functions.stop()

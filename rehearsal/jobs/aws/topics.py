@@ -1,7 +1,7 @@
-"""SNS for boto3: Publish. What is published is kept as lines of a file for each topic: nobody is mailed.
+"""SNS for boto3: Publish. Messages are appended to a file per topic and are not delivered.
 
-Source: botocore 1.44.5 sns/2010-03-31 (query protocol, Publish, its limits). Rights to the key of a topic are
-not judged: its policy may give them, and AWS's own key asks for none.
+Source: botocore 1.44.5 sns/2010-03-31 (query protocol, Publish, its limits). Rights to a topic's key are not
+checked: its policy may grant them, and the key of AWS requires none.
 """
 
 import json
@@ -21,7 +21,7 @@ _MESSAGE_BYTES = 256 * 1024
 
 
 class Topics:
-    """Takes messages for the topics that exist."""
+    """Accepts messages for existing topics."""
 
     def __init__(self, state: State, home: Path) -> None:
         self._state, self._folder = state, home / "messages"
@@ -39,8 +39,8 @@ class Topics:
         if not message or len(message.encode()) > _MESSAGE_BYTES:
             raise ServiceError("InvalidParameter", "Invalid parameter: Message too long or empty")
         self._keep(arn, {"subject": form.get("Subject", ""), "message": message, "time": time.time()})
-        told = f"<PublishResult><MessageId>{uuid.uuid4()}</MessageId></PublishResult>"
-        text = f'<PublishResponse xmlns="{_NAMESPACE}">{told}</PublishResponse>'
+        result = f"<PublishResult><MessageId>{uuid.uuid4()}</MessageId></PublishResult>"
+        text = f'<PublishResponse xmlns="{_NAMESPACE}">{result}</PublishResponse>'
         return Response(200, text.encode(), XML)
 
     def refusal(self, error: ServiceError) -> Response:

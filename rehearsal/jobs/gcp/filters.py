@@ -1,4 +1,4 @@
-"""Filters of lists (AIP-160): comparisons joined by AND, as clients of jobs and logs write them."""
+"""Filters of list requests (AIP-160): comparisons joined by AND."""
 
 import json
 import re
@@ -18,15 +18,15 @@ _HOLDS: Mapping[str, Callable[[str, str], bool]] = {
     "<=": lambda has, wanted: has <= wanted,
     ":": lambda has, wanted: wanted == "*" or wanted in has,
 }
-# In their order (Cloud Logging API v2, LogSeverity).
+# Ascending (Cloud Logging API v2, LogSeverity).
 _SEVERITIES = ("DEFAULT", "DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "ALERT", "EMERGENCY")
-# RFC 3339; a time has up to nine digits below the second, or none.
+# RFC 3339, with up to nine decimal places of a second.
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 Filter = Callable[[Mapping[str, Any]], bool]
 
 
 def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) -> Filter:
-    """What a filter lets through; `fields` reads a field of a row, None where there is none.
+    """The predicate of a filter; `fields` reads a field of a row, None where it is missing.
 
     Raises ServiceError for filters of another form.
     """
@@ -35,13 +35,13 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
     while rest:
         found = _TERM.match(rest)
         if found is None:
-            raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
+            raise ServiceError(400, f"A rehearsal supports comparisons joined by AND only, not: {rest}")
         value = json.loads(found[3]) if found[3].startswith('"') else found[3]
         name = found[1].strip('"')
         terms.append((name, found[2], _ranked(name, value)))
         rest = rest[found.end() :]
         if rest and not rest.startswith("AND"):
-            raise ServiceError(400, f"A rehearsal knows comparisons joined by AND only, not: {rest}")
+            raise ServiceError(400, f"A rehearsal supports comparisons joined by AND only, not: {rest}")
         rest = rest.removeprefix("AND")
 
     def let_through(row: Mapping[str, Any]) -> bool:
@@ -54,9 +54,9 @@ def parsed(text: str, fields: Callable[[Mapping[str, Any], str], str | None]) ->
 
 
 def _ranked(name: str, value: str) -> str:
-    """A severity by its place and a time in one form, so that they can be compared as text is.
+    """Severities as ranks and times in one form, so that they compare as text.
 
-    Raises ServiceError for a time that there is not.
+    Raises ServiceError for an invalid time.
     """
     if name == "severity" and value in _SEVERITIES:
         return str(_SEVERITIES.index(value))

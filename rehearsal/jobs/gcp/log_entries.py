@@ -1,4 +1,4 @@
-"""Cloud Logging: entries.list, of what custom jobs write, and of what Cloud Scheduler started.
+"""Cloud Logging: entries.list, for logs of custom jobs and jobs that Cloud Scheduler started.
 
 Source: Cloud Logging API v2 reference (entries.list, LogEntry); monitored resource `ml_job` with the labels
 job_id, task_name and project_id (Cloud Logging documentation, "Monitored resource types").
@@ -47,7 +47,7 @@ class LogEntries:
             raise ServiceError(400, f"order_by must be one of {', '.join(_ORDERS[1:])}, not {order}.")
         wanted = parsed(str(body.get("filter") or ""), _field)
         rows = [row for row in self._rows(projects) if wanted(row)]
-        # Stable: lines of one moment keep the order in which they were written.
+        # Stable: lines with the same time keep their order.
         rows.sort(key=lambda row: row["timestamp"], reverse=order.endswith("desc"))
         start = _start(body)
         size = min(int(body.get("pageSize") or _DEFAULT), _MOST)
@@ -70,7 +70,7 @@ class LogEntries:
             labels = {"job_id": job.id, "task_name": stream, "project_id": job.project}
             for event in events(path, stream):
                 moment = datetime.fromtimestamp(event.timestamp / 1000, UTC)
-                # Lines of one millisecond stay apart, in their order, as they do there.
+                # Lines of one millisecond get distinct times in their order, as in the service.
                 text = (
                     f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}{event.number % 10**6:06d}Z"
                 )
@@ -99,7 +99,7 @@ def _token(start: int, body: Mapping[str, Any]) -> str:
 
 
 def _start(body: Mapping[str, Any]) -> int:
-    """Where a page begins. Raises ServiceError for a token that was given out for another request."""
+    """Offset at which a page begins. Raises ServiceError for a token of another request."""
     token = body.get("pageToken")
     if not token:
         return 0

@@ -1,4 +1,4 @@
-"""What else costs money: notebooks of Workbench that are on. Endpoints with models there are none.
+"""Running Workbench notebooks, and endpoints of Vertex AI, of which there are none.
 
 Source: Notebooks API v2 (projects.locations.instances: list, stop; State), Vertex AI API v1
 (projects.locations.endpoints.list), and IAM documentation of both for permissions.
@@ -52,7 +52,7 @@ class NotebooksApi:
             raise ServiceError(403, f"Permission '{permission}' denied on the project (or it may not exist).")
 
     def _in(self, one: Record, call: ApiCall) -> bool:
-        """Whether a notebook is in the project and the location that are asked about; `-`: in any."""
+        """Whether a notebook is in the requested project and location (`-`: any location)."""
         place = f"projects/{call.words['project']}/locations/"
         location = call.words["location"]
         return one.id.startswith(place if location == "-" else f"{place}{location}/")

@@ -83,7 +83,7 @@ class GoogleServices:
 
     def stop(self) -> None:
         """End everything that runs."""
-        self._services.stop()  # a job may wait for one
+        self._services.stop()  # jobs may wait for a service
         for runner in self._running():
             runner.kill()
         self._functions.stop()

@@ -1,1 +1,1 @@
-"""What runs a job of any managed service: a thread, machines, their programs."""
+"""Execution of a job of any managed service: its thread, machines and programs."""

@@ -1,4 +1,4 @@
-"""One job of any managed service in a thread: how it is asked to end, where it is kept, what it leaves."""
+"""One job of any managed service in a thread of its own."""
 
 import abc
 import threading
@@ -16,9 +16,9 @@ _PATIENCE_S = 15.0
 
 
 class JobThread(abc.ABC, Generic[RecordT, MachineT]):
-    """A job that runs in `folder`; `owner` is the beginning of the names under which it has addresses.
+    """A job that runs in `folder`; names of its addresses begin with `owner`.
 
-    `keep` is given the record each time that it changes.
+    `keep` is called with the record after every change.
     """
 
     def __init__(
@@ -34,25 +34,25 @@ class JobThread(abc.ABC, Generic[RecordT, MachineT]):
 
     @property
     def job(self) -> RecordT:
-        """The job as it is now."""
+        """The current record of the job."""
         return self._job
 
     @abc.abstractmethod
     def _run(self) -> None:
-        """The thread, from its start to the end of the job; sets `over`."""
+        """The thread's work until the job ends; sets `over`."""
 
     def kill(self) -> None:
-        """End its programs at once, because this daemon ends; returns when nothing of it runs."""
+        """End the programs at once because the daemon stops; returns when no process is left."""
         self._killed.set()
         self._stop.set()
         self._thread.join(_PATIENCE_S)
 
     def _rows(self, shared: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """A row for each of its machines; `shared` is the row of a job without any."""
+        """A row for each machine; `shared` is the row of a job without machines."""
         return [{**shared, **machine.describe()} for machine in list(self._machines)] or [dict(shared)]
 
     def _addressed(self, names: Sequence[str]) -> dict[str, str]:
-        """An address for each machine; the same ones until they are cleared."""
+        """An address for each machine; stable until `_clear`."""
         return {name: self._addresses.of(f"{self._owner}{name}") for name in names}
 
     def _change(self, change: Callable[[RecordT], RecordT]) -> None:
@@ -61,7 +61,7 @@ class JobThread(abc.ABC, Generic[RecordT, MachineT]):
             self._keep(self._job)
 
     def _clear(self) -> None:
-        """Nothing of the machines is left."""
+        """Remove the machines' folders and addresses."""
         for machine in self._machines:
             machine.kill()
         self._machines = []

@@ -1,4 +1,4 @@
-"""A machine of a job of any managed service: its folder, its address, and the process of the container."""
+"""A machine of a job of any managed service: its folder, address and container process."""
 
 import re
 import shutil
@@ -13,15 +13,15 @@ from rehearsal.workloads.rewriting import LocalNames, rewrite
 from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, Plan, clean_start, port_of_run
 
 _SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
-# Machines of jobs share processors, so threads that wait for others let go of theirs (OpenMP 5.2, 21.1): a
+# Machines of jobs share processors, so waiting threads yield theirs (OpenMP 5.2, 21.1): a
 # small model on two threads takes half the processor time.
 _SHARED = {"OMP_WAIT_POLICY": "PASSIVE"}
-# Where the machines of a job meet: here all jobs share the ports of one machine.
+# Rendezvous port of a job's machines: here all jobs share the ports of one machine.
 _PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
 
 
 class JobMachine:
-    """One machine; `addresses` are those of all machines of the job by name."""
+    """One machine; `addresses` maps the names of the job's machines to their addresses."""
 
     def __init__(self, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
         self.name, self.folder, self.address = name, folder, addresses[name]
@@ -37,9 +37,9 @@ class JobMachine:
         cpus: Sequence[int],
         grace_s: float,
     ) -> None:
-        """Start the container's command; `grace_s` is from a polite end to a certain one, in seconds.
+        """Start the container's command; `grace_s` is the time between SIGTERM and SIGKILL.
 
-        `job` is the same for all machines of a job, and no other job's.
+        `job` identifies the job and is the same for all its machines.
         """
         here = {**dict.fromkeys(INTERFACES, "lo"), **dict.fromkeys(_PORTS, port_of_run(job))}
         env = {**clean_start(self.folder, self.name), **_SHARED, **environment, **here}
@@ -48,21 +48,21 @@ class JobMachine:
         )
 
     def exit_code(self) -> int | None:
-        """What the command ended with; None while it runs."""
+        """Exit code of the command; None while it runs."""
         return self.process.exit_code() if self.process else None
 
     def stop(self) -> None:
-        """Ask for an orderly end."""
+        """Send SIGTERM."""
         if self.process is not None:
             self.process.stop()
 
     def kill(self) -> None:
-        """End everything that runs on it."""
+        """Kill every process of the machine."""
         if self.process is not None:
             self.process.kill()
 
     def describe(self) -> dict[str, Any]:
-        """A row for people, of the form of a pod's."""
+        """A row of `status`, in the form of a pod's."""
         process = self.process
         supervisors = [process.supervisor_pid] if process and process.exit_code() is None else []
         return {
@@ -75,9 +75,9 @@ class JobMachine:
     def translator(
         self, paths: Mapping[str, Path], located: Callable[[str], str] = lambda text: text
     ) -> Callable[[str], str]:
-        """What makes text of a request mean the same on this machine; `paths` are those of the container.
+        """Rewrites text of a request for this machine; `paths` maps paths of the container.
 
-        URIs of buckets stay as they are: the object store answers the job's own requests, with its rights.
+        URIs of buckets are not rewritten: the object store serves them with the rights of the job.
         """
         space = "job"
         hosts = {f"{name}.{space}.svc.cluster.local": Place(at) for name, at in self.addresses.items()}
@@ -90,14 +90,14 @@ class JobMachine:
 
 
 def program(words: Sequence[str]) -> str:
-    """The program of this machine for the command of a container. Raises LookupError when there is none."""
+    """The local program for a container's command. Raises LookupError without one."""
     word = words[0] if words else ""
     if _PYTHON.fullmatch(word):
         return sys.executable
     if not _SHELL.fullmatch(word):
         raise LookupError(
             f"the rehearsal cannot run {word or 'the entrypoint of an image'}: it has no images. Jobs whose "
-            "command begins with bash or python really run."
+            "command begins with bash or python run."
         )
     found = shutil.which(word.rpartition("/")[2])
     if found is None:
@@ -106,5 +106,5 @@ def program(words: Sequence[str]) -> str:
 
 
 def missing_hardware(*, emulated: bool) -> dict[str, str]:
-    """Makes a validation believe that its machine has no GPUs, as its result then says; pods get the same."""
+    """Variables that let a validation run without GPUs and record it; pods get the same."""
     return {"SMOKE_DEVICE": "cpu"} if emulated and not Path("/dev/nvidia0").exists() else {}

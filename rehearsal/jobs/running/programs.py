@@ -1,4 +1,4 @@
-"""The programs of a job, one on each of its machines: their lines, their ends, their limits."""
+"""The programs of a job, one per machine: log lines, exit codes, limits."""
 
 import math
 import time
@@ -10,13 +10,13 @@ from rehearsal.jobs.log_store import Tail
 from rehearsal.jobs.running.machine import JobMachine
 
 Keep = Callable[[str, list[str]], None]
-"""Keeps lines of a log stream."""
+"""Stores lines of a log stream."""
 
 MachineT = TypeVar("MachineT", bound=JobMachine)
 
 
 class Programs(Generic[MachineT]):
-    """What runs on machines; `streams` are the names of their log streams."""
+    """Programs that run on machines; `streams` are the names of their log streams."""
 
     def __init__(self, machines: Sequence[MachineT], streams: Sequence[str], keep: Keep) -> None:
         self._machines, self._keep = list(machines), keep
@@ -25,7 +25,7 @@ class Programs(Generic[MachineT]):
         }
 
     def failed(self) -> tuple[MachineT, int] | None:
-        """The first machine whose program ended with another code than 0, and the code."""
+        """The first machine whose program exited with a code other than 0, and the code."""
         for machine in self._machines:
             code = machine.exit_code()
             if code:
@@ -33,30 +33,30 @@ class Programs(Generic[MachineT]):
         return None
 
     def over(self) -> bool:
-        """Whether all have ended."""
+        """Whether all programs have ended."""
         return all(machine.exit_code() is not None for machine in self._machines)
 
     def collect(self, *, rest: bool = False) -> None:
-        """Move what they have written to their log streams; with `rest`, a line without an end too."""
+        """Move new output to the log streams; with `rest`, also a last line without a line break."""
         for stream, tail in self._tails.items():
             lines = tail.lines(rest=rest)
             if lines:
                 self._keep(stream, lines)
 
     def stop(self) -> None:
-        """Ask for an orderly end; after the grace period everything is killed."""
+        """Send SIGTERM to all; after the grace period they are killed."""
         for machine in self._machines:
             machine.stop()
 
     def end(self) -> None:
-        """End everything at once, and keep the last lines."""
+        """Kill all programs and store their last lines."""
         for machine in self._machines:
             machine.kill()
         self.collect(rest=True)
 
 
 class Due(Enum):
-    """What time brings about."""
+    """Reason for which programs must end."""
 
     INTERRUPTED = auto()
     TOO_LONG = auto()
@@ -64,7 +64,7 @@ class Due(Enum):
 
 
 class ProgramLimits:
-    """When programs that run now have to end: seconds from now, None for never."""
+    """Times at which running programs must end: seconds from now, None for never."""
 
     def __init__(
         self, *, run_s: float, wait_s: float | None = None, interruption_s: float | None = None
@@ -77,10 +77,10 @@ class ProgramLimits:
         }
 
     def interrupt(self, after_s: float) -> None:
-        """The machines are taken back after so many seconds of running, at once where they are over."""
+        """Interrupt the machines after so many seconds of running; at once where that time has passed."""
         self._ends[Due.INTERRUPTED] = self._began + after_s
 
     def due(self) -> Due | None:
-        """What has to happen now, None for nothing."""
+        """The limit that has been reached, if any."""
         now = time.monotonic()
         return next((due for due, end in self._ends.items() if now >= end), None)

@@ -1,1 +1,1 @@
-"""Lambda: functions whose Python really runs."""
+"""Lambda: functions whose Python runs."""

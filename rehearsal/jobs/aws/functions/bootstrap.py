@@ -1,4 +1,4 @@
-"""Calls the handler of a function: `bootstrap.py HANDLER EVENT RESULT`, started in the folder of its code.
+"""Call the handler of a function: `bootstrap.py HANDLER EVENT RESULT`, started in the folder of its code.
 
 Source: AWS Lambda Developer Guide, "Define Lambda function handler in Python", "Using the Lambda context
 object" and "Lambda function exceptions in Python" (the form of errors). Only the standard library: a function
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class LambdaContext:
-    """What a handler learns of its call."""
+    """Context object of a handler."""
 
     def __init__(self) -> None:
         self.function_name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
@@ -30,14 +30,14 @@ class LambdaContext:
         self._deadline = time.monotonic() + float(os.environ["REHEARSAL_TIMEOUT_S"])
 
     def get_remaining_time_in_millis(self) -> int:
-        """How much time is left."""
+        """Milliseconds until the timeout."""
         return max(0, int((self._deadline - time.monotonic()) * 1000))
 
 
 def main(handler: str, event: str, result: str) -> None:
     """Write `{"value": ...}` or `{"error": ...}` to the file `result`."""
     sys.path.insert(0, str(Path.cwd()))
-    # The folder of this file holds modules of the rehearsal: none of them is the function's.
+    # The folder of this file has modules of the rehearsal, which the function must not import.
     sys.path[:] = [
         entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).resolve().parent
     ]
@@ -47,7 +47,7 @@ def main(handler: str, event: str, result: str) -> None:
         function = getattr(importlib.import_module(module.replace("/", ".")), name)
         found = {"value": function(json.loads(Path(event).read_text()), LambdaContext())}
         text = json.dumps(found)
-    except BaseException as error:  # whatever ends a function is its error
+    except BaseException as error:  # every exception is an error of the function
         traceback.print_exc()
         stack = traceback.format_tb(error.__traceback__)
         kind = "Runtime.ImportModuleError" if isinstance(error, ImportError) else type(error).__name__

@@ -1,8 +1,8 @@
-"""Lambda for boto3: Invoke of functions whose Python a program of the engine gave to the emulated AWS.
+"""Lambda for boto3: Invoke, for functions with Python code in the emulated AWS.
 
-Each call is a process of its own that ends with it; nothing is kept between calls, as after a cold start.
-Source: AWS Lambda API Reference, Invoke; Developer Guide, "Defined runtime environment variables" and
-"Lambda execution environment" (10 s to initialise beside the timeout).
+Each call is a process of its own that ends with it, as after a cold start. Source: AWS Lambda API Reference,
+Invoke; Developer Guide, "Defined runtime environment variables" and "Lambda execution environment" (10 s to
+initialise beside the timeout).
 """
 
 import base64
@@ -45,22 +45,22 @@ class Functions:
         self._state, self._logs = state, logs
         self._identities: Identities | None = None
         self._url = ""
-        self._processes: dict[ContainerProcess, tuple[str, Path]] = {}  # name and log of its function
+        self._processes: dict[ContainerProcess, tuple[str, Path]] = {}  # (name, log) of the function
         self._lock = threading.Lock()
 
     def open(self, identities: Identities, url: str) -> None:
-        """From now on functions may be called: their credentials come from here, their requests go there."""
+        """Accept calls: credentials come from `identities`, requests of functions go to `url`."""
         self._identities, self._url = identities, url
 
     def stop(self) -> None:
-        """End every call under way."""
+        """Kill every running call."""
         with self._lock:
             processes = list(self._processes)
         for process in processes:
             process.kill()
 
     def live(self) -> list[dict[str, Any]]:
-        """A row for each call under way, of the form of a pod's."""
+        """A row for each running call, in the form of a pod's."""
         with self._lock:
             calls = list(self._processes.items())
         return [
@@ -112,7 +112,7 @@ class Functions:
         return Response(found.status, found.body, {**found.headers, "x-amzn-ErrorType": error.code})
 
     def _found(self, request: Request, name: str) -> Record:
-        """The function that a name, a partial or a whole ARN means. Raises ServiceError."""
+        """The function that a name, a partial or a full ARN names. Raises ServiceError."""
         plain = name.rpartition(":function:")[2].partition(":")[0]
         account = request.caller.account
         for record in self._state.find(type=TYPE):
@@ -127,7 +127,7 @@ class Functions:
         raise ServiceError("ResourceNotFoundException", f"Function not found: {arn}", 404)
 
     def _call(self, function: Record, event: bytes, region: str) -> tuple[Any, bool, str]:
-        """The result of one call, whether it is an error, and what the function wrote."""
+        """Result of one call, whether it is an error, and the function's log."""
         inputs, name = function.inputs, str(function.outputs.get("name") or function.id)
         runtime = str(inputs.get("runtime") or "")
         if not runtime.startswith("python"):
@@ -156,7 +156,7 @@ class Functions:
             return found["error" if failed else "value"], failed, "\n".join(lines)
 
     def _run(self, name: str, plan: Plan, log: Path, limit_s: float) -> int | None:
-        """Run a process to its end; None when it took too long."""
+        """Run a process to its end; None after a timeout."""
         process = ContainerProcess(plan, log, (), 0.5)
         with self._lock:
             self._processes[process] = (name, log)
@@ -168,7 +168,7 @@ class Functions:
                 del self._processes[process]
 
     def _unpack(self, function: Record, region: str, folder: Path) -> None:
-        """Put the code into a folder. Raises ServiceError when it is not here."""
+        """Unpack the code into a folder. Raises ServiceError when it is not available."""
         inputs = function.inputs
         try:
             if isinstance(inputs.get("code"), dict):
@@ -221,7 +221,7 @@ class Functions:
 
 
 def _silent(ended: int | None, timeout_s: float) -> dict[str, Any]:
-    """What the service says of a function that gave no result."""
+    """Error of the service for a function that returned no result."""
     if ended is None:
         said = {
             "errorMessage": f"Task timed out after {timeout_s:.2f} seconds",

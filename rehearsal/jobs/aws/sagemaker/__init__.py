@@ -1,1 +1,1 @@
-"""SageMaker's training jobs: what programs ask, and the processes that they become."""
+"""Emulated SageMaker: requests of clients and the processes of training jobs."""

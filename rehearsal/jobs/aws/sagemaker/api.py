@@ -1,4 +1,4 @@
-"""SageMaker for boto3: training jobs, tags, and what stops a stack's spending (apps and endpoints).
+"""SageMaker for boto3: training jobs, tags, apps and endpoints.
 
 Source: SageMaker API Reference and botocore 1.44.5 sagemaker/2017-07-24.
 """
@@ -36,16 +36,16 @@ _TAGS_AT_ONCE = 50  # source: botocore 1.44.5, ListTagsInput$MaxResults
 
 
 class TrainingJobControl(Protocol):
-    """What runs jobs."""
+    """Runs training jobs."""
 
     def begin(self, job: JobRecord, met: CreateFaults) -> None:
         """Start a new job."""
 
     def stop_job(self, job: JobRecord) -> None:
-        """Ask for the end of a job that runs."""
+        """Stop a running job."""
 
     def retag(self, job: JobRecord, tags: Mapping[str, str]) -> None:
-        """Give a job other tags."""
+        """Replace the tags of a job."""
 
 
 class SageMakerApi(JsonService):
@@ -84,7 +84,7 @@ class SageMakerApi(JsonService):
             "iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"}
         )
         known = {**context, **job_requests.condition_keys(body, tags)}
-        # A plan is a resource of the request beside the job ("IAM for SageMaker training plans").
+        # A plan is a second resource of the request ("IAM for SageMaker training plans").
         plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
         named = [job.arn, *([str(plan)] if plan else [])]
         created = [AccessCheck("sagemaker:CreateTrainingJob", arn, known) for arn in named]
@@ -123,7 +123,7 @@ class SageMakerApi(JsonService):
         seen = [job for job in seen if plan in (None, job.request["ResourceConfig"].get("TrainingPlanArn"))]
         rows = [summary(job) for job in seen if wanted in (None, job.status)]
         if body.get("WarmPoolStatusEquals"):
-            rows = []  # none is kept here
+            rows = []  # not stored here
         by = {
             "CreationTime": "CreationTime",
             "Name": "TrainingJobName",
@@ -155,7 +155,7 @@ class SageMakerApi(JsonService):
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
     def _job(self, request: Request, body: dict[str, Any]) -> JobRecord:
-        """The job that is meant. Raises ServiceError."""
+        """The requested job. Raises ServiceError."""
         name = str(body["TrainingJobName"])
         found = next(
             (
@@ -187,5 +187,5 @@ class SageMakerApi(JsonService):
 
 
 def _sees(request: Request, account: str) -> bool:
-    """The operator of a rehearsal sees every account."""
+    """Whether the caller may see an account; the operator of a rehearsal sees all."""
     return request.caller == OPERATOR or request.caller.account == account

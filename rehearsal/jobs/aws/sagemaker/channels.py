@@ -17,15 +17,15 @@ from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError, no_download
 
 
 def mode_of(channel: Mapping[str, Any], request: Mapping[str, Any]) -> str:
-    """How a channel is read: its own mode, or that of the job."""
+    """Input mode of a channel: its own, or that of the job."""
     of_job = (request.get("AlgorithmSpecification") or {}).get("TrainingInputMode")
     return str(channel.get("InputMode") or of_job or "File")
 
 
 def download(objects: Objects, channel: Mapping[str, Any], folders: Sequence[Path], mode: str) -> None:
-    """Put the objects of a channel into the folder of each host, or deal them out.
+    """Copy the objects of a channel to every host, or distribute them among hosts.
 
-    Raises JobFailed in the service's words when they cannot be read, or there are none.
+    Raises TrainingJobError when they cannot be read or do not exist.
     """
     if mode == "Pipe":
         raise TrainingJobError(
@@ -51,7 +51,7 @@ def download(objects: Objects, channel: Mapping[str, Any], folders: Sequence[Pat
 
 
 def _wanted(objects: Objects, place: str, kind: str) -> Iterator[tuple[Found, str]]:
-    """Objects and where in the channel's folder they go."""
+    """Objects with their paths below the channel's folder."""
     if kind not in ("S3Prefix", "None"):
         raise TrainingJobError(
             f"ClientError: a rehearsal reads channels of S3DataType S3Prefix only, not {kind}"
@@ -62,7 +62,7 @@ def _wanted(objects: Objects, place: str, kind: str) -> Iterator[tuple[Found, st
 
 
 def _name(key: str, prefix: str) -> str:
-    """A key without the folders of the prefix: `a/b` of `a/b/c` and `a/b/`, `b.csv` of `a/b`."""
+    """A key without the prefix's folders: `a/b` of `a/b/c` and `a/b/`, `b.csv` of `a/b`."""
     if prefix and not prefix.endswith("/") and key.startswith(f"{prefix}/"):
         return key[len(prefix) + 1 :]
     return key[prefix.rfind("/") + 1 :]

@@ -18,7 +18,7 @@ _Signature = tuple[int, int, int]
 
 
 class CheckpointSync:
-    """Keeps the prefix of a job like the folders of its hosts. Raises JobFailed when its role may not."""
+    """Syncs checkpoint folders of a job's hosts with S3. Raises TrainingJobError without rights."""
 
     def __init__(self, objects: Objects, place: str, folders: Sequence[Path]) -> None:
         self._objects, self._place = objects, place.rstrip("/")
@@ -28,7 +28,7 @@ class CheckpointSync:
         self._seen: dict[Path, dict[str, _Signature]] = {}
 
     def download(self) -> None:
-        """Give every host what S3 holds."""
+        """Copy the prefix's objects to every host."""
         start = f"{self._prefix}/" if self._prefix else ""
         try:
             found = self._objects.list(self._bucket, start)
@@ -44,7 +44,7 @@ class CheckpointSync:
         self._seen = {folder: dict(found) for folder, found in self._copied.items()}
 
     def copy(self, *, last: bool = False) -> None:
-        """Copy what changed; a file that is still being written waits, but for the `last` time."""
+        """Upload what changed; a file that is still being written is skipped except the `last` time."""
         for folder in self._folders:
             now, before, copied = _signatures(folder), self._seen[folder], self._copied[folder]
             for name, signature in now.items():
@@ -57,7 +57,7 @@ class CheckpointSync:
             self._seen[folder] = now
 
     def _upload(self, file: Path, name: str) -> None:
-        # A program may remove it at any moment: then the next copy deletes it.
+        # Removed meanwhile by the program: the next copy deletes it.
         with contextlib.suppress(FileNotFoundError), file.open("rb") as content:
             try:
                 self._objects.put(self._bucket, self._key(name), content)
@@ -75,7 +75,7 @@ class CheckpointSync:
 
 
 def _signatures(folder: Path) -> dict[str, _Signature]:
-    """Every file below a folder, and what tells its contents apart."""
+    """Every file below a folder, with a signature of its contents."""
     found: dict[str, _Signature] = {}
     for parent, _, names in os.walk(folder):
         for name in names:

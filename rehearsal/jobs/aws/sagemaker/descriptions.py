@@ -1,11 +1,11 @@
-"""Answers about training jobs, in the shapes of the service's model."""
+"""Responses about training jobs, in the shapes of the service's model."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
 
-# What DescribeTrainingJob gives back as it was asked for; source: botocore 1.44.5,
+# Fields of the request that DescribeTrainingJob returns unchanged; source: botocore 1.44.5,
 # CreateTrainingJobRequest and DescribeTrainingJobResponse.
 _ECHOED = (
     "HyperParameters", "AlgorithmSpecification", "RoleArn", "InputDataConfig", "OutputDataConfig",
@@ -25,7 +25,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 
 def described(job: JobRecord) -> dict[str, Any]:
-    """The answer of DescribeTrainingJob."""
+    """Response of DescribeTrainingJob."""
     request = job.request
     echoed = {name: request.get(name, _DEFAULTS.get(name)) for name in _ECHOED}
     outputs = str((request.get("OutputDataConfig") or {}).get("S3OutputPath") or "").rstrip("/")
@@ -49,11 +49,11 @@ def described(job: JobRecord) -> dict[str, Any]:
 
 
 def times(job: JobRecord) -> dict[str, Any]:
-    """What is billed: from the start to the end on the machines, in whole seconds.
+    """Billed time: from start to end on the machines, in whole seconds.
 
     "You are billed for the time interval between" TrainingStartTime and TrainingEndTime (botocore 1.44.5,
-    DescribeTrainingJobResponse). What managed spot training saves depends on a price that nobody knows
-    beforehand, so none is shown: both numbers are equal.
+    DescribeTrainingJobResponse). The saving of managed spot training depends on a price that is not known
+    beforehand, so both numbers are equal.
     """
     if job.started is None or job.ended is None:
         return {}

@@ -1,7 +1,7 @@
-"""SageMaker's answers about what programs of the engine made: endpoints, tags.
+"""SageMaker for boto3: endpoints, and tags of resources that programs of the engine created.
 
-Endpoints are records of the emulated AWS; deleting one here is a change behind the engine's back, as
-it is in a real account. Source: botocore 1.44.5 sagemaker/2017-07-24.
+Endpoints are records of the emulated AWS; deleting one here bypasses the engine, as in a real account.
+Source: botocore 1.44.5 sagemaker/2017-07-24.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class EndpointsApi:
         }
 
     def tags(self, request: Request, arn: str) -> dict[str, str]:
-        """The tags of a record with this ARN. Raises ServiceError when there is none."""
+        """Tags of the record with this ARN. Raises ServiceError without one."""
         for record in self._state.issued(arn):
             if sees(request, record):
                 tags = record.outputs.get("tagsAll") or record.outputs.get("tags") or {}

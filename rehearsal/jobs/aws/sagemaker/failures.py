@@ -1,4 +1,4 @@
-"""How a job says why it failed, in the service's words.
+"""Failure reasons of training jobs, as the service reports them.
 
 Source: FailureReason in aws/sagemaker-python-sdk issues 357 and 1225, aws-samples/amazon-sagemaker-ml-
 pipeline-deploy-with-terraform issue 12 ("AlgorithmError: , exit code: 1"), aws/amazon-sagemaker-examples
@@ -16,22 +16,22 @@ INTERNAL = "InternalServerError: We encountered an internal error. Please try ag
 
 
 class TrainingJobError(Exception):
-    """The job ends Failed, for this reason."""
+    """Ends the job as Failed, with this reason."""
 
 
 def no_download(place: str, error: ServiceError) -> TrainingJobError:
-    """The job's role, or the bucket, does not let an input be read."""
+    """An input cannot be read with the rights of the job's role and the bucket."""
     why = f"({error.code}: {error.message})"
     return TrainingJobError(f"ClientError: Data download failed:Unable to download object {place} {why}")
 
 
 def no_upload(place: str, error: ServiceError) -> TrainingJobError:
-    """The job's role, or the bucket, does not let something be written."""
+    """An output cannot be written with the rights of the job's role and the bucket."""
     why = f"({error.code}: {error.message})"
     return TrainingJobError(f"ClientError: Artifact upload failed:Unable to upload object {place} {why}")
 
 
 def algorithm_error(said: str, code: int) -> TrainingJobError:
-    """A program ended with this exit code; `said` is what it wrote to /opt/ml/output/failure."""
+    """A program exited with this code; `said` is what it wrote to /opt/ml/output/failure."""
     end = f", exit code: {code}"
     return TrainingJobError(f"AlgorithmError: {said[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")

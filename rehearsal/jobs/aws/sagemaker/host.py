@@ -1,4 +1,4 @@
-"""One machine of a job: its folders, what the service puts there, and the process of the container.
+"""One machine of a training job: folders, files of the service, container process.
 
 Source: SageMaker Developer Guide, "How Amazon SageMaker Provides Training Information" (files below
 /opt/ml/input/config, environment variables) and "How Amazon SageMaker Runs Your Training Image".
@@ -26,9 +26,9 @@ GRACE_S = 12.0
 
 @dataclass(frozen=True)
 class HostEnvironment:
-    """What a machine finds around it: the services' address and the token of the job's role.
+    """Address of the services and token of the job's role, for a machine.
 
-    `located` replaces ARNs of services that run here by where they answer.
+    `located` replaces ARNs of services that run here by their URLs.
     """
 
     url: str
@@ -38,7 +38,7 @@ class HostEnvironment:
 
 
 class TrainingHost(JobMachine):
-    """A machine of a job; `addresses` are those of all its machines by name."""
+    """A machine of a training job; `addresses` maps the names of the job's machines."""
 
     def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
         super().__init__(name, folder, addresses)
@@ -47,7 +47,7 @@ class TrainingHost(JobMachine):
         self.checkpoints = self._place(str(local))
 
     def prepare(self) -> None:
-        """Make the folders and the files that tell the program about its job."""
+        """Create the folders and the files that describe the job to the program."""
         config, request = self.ml / "input" / "config", self.job.request
         for part in (
             "home",
@@ -82,11 +82,11 @@ class TrainingHost(JobMachine):
             (config / f"{name}.json").write_text(json.dumps(content))
 
     def channel(self, name: str) -> Path:
-        """Where the files of a channel go."""
+        """Folder of a channel's files."""
         return self.ml / "input" / "data" / name
 
     def start(self, around: HostEnvironment, cpus: Sequence[int]) -> None:
-        """Start the container's command. Raises JobFailed when it cannot run here."""
+        """Start the container's command. Raises TrainingJobError when it cannot run here."""
         local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
         here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
         words = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
@@ -94,18 +94,18 @@ class TrainingHost(JobMachine):
             name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
         }
         if words is None:
-            told = command(self.job.request)
-            words = [_program(told), *(here(word) for word in told[1:])]
+            given = command(self.job.request)
+            words = [_program(given), *(here(word) for word in given[1:])]
         argv = tuple(words)
-        self.run(argv, {**self._told(around), **environment}, self.job.arn, cpus, GRACE_S)
+        self.run(argv, {**self._service_variables(around), **environment}, self.job.arn, cpus, GRACE_S)
 
     def said(self) -> str:
-        """What the program wrote about its failure."""
+        """Text that the program wrote about its failure."""
         file = self.ml / "output" / "failure"
         return file.read_text(errors="replace")[:1024].strip() if file.is_file() else ""
 
     def _resources(self) -> dict[str, Any]:
-        """resourceconfig.json; names of machines would lead nowhere here, their addresses do."""
+        """resourceconfig.json, with addresses: names of machines do not resolve here."""
         kind = str((self.job.request.get("ResourceConfig") or {}).get("InstanceType"))
         hosts = sorted(self.addresses.values())
         group = {"instance_group_name": "homogeneousCluster", "instance_type": kind, "hosts": hosts}
@@ -118,12 +118,12 @@ class TrainingHost(JobMachine):
             "network_interface_name": "lo",
         }
 
-    def _told(self, around: HostEnvironment) -> dict[str, str]:
-        """What the service adds to the environment of a request."""
+    def _service_variables(self, around: HostEnvironment) -> dict[str, str]:
+        """Variables that the service adds to those of the request."""
         job = self.job
         kind = str((job.request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
         return {
-            # Where /opt/ml is here, in the words of SageMaker's own toolkit
+            # The local folder of /opt/ml, in variables of SageMaker's own toolkit
             # (aws/sagemaker-training-toolkit, src/sagemaker_training/environment.py).
             "SAGEMAKER_BASE_DIR": str(self.ml),
             "TRAINING_JOB_NAME": job.name,
@@ -138,7 +138,7 @@ class TrainingHost(JobMachine):
         }
 
     def _place(self, path: str) -> Path:
-        """A folder of the container on this disk."""
+        """Local folder of a container path."""
         inside = path.rstrip("/")
         if inside == ML or inside.startswith(f"{ML}/"):
             return self.ml / inside[len(ML) :].lstrip("/")
@@ -146,9 +146,9 @@ class TrainingHost(JobMachine):
 
 
 def command(request: Mapping[str, Any]) -> list[str]:
-    """The command of the container. Raises JobFailed when it is the image's own: no image is here.
+    """The command of the container. Raises TrainingJobError when it is the image's own: no image is here.
 
-    One whose own program is the toolkit is no such image (`toolkit.py`), and has no words here.
+    The toolkit's own program (`toolkit.py`) is such an image's command too, but runs here.
     """
     if toolkit.starts(request):
         return []

@@ -1,4 +1,4 @@
-"""What CreateTrainingJob refuses beyond its shapes.
+"""Validation of CreateTrainingJob beyond the shapes of its fields.
 
 Source: botocore 1.44.5 sagemaker/2017-07-24 (CreateTrainingJobRequest, StoppingCondition, ResourceConfig,
 AlgorithmSpecification); Kenza-AI/sagify issue 111 (MaxWaitTimeInSeconds without spot);
@@ -21,7 +21,7 @@ _LONGEST_S = 28 * 86_400  # "The maximum value is 28 days" (StoppingCondition$Ma
 
 
 def check(state: State, request: Mapping[str, Any], name_taken: JobRecord | None) -> None:
-    """Raise ServiceError with the first thing that the service would not accept."""
+    """Raise ServiceError for the first violation."""
     arn = str(request["RoleArn"])
     role = role_record(state, arn)
     if role is None or not trusts(role, "sagemaker.amazonaws.com", frozenset({"sts:AssumeRole"})):
@@ -42,14 +42,14 @@ def check(state: State, request: Mapping[str, Any], name_taken: JobRecord | None
 
 
 def check_quota(request: Mapping[str, Any], running: list[JobRecord], quotas: Mapping[str, float]) -> None:
-    """Raise ServiceError where the account may not have so many machines; without a row it may.
+    """Raise ServiceError where a quota is exceeded; without a row there is no limit.
 
-    `quotas` are by the name of the quota, such as `ml.g6.xlarge for spot training job usage`.
+    `quotas` maps names such as `ml.g6.xlarge for spot training job usage`.
     """
     spot = bool(request.get("EnableManagedSpotTraining"))
     resources = request["ResourceConfig"]
     if resources.get("TrainingPlanArn"):
-        return  # its machines are the plan's
+        return  # uses the machines of its plan
     name = quota_name(str(resources["InstanceType"]), spot=spot)
     if name not in quotas:
         return
@@ -136,14 +136,14 @@ def _network(state: State, request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def local_storage_gb(machine: str) -> int:
-    """The local NVMe storage of a type such as `ml.g6.xlarge`, in GB; 0 where the catalog knows of none."""
+    """Local NVMe storage of a type such as `ml.g6.xlarge`, in GB; 0 when unknown."""
     types = facts.catalog().instance_types
     found = types.get(machine.removeprefix("ml.")) if isinstance(types, Mapping) else None
     return int(found.local_nvme_gb or 0) if found is not None else 0
 
 
 def condition_keys(request: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
-    """What policies are told of machines, network and tags.
+    """Condition keys for policies: machines, network, tags.
 
     Source: Service Authorization Reference, Amazon SageMaker (CreateTrainingJob,
     CreateHyperParameterTuningJob).

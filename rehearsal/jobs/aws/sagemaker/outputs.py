@@ -1,4 +1,4 @@
-"""What a job leaves: /opt/ml/model and /opt/ml/output/data of its hosts, packed and uploaded.
+"""Outputs of a training job: /opt/ml/model and /opt/ml/output/data of its hosts, packed and uploaded.
 
 Source: SageMaker Developer Guide, "Amazon SageMaker Training Storage Folders" (the files of all hosts in one
 archive; of files with the same name the last one stays); API Reference, OutputDataConfig (CompressionType,
@@ -22,21 +22,21 @@ _FOLDERS = {"model": "model", "output": "output/data"}
 
 
 def place_of(request: Mapping[str, Any], name: str) -> str:
-    """Below which URI the outputs of a job lie."""
+    """URI prefix of a job's outputs."""
     start = str((request.get("OutputDataConfig") or {}).get("S3OutputPath") or "").rstrip("/")
     return f"{start}/{name}/output"
 
 
 def artifact_of(request: Mapping[str, Any], name: str) -> str:
-    """The URI of a job's model."""
+    """URI of a job's model."""
     plain = (request.get("OutputDataConfig") or {}).get("CompressionType") == "NONE"
     return f"{place_of(request, name)}/{'model/' if plain else 'model.tar.gz'}"
 
 
 def upload(objects: Objects, request: Mapping[str, Any], name: str, hosts: Sequence[Path]) -> None:
-    """Upload the outputs of a job from the `/opt/ml` folders of its hosts; of empty ones nothing.
+    """Upload the outputs of a job from its hosts' `/opt/ml` folders; empty ones are skipped.
 
-    Raises JobFailed when the role may not.
+    Raises TrainingJobError without the rights.
     """
     bucket, prefix = uri(place_of(request, name))
     plain = (request.get("OutputDataConfig") or {}).get("CompressionType") == "NONE"
@@ -61,7 +61,7 @@ def upload(objects: Objects, request: Mapping[str, Any], name: str, hosts: Seque
 
 
 def check_key(state: State, caller: Caller, region: str, request: Mapping[str, Any], name: str) -> None:
-    """Raise JobFailed where the role may not encrypt the outputs with the key that the job names."""
+    """Raise TrainingJobError where the role may not encrypt with the key that the job names."""
     key = (request.get("OutputDataConfig") or {}).get("KmsKeyId")
     if key:
         try:

@@ -1,4 +1,4 @@
-"""Lists of the service in pages: filters by name and time, an order, a token for the rest."""
+"""Paged lists of the service: filters by name and time, order, page token."""
 
 import base64
 import json
@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 
 
 def matching(rows: Sequence[Row], asked: Mapping[str, Any], name: str) -> list[Row]:
-    """The rows that the filters of a list request let through; `name` is the member that names a row."""
+    """Rows that match the filters of a list request; `name` is the field with a row's name."""
     found = [row for row in rows if str(asked.get("NameContains") or "") in row[name]]
     for member in ("CreationTime", "LastModifiedTime"):
         after, before = asked.get(f"{member}After"), asked.get(f"{member}Before")
@@ -28,10 +28,10 @@ def matching(rows: Sequence[Row], asked: Mapping[str, Any], name: str) -> list[R
 def page(
     rows: Sequence[Row], asked: Mapping[str, Any], by: Mapping[str, str], size: int = 0
 ) -> dict[str, Any]:
-    """One page in the order that is asked for, and `NextToken` where there is more.
+    """One page in the requested order, with `NextToken` where there is more.
 
-    `by` is the member for each value of SortBy, the default first. Raises ServiceError for a token that was
-    not given out for the same request.
+    `by` maps values of SortBy to fields, the default first. Raises ServiceError for a token of another
+    request.
     """
     member = by.get(str(asked.get("SortBy")), next(iter(by.values())))
     descending = asked.get("SortOrder", "Descending") == "Descending"

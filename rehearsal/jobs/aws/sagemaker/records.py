@@ -1,4 +1,4 @@
-"""What the service remembers of a training job, and where it is kept."""
+"""Records of training jobs and their store."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from rehearsal.core.state import State
 
 _SPACE = "training-job"
 OVER = frozenset({"Completed", "Failed", "Stopped"})
-# Words of the service; source: the progress lines in aws/sagemaker-python-sdk issue 1225 and
+# Status messages of the service; source: the progress lines in aws/sagemaker-python-sdk issue 1225 and
 # aws/amazon-sagemaker-examples issues 739 and 842. They are not part of its contract (botocore 1.44.5).
 MESSAGES = {
     "Starting": "Preparing the instances for training",
@@ -51,31 +51,31 @@ class JobRecord:
 
     @property
     def arn(self) -> str:
-        """The ARN."""
+        """ARN of the job."""
         return f"arn:aws:sagemaker:{self.region}:{self.account}:training-job/{self.name}"
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         return self.status in OVER
 
     @property
     def spot(self) -> bool:
-        """Whether it runs on spot capacity."""
+        """Whether the job uses spot capacity."""
         return bool(self.request.get("EnableManagedSpotTraining"))
 
     @property
     def count(self) -> int:
-        """How many machines it has."""
+        """Number of machines."""
         return int((self.request.get("ResourceConfig") or {}).get("InstanceCount") or 1)
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The names of its machines."""
+        """Names of the machines."""
         return tuple(f"algo-{index + 1}" for index in range(self.count))
 
     def entered(self, secondary: str, status: str = "InProgress", message: str = "") -> "JobRecord":
-        """The record with one more secondary status, which ends the one before."""
+        """The record with a further secondary status; ends the previous one."""
         now = time.time()
         before = [dict(one) for one in self.transitions]
         if before and "EndTime" not in before[-1]:
@@ -93,26 +93,26 @@ class JobRecord:
         )
 
     def failed(self, reason: str) -> "JobRecord":
-        """The record of the job after it failed."""
+        """The record after a failure."""
         return replace(self.entered("Failed", "Failed"), failure=reason[:_FAILURE_LENGTH])
 
 
 @dataclass(frozen=True)
 class TrainingJobStore:
-    """Jobs in the state of the rehearsal; a name is never free again in its account and region."""
+    """Training jobs in the state of the rehearsal; a name is unique per account and region for good."""
 
     state: State
 
     def put(self, record: JobRecord) -> None:
-        """Remember a job as it is now."""
+        """Store the current record of a job."""
         self.state.put_document(_SPACE, _key(record.account, record.region, record.name), asdict(record))
 
     def get(self, account: str, region: str, name: str) -> JobRecord | None:
-        """A job by its name."""
+        """A job by name."""
         return _record(self.state.document(_SPACE, _key(account, region, name)))
 
     def all(self, region: str | None = None) -> Iterator[JobRecord]:
-        """Every job, of one region or of all."""
+        """All jobs, or those of one region."""
         for key, kept in self.state.documents(_SPACE).items():
             if region is None or key.split("/")[1] == region:
                 record = _record(kept)

@@ -1,4 +1,4 @@
-"""One training job from its start to its end, in a thread: the states of the service, its machines, its end.
+"""Run one training job in a thread: states of the service, machines, end.
 
 Source: SageMaker API Reference, DescribeTrainingJob (SecondaryStatus, times) and StoppingCondition; Developer
 Guide, "Managed Spot Training" (Interrupted, then Starting again from the checkpoints).
@@ -39,7 +39,7 @@ _DAY_S = (
 
 
 class TrainingEnd(Enum):
-    """How the programs of a job came to their end."""
+    """Reason for which the programs of a job ended."""
 
     DONE = "Completed"
     STOPPED = "Stopped"
@@ -53,7 +53,7 @@ _ENDS = {due: TrainingEnd[due.name] for due in (Due.INTERRUPTED, Due.TOO_LONG, D
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What jobs share: the state, identities, addresses, logs; where the services answer."""
+    """Shared by all jobs: state, identities, addresses, logs, URLs of the services."""
 
     state: State
     identities: Identities
@@ -63,7 +63,7 @@ class TrainingContext:
     credentials: str
     located: Callable[[str], str]
     interruption: Callable[[str], float | None]
-    """After how many seconds of training a spot job of this name is interrupted, once; None: never."""
+    """Seconds of training until a spot job of this name is interrupted, once; None: never."""
 
     @property
     def home(self) -> Path:
@@ -72,7 +72,7 @@ class TrainingContext:
 
 
 class JobRunner(JobThread[JobRecord, TrainingHost]):
-    """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
+    """Runs one job; `slow_s` delays its machines, `capacity` is False when there are none."""
 
     def __init__(
         self, job: JobRecord, shared: TrainingContext, *, slow_s: float = 0.0, capacity: bool = True
@@ -90,22 +90,22 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
         self._ran_s = 0.0
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._change(lambda job: job.entered("Starting"))
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask for the end, as StopTrainingJob does."""
+        """Stop the job, as StopTrainingJob does."""
         if not self._stop.is_set():
             self._change(lambda job: job if job.over else job.entered("Stopping", "Stopping"))
         self._stop.set()
 
     def retag(self, tags: Mapping[str, str]) -> None:
-        """Give the job other tags."""
+        """Replace the tags of the job."""
         self._change(lambda job: replace(job, tags=dict(tags)))
 
     def describe(self) -> list[dict[str, Any]]:
-        """A row for each of its machines, of the form of a pod's."""
+        """A row for each machine, in the form of a pod's."""
         job = self._job
         whole = row("TrainingJob", job.region, job.name, job.secondary, message=job.failure)
         return self._rows(whole)
@@ -123,18 +123,18 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
             _LOG.exception("training job %s", self._job.name)
         trained = bool(self._machines)
         try:
-            self._clear()  # who hears of the end finds nothing that runs
+            self._clear()  # before the end is visible, nothing runs any more
         finally:
             self._conclude(end, reason, trained=trained)
             self.over.set()
 
     def _work(self) -> TrainingEnd:
-        """Wait for machines, train, start again after interruptions, upload."""
+        """Wait for machines, train, restart after interruptions, upload."""
         algorithm = self._job.request.get("AlgorithmSpecification") or {}
         command(self._job.request)
         images.pulled(self._shared.state, algorithm.get("TrainingImage"))
         for text in (self._job.request.get("Environment") or {}).values():
-            self._shared.located(str(text))  # what it names is started before anything is measured
+            self._shared.located(str(text))  # starts the servers that it names, before anything is measured
         if not plans.begun(self._shared.state, self._job.request):
             self._change(lambda job: job.entered("Pending"))
             while not plans.begun(self._shared.state, self._job.request) and not self._stop.wait(_TICK_S):
@@ -158,7 +158,7 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
         return end
 
     def _attempt(self) -> TrainingEnd:
-        """Once from the inputs to the end of the programs."""
+        """One attempt, from the inputs to the end of the programs."""
         if self._stop.is_set():
             return TrainingEnd.STOPPED
         self._change(lambda job: replace(job.entered("Downloading"), started=job.started or time.time()))
@@ -186,7 +186,7 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
         return end
 
     def _made(self) -> list[TrainingHost]:
-        """The machines of an attempt, fresh."""
+        """New machines for an attempt."""
         job = self._job
         addresses = self._addressed(job.hosts)
         hosts = [TrainingHost(job, name, self._folder / name, addresses) for name in job.hosts]
@@ -203,9 +203,9 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
         )
 
     def _train(self, checkpoints: CheckpointSync | None) -> TrainingEnd:
-        """Start the programs and watch them to their end. Raises JobFailed when one fails."""
+        """Start the programs and watch them until they end. Raises TrainingJobError when one fails."""
         programs = self._begin()
-        self._change(lambda job: job.entered("Training"))  # who hears of it finds the programs
+        self._change(lambda job: job.entered("Training"))  # before the status is visible, the programs run
         try:
             return self._watched(checkpoints, programs)
         finally:
@@ -237,7 +237,7 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
             if checkpoints and time.monotonic() - copied >= _COPY_S:
                 checkpoints.copy()
                 copied = time.monotonic()
-            # A request to stop ends the wait once; afterwards only time passes.
+            # A stop request ends this wait once; later waits are plain pauses.
             (self._killed if asked else self._stop).wait(_TICK_S)
 
     def _begin(self) -> Programs[TrainingHost]:
@@ -261,7 +261,7 @@ class JobRunner(JobThread[JobRecord, TrainingHost]):
         )
 
     def _conclude(self, end: TrainingEnd | None, reason: str, *, trained: bool) -> None:
-        """Say how it ended: failed for a reason where there is no `end`."""
+        """Record the end; without `end`, the job failed with this reason."""
         if end is None:
             self._change(lambda job: job.failed(reason))
             return

@@ -1,10 +1,11 @@
-"""SageMaker Studio for boto3: spaces and apps, which people make beside every program, and their domain.
+"""SageMaker Studio for boto3: spaces and apps, which users create outside of programs, and their domain.
 
-They are records of the emulated AWS that belong to no program, and hold their domain and its profiles. With
-tag propagation they have the tags of these. Apps are in service at once. Source: botocore 1.44.5
-sagemaker/2017-07-24 (members, forms of ARNs, AppStatus, SpaceStatus); SageMaker developer guide, "Domain
-resource isolation" and "Tag propagation"; service authorization reference (OwnerUserProfileArn,
-SpaceSharingType); aws/amazon-sagemaker-feedback issue 113 (words of ResourceInUse, said of a profile).
+Spaces and apps are records of the emulated AWS that belong to no program and block the deletion of their
+domain and its profiles. With tag propagation they have the tags of these. Apps are InService at once. Source:
+botocore 1.44.5 sagemaker/2017-07-24 (members, forms of ARNs, AppStatus, SpaceStatus); SageMaker developer
+guide, "Domain resource isolation" and "Tag propagation"; service authorization reference
+(OwnerUserProfileArn, SpaceSharingType); aws/amazon-sagemaker-feedback issue 113 (text of ResourceInUse, there
+for a profile).
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ _NAMES = {
 
 
 class Studio:
-    """Makes, lists and deletes spaces and apps."""
+    """Creates, lists and deletes spaces and apps."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -66,7 +67,7 @@ class Studio:
         return {"AppArn": self._made(request, body, _APP, {**more, "ownerUserProfileName": owner})}
 
     def _made(self, request: Request, body: dict[str, Any], token: str, more: Mapping[str, str]) -> str:
-        """Make a record of these names and of `more`; its ARN."""
+        """Create a record with these names and `more`; returns its ARN."""
         domain, owner = self._domain(request, body), more["ownerUserProfileName"]
         profile = next((one for one in self._all(request, _PROFILE) if _is(one, domain.id, owner)), None)
         if owner and profile is None:
@@ -149,7 +150,7 @@ class Studio:
         raise ServiceError("ResourceNotFound", f"{token.rpartition(':')[2]} {wanted} does not exist.")
 
     def _known(self, request: Request, record: Record) -> dict[str, str]:
-        """The condition keys of a record that exists; one of a program has no owner here."""
+        """Condition keys of an existing record; a program's record has no owner here."""
         outputs = record.outputs
         domain = next((one for one in self._all(request, _DOMAIN) if one.id == outputs.get("domainId")), None)
         tags = outputs.get("tagsAll") or {}
@@ -166,7 +167,7 @@ class Studio:
 
 
 def sees(request: Request, record: Record) -> bool:
-    """Whether a caller's requests are about a record: one of the account, in the region."""
+    """Whether a record is in the account and region of a caller."""
     account, _, region = record.scope.partition("/")
     own = request.caller == OPERATOR or request.caller.account == account
     return own and region in (request.region, "global")
@@ -177,7 +178,7 @@ def _is(profile: Record, domain: str, name: str) -> bool:
 
 
 def _spread(domain: Record, profile: Record | None) -> dict[str, str]:
-    """The tags of what spaces and apps belong to, where the domain spreads them."""
+    """Tags that the domain propagates to its spaces and apps."""
     if domain.outputs.get("tagPropagation") != "ENABLED":
         return {}
     above = [one.outputs.get("tagsAll") or {} for one in (domain, profile) if one is not None]
@@ -201,7 +202,7 @@ def _asked(tags: Mapping[str, str]) -> dict[str, str]:
 
 def _row(record: Record) -> dict[str, Any]:
     found = {member: record.outputs.get(column) for member, column in _NAMES.items()}
-    # A record keeps no time; its number grows with the time at which it was made.
+    # A record has no time of creation; its key grows with it.
     found |= {"Status": "InService", "CreationTime": record.key, "LastModifiedTime": record.key}
     if record.type == _APP:
         del found["LastModifiedTime"]

@@ -1,9 +1,9 @@
-"""What an image's own program does with a job: SageMaker's training toolkit, as images of AWS have it.
+"""SageMaker's training toolkit: the program of an AWS image, which starts the user's script.
 
-It takes `sagemaker_program` from the folder that `sagemaker_submit_directory` names, and gives it every other
+It takes `sagemaker_program` from the folder that `sagemaker_submit_directory` names, and passes every other
 hyperparameter as an option, by name. Source: aws/sagemaker-training-toolkit, src/sagemaker_training/params.py
-(which names are the toolkit's own), mapping.py (to_cmd_args), entry_point.py and files.py (a folder is copied
-to /opt/ml/code). Not emulated: archives in buckets, programs that are no Python, distributions.
+(names of the toolkit's own), mapping.py (to_cmd_args), entry_point.py and files.py (a folder is copied to
+/opt/ml/code). Not emulated: archives in buckets, programs other than Python, distributions.
 """
 
 import shutil
@@ -20,13 +20,13 @@ _PREFIX = "sagemaker_"
 
 
 def starts(request: Mapping[str, Any]) -> bool:
-    """Whether a job leaves its command to the toolkit."""
+    """Whether the toolkit starts a job."""
     entrypoint = (request.get("AlgorithmSpecification") or {}).get("ContainerEntrypoint")
     return not entrypoint and PROGRAM in (request.get("HyperParameters") or {})
 
 
 def command(request: Mapping[str, Any], ml: Path) -> list[str]:
-    """The command in a machine whose /opt/ml is `ml`, where the program is copied to. Raises JobFailed."""
+    """Command in a machine whose /opt/ml is `ml`; copies the program there. Raises TrainingJobError."""
     given = request["HyperParameters"]
     source, program = str(given.get(FOLDER) or ""), str(given[PROGRAM])
     folder = ml / source.removeprefix("/opt/ml/")

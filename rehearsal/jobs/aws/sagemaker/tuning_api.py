@@ -39,7 +39,7 @@ class TuningApi:
         }
 
     def by_arn(self, request: Request, arn: str) -> TuningJobRecord | None:
-        """The tuning job of an ARN; None where it names something else. Raises ServiceError."""
+        """The tuning job of an ARN; None for ARNs of another kind. Raises ServiceError."""
         match = _ARN.fullmatch(arn)
         if match is None:
             return None
@@ -125,7 +125,7 @@ class TuningApi:
         return {"TrainingJobSummaries": found.pop("rows"), **found}
 
     def _found(self, request: Request, body: dict[str, Any]) -> TuningJobRecord:
-        """The tuning job that is meant. Raises ServiceError."""
+        """The requested tuning job. Raises ServiceError."""
         shapes.check("sagemaker", request.action, body)
         name = str(body["HyperParameterTuningJobName"])
         seen = (one for one in self._searches.all(request.region) if _sees(request, one.account))
@@ -186,7 +186,7 @@ class TuningApi:
 
 
 def _unfit(body: Mapping[str, Any]) -> Iterator[str]:
-    """What the service, or a rehearsal, does not take."""
+    """Why a request is refused by the service or not supported by a rehearsal."""
     config = body["HyperParameterTuningJobConfig"]
     for member in _UNKNOWN:
         if body.get(member):
@@ -209,5 +209,5 @@ def _unfit(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sees(request: Request, account: str) -> bool:
-    """The operator of a rehearsal sees every account."""
+    """Whether the caller may see an account; the operator of a rehearsal sees all."""
     return request.caller == OPERATOR or request.caller.account == account

@@ -1,12 +1,12 @@
-"""Hyperparameter tuning jobs: what the service remembers of one, and how it goes on, in a thread.
+"""Hyperparameter tuning jobs: records, store, and the thread that runs one.
 
-It starts training jobs, as many at a time as it may, and takes the last value that its metric's regular
-expression finds in the log of each. Settings are drawn at random, also for the strategy Bayesian: which ones
-the service would choose, nobody outside of it can say. Source: botocore 1.44.5 sagemaker/2017-07-24
+A tuning job starts training jobs, as many at a time as it may, and takes the last value that its metric's
+regular expression finds in the log of each. Settings are drawn at random, also for the strategy Bayesian: the
+choices of the service are not documented. Source: botocore 1.44.5 sagemaker/2017-07-24
 (CreateHyperParameterTuningJob: the name is "the prefix for the names of all training jobs"; Describe...;
 Stop...: "and all running training jobs that the tuning job launched"); _tuning_objective_metric:
 aws/sagemaker-tensorflow-training-toolkit pull request 179; the failure after five trials:
-aws/amazon-sagemaker-examples issues 2436 and 2437. Not judged: early stopping, quotas and missing machines.
+aws/amazon-sagemaker-examples issues 2436 and 2437. Not emulated: early stopping, quotas, missing machines.
 """
 
 import logging
@@ -52,33 +52,33 @@ class TuningJobRecord:
     ended: float | None = None
     failure: str = ""
     trials: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What each was given, by the name of its training job."""
+    """Hyperparameters of each trial, by the name of its training job."""
 
     @property
     def arn(self) -> str:
-        """The ARN."""
+        """ARN of the tuning job."""
         return f"arn:aws:sagemaker:{self.region}:{self.account}:hyper-parameter-tuning-job/{self.name}"
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the tuning job has ended."""
         return self.status in _OVER
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """What is searched, and how far."""
+        """HyperParameterTuningJobConfig of the request."""
         found: Mapping[str, Any] = self.request["HyperParameterTuningJobConfig"]
         return found
 
     @property
     def definition(self) -> Mapping[str, Any]:
-        """What its training jobs have in common."""
+        """TrainingJobDefinition of the request."""
         found: Mapping[str, Any] = self.request["TrainingJobDefinition"]
         return found
 
     @property
     def most(self) -> int:
-        """How many trials there are at most."""
+        """Maximum number of trials."""
         return int(self.config["ResourceLimits"]["MaxNumberOfTrainingJobs"])
 
 
@@ -92,43 +92,43 @@ class TuningJobs:
     end: Callable[[JobRecord], None]
 
     def get(self, account: str, region: str, name: str) -> TuningJobRecord | None:
-        """A tuning job by its name."""
+        """A tuning job by name."""
         kept = self.state.document(_SPACE, f"{account}/{region}/{name}")
         return TuningJobRecord(**kept) if kept else None
 
     def all(self, region: str | None = None) -> Iterator[TuningJobRecord]:
-        """Every tuning job, of one region or of all."""
+        """All tuning jobs, or those of one region."""
         for key, kept in self.state.documents(_SPACE).items():
             if region is None or key.split("/")[1] == region:
                 yield TuningJobRecord(**kept)
 
     def start(self, search: TuningJobRecord) -> None:
-        """Begin a new one."""
+        """Start a new tuning job."""
         self._put(search)
         threading.Thread(target=self._run, args=(search,), name=search.arn, daemon=True).start()
 
     def stop(self, search: TuningJobRecord) -> None:
-        """Ask for its end, and for that of its trials."""
+        """Stop a tuning job and its trials."""
         self._put(replace(self._now(search), status="Stopping", modified=time.time()))
 
     def fail_what_ran(self) -> None:
-        """What was under way when the daemon before this one ended has failed."""
+        """Fail the tuning jobs that ran when the previous daemon ended."""
         for search in list(self.all()):
             if not search.over:
                 self._put(replace(search, status="Failed", failure=_INTERNAL, ended=time.time()))
 
     def live(self) -> list[dict[str, Any]]:
-        """A row for each that goes on, of the form of a pod's."""
+        """A row for each running tuning job, in the form of a pod's."""
         return [row("TuningJob", one.region, one.name, one.status) for one in self.all() if not one.over]
 
     def jobs(self, search: TuningJobRecord) -> list[JobRecord]:
-        """Its training jobs, in the order in which they began."""
+        """The training jobs of a tuning job, in the order of their start."""
         store = TrainingJobStore(self.state)
         found = (store.get(search.account, search.region, name) for name in search.trials)
         return [job for job in found if job is not None]
 
     def figure(self, search: TuningJobRecord, job: JobRecord) -> float | None:
-        """The last value of the metric in the log of a trial; None: there is none."""
+        """Last value of the metric in the log of a trial, if any."""
         metric = search.config["HyperParameterTuningJobObjective"]["MetricName"]
         rows = search.definition["AlgorithmSpecification"]["MetricDefinitions"]
         pattern = re.compile(next(one["Regex"] for one in rows if one["Name"] == metric))
@@ -145,7 +145,7 @@ class TuningJobs:
         return found
 
     def best(self, search: TuningJobRecord) -> tuple[JobRecord, float] | None:
-        """The best trial that completed, and its figure."""
+        """The best completed trial and its metric."""
         done = [(job, self.figure(search, job)) for job in self.jobs(search) if job.status == "Completed"]
         known = [(job, value) for job, value in done if value is not None]
         lower = search.config["HyperParameterTuningJobObjective"]["Type"] == "Minimize"
@@ -162,7 +162,7 @@ class TuningJobs:
             self._end(self._now(search), "Failed", _INTERNAL)
 
     def _step(self, search: TuningJobRecord) -> bool:
-        """One look at the trials; whether it is over."""
+        """Process the trials once; returns whether the tuning job is over."""
         jobs = self.jobs(search)
         running = [job for job in jobs if not job.over]
         failed = sum(job.status == "Failed" for job in jobs)
@@ -215,7 +215,7 @@ class TuningJobs:
 
 
 def drawn(ranges: Mapping[str, Any], dice: random.Random) -> dict[str, str]:
-    """One value of each parameter; `Auto` is taken as linear."""
+    """Draw one value of each parameter; `Auto` scaling is linear."""
     found: dict[str, str] = {}
     for one in ranges.get("CategoricalParameterRanges") or ():
         found[one["Name"]] = dice.choice(one["Values"])

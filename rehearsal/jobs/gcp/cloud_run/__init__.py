@@ -1,1 +1,1 @@
-"""Services of Cloud Run behind Identity-Aware Proxy, which start when somebody who may asks them."""
+"""Cloud Run services behind Identity-Aware Proxy; an instance starts with the first allowed request."""

@@ -1,4 +1,4 @@
-"""What Google's front end does in front of a service: it asks the proxy, waits for an instance, passes on."""
+"""Google's front end of a service: checks the proxy's decision, waits for an instance, forwards requests."""
 
 import http.client
 import threading
@@ -17,14 +17,14 @@ _ITS = {*_OWN, "authorization", "proxy-authorization"}
 
 @dataclass(frozen=True)
 class Backend:
-    """What is behind it: `judge` raises RefusedError; `connect` starts an instance where none runs."""
+    """`judge` raises IapDeniedError; `connect` starts an instance where none runs."""
 
     judge: Callable[[str, Mapping[str, str]], None]
     connect: Callable[[], http.client.HTTPConnection]
 
 
 class Front:
-    """Answers at an address of its own until `stop`."""
+    """Serves at an address of its own until `stop`."""
 
     def __init__(self, address: str, port: int, behind: Backend) -> None:
         class Handler(_Handler):
@@ -46,21 +46,21 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: requests carry tokens."""
+        """Log nothing: requests contain tokens."""
 
     def do_GET(self) -> None:
-        """Any method."""
+        """Forward a request of any method."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             self._pass_on(headers)
         except IapDeniedError as refused:
-            self.close_connection = True  # what is left of the body is no request
+            self.close_connection = True  # the rest of the body is not a request
             self._reply(refused.status, refused.headers, refused.words.encode())
 
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815 - as the base class has it
 
     def _pass_on(self, headers: Mapping[str, str]) -> None:
-        """Raise RefusedError for a request that does not reach the service."""
+        """Forward a request. Raises IapDeniedError for a request that must not reach the service."""
         self.service.judge(f"http://{headers.get('host')}{self.path}", headers)
         size = int(headers.get("content-length") or 0)
         if size > MOST_BYTES:

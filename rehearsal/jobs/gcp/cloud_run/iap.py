@@ -1,10 +1,10 @@
-"""Identity-Aware Proxy in front of a service of Cloud Run: who passes.
+"""Access decisions of Identity-Aware Proxy in front of a Cloud Run service.
 
 Source: IAP documentation, "Programmatic authentication" (header, claims of a token that a service account
-signed, at most an hour); GoogleCloudPlatform/python-docs-samples iap (iap_generate_self_signed_jwt). That the
-proxy's own OAuth client takes no other token, that its audience is the address with `/*` or that of the very
-request, and the words of refusals are as people have met them in front of Cloud Run; of tokens out of date
-nobody has told the words. Not emulated: the login of browsers, and context-aware access.
+signed, at most an hour); GoogleCloudPlatform/python-docs-samples iap (iap_generate_self_signed_jwt). Observed
+in front of Cloud Run: the proxy's own OAuth client accepts no other token, the audience is the address with
+`/*` or that of the request, and the texts of errors, except that for expired tokens. Not emulated: the login
+of browsers, and context-aware access.
 """
 
 import fnmatch
@@ -27,7 +27,7 @@ _LOGIN = "https://accounts.google.com/o/oauth2/v2/auth"
 
 
 class IapDeniedError(Exception):
-    """The answer in place of the service's."""
+    """Response of the proxy in place of the service's."""
 
     def __init__(self, status: int, words: str, headers: Mapping[str, str]) -> None:
         super().__init__(words)
@@ -35,7 +35,7 @@ class IapDeniedError(Exception):
 
 
 def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: Mapping[str, str]) -> None:
-    """Raise RefusedError unless a request of `url` may pass to the service; names in lower case."""
+    """Raise IapDeniedError unless a request of `url` may pass; names of headers are in lower case."""
     shown = headers.get("proxy-authorization") or headers.get("authorization", "")
     token = shown.removeprefix("Bearer ")
     if not token:
@@ -55,11 +55,11 @@ def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: M
 
 
 def _check(claims: Mapping[str, Any], url: str) -> None:
-    """Raise UntrustedError for claims that are not those of a visit at this address, now."""
+    """Raise UntrustedError unless the claims are for this address and now."""
     now, until, since = time.time(), claims.get("exp"), claims.get("iat")
     if claims.get("sub") != claims.get("iss"):
         raise UntrustedError("Invalid bearer token. Invalid JWT subject.")
-    # An address without a path, and another address of the same service, are none.
+    # Neither an address without a path nor another address of the same service is valid.
     if not fnmatch.fnmatchcase(url.partition("?")[0], str(claims.get("aud")).replace("[", "[[]")):
         raise UntrustedError("Invalid bearer token. Invalid JWT audience.")
     if not isinstance(until, int) or not isinstance(since, int):

@@ -1,10 +1,10 @@
-"""Services of Cloud Run: the container's program as a process, from the first request on.
+"""Cloud Run services: the container's program as a local process, started by the first request.
 
 Source: Cloud Run documentation, "Container runtime contract" (PORT, K_SERVICE, the metadata server), "About
 instance autoscaling" (an instance without requests is kept for up to 15 minutes), "Configure container health
 checks" (startup probe). Buckets are folders, with the rights of the service's account. A database of Cloud
-SQL is a file of SQLite, as for pods: its login is fetched and renewed, and nobody asks for it. Services
-without the proxy, without a startup probe, or whose command is not Python do not run.
+SQL is a file of SQLite, as for pods: its login is fetched and renewed, but not checked. Services without the
+proxy, without a startup probe, or whose command is not Python do not run.
 """
 
 import http.client
@@ -39,13 +39,13 @@ _URL = re.compile(r"https://[a-z0-9-]+\.a\.run\.app")
 _OBJECTS = ("storage.objects.get", "storage.objects.create", "storage.objects.list")
 _PORT = 8080  # both of the front and, by default, of containers
 _IDLE_S, _TICK_S = 900.0, 0.2
-# What the services of a probe and a request take where nothing else is said (Cloud Run Admin API v2).
+# Defaults of probes and requests (Cloud Run Admin API v2).
 _PERIOD_S, _FAILURES, _TIMEOUT_S = 10, 3, 300.0
 _LOG = logging.getLogger("rehearsal")
 
 
 class CloudRun:
-    """The services of a rehearsal that were asked for; each ends when it is deleted, and all with `stop`."""
+    """The services of a rehearsal that were requested; one ends when it is deleted, all with `stop`."""
 
     def __init__(self, state: State, plane: GooglePlane, addresses: Addresses) -> None:
         self._state, self._plane, self._addresses = state, plane, addresses
@@ -54,11 +54,11 @@ class CloudRun:
         self._stopping = threading.Event()
 
     def located(self, text: str) -> str:
-        """Text with the addresses of services replaced by where they answer here."""
+        """Replace addresses of services in a text by their local URLs."""
         return _URL.sub(lambda found: self.url(found[0]) or found[0], text)
 
     def url(self, uri: str) -> str | None:
-        """Where the service with this address answers; None where there is none that runs here."""
+        """Local URL of the service with this address; None where none runs here."""
         record = next((one for one in self._state.find(type=TYPE) if one.outputs.get("uri") == uri), None)
         if record is None or not record.inputs.get("iapEnabled") or not _probe(record):
             return None
@@ -71,7 +71,7 @@ class CloudRun:
             return self._open[record.id].front.url
 
     def live(self) -> list[dict[str, Any]]:
-        """A row for each instance that runs, of the form of a pod's."""
+        """A row for each running instance, in the form of a pod's."""
         with self._lock:
             found = list(self._open.values())
         return [one.row(instance) for one in found if (instance := one.instance) and instance.running]
@@ -85,7 +85,7 @@ class CloudRun:
             self._open.clear()
 
     def _watch(self, record: Record) -> None:
-        """End the instance that nobody asks any more, and close what is deleted."""
+        """End instances without requests, and close deleted services."""
         one = self._open[record.id]
         while not self._stopping.wait(_TICK_S):
             if _current(self._state, record) is None:
@@ -99,7 +99,7 @@ class CloudRun:
 
 
 class _Open:
-    """One service whose address is open."""
+    """One service with an open address."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Open:
         self.front = Front(addresses.of(self.owner), _PORT, behind)
 
     def row(self, instance: ServerProcess) -> dict[str, Any]:
-        """What people see of the instance."""
+        """A row of `status` for the instance."""
         return row(
             "CloudRunService",
             str(self._record.outputs.get("location")),
@@ -132,13 +132,13 @@ class _Open:
         )
 
     def scale_in(self) -> None:
-        """End an instance without requests for so long."""
+        """End an instance that had no requests for the idle time."""
         with self._starting:
             if self.instance is not None and time.monotonic() - self._asked > _IDLE_S:
                 self._end()
 
     def close(self) -> None:
-        """End the instance, and close the address."""
+        """End the instance and close the address."""
         self.front.stop()
         with self._starting:
             self._end()
@@ -152,14 +152,14 @@ class _Open:
         judge(self._state, self._plane.identities.keys, self._record, url, headers)
 
     def _connect(self) -> http.client.HTTPConnection:
-        """A connection to the instance, which starts where none runs. Raises RefusedError."""
+        """A connection to the instance, which is started if none runs. Raises IapDeniedError."""
         with self._starting:
             self._asked = time.monotonic()
             current = _current(self._state, self._record) or self._record
             changed = current.inputs["template"] != self._record.inputs["template"]
             self._record = current
             if changed or (self.instance is not None and not self.instance.running):
-                self._end()  # another revision, or one that has ended by itself
+                self._end()  # another revision, or an instance that has exited
             if self.instance is None and not self._stopping.is_set():
                 self._start()
             if self.instance is None:
@@ -167,7 +167,7 @@ class _Open:
             return self.instance.connection(_TIMEOUT_S)
 
     def _start(self) -> None:
-        """Start an instance; its log says why it does not pass its startup probe."""
+        """Start an instance; the log has the reason of a failed startup probe."""
         probe = _probe(self._record)
         tries = int(probe.get("failureThreshold") or _FAILURES)
         patience_s = tries * float(probe.get("periodSeconds") or _PERIOD_S)
@@ -181,7 +181,7 @@ class _Open:
         self.instance = instance
 
     def _plan(self, folder: Path) -> Plan:
-        """The container's command; what it is told leads to this machine."""
+        """The container's command, with names in its variables replaced by local ones."""
         template = block(self._record.inputs, "template")
         (container,) = template["containers"]
         email = str(template.get("serviceAccount"))
@@ -192,20 +192,20 @@ class _Open:
         outputs = self._record.outputs
         identity = machine_identity(email, str(outputs["project"]), str(outputs.get("location")))
         host = self._plane.metadata_host(identity)
-        told = {
+        added = {
             "PORT": str(_PORT),
             "K_SERVICE": self._name,
             "K_CONFIGURATION": self._name,
             "K_REVISION": str(self._record.outputs.get("latestReadyRevision")).rpartition("/")[2],
             "GCE_METADATA_HOST": host,
             "GCE_METADATA_IP": host,
-            # Its port would be open to every user of this machine, past the proxy: uvicorn takes its options
+            # The port would be open to every user of this machine, past the proxy: uvicorn takes its options
             # from variables, too (uvicorn/main.py, auto_envvar_prefix).
             "UVICORN_UDS": SOCKET,
         }
         argv = (sys.executable, *(rewrite(str(word), world) for word in words[1:]))
         start = clean_start(folder, self._name)
-        return Plan(argv=argv, env={**start, **told, **given}, cwd=folder)
+        return Plan(argv=argv, env={**start, **added, **given}, cwd=folder)
 
 
 def _current(state: State, record: Record) -> Record | None:

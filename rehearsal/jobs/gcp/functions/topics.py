@@ -1,8 +1,8 @@
-"""Cloud Run functions that topics of Pub/Sub wake: one process for each message, one message at a time.
+"""Cloud Run functions with Pub/Sub triggers: one process per message, one message at a time.
 
 Source: Eventarc documentation, "Event delivery retries" and "Roles for Pub/Sub triggers" (the trigger's
-account needs the right to call the service); googleapis/google-cloudevents, MessagePublishedData. What a
-function writes lies in `functions/` of the home. Not emulated: the build of the image, and its rights.
+account needs the right to call the service); googleapis/google-cloudevents, MessagePublishedData. Logs of
+functions are in `functions/` of the home. Not emulated: the build of the image, and its rights.
 """
 
 import json
@@ -29,7 +29,7 @@ _FUNCTION, _SERVICE = "gcp:cloudfunctionsv2/function:Function", "gcp:cloudrunv2/
 _OBJECT = "gcp:storage/bucketObject:BucketObject"
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 _APIS = ("AIPLATFORM", "NOTEBOOKS", "STORAGE", "SECRETMANAGER", "PUBSUB")
-# How long after a failure a message comes again; the service goes on for a day.
+# Seconds until redelivery after a failure; the service retries for a day.
 _AGAIN_S = (0.0, 10.0, 20.0)
 _LOG = logging.getLogger("rehearsal")
 
@@ -44,21 +44,21 @@ class TopicFunctions:
         self._stopping = threading.Event()
 
     def wake(self, topic: str, messages: Sequence[Mapping[str, Any]]) -> None:
-        """Let the functions of a topic answer its messages, in threads of their own."""
+        """Deliver messages of a topic to its functions, in threads of their own."""
         for function in self._state.find(type=_FUNCTION):
             if block(function.inputs, "eventTrigger").get("pubsubTopic") == topic:
                 self._locks.setdefault(function.id, threading.Lock())
                 threading.Thread(target=self._deliver, args=(function, messages), daemon=True).start()
 
     def live(self) -> list[dict[str, Any]]:
-        """A row for each function that answers now, of the form of a pod's."""
+        """A row for each running call, in the form of a pod's."""
         return [
             row("Function", "", name, "Running", pod=name, ready=True, pids=[one.supervisor_pid, *one.pids()])
             for name, one in list(self._running.items())
         ]
 
     def stop(self) -> None:
-        """End every answer under way."""
+        """Kill every running call."""
         self._stopping.set()
         for process in list(self._running.values()):
             process.kill()
@@ -68,13 +68,13 @@ class TopicFunctions:
         with self._locks[function.id]:
             for message in messages:
                 for pause in _AGAIN_S if again else _AGAIN_S[:1]:
-                    if self._stopping.wait(pause) or self._answered(function, message):
+                    if self._stopping.wait(pause) or self._processed(function, message):
                         break
 
-    def _answered(self, function: Record, message: Mapping[str, Any]) -> bool:
-        """Whether the function answered a message without an error."""
+    def _processed(self, function: Record, message: Mapping[str, Any]) -> bool:
+        """Whether the function processed a message without an error."""
         name = function.id.rpartition("/")[2]
-        if not self._called(function, name):
+        if not self._may_call(function, name):
             _LOG.warning("%s: The request was not authenticated: the trigger may not call it", name)
             return False
         log = self._home / "functions" / f"{name}.log"
@@ -98,7 +98,7 @@ class TopicFunctions:
                 process.kill()
                 del self._running[name]
 
-    def _called(self, function: Record, name: str) -> bool:
+    def _may_call(self, function: Record, name: str) -> bool:
         """Whether the trigger's account may call the function's service."""
         email = str(block(function.inputs, "eventTrigger").get("serviceAccountEmail"))
         services = self._state.find(type=_SERVICE)

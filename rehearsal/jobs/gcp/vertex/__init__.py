@@ -1,1 +1,1 @@
-"""Custom jobs of Vertex AI that really run, and their lines in Cloud Logging."""
+"""Emulated Vertex AI: custom jobs that run as local processes."""

@@ -1,9 +1,9 @@
-"""projects.locations.customJobs: create, get, list, cancel.
+"""Vertex AI projects.locations.customJobs: create, get, list, cancel.
 
 Source: googleapis/googleapis google/cloud/aiplatform/v1/job_service.proto (paths, ListCustomJobsRequest,
-CancelCustomJob); googleapis/python-aiplatform issue 1073 (words about service accounts),
-GoogleCloudPlatform/stable-diffusion-on-gcp issue 12 (quota). A job that no quota could ever hold is refused
-at once; one that only has to wait for others stays queued ("Understand the serverless training service").
+CancelCustomJob); googleapis/python-aiplatform issue 1073 (texts about service accounts),
+GoogleCloudPlatform/stable-diffusion-on-gcp issue 12 (quota). A job beyond a quota's limit is refused at
+once; one that has to wait for others stays queued ("Understand the serverless training service").
 """
 
 import base64
@@ -29,13 +29,13 @@ _MOST_LISTED = 100
 
 
 class CustomJobControl(Protocol):
-    """What runs jobs."""
+    """Runs custom jobs."""
 
     def begin(self, job: CustomJob, met: CreateFaults) -> None:
         """Start a new job."""
 
     def cancel(self, job: CustomJob) -> None:
-        """Ask for the end of a job that runs."""
+        """Cancel a running job."""
 
 
 class CustomJobs:
@@ -73,7 +73,7 @@ class CustomJobs:
         return job.described()
 
     def _check_account(self, call: ApiCall, job: CustomJob) -> None:
-        """Raise ServiceError where the caller may not let the job run as its account."""
+        """Raise ServiceError where the caller may not run a job as its account."""
         email = job.spec.get("serviceAccount")
         if not email:
             return
@@ -118,17 +118,16 @@ class CustomJobs:
         return job
 
     def _authorised(self, call: ApiCall, verb: str) -> str:
-        """The project's id, where the caller may do that in it."""
+        """The project's id, where the caller has the right in it. Raises ServiceError."""
         asked, permission = call.words["project"], f"aiplatform.customJobs.{verb}"
         project = next((one for one in self._projects() if project_number(one) == asked), asked)
         if not allowed_in_project(self._state, call.caller.members, permission, project):
             resource = f"projects/{asked}/locations/{call.words['region']}"
-            told = {"permission": permission, "resource": resource}
             info = {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "IAM_PERMISSION_DENIED",
                 "domain": "aiplatform.googleapis.com",
-                "metadata": told,
+                "metadata": {"permission": permission, "resource": resource},
             }
             said = (
                 f"Permission '{permission}' denied on resource '//aiplatform.googleapis.com/{resource}' "
@@ -142,7 +141,7 @@ class CustomJobs:
 
 
 def _field(row: Mapping[str, Any], name: str) -> str | None:
-    """A field of a job by which lists are filtered (ListCustomJobsRequest.filter)."""
+    """A field of a job that list filters use (ListCustomJobsRequest.filter)."""
     if name.startswith("labels."):
         value = (row.get("labels") or {}).get(name.removeprefix("labels."))
     else:

@@ -1,8 +1,8 @@
-"""What the service says of jobs that fail, and which exits it takes for final.
+"""Failures of custom jobs: messages of the service, and the consequence of exit codes.
 
 Source: Vertex AI documentation, "Understand the serverless training service" (restarts, retries, the table of
 common errors), "Use Spot VMs with training" (preemption); GoogleCloudPlatform/vertex-ai-samples issue 1898
-(codes and words as jobs show them), GoogleCloudPlatform/stable-diffusion-on-gcp issue 12 (quota).
+(codes and messages of jobs), GoogleCloudPlatform/stable-diffusion-on-gcp issue 12 (quota).
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from rehearsal.jobs.gcp.vertex.records import JobFailure
 # Codes of google.rpc.Code.
 CANCELLED_CODE, INVALID, EXHAUSTED, INTERNAL_CODE = 1, 3, 8, 13
 RESTARTS_OF_A_WORKER, RETRIES, PREEMPTIONS = 5, 3, 6
-_TRANSIENT = (6, 134, 11, 139)  # SIGABRT and SIGSEGV, as programs and as containers say it
+_TRANSIENT = (6, 134, 11, 139)  # SIGABRT and SIGSEGV, as processes and as containers report them
 _SIGNALLED = 128
 
 INTERNAL = JobFailure(INTERNAL_CODE, "Internal error occurred for the current attempt.")
@@ -21,7 +21,7 @@ STOPPED = JobFailure(CANCELLED_CODE, "CANCELED")
 
 
 class CustomJobError(Exception):
-    """The job ends in JOB_STATE_FAILED, for this reason."""
+    """Ends the job in JOB_STATE_FAILED, with this reason."""
 
     def __init__(self, failure: JobFailure) -> None:
         super().__init__(failure.message)
@@ -29,21 +29,21 @@ class CustomJobError(Exception):
 
 
 class ExitConsequence(Enum):
-    """What follows from a worker that ended with another code than 0."""
+    """What follows when a worker exits with a code other than 0."""
 
     FINAL = auto()
     """The job fails."""
     RETRIED = auto()
-    """The whole job is tried again."""
+    """The whole job is retried."""
     RESTARTED = auto()
-    """The worker starts again on its machine."""
+    """The worker restarts on its machine."""
 
 
 def consequence(code: int, *, disable_retries: bool) -> ExitConsequence:
-    """What a code means: an exception in the code of a user is final, as is every end without retries.
+    """Consequence of an exit code: an exception in user code is final, and every exit without retries.
 
-    Of the codes above 128, which tell a signal, the documentation lists SIGABRT and SIGSEGV; the others are
-    "any error not listed".
+    Of the codes above 128, which stand for signals, the documentation lists SIGABRT and SIGSEGV; the others
+    are "any error not listed".
     """
     if disable_retries or (code <= _SIGNALLED and code not in _TRANSIENT):
         return ExitConsequence.FINAL
@@ -51,7 +51,7 @@ def consequence(code: int, *, disable_retries: bool) -> ExitConsequence:
 
 
 def exited(replica: str, code: int) -> JobFailure:
-    """A worker ended with another code than 0."""
+    """A worker exited with a code other than 0."""
     said = f"The replica {replica} exited with a non-zero status of {code}. Termination reason: Error."
     return JobFailure(INVALID, said)
 
@@ -63,5 +63,5 @@ def no_resources(region: str) -> JobFailure:
 
 
 def over_quota(metrics: Collection[str]) -> str:
-    """The project may not have so many."""
+    """The job exceeds quotas of the project."""
     return f"The following quota metrics exceed quota limits: {', '.join(metrics)}"

@@ -1,4 +1,4 @@
-"""The fields of a custom job, and what the service says of others.
+"""Validation of the fields of a custom job.
 
 Source: googleapis/googleapis google/cloud/aiplatform/v1/custom_job.proto, machine_resources.proto, in the
 JSON names of the REST API; googleapis/python-aiplatform types/custom_job.py (Scheduling.Strategy).
@@ -49,8 +49,8 @@ _LONGEST_NAME, _MOST_VARIABLES = 128, 100
 
 
 def check(job: Mapping[str, Any]) -> None:
-    """Raise ServiceError with the first thing that the service would not accept."""
-    # One after the other: what is wrong is only looked for where nothing is missing.
+    """Raise ServiceError for the first violation."""
+    # In this order: values are validated once nothing is missing.
     for message in chain(_unknown(job, _JOB, "custom_job"), _missing(job), _wrong(job)):
         raise ServiceError(400, message)
 
@@ -89,7 +89,7 @@ def _wrong(job: Mapping[str, Any]) -> Iterator[str]:
     spec, pools = job["jobSpec"], job["jobSpec"]["workerPoolSpecs"]
     if len(str(job["displayName"])) > _LONGEST_NAME:
         yield f"display_name must have at most {_LONGEST_NAME} characters."
-    # The first pool is the primary replica, of which there is one (documentation, "Create custom jobs").
+    # The first pool is the one primary replica (documentation, "Create custom jobs").
     if int(pools[0]["replicaCount"]) != 1:
         yield "The first worker pool is that of the primary replica: its replica_count must be 1."
     for pool in pools:

@@ -1,4 +1,4 @@
-"""Quotas of custom jobs: what a job counts against, and whether there is room.
+"""Quotas of custom jobs: a job's usage per metric, and exceeded metrics.
 
 Source: "aiplatform.googleapis.com/custom_model_training_..." in errors and listings of public repositories
 (GoogleCloudPlatform/stable-diffusion-on-gcp issue 12, GoogleCloudPlatform/training-data-analyst issue 2457,
@@ -17,7 +17,7 @@ _CPUS = f"{_SERVICE}custom_model_training_cpus"
 
 
 def demand(job: CustomJob) -> Mapping[str, float]:
-    """How much of each metric a job takes while it runs."""
+    """Usage of each metric by a running job."""
     found: Counter[str] = Counter()
     for pool in job.spec["workerPoolSpecs"]:
         machine, count = pool["machineSpec"], int(pool.get("replicaCount") or 0)
@@ -31,7 +31,7 @@ def demand(job: CustomJob) -> Mapping[str, float]:
 
 
 def beyond(job: CustomJob, running: Iterable[CustomJob], quotas: Mapping[str, float]) -> list[str]:
-    """The metrics that a job would exceed beside those that run; without a limit in `quotas` there is room.
+    """Metrics that a job would exceed beside the running jobs; one without a row is unlimited.
 
     `quotas` are by metric, with or without the name of the service.
     """

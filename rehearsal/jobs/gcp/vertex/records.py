@@ -1,4 +1,4 @@
-"""What the service remembers of a custom job, and where it is kept."""
+"""Records of custom jobs and their store."""
 
 import secrets
 import time
@@ -21,7 +21,7 @@ _WEEK_S = 7 * 86_400.0  # "The default is 7 days" (types/custom_job.py, Scheduli
 
 @dataclass(frozen=True)
 class JobFailure:
-    """Why a job ended without success: a code of google.rpc.Code and a message."""
+    """Reason of a failed job: a code of google.rpc.Code and a message."""
 
     code: int
     message: str
@@ -44,17 +44,17 @@ class CustomJob:
 
     @property
     def name(self) -> str:
-        """The name of the resource, with the project's number, as the service says it."""
+        """Resource name, with the project's number."""
         return f"projects/{project_number(self.project)}/locations/{self.region}/customJobs/{self.id}"
 
     @property
     def display_name(self) -> str:
-        """What its maker calls it."""
+        """Display name."""
         return str(self.request["displayName"])
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         return self.state in OVER
 
     @property
@@ -65,34 +65,34 @@ class CustomJob:
 
     @property
     def scheduling(self) -> Mapping[str, Any]:
-        """How it is scheduled; every field may be missing."""
+        """The scheduling of the jobSpec; every field may be missing."""
         found: Mapping[str, Any] = self.spec.get("scheduling") or {}
         return found
 
     @property
     def spot(self) -> bool:
-        """Whether it runs on spot capacity."""
+        """Whether the job uses Spot VMs."""
         return self.scheduling.get("strategy") == "SPOT"
 
     @property
     def timeout_s(self) -> float:
-        """How long it may run."""
+        """Maximum running time."""
         text = str(self.scheduling.get("timeout") or "")
         return float(text.removesuffix("s")) if text else _WEEK_S
 
     @property
     def account(self) -> str:
-        """The service account that it runs as.
+        """The service account of the job.
 
-        Without one of its own, the service agent for custom code (Vertex AI documentation, "Access control",
-        Custom Code Service Agent).
+        By default the service agent for custom code (Vertex AI documentation, "Access control", Custom Code
+        Service Agent).
         """
         agent = f"service-{project_number(self.project)}@gcp-sa-aiplatform-cc.iam.gserviceaccount.com"
         return str(self.spec.get("serviceAccount") or agent)
 
     @property
     def replicas(self) -> Mapping[str, tuple[int, int]]:
-        """Pool and index of each replica by its name, such as `workerpool0-0`, the primary one first."""
+        """(pool, index) of each replica by its name, such as `workerpool0-0`, the primary one first."""
         return {
             f"workerpool{pool}-{index}": (pool, index)
             for pool, spec in enumerate(self.spec["workerPoolSpecs"])
@@ -107,7 +107,7 @@ class CustomJob:
         return replace(self, state=state, updated=now, started=started, ended=ended, failure=failure)
 
     def described(self) -> dict[str, Any]:
-        """The CustomJob as the API answers it."""
+        """The CustomJob in the form of the API's response."""
         times = {"createTime": self.created, "startTime": self.started, "endTime": self.ended}
         return {
             "name": self.name,
@@ -127,7 +127,7 @@ class CustomJobStore:
     _kind: str = field(default=_SPACE, init=False)
 
     def put(self, job: CustomJob) -> None:
-        """Remember a job as it is now."""
+        """Store the current record of a job."""
         self.state.put_document(self._kind, _key(job.project, job.region, job.id), asdict(job))
 
     def get(self, project: str, region: str, id: str) -> CustomJob | None:
@@ -143,13 +143,13 @@ class CustomJobStore:
         )
 
     def all(self) -> Iterator[CustomJob]:
-        """Every job, newest first."""
+        """All jobs, newest first."""
         found = [_record(kept) for kept in self.state.documents(self._kind).values()]
         return iter(sorted(found, key=lambda job: job.created, reverse=True))
 
 
 def new_id() -> str:
-    """A fresh id: 19 digits or so, as the service gives them."""
+    """A new id of about 19 digits, as the service assigns them."""
     return str(10**18 + secrets.randbelow(8 * 10**18))
 
 

@@ -1,4 +1,4 @@
-"""One replica of a custom job: its folders, the buckets that it mounts, its environment, its process.
+"""One replica of a custom job: folders, mounted buckets, environment, process.
 
 Source: Vertex AI documentation, "Distributed training" (CLUSTER_SPEC, TF_CONFIG), "Environment variables for
 special Cloud Storage directories" (AIP_*), "Prepare training code" (buckets at /gcs/<bucket>);
@@ -20,30 +20,30 @@ from rehearsal.jobs.gcp.vertex.failures import INVALID, CustomJobError
 from rehearsal.jobs.gcp.vertex.records import CustomJob, JobFailure
 from rehearsal.jobs.running.machine import JobMachine, missing_hardware, program
 
-# A container's pod has half a minute after SIGTERM (Kubernetes, terminationGracePeriodSeconds), of which the
+# A container's pod has 30 s after SIGTERM (Kubernetes, terminationGracePeriodSeconds), of which the
 # service's documentation says nothing; a rehearsal waits a tenth of it.
 GRACE_S = 3.0
 _PORT = 2222
 _MOUNT = "/gcs"
 _RIGHTS = ("storage.objects.get", "storage.objects.create", "storage.objects.list")
-# What TensorFlow calls the worker pools; evaluators are in no cluster.
+# TensorFlow's names of the worker pools; evaluators are not part of the cluster.
 _TASKS = ("chief", "worker", "ps")
 
 
 @dataclass(frozen=True)
 class ReplicaEnvironment:
-    """What a replica finds around it: the APIs, the metadata server, who it is there."""
+    """URLs of the APIs and the metadata server, and the identity of a replica."""
 
     url: str
     """With a slash at its end."""
     metadata_host: str
     members: tuple[str, ...]
     located: Callable[[str], str]
-    """Replaces the addresses of services that run here by where they answer."""
+    """Replaces addresses of services that run here by their local URLs."""
 
 
 class JobReplica(JobMachine):
-    """A machine of a job; `addresses` are those of all its replicas by name."""
+    """A replica of a custom job; `addresses` maps the names of all its replicas."""
 
     def __init__(self, job: CustomJob, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
         super().__init__(name, folder, addresses)
@@ -52,7 +52,7 @@ class JobReplica(JobMachine):
         self.restarts = 0
 
     def prepare(self, state: State, members: Sequence[str]) -> None:
-        """Make its folders and mount the buckets, those of which it may use no object so that it sees why."""
+        """Create the folders and mount the buckets; one without any right is mounted so that access fails."""
         for part in ("home", "tmp", "gcs"):
             (self.folder / part).mkdir(parents=True, exist_ok=True)
         home = state.path.parent
@@ -64,7 +64,7 @@ class JobReplica(JobMachine):
             (self.folder / "gcs" / bucket.id).symlink_to(target)
 
     def start(self, around: ReplicaEnvironment, cpus: Sequence[int]) -> None:
-        """Start the container's command. Raises JobFailed when it cannot run here."""
+        """Start the container's command. Raises CustomJobError when it cannot run here."""
         spec = self._job.spec["workerPoolSpecs"][self._pool]
         container = spec.get("containerSpec") or {}
         here = self.translator({_MOUNT: self.folder / "gcs"}, around.located)
@@ -73,11 +73,11 @@ class JobReplica(JobMachine):
         argv = (runnable(container), *(here(word) for word in words[1:]))
         machine = str((spec.get("machineSpec") or {}).get("machineType"))
         emulated = machine in facts.machine_types or machine in facts.cpu_types
-        told = {**self._told(around), **missing_hardware(emulated=emulated)}
-        self.run(argv, {**told, **given}, self._job.id, cpus, GRACE_S)
+        added = {**self._service_variables(around), **missing_hardware(emulated=emulated)}
+        self.run(argv, {**added, **given}, self._job.id, cpus, GRACE_S)
 
-    def _told(self, around: ReplicaEnvironment) -> dict[str, str]:
-        """What the service adds to the environment of a request."""
+    def _service_variables(self, around: ReplicaEnvironment) -> dict[str, str]:
+        """Variables that the service adds to those of the request."""
         apis = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
         return {
             "CLUSTER_SPEC": json.dumps(self._cluster()),
@@ -89,12 +89,12 @@ class JobReplica(JobMachine):
             "AWS_EC2_METADATA_DISABLED": "true",
             "STORAGE_EMULATOR_HOST": around.url.rstrip("/"),
             **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": around.url for api in apis},
-            # Nobody can mount anything at /gcs here, so programs that make paths themselves are told.
+            # Nothing can be mounted at /gcs here; this variable has the local folder.
             "TRAINSTACK_GCS": str(self.folder / "gcs"),
         }
 
     def _cluster(self) -> dict[str, Any]:
-        """CLUSTER_SPEC; names of machines would lead nowhere here, their addresses do."""
+        """CLUSTER_SPEC, with addresses: names of machines do not resolve here."""
         pools: dict[str, list[str]] = {}
         for name, (pool, _) in self._job.replicas.items():
             pools.setdefault(f"workerpool{pool}", []).append(f"{self.addresses[name]}:{_PORT}")
@@ -102,7 +102,7 @@ class JobReplica(JobMachine):
         return {"cluster": pools, "environment": "cloud", "task": task, "job": self._job.spec}
 
     def _tensorflow(self) -> dict[str, str]:
-        """TF_CONFIG, which jobs of one replica do not have."""
+        """TF_CONFIG; absent for jobs of one replica."""
         if len(self._job.replicas) == 1:
             return {}
         cluster: dict[str, list[str]] = {}
@@ -110,11 +110,11 @@ class JobReplica(JobMachine):
             if pool < len(_TASKS):
                 cluster.setdefault(_TASKS[pool], []).append(f"{self.addresses[name]}:{_PORT}")
         kind = _TASKS[self._pool] if self._pool < len(_TASKS) else "evaluator"
-        told = {"cluster": cluster, "task": {"type": kind, "index": self._index}, "environment": "cloud"}
-        return {"TF_CONFIG": json.dumps({**told, "job": self._job.spec})}
+        config = {"cluster": cluster, "task": {"type": kind, "index": self._index}, "environment": "cloud"}
+        return {"TF_CONFIG": json.dumps({**config, "job": self._job.spec})}
 
     def _directories(self) -> dict[str, str]:
-        """AIP_*, which jobs without a base directory do not have."""
+        """AIP_*; absent for jobs without a base directory."""
         base = (self._job.spec.get("baseOutputDirectory") or {}).get("outputUriPrefix")
         board = self._job.spec.get("tensorboard")
         named = {"MODEL": "model", "CHECKPOINT": "checkpoints", "TENSORBOARD_LOG": "logs"}
@@ -131,7 +131,7 @@ def command(container: Mapping[str, Any]) -> list[str]:
 
 
 def runnable(container: Mapping[str, Any]) -> str:
-    """The program of this machine that a container begins with. Raises JobFailed without one."""
+    """The local program for a container's command. Raises CustomJobError without one."""
     try:
         return program([str(word) for word in container.get("command") or ()])
     except LookupError as error:

@@ -1,4 +1,4 @@
-"""One custom job from its start to its end, in a thread: states, replicas, restarts, retries.
+"""Run one custom job in a thread: states, replicas, restarts, retries.
 
 Source: Vertex AI documentation, "Understand the serverless training service" and "Use Spot VMs with
 training"; googleapis/python-aiplatform types/custom_job.py (Scheduling).
@@ -52,12 +52,12 @@ SERVICE = "service"
 """The log stream of the service itself."""
 _LOG = logging.getLogger("rehearsal")
 _TICK_S = 0.1
-# Other machines take minutes to come; here so long that whoever follows the job sees that it waits for them.
+# Other machines take minutes to start; here long enough for a client to see that the job waits.
 _MACHINES_S = 2.0
 
 
 class AttemptEnd(Enum):
-    """How an attempt came to its end, where the job did not fail by it."""
+    """How an attempt ended without failing the job."""
 
     DONE = auto()
     STOPPED = auto()
@@ -67,29 +67,29 @@ class AttemptEnd(Enum):
 
 @dataclass(frozen=True)
 class CustomJobContext:
-    """What jobs share: state, addresses, logs, where APIs and services answer, how full the project is."""
+    """Shared by all jobs: state, addresses, logs, URLs of APIs and services, quota usage."""
 
     state: State
     addresses: Addresses
     logs: LogStore
     plane: GooglePlane
     located: Callable[[str], str]
-    """Text with the addresses of services of Cloud Run replaced by where they answer here."""
+    """Replaces addresses of Cloud Run services in a text by their local URLs."""
     interruption: Callable[[str], float | None]
-    """After how many seconds of running a spot job of this name is preempted, once; None: never."""
+    """Seconds of running until a spot job of this name is preempted, once; None: never."""
     crowded: Callable[[CustomJob], bool]
     """Whether other jobs leave no room for this one within the project's quotas."""
     gate: threading.Lock = field(default_factory=threading.Lock)
-    """Who looks for room, and takes it, does so alone."""
+    """Held while a job checks the quotas and reserves its usage."""
 
 
 def log_group(job: CustomJob) -> str:
-    """Where the lines of a job are kept."""
+    """Log group of a job."""
     return f"ml_job/{job.id}"
 
 
 class CustomJobRunner(JobThread[CustomJob, JobReplica]):
-    """Runs one job. `slow_s` is for how long its machines take longer, `capacity` whether there are any."""
+    """Runs one job; `slow_s` delays its machines, `capacity` is False when there are none."""
 
     def __init__(
         self, job: CustomJob, shared: CustomJobContext, *, slow_s: float = 0.0, capacity: bool = True
@@ -103,23 +103,23 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
         )
         self._shared, self._slow_s, self._capacity = shared, slow_s, capacity
         self._append = functools.partial(shared.logs.append, job.project, job.region, log_group(job))
-        self._around, self._cpus = _surroundings(job, shared), shares(len(job.replicas))
+        self._around, self._cpus = _environment_of(job, shared), shares(len(job.replicas))
         self._ran_s = 0.0
         self._last = INTERNAL
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._change(lambda job: job)
         self._thread.start()
 
     def cancel(self) -> None:
-        """Ask for the end, as customJobs.cancel does."""
+        """Cancel the job, as customJobs.cancel does."""
         if not self._stop.is_set():
             self._change(lambda job: job if job.over else job.entered(CANCELLING))
         self._stop.set()
 
     def describe(self) -> list[dict[str, Any]]:
-        """A row for each of its replicas, of the form of a pod's."""
+        """A row for each replica, in the form of a pod's."""
         job = self._job
         message = job.failure.message if job.failure else ""
         return self._rows(row("CustomJob", job.region, job.display_name, job.state, message=message))
@@ -137,7 +137,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             _LOG.exception("custom job %s", self._job.name)
         why: JobFailure | None = {FAILED: failure, CANCELLED: STOPPED}.get(state)
         try:
-            self._clear()  # who hears of the end finds nothing that runs
+            self._clear()  # before the end is visible, nothing runs any more
         finally:
             if state == SUCCEEDED:
                 self._append(SERVICE, ["Job completed successfully."])
@@ -145,7 +145,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             self.over.set()
 
     def _work(self) -> AttemptEnd:
-        """Wait for room and machines, run, start again as often as the service does."""
+        """Wait for quota and machines, run, retry as often as the service does."""
         for pool in self._job.spec["workerPoolSpecs"]:
             runnable(pool.get("containerSpec") or {})
         while not self._stop.is_set() and not self._admitted():
@@ -170,7 +170,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
         return end
 
     def _admitted(self) -> bool:
-        """Whether quotas leave room for it, which it then takes."""
+        """Whether the quotas leave room, which the job then occupies."""
         with self._shared.gate:
             if self._shared.crowded(self._job):
                 return False
@@ -178,7 +178,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             return True
 
     def _attempt(self) -> AttemptEnd:
-        """Once on fresh machines."""
+        """One attempt on new machines."""
         if self._stop.is_set():
             return AttemptEnd.STOPPED
         job = self._job
@@ -199,7 +199,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             self._ran_s += time.monotonic() - began
 
     def _watch(self, programs: Programs[JobReplica]) -> AttemptEnd:
-        """Watch the programs to their end. Raises JobFailed when one fails for good."""
+        """Watch the programs until they end. Raises CustomJobError when one fails for good."""
         job = self._job
         limits = ProgramLimits(run_s=job.timeout_s - self._ran_s)
         asked = False
@@ -219,7 +219,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
                     if found is ExitConsequence.FINAL:
                         raise CustomJobError(self._last)
                     return AttemptEnd.RETRIED
-            # Asked again and again: a job that runs can still be told of one.
+            # Evaluated repeatedly: an interruption may be declared while the job runs.
             taken_s = self._shared.interruption(job.display_name) if job.spot else None
             if taken_s is not None:
                 limits.interrupt(taken_s)
@@ -231,11 +231,11 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
                 asked = True
                 self._change(lambda job: job.entered(CANCELLING))
                 programs.stop()
-            # A request to cancel ends the wait once; afterwards only time passes.
+            # A cancel request ends this wait once; later waits are plain pauses.
             (self._killed if asked else self._stop).wait(_TICK_S)
 
     def _after(self, replica: JobReplica, code: int) -> ExitConsequence:
-        """What follows when a replica fails; where it may, it has been started again."""
+        """Consequence of a failed replica; where allowed, it has been restarted."""
         scheduling = self._job.scheduling
         self._last = exited(replica.name, code)
         found = consequence(code, disable_retries=bool(scheduling.get("disableRetries")))
@@ -252,8 +252,8 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
         return ExitConsequence.RESTARTED
 
 
-def _surroundings(job: CustomJob, shared: CustomJobContext) -> ReplicaEnvironment:
-    """Who the replicas of a job are: its service account."""
+def _environment_of(job: CustomJob, shared: CustomJobContext) -> ReplicaEnvironment:
+    """URLs and service account of a job's replicas."""
     identity = machine_identity(job.account, job.project, job.region)
     host = shared.plane.metadata_host(identity)
     return ReplicaEnvironment(shared.plane.url, host, identity.members, shared.located)
