@@ -71,7 +71,7 @@ class MlflowLogins(Component):
     def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
-        files = {"components.kubernetes.waiting.secret_store": args["secret_store"]}
+        files = {"agents.waiting.secret_store": args["secret_store"]}
         program = Program("agents.waiting.mlflow_logins", files=files)
         waits = Waiting(
             program=program,

@@ -58,7 +58,7 @@ def test_the_module_runs_from_its_folder() -> None:
 
 
 def test_other_text_is_another_program() -> None:
-    given = Program(DRY_RUN.module, files={"components.kubernetes.waiting.more": "A = 1\n"})
-    other = Program(DRY_RUN.module, files={"components.kubernetes.waiting.more": "A = 2\n"})
+    given = Program(DRY_RUN.module, files={"agents.waiting.more": "A = 1\n"})
+    other = Program(DRY_RUN.module, files={"agents.waiting.more": "A = 2\n"})
     assert len({DRY_RUN.digest, given.digest, other.digest}) == 3
     assert Program(DRY_RUN.module).digest == DRY_RUN.digest
