@@ -7,6 +7,7 @@ from typing import TypedDict
 import pulumi
 from pulumi_kubernetes import core, meta, rbac
 
+from agents.waiting import mlflow_logins
 from agents.waiting.mlflow_logins import SECRET
 from components.base import Component
 from components.kubernetes.fence import restricted
@@ -71,8 +72,8 @@ class MlflowLogins(Component):
     def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
-        files = {"agents.waiting.secret_store": args["secret_store"]}
-        program = Program("agents.waiting.mlflow_logins", files=files)
+        files = {f"{mlflow_logins.__package__}.secret_store": args["secret_store"]}  # imported from beside it
+        program = Program(mlflow_logins.__name__, files=files)
         waits = Waiting(
             program=program,
             arguments={
