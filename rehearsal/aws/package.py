@@ -35,7 +35,7 @@ def _over_quota(token: str, name: str) -> RefusalError:
 
 
 PACKAGE = Package(
-    "rehearsal.aws.cloud:AwsCloud",
+    "rehearsal.aws.cloud:EmulatedAws",
     real_clusters="rehearsal.realcluster.made_clusters:MadeClusters",
     limits="rehearsal.aws.limits:Limited",
     existing="rehearsal.aws.existing",

@@ -14,7 +14,7 @@ def _over_quota(token: str, name: str) -> RefusalError:
 
 
 PACKAGE = Package(
-    "rehearsal.gcp.cloud:GoogleCloud",
+    "rehearsal.gcp.cloud:EmulatedGcp",
     real_clusters="rehearsal.realcluster.made_clusters:MadeClusters",
     limits="rehearsal.gcp.limits:Limited",
     existing="rehearsal.gcp.existing",
