@@ -52,7 +52,7 @@ class Limited(Wrapper):
         wanted = self._with_machine(inputs) if call.type == _NODES else inputs
         types = (_NODES, _INSTANCE) if call.type in (_NODES, _INSTANCE) else (call.type,)
         rest = [
-            quotas.Planned(record.type, record.name or record.id, self._with_machine(record.inputs))
+            quotas.PlannedResource(record.type, record.name or record.id, self._with_machine(record.inputs))
             for token in types
             for record in self._state.find(package="aws", type=token, scope=scope)
         ]
@@ -93,7 +93,7 @@ class Account:
         """Raise RefusalError where the service would; `rest` is what exists in the region."""
         quotas = _quotas()
         faults = read(self._path)
-        me = quotas.Planned(token, name, inputs)
+        me = quotas.PlannedResource(token, name, inputs)
         mine = dict(quotas.demands(token, inputs))
         if mine:
             for short in quotas.shortfalls([*rest, me], faults.quotas):
