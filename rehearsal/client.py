@@ -1,4 +1,4 @@
-"""How the command line uses a rehearsal: environment for the engine, status, faults, where buckets lie."""
+"""Access to a rehearsal home: environment for the engine, status, faults, secrets, local paths of buckets."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ from rehearsal.realcluster import real_provider
 _ROOT = Path(__file__).resolve().parents[1]
 _LAUNCHER = """#!/bin/sh
 exec {python} -I -c 'import sys; sys.path.insert(0, sys.argv[1]); \
-from rehearsal.{module} import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {what} {home} "$@"
+from rehearsal.{module} import main; sys.exit(main(sys.argv[2], sys.argv[3]))' {root} {argument} {home} "$@"
 """
 
 
@@ -41,13 +41,14 @@ class Rehearsal:
         self.home = home.resolve()
 
     def choose(self, cluster: ClusterKind | None, provider: ProviderKind | None) -> None:
-        """Choose what Kubernetes is here, None for what it is already.
+        """Choose the kinds of cluster and provider; None keeps the present one.
 
-        Raises UserError when what exists was made with another, SetupError when programs are missing.
+        Raises UserError when resources exist that were made with another choice, SetupError when programs are
+        missing.
         """
-        # What exists is counted only for a command that says something.
+        # Resources are counted only for a command that makes a choice.
         if (cluster or provider) and choose(self.home, cluster, provider, self.status()["resources"]):
-            self.stop()  # the next daemon has what was chosen
+            self.stop()  # the next daemon uses the choice
         if chosen(self.home).provider is ProviderKind.REAL and real_provider.installed() is None:
             where = "neither on PATH nor in the plug-in folder of Pulumi. `pulumi plugin install` gets it."
             raise SetupError(f"--provider real: {real_provider.NAME} is {where}")
@@ -83,7 +84,7 @@ class Rehearsal:
 
     @contextmanager
     def serving(self) -> Iterator[dict[str, str]]:
-        """Keep the services of AWS open that `environment()` leads to; gives that environment.
+        """Keep the emulated services open to which `environment()` leads; yields that environment.
 
         An engine opens them by itself. Raises ControlError when the daemon does not start.
         """
@@ -95,7 +96,7 @@ class Rehearsal:
             connection.close()
 
     def kubeconfig(self) -> Path:
-        """A file for KUBECONFIG: the cluster of programs that use whichever is current and make none."""
+        """A file for KUBECONFIG: the cluster of programs that use the current one and make none."""
         if chosen(self.home).provider is ProviderKind.REAL:
             return real_provider.admin_kubeconfig(self.home)
         path = self.home / "kubeconfig"
@@ -104,9 +105,9 @@ class Rehearsal:
         return path
 
     def status(self) -> dict[str, Any]:
-        """What exists and runs; a daemon is not started for it. See `control`."""
-        asked = control.ask_running(self.home, {"op": "status"})
-        return asked or {"resources": self._counts(), "workloads": [], "engines": 0}
+        """Resources, workloads and engines; starts no daemon. See `control`."""
+        status = control.ask_running(self.home, {"op": "status"})
+        return status or {"resources": self._counts(), "workloads": [], "engines": 0}
 
     def drift(self, urn: str, values: Mapping[str, Any] | None) -> dict[str, str]:
         """Set properties of an emulated resource, by path, or delete it (None), behind its program's back.
@@ -114,27 +115,27 @@ class Rehearsal:
         Returns its URN, id and type. Raises ControlError with the reason when that cannot be done.
         """
         control.private(self.home)
-        what = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
-        connection, answer = control.lease(self.home, {**what, "urn": urn})
+        request = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
+        connection, answer = control.lease(self.home, {**request, "urn": urn})
         connection.close()
         return answer
 
     def seed(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Make known what an AWS account holds already (`rehearsal.aws.existing`); returns the new ids."""
+        """Register resources that no program made (`rehearsal.aws.existing`); returns the new ids."""
         control.private(self.home)
         connection, answer = control.lease(self.home, {"op": "seed", "resources": list(resources)})
         connection.close()
         return list(answer["new"])
 
     def stop(self, *, patience_s: float = 20.0) -> None:
-        """End the daemon and every workload; what exists stays on disk. Raises ControlError when it hangs."""
+        """End the daemon and every workload; resources stay on disk. Raises ControlError when it hangs."""
         connection = control.connect(self.home)
         if connection is None:
             return
         try:
             connection.ask({"op": "stop"})
         except control.ControlError:
-            pass  # it was about to end by itself
+            pass  # it was ending already
         finally:
             connection.close()
         self.wait_until_idle(patience_s=patience_s)
@@ -155,7 +156,7 @@ class Rehearsal:
                 return
 
     def local_path(self, uri: str) -> Path:
-        """Where the data of an emulated `s3://bucket/key` or `gs://...` lies on this disk.
+        """Local path of the data of an emulated `s3://bucket/key` or `gs://...`.
 
         Raises ValueError for other URIs.
         """
@@ -165,7 +166,7 @@ class Rehearsal:
         return folders.bucket(self.home, rest, scheme)
 
     def service_url(self, url: str) -> str | None:
-        """Where a Service of an emulated cluster answers on this machine; None when nothing does.
+        """Local URL of a Service of an emulated cluster; None without one.
 
         `url` may be the ARN of an MLflow App, whose server is started when it does not run, or the address of
         a service of Cloud Run, which starts with its first request.
@@ -211,7 +212,7 @@ class Rehearsal:
         return dict(json.loads(value)) if value else None
 
     def kept_secret(self, namespace: str, name: str) -> dict[str, str] | None:
-        """What a Secret of the emulated Kubernetes holds; None when there is none."""
+        """Data of a Secret of the emulated Kubernetes; None without one."""
         path = self.home / "state.sqlite"
         state = State(path) if path.exists() else None
         if state is None:
@@ -224,13 +225,13 @@ class Rehearsal:
         return {key: base64.b64decode(text).decode() for key, text in held[0].items()} if held else None
 
     def recover(self, urns: Sequence[str]) -> list[str]:
-        """End what killed engines asked for, and delete what creates of these URNs left behind; its ids."""
+        """Cancel requests of killed engines and delete the remains of these creates; returns their ids."""
         connection, answer = control.lease(self.home, {"op": "recover", "urns": list(urns)})
         connection.close()
         return list(answer["taken_back"])
 
     def set_faults(self, faults: Mapping[str, Any]) -> None:
-        """Faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
+        """Set the faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
 
         Counting starts again from zero, also for the same faults as before. See `faults.Faults` for the keys.
         """
@@ -241,7 +242,7 @@ class Rehearsal:
         control.private(self.home)
         draft = path.with_suffix(".tmp")
         draft.write_text(json.dumps({**faults, "run": secrets.token_hex(8)}))
-        draft.replace(path)  # another inode: the daemon sees it, and never half of it
+        draft.replace(path)  # another inode: the daemon notices it, and never reads half of it
 
     def count(self, part: str) -> int:
         """How many emulated resources have this in their URN, such as `::project::`."""
@@ -266,19 +267,19 @@ class Rehearsal:
             state.close()
 
     def _write_launchers(self) -> None:
-        """Put our plugins where the engine looks for installed ones: by package and version of the SDK.
+        """Install our plugins in the plugin folder of the engine, by package and version of the SDK.
 
-        (From PATH it would take them as well, but warn about each on every command.)
+        (The engine also finds plugins on PATH, but warns about each on every command.)
         """
         for package, version in _versions(PACKAGES):
             folder = self.home / "pulumi" / "plugins" / f"resource-{package}-v{version}"
             folder.mkdir(parents=True, exist_ok=True)
             launcher = folder / f"pulumi-resource-{package}"
             real = chosen(self.home).provider is ProviderKind.REAL and package == "kubernetes"
-            what = {"module": "realcluster.real_provider", "what": real_provider.installed()}
-            what = what if real else {"module": "plugin", "what": package}
-            words = {"python": sys.executable, "root": _ROOT, "home": self.home, **what}
-            text = _LAUNCHER.format(**{name: shlex.quote(str(word)) for name, word in words.items()})
+            values = {"python": sys.executable, "root": _ROOT, "home": self.home}
+            values["argument"] = real_provider.installed() if real else package
+            values["module"] = "realcluster.real_provider" if real else "plugin"
+            text = _LAUNCHER.format(**{name: shlex.quote(str(value)) for name, value in values.items()})
             if not launcher.exists() or launcher.read_text() != text:
                 draft = launcher.with_suffix(f".{os.getpid()}")
                 draft.write_text(text)
@@ -287,9 +288,9 @@ class Rehearsal:
 
 
 def _without_logs(path: Path) -> None:
-    """Keep engines of a rehearsal from their automatic logs: a third of an engine's processor time.
+    """Prevent the automatic logs of engines, which take a third of an engine's processor time.
 
-    Nothing switches them off, but an engine goes on without them where it cannot make their folder
+    No option disables them, but an engine continues without them where it cannot make their folder
     (`StartLogging` in pkg/logging/encrypted.go of Pulumi 3.259.0).
     """
     if not path.exists():

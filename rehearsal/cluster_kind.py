@@ -1,4 +1,4 @@
-"""Which Kubernetes a rehearsal home has: the emulation, or a real control plane; remembered in the home."""
+"""Kind of Kubernetes of a rehearsal home: the emulation or a real control plane; stored in the home."""
 
 import json
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ _FILE = "kubernetes.json"
 
 
 class ClusterKind(StrEnum):
-    """What answers as the API server of a cluster."""
+    """API server of a cluster."""
 
     EMULATED = "emulated"
     REAL = "real"
 
 
 class ProviderKind(StrEnum):
-    """What answers the engine about Kubernetes: our provider, or pulumi-resource-kubernetes itself."""
+    """Kubernetes provider of the engine: ours, or pulumi-resource-kubernetes itself."""
 
     OURS = "ours"
     REAL = "real"
@@ -28,7 +28,7 @@ class ProviderKind(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """What a home has."""
+    """Kinds of cluster and provider of a home."""
 
     cluster: ClusterKind = ClusterKind.EMULATED
     provider: ProviderKind = ProviderKind.OURS
@@ -38,12 +38,12 @@ class Choice:
 
 
 def chosen(home: Path) -> Choice:
-    """What a home has; the emulation unless something else was chosen."""
+    """The choice of a home; the emulation by default."""
     path = home / _FILE
     if not path.exists():
         return Choice()
-    said = json.loads(path.read_text())
-    return Choice(ClusterKind(said["cluster"]), ProviderKind(said["provider"]))
+    content = json.loads(path.read_text())
+    return Choice(ClusterKind(content["cluster"]), ProviderKind(content["provider"]))
 
 
 def real_cluster(home: Path) -> bool:
@@ -54,9 +54,9 @@ def real_cluster(home: Path) -> bool:
 def choose(
     home: Path, cluster: ClusterKind | None, provider: ProviderKind | None, made: Mapping[str, int]
 ) -> bool:
-    """Choose for a home, None for what it has already; whether that changes it.
+    """Choose for a home, None keeps the present choice; True when that changes it.
 
-    `made` counts what exists in it, by package. Raises UserError when it was made with another choice.
+    `made` counts the resources of the home by package. Raises UserError when it was made with another choice.
     """
     before = chosen(home)
     wanted = Choice(cluster or before.cluster, provider or before.provider)
@@ -64,12 +64,22 @@ def choose(
         wanted = Choice()
     if wanted.provider is ProviderKind.REAL and wanted.cluster is not ClusterKind.REAL:
         rule = "the real provider needs a real control plane"
-        raise UserError([Problem("--provider", str(wanted.provider), rule, "Add --cluster real.")])
+        raise UserError(
+            [
+                Problem(
+                    "--provider",
+                    str(wanted.provider),
+                    rule,
+                    "Add --cluster real.",
+                    code="real-provider-needs-cluster",
+                )
+            ]
+        )
     if wanted == before:
         return False
     if any(made.values()):
         rule = f"{home} holds {sum(made.values())} resources that were made with {before}"
         fix = f"Destroy them with {before} first, or name another home in {HOME_VARIABLE}."
-        raise UserError([Problem("--cluster", str(wanted), rule, fix)])
+        raise UserError([Problem("--cluster", str(wanted), rule, fix, code="cluster-kind-has-resources")])
     (private(home) / _FILE).write_text(json.dumps(asdict(wanted)))
     return True

@@ -1,19 +1,19 @@
-"""How everything else reaches the daemon of a rehearsal: one JSON object per line over a private socket.
+"""Protocol of the rehearsal daemon: one JSON object per line over a private socket.
 
 `{"op": "serve", "package": "aws", "environment": {...}, "engine": pid}` -> `{"port": n}`; the server lives as
 long as the connection. `{"op": "status"}` -> `{"resources": {...}, "workloads": [...], "engines": n}`.
-`{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: ends what killed engines asked for, and deletes
-what interrupted creates left behind.
-`{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change what exists
-behind the engine's back -> `{"urn": ..., "id": ..., "type": ...}`.
-`{"op": "seed", "resources": [{"type": ..., "id": ..., "outputs": {...}}]}` makes known what exists beside the
-programs' -> `{"new": [ids]}`.
+`{"op": "recover", "urns": [...]}` -> `{"taken_back": [ids]}`: cancels requests of killed engines, and
+deletes what interrupted creates left behind.
+`{"op": "drift", "urn": text, "values": {path: value}}` and `{"op": "delete", "urn": text}` change a
+resource without the engine -> `{"urn": ..., "id": ..., "type": ...}`.
+`{"op": "seed", "resources": [{"type": ..., "id": ..., "outputs": {...}}]}` registers resources
+that no program made -> `{"new": [ids]}`.
 `{"op": "hold", "engine": pid}` -> `{}`: the real control plane of the home runs as long as the connection.
-`{"op": "locate", "name": text}` -> `{"url": text or null}`: where an MLflow App (an ARN; it is started) or a
-service of Cloud Run (its address) answers here.
-`{"op": "serving", "engine": pid}` -> `{}`: the services of the home answer at its port (`doors`) as long as
+`{"op": "locate", "name": text}` -> `{"url": text or null}`: the local URL of an MLflow App (an ARN; it is
+started) or of a service of Cloud Run (its address).
+`{"op": "serving", "engine": pid}` -> `{}`: the services of the home listen on its port (`doors`) as long as
 the connection.
-`{"op": "stop"}` -> `{}`, workloads and daemon end. A refusal is `{"error": text}`.
+`{"op": "stop"}` -> `{}`, workloads and daemon end. An error is `{"error": text}`.
 
 Only the standard library and `fence` are imported here: every provider of every run starts with this module.
 """
@@ -39,20 +39,20 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 class ControlError(Exception):
-    """The daemon could not be started or did not answer."""
+    """The daemon could not be started or did not respond."""
 
 
 class GoneError(ControlError):
-    """The daemon ended before it answered."""
+    """The daemon ended before it responded."""
 
 
 def socket_path(home: Path) -> Path:
-    """Where the daemon of `home` listens."""
+    """Path of the socket of a home's daemon."""
     return home / "daemon.sock"
 
 
 def private(home: Path) -> Path:
-    """Make a home, or see that only its owner can enter. Raises ControlError when another user owns it."""
+    """Make a home with mode 0700, or set that mode. Raises ControlError when another user owns it."""
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = home.stat()
     if found.st_uid != os.geteuid():
@@ -71,7 +71,7 @@ def peer_uid(sock: socket.socket) -> int:
 
 @contextmanager
 def listen(home: Path) -> Iterator[socket.socket]:
-    """The socket on which the daemon of `home` answers; nothing else may listen there."""
+    """The listening socket of a home's daemon."""
     socket_path(home).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         with _short(home) as address:
@@ -82,7 +82,7 @@ def listen(home: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def _short(home: Path) -> Iterator[str]:
-    """The socket's path in a form that the kernel takes: it refuses more than 107 bytes."""
+    """The socket's path in a form that the kernel accepts: at most 107 bytes."""
     folder = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/{socket_path(home).name}"
@@ -91,35 +91,35 @@ def _short(home: Path) -> Iterator[str]:
 
 
 class DaemonConnection:
-    """One conversation with the daemon; closing it gives back what it was leased."""
+    """A connection to the daemon; closing it releases its leases."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
         self._file = sock.makefile("rw", encoding="utf-8")
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send one message and wait for its answer. Raises ControlError, GoneError when none came."""
+        """Send a message and return the response. Raises ControlError, GoneError without a response."""
         try:
             self._file.write(json.dumps(message) + "\n")
             self._file.flush()
             line = self._file.readline()
         except OSError as error:
-            raise GoneError(f"the rehearsal's daemon went away: {error}") from error
+            raise GoneError(f"the rehearsal's daemon ended: {error}") from error
         if not line:
-            raise GoneError("the rehearsal's daemon went away")
+            raise GoneError("the rehearsal's daemon ended")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ControlError(str(answer["error"]))
         return answer
 
     def close(self) -> None:
-        """End the conversation."""
+        """Close the connection."""
         self._file.close()
         self.socket.close()
 
 
 def connect(home: Path) -> DaemonConnection | None:
-    """A conversation with the running daemon, or None when there is none. Raises ControlError."""
+    """A connection to the running daemon, or None without one. Raises ControlError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         with _short(home) as address:
@@ -135,7 +135,7 @@ def connect(home: Path) -> DaemonConnection | None:
 
 
 def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0) -> dict[str, Any] | None:
-    """What the daemon answers, None when none runs; one that is about to exit is waited for.
+    """The response of the running daemon, None without one; waits for a daemon that is ending.
 
     Raises ControlError.
     """
@@ -155,9 +155,9 @@ def ask_running(home: Path, message: dict[str, Any], *, patience_s: float = 20.0
 def lease(
     home: Path, message: dict[str, Any], *, patience_s: float = 20.0
 ) -> tuple[DaemonConnection, dict[str, Any]]:
-    """Ask the daemon, starting it when needed; it may be about to exit, so a lost answer is asked for again.
+    """Send a message to the daemon, started when needed; retries when the daemon ended meanwhile.
 
-    Raises ControlError with the last lines of the daemon's log when it does not come up in time.
+    Raises ControlError with the last lines of the daemon's log when it does not start in time.
     """
     deadline = time.monotonic() + patience_s
     while True:
@@ -173,7 +173,7 @@ def lease(
 def _start(home: Path, deadline: float) -> DaemonConnection:
     with exclusive(private(home) / "start.lock", deadline):
         connection = connect(home)
-        if connection is not None:  # another process was faster
+        if connection is not None:  # another process started it first
             return connection
         log = home / LOG
         written = log.stat().st_size if log.exists() else 0
@@ -189,7 +189,7 @@ def _start(home: Path, deadline: float) -> DaemonConnection:
 
 
 def _spawn(home: Path) -> subprocess.Popen[bytes]:
-    """The daemon outlives what starts it, so it takes nothing along but harmless variables."""
+    """Start the daemon, which outlives its parent, with harmless variables only."""
     environment = {
         name: value
         for name, value in isolation.without_credentials(os.environ).items()
@@ -225,6 +225,6 @@ def exclusive(path: Path, deadline: float) -> Iterator[None]:
 def _tail(log: Path, start: int, lines: int = 20) -> str:
     """The last lines of a log, of those written after `start` bytes."""
     with log.open(errors="replace") as file:
-        if log.stat().st_size >= start:  # else a new file was begun
+        if log.stat().st_size >= start:  # else the log was rotated
             file.seek(start)
         return "\n".join(file.read().splitlines()[-lines:]) or "(it left no log)"

@@ -1,7 +1,6 @@
-"""The one process that emulates the clouds of a rehearsal: `python -m rehearsal.daemon HOME`.
+"""The process that emulates the clouds of a rehearsal: `python -m rehearsal.daemon HOME`.
 
-It starts on demand and ends by itself once no engine is connected and no workload runs. `control` says how to
-talk to it.
+It starts on demand and ends once no engine is connected and no workload runs. Its protocol is in `control`.
 """
 
 import importlib
@@ -42,7 +41,7 @@ def main() -> None:
         control.private(home)
         logging.basicConfig(handlers=[_Log(home / control.LOG)], level=logging.INFO)
         logging.info("the daemon of %s starts", home)
-        # The one before may still be closing its files.
+        # The previous daemon may still be closing its files.
         with control.exclusive(home / "daemon.lock", time.monotonic() + 10):
             leave_out_sdk()
             importlib.import_module("rehearsal.core.server").Server(home).run()

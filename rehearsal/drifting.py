@@ -1,4 +1,4 @@
-"""`trainstack rehearse drift` and `delete`: what others do to a cloud while no program looks."""
+"""`trainstack rehearse drift` and `delete`: change resources outside of their program."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,28 +10,36 @@ from rehearsal import homes
 from rehearsal.control import ControlError
 from rehearsal.projects.project import read
 
-_NEXT = "`pulumi refresh` and `pulumi up --refresh` see it"
+_NEXT = "`pulumi refresh` and `pulumi up --refresh` show it"
 
 
 def change(urn: str, assignments: Sequence[str], folder: Path | None) -> str:
-    """Set properties by path; values are JSON where they look like it, else text. Raises UserError."""
+    """Set properties by path; values are JSON where they parse as such, else text. Raises UserError."""
     values: dict[str, Any] = {}
     problems = []
     for text in assignments:
         path, separator, value = text.partition("=")
         if not separator or not path:
-            problems.append(Problem("KEY=VALUE", text, "is not an assignment", "Write path=value."))
+            problems.append(
+                Problem(
+                    "KEY=VALUE",
+                    text,
+                    "is not an assignment",
+                    "Write path=value.",
+                    code="drift-not-an-assignment",
+                )
+            )
             continue
         values[path] = _value(value)
     if problems:
         raise UserError(problems)
-    answer = _asked(urn, values, folder)
+    answer = _request(urn, values, folder)
     return f"changed {answer['type']} {answer['id']}: {', '.join(values)}; {_NEXT}"
 
 
 def delete(urn: str, folder: Path | None) -> str:
     """Delete, as the service would. Raises UserError with its refusal."""
-    answer = _asked(urn, None, folder)
+    answer = _request(urn, None, folder)
     return f"deleted {answer['type']} {answer['id']}; {_NEXT}"
 
 
@@ -42,10 +50,10 @@ def _value(text: str) -> Any:
         return text
 
 
-def _asked(urn: str, values: Mapping[str, Any] | None, folder: Path | None) -> dict[str, str]:
+def _request(urn: str, values: Mapping[str, Any] | None, folder: Path | None) -> dict[str, str]:
     home = homes.of_project(read(folder)) if folder else homes.of_checkout()
     try:
         return home.drift(urn, values)
     except ControlError as error:
         fix = "The names are in `pulumi stack --show-urns`."
-        raise UserError([Problem("URN", urn, str(error), fix)]) from error
+        raise UserError([Problem("URN", urn, str(error), fix, code="drift-refused")]) from error

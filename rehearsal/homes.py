@@ -1,7 +1,7 @@
-"""Which home a rehearsal has: one for the stacks of this checkout, one for every other project.
+"""Homes of rehearsals: one for the stacks of this checkout, one for every other project.
 
-State is kept by the name of a project, and many are called `infra`: so a home notes the folder of each of its
-projects, and no other project of the same name gets to its state.
+State is kept by project name, and many projects are called `infra`: a home records the folder of each of its
+projects, and refuses another project of the same name.
 """
 
 import hashlib
@@ -33,9 +33,9 @@ def of_project(project: PulumiProject) -> Rehearsal:
 
 
 def claim(project: PulumiProject, rehearsal: Rehearsal) -> tuple[Path, list[str]]:
-    """Where the engine works on a project, from now on for its folder only; and what the user should know.
+    """Reserve the workspace of a project for its folder; returns the workspace and notes for the user.
 
-    Raises UserError when another project of this name has it; one that is not there any more has moved.
+    Raises UserError when another project of this name has it; a project whose folder is gone has moved.
     """
     folder = _workspace(project.name, rehearsal.home)
     owner = _folder_of(project.name, rehearsal.home)
@@ -44,10 +44,10 @@ def claim(project: PulumiProject, rehearsal: Rehearsal) -> tuple[Path, list[str]
         if owner.is_dir():
             rule = f"{rehearsal.home} holds the state of another project named {project.name}, of {owner}"
             fix = f"Name another home in {HOME_VARIABLE}, or rename one of the projects."
-            raise UserError([Problem("DIR", str(project.folder), rule, fix)])
-        notes.append(f"goes on with the rehearsal of {owner}, from which the project seems to have moved")
+            raise UserError([Problem("DIR", str(project.folder), rule, fix, code="rehearsal-home-taken")])
+        notes.append(f"continues the rehearsal of {owner}, from which the project seems to have moved")
     elif owner is not None and not (folder / "origin").exists():
-        notes.append(f"goes on with the rehearsal in {rehearsal.home}, which is this folder's from now on")
+        notes.append(f"continues the rehearsal in {rehearsal.home}, which is reserved for this folder now")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "origin").write_bytes(os.fsencode(project.folder))
     return folder, notes
@@ -64,7 +64,7 @@ def _folder_of(name: str, home: Path) -> Path | None:
         return Path(os.fsdecode((workspace / "origin").read_bytes()))
     if not (workspace / "Pulumi.yaml").exists():
         return None
-    # Before it was kept: the program lies in the project's folder, or is it.
+    # A home without `origin` is older: the program lies in the project's folder, or is it.
     program = Path(str(load(workspace / "Pulumi.yaml").get("main")))
     return next(
         (folder for folder in (program, *program.parents) if (folder / "Pulumi.yaml").exists()), program

@@ -1,9 +1,9 @@
-"""Keeps the credentials of real clouds away from what runs in a rehearsal.
+"""Isolation of a rehearsal's processes from the credentials of real clouds.
 
 SDKs look for credentials in variables, in files below the home folder, and at the metadata address of a
-virtual machine. Variables with a cloud's prefix are removed unless they are known to be plain settings; the
-rest is led elsewhere by variables that the SDKs know. A program that itself opens `~/.aws/credentials` still
-finds it.
+virtual machine. Variables with a cloud's prefix are removed unless they are known to be plain settings; files
+and the metadata address are replaced by variables of the SDKs. A program that opens `~/.aws/credentials`
+itself still finds it.
 
 Only the standard library is imported here: every provider of every run starts with this module.
 """
@@ -29,7 +29,7 @@ SETTINGS = (
     "KUBECONFIG",
 )
 _NOWHERE = "127.0.0.1:9"
-# With this access key the programs of a rehearsal's user sign what they ask of the emulated services.
+# Access key with which programs of the user sign requests to the emulated services.
 OPERATOR_KEY = "rehearsal"
 
 
@@ -45,9 +45,9 @@ def credentials(variables: Mapping[str, str]) -> frozenset[str]:
 
 
 def elsewhere(empty: Path) -> dict[str, str]:
-    """Variables that lead every SDK to credentials that open nothing; `empty` is a folder without files."""
+    """Variables that lead every SDK to useless credentials; `empty` is a folder without files."""
     return {
-        # botocore signs requests before it sends them, so it needs something to sign with.
+        # botocore signs every request, so it needs a key.
         "AWS_ACCESS_KEY_ID": OPERATOR_KEY,
         "AWS_SECRET_ACCESS_KEY": "rehearsal",
         "AWS_EC2_METADATA_DISABLED": "true",

@@ -1,16 +1,16 @@
-"""Who needs the daemon. Once it has seen that nobody does, it ends, and nobody may begin."""
+"""Leases of the daemon: it ends when idle, and accepts no request once it has decided to."""
 
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Long enough for the next command of a script, short enough that nothing seems to be left behind.
+# Long enough for the next command of a script, short enough not to seem left behind.
 _IDLE_S = 2.0
 
 
 class Leases:
-    """The engines that lease something, each under a number of its conversation, and answers under way."""
+    """Engines that hold leases, by number of their connection, and requests in progress."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,19 +25,19 @@ class Leases:
             return len(set(self._engines.values()))
 
     def give(self, lease: int, engine: int) -> None:
-        """The daemon stays until `take_back`."""
+        """Keep the daemon running until `take_back`."""
         with self._lock:
             self._engines[lease] = engine
 
     def take_back(self, lease: int) -> None:
-        """A conversation is over; a question for the status, which leased nothing, does not count."""
+        """Drop the lease of a closed connection; one without a lease does not reset the idle time."""
         with self._lock:
             if self._engines.pop(lease, None) is not None:
                 self._idle_since = time.monotonic()
 
     @contextmanager
     def answering(self) -> Iterator[bool]:
-        """The daemon stays meanwhile; False when it is too late, because it ends."""
+        """Keep the daemon running meanwhile; yields False when it is ending already."""
         with self._lock:
             in_time = not self._ending
             self._answering += in_time
@@ -48,20 +48,20 @@ class Leases:
                 self._answering -= in_time
 
     def end_if_idle(self, works: Callable[[], bool]) -> bool:
-        """End when nothing was leased for a while, and `works`, asked then, says that nothing runs."""
+        """End when nothing was leased for a while and `works` returns False."""
         with self._lock:
             if self._used() or time.monotonic() - self._idle_since < _IDLE_S:
                 return False
         at_work = works()
         with self._lock:
-            if at_work:  # looking reads the whole state: not again before it could matter
+            if at_work:  # `works` reads the whole state: call it again only after the idle time
                 self._idle_since = time.monotonic()
             elif not self._used():
                 self._ending = True
             return self._ending
 
     def end(self) -> None:
-        """End, whoever leases."""
+        """End regardless of leases."""
         with self._lock:
             self._ending = True
 

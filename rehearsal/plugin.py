@@ -1,7 +1,7 @@
-"""What the engine starts as `pulumi-resource-<package>`: leases a server of the daemon and lives with it.
+"""The plugin `pulumi-resource-<package>`: leases a provider server of the daemon for the engine.
 
-The engine reads the port from the first line of standard output and kills this process when it is done; the
-lease ends with the connection, however this process dies.
+The engine reads the port from the first line of standard output and kills this process in the end; the lease
+ends with the connection, however this process ends.
 """
 
 import os
@@ -33,7 +33,7 @@ def main(package: str, home: str) -> int:
         return 1
 
     def leave(_signal: int, _frame: FrameType | None) -> None:
-        # An engine whose calls failed may stop its plug-ins before the loop below saw why they failed.
+        # An engine whose calls failed may stop its plugins before the loop below has found the cause.
         os._exit(_daemon_ended(connection.socket, 0))
 
     signal.signal(signal.SIGINT, leave)
@@ -47,7 +47,7 @@ def main(package: str, home: str) -> int:
 
 
 def _daemon_ended(connection: socket.socket, seconds: float) -> bool:
-    """Whether the daemon, which never writes here, is gone within `seconds`; the user is told."""
+    """Return True, and report it, when the daemon, which never writes here, ends within `seconds`."""
     readable, _, _ = select.select([connection], [], [], seconds)
     if readable:
         os.write(sys.stderr.fileno(), b"the rehearsal's daemon was ended; run the command again\n")

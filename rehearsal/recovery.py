@@ -1,4 +1,4 @@
-"""Before a rehearsed operation: one command at a time on a stack, and what a killed one left is put right."""
+"""Lock of a stack for one operation, and recovery from a killed one."""
 
 import fcntl
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def alone(clouds: Rehearsal, project: str, stack: str) -> Iterator[None]:
 
 
 def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
-    """Put right what a killed engine left of a stack; says what it did. Raises UserError if one runs."""
+    """Repair what a killed engine left of a stack; returns the steps taken. Raises UserError if one runs."""
     backend = clouds.home / "state"
     try:
         with recovery.locked(backend, project, stack) as stale:
@@ -45,7 +45,7 @@ def recover(clouds: Rehearsal, project: str, stack: str) -> list[str]:
 
 
 def _settle(clouds: Rehearsal, backend: Path, project: str, stack: str) -> list[str]:
-    """Make the state of the engine agree with that of the clouds; what was done."""
+    """Reconcile the state of the engine with that of the clouds; returns the steps taken."""
     done = []
     if recovery.restore(backend, project, stack):
         done.append("recovered: the state file was half written, the engine's backup is used instead")
@@ -53,7 +53,7 @@ def _settle(clouds: Rehearsal, backend: Path, project: str, stack: str) -> list[
     if not pending:
         return done
     creates = [urn for operation, urn in pending if operation == "creating"]
-    taken_back = clouds.recover(creates)  # without creates, too: a deletion may still be under way
+    taken_back = clouds.recover(creates)  # without creates, too: a deletion may still be in progress
     recovery.settle(backend, project, stack)
     for operation, urn in pending:
         done.append(f"recovered: {urn.rsplit('::', 1)[-1]} was {operation} when the last run was killed")
@@ -62,6 +62,7 @@ def _settle(clouds: Rehearsal, backend: Path, project: str, stack: str) -> list[
     return done
 
 
-def _busy(stack: str, who: str) -> UserError:
-    rule = f"is being worked on by {who}"
-    return UserError([Problem("--stack", stack, rule, "Wait for it, or interrupt it with Ctrl-C.")])
+def _busy(stack: str, holder: str) -> UserError:
+    rule = f"is being worked on by {holder}"
+    fix = "Wait for it, or interrupt it with Ctrl-C."
+    return UserError([Problem("--stack", stack, rule, fix, code="stack-is-busy")])

@@ -1,4 +1,4 @@
-"""`trainstack rehearse seed`: tells the emulated clouds what a program refers to and does not make."""
+"""`trainstack rehearse seed`: register resources that a program refers to and does not make."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -19,15 +19,15 @@ _FORM = "Write a list of {type: aws:ec2/vpc:Vpc, id: vpc-0123456789abcdef0, outp
 
 
 def seed(file: Path, folder: Path | None) -> str:
-    """Make the resources of a file known: a list in YAML, or what `pulumi stack export` writes.
+    """Register the resources of a file: a list in YAML, or the output of `pulumi stack export`.
 
-    Raises UserError with everything that is wrong in the file; then nothing is made known.
+    Raises UserError with every problem of the file; then nothing is registered.
     """
     resources = list(_resources(file))
     home = homes.of_project(read(folder)) if folder else homes.of_checkout()
     new = home.seed(resources)
     known = len(resources) - len(new)
-    return f"made known: {', '.join(new) or 'nothing'}" + (f"; {known} known already" if known else "")
+    return f"registered: {', '.join(new) or 'nothing'}" + (f"; {known} registered before" if known else "")
 
 
 def _resources(file: Path) -> Iterator[dict[str, Any]]:
@@ -35,7 +35,7 @@ def _resources(file: Path) -> Iterator[dict[str, Any]]:
     exported = isinstance(content, dict) and "deployment" in content
     rows = (content["deployment"] or {}).get("resources") if exported else content
     if not isinstance(rows, list):
-        raise UserError([Problem(str(file), None, "is no list of resources", _FORM)])
+        raise UserError([Problem(str(file), None, "is no list of resources", _FORM, code="seed-not-a-list")])
     problems = []
     for index, row in enumerate(rows):
         if exported and not (
@@ -46,12 +46,13 @@ def _resources(file: Path) -> Iterator[dict[str, Any]]:
             key for key in ("type", "id") if not isinstance(row, dict) or not isinstance(row.get(key), str)
         ]
         if wrong or row["type"].count(":") != 2 or not row["type"].startswith(_CLOUDS):
-            problems.append(
-                Problem(f"{file.name}[{index}]", row, "needs a type of aws or gcp and an id", _FORM)
-            )
-            continue
-        if row["type"].startswith("gcp:") and not is_placed(row):
-            problems.append(Problem(f"{file.name}[{index}]", row, "its project is not known", _FORM))
+            rule, code = "needs a type of aws or gcp and an id", "seed-needs-type-and-id"
+        elif row["type"].startswith("gcp:") and not is_placed(row):
+            rule, code = "its project is not known", "seed-needs-project"
+        else:
+            rule = code = ""
+        if rule:
+            problems.append(Problem(f"{file.name}[{index}]", row, rule, _FORM, code=code))
             continue
         yield {
             key: _without_secrets(row[key])
@@ -67,13 +68,12 @@ def _content(file: Path) -> Any:
         text = file.read_text(encoding="utf-8")
         return json.loads(text) if file.suffix == ".json" else YAML(typ="safe").load(text)
     except (OSError, ValueError, YAMLError) as error:
-        raise UserError(
-            [Problem(str(file), None, f"cannot be read: {error}", "Name a YAML or JSON file.")]
-        ) from None
+        rule, fix = f"cannot be read: {error}", "Name a YAML or JSON file."
+        raise UserError([Problem(str(file), None, rule, fix, code="seed-unreadable-file")]) from None
 
 
 def _without_secrets(value: Any) -> Any:
-    """Leaves out what the engine encrypted for another stack."""
+    """The value without secrets, which the engine encrypted for another stack."""
     if isinstance(value, Mapping):
         return {key: _without_secrets(one) for key, one in value.items() if not _is_secret(one)}
     return (

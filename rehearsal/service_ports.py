@@ -1,6 +1,6 @@
-"""Where the programs of a rehearsal's user find the emulated services: ports that a home keeps.
+"""Ports on which programs of the user reach the emulated services of a home.
 
-They are known before the daemon runs, because an engine hands its environment to its programs once.
+A home keeps its ports: an engine passes its environment to its programs once, maybe before the daemon runs.
 Only the standard library and `fence` are imported here.
 """
 
@@ -14,13 +14,13 @@ from typing import Literal
 from rehearsal.isolation import OPERATOR_KEY
 
 Cloud = Literal["aws", "google"]
-# Where the user's login gets its tokens.
+# Path at which the user's login gets its tokens.
 LOGIN_PATH = "/oauth2/token"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
 _APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB", "CLOUDSCHEDULER")
-# Below the ports that Linux gives to outgoing connections, and below those on which runs meet.
+# Below the ports that Linux gives to outgoing connections, and below the rendezvous ports of runs.
 _FIRST, _COUNT = 10_000, 10_000
 FILES: dict[Cloud, str] = {"aws": "doors.port", "google": "google-doors.port"}
 _LOGIN = "google-login.json"
@@ -33,7 +33,7 @@ def port(home: Path, cloud: Cloud = "aws") -> int:
         draft = home / f"{kept.name}.{os.getpid()}"
         draft.write_text(str(_free(home, cloud)))
         try:
-            os.link(draft, kept)  # of two processes, one is first
+            os.link(draft, kept)  # another process chose at the same time
         except FileExistsError:
             pass
         finally:
@@ -42,30 +42,30 @@ def port(home: Path, cloud: Cloud = "aws") -> int:
 
 
 def url(home: Path, cloud: Cloud = "aws") -> str:
-    """Where the services of a cloud answer in a home."""
+    """URL of the services of a cloud in a home."""
     return f"http://127.0.0.1:{port(home, cloud)}"
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Variables that lead SDKs to the emulated services, and a login file that they accept."""
+    """Environment that leads SDKs to the emulated services, with a login file that they accept."""
     google = url(home, "google")
     return {
         **{f"AWS_ENDPOINT_URL_{service}": url(home) for service in _SERVICES},
         **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{google}/" for api in _APIS},
-        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{google}/storage/v1/",  # gcloud wants the whole path
-        "STORAGE_EMULATOR_HOST": google,  # where Google's storage libraries look
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{google}/storage/v1/",  # gcloud needs the whole path
+        "STORAGE_EMULATOR_HOST": google,  # read by Google's storage libraries
         "GOOGLE_APPLICATION_CREDENTIALS": str(_login(home)),
     }
 
 
 def _login(home: Path) -> Path:
-    """The login of the rehearsal's user, in the form of one of a workforce pool.
+    """The login of the rehearsal's user, in the form of a workforce pool's.
 
-    It holds no key, and tokens come from where it says (external_account_authorized_user.py of google-auth).
+    It holds no key; tokens come from its token URL (external_account_authorized_user.py of google-auth).
     """
-    told = {
+    login = {
         "type": "external_account_authorized_user",
-        # Not Google's: no library asks Google itself about this login, or takes its token there.
+        # Not Google's: no library sends this login or its token to Google.
         "universe_domain": "rehearsal.invalid",
         "audience": "//iam.googleapis.com/locations/global/workforcePools/rehearsal/providers/rehearsal",
         "refresh_token": OPERATOR_KEY,
@@ -74,7 +74,7 @@ def _login(home: Path) -> Path:
         "client_id": OPERATOR_KEY,
         "client_secret": OPERATOR_KEY,
     }
-    file, text = home / _LOGIN, json.dumps(told)
+    file, text = home / _LOGIN, json.dumps(login)
     if not file.exists() or file.read_text() != text:
         draft = file.with_suffix(f".{os.getpid()}")
         draft.write_text(text)
@@ -84,7 +84,7 @@ def _login(home: Path) -> Path:
 
 
 def _free(home: Path, cloud: Cloud) -> int:
-    """A port that nobody has now; homes and clouds begin to look at different places."""
+    """A free port; homes and clouds start the search at different ports."""
     digest = hashlib.sha256(cloud.encode() + os.fsencode(home.resolve())).digest()
     start = int.from_bytes(digest[:8], "big")
     for offset in range(_COUNT):

@@ -34,7 +34,7 @@ class Site(site.BaseSite):
         return tuple(dict.fromkeys((self.scope, f"{self.account}/{self.region}", f"{self.account}/global")))
 
     @property
-    def words(self) -> Mapping[str, str]:
+    def template_values(self) -> Mapping[str, str]:
         """See `core.emulation.site`."""
         return {"account": self.account}
 

@@ -1,1 +1,1 @@
-"""What every emulated cloud shares: the provider towards the engine, state, journal, faults, rules."""
+"""Shared parts of the emulated clouds: provider for the engine, state, journal, faults, rules."""

@@ -62,9 +62,9 @@ _DISK_ERRORS = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR})
 
 
 class Database:
-    """One connection that many threads share: reading takes the lock, changing takes a transaction.
+    """One connection that many threads share: reads take the lock, changes a transaction.
 
-    `daemon` says that this process is the daemon of the home, and so the only one that writes.
+    `daemon`: this process is the daemon of the home, the only writer.
     Raises UserError when the file is of another version or was encrypted with another passphrase.
     """
 
@@ -91,9 +91,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All changes inside happen together or not at all; transactions may nest (the outermost decides).
+        """Commit all changes inside or none; transactions may nest (the outermost decides).
 
-        Raises RefusalError when the disk is full or fails; the next transaction finds all as it was before.
+        Raises RefusalError when the disk is full or fails; then nothing has changed.
         """
         with self.lock:
             if self._depth:
@@ -122,17 +122,18 @@ class Database:
                     self.connection.execute("ROLLBACK")
 
     def _open(self, daemon: bool) -> None:
-        self._keep_a_log()
+        self._use_wal()
         self.connection.execute("PRAGMA synchronous = NORMAL")
         self.connection.execute("PRAGMA foreign_keys = ON")
-        # In one statement: another process may be making the file right now.
+        # In one statement: another process may be creating the file.
         version, tables = self.connection.execute(
             "SELECT user_version, EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'resource')"
             " FROM pragma_user_version"
         ).fetchone()
         if version > VERSION:
             rule = f"was written by a newer trainstack (this one knows versions up to {VERSION})"
-            raise UserError([Problem(str(self.path), version, rule, self._afresh("Use that trainstack"))])
+            fix = self._or_remove("Use that trainstack")
+            raise UserError([Problem(str(self.path), version, rule, fix, code="state-version-too-new")])
         if version < VERSION:
             self._create_or_migrate(daemon, old=bool(tables))
         sealed = self.connection.execute("SELECT sealed FROM probe").fetchone()[0]
@@ -140,27 +141,29 @@ class Database:
             self.unseal(sealed)
         except WrongKeyError as error:
             rule = f"was not encrypted with the passphrase in {self.path.with_name('passphrase')}"
-            fix = self._afresh("Put the former passphrase back")
-            raise UserError([Problem(str(self.path), None, rule, fix)]) from error
+            fix = self._or_remove("Restore the former passphrase")
+            raise UserError(
+                [Problem(str(self.path), None, rule, fix, code="state-passphrase-differs")]
+            ) from error
 
-    def _keep_a_log(self) -> None:
-        """WAL: a commit survives `kill -9` of this process; only a power cut could lose the last one."""
+    def _use_wal(self) -> None:
+        """Use a WAL: a commit survives `kill -9` of this process; only a power cut can lose the last one."""
         until = time.monotonic() + _PATIENCE_S
         while True:
             try:
                 self.connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                # SQLite waits for no other process that does the same to a new file.
+                # SQLite does not wait for another process that does the same to a new file.
                 if (error.sqlite_errorcode & 0xFF) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
             time.sleep(0.01)
 
-    def _afresh(self, otherwise: str) -> str:
+    def _or_remove(self, otherwise: str) -> str:
         return f"{otherwise}, or remove {self.path.parent} to start from nothing."
 
     def _create_or_migrate(self, daemon: bool, *, old: bool) -> None:
-        """Make the tables; of an old file, encrypt the values. Does no harm when done twice."""
+        """Create the tables; encrypt the values of an old file. Idempotent."""
         with contextlib.ExitStack() as stack:
             if old and not daemon:
                 stack.enter_context(self._without_daemon())
@@ -174,21 +177,23 @@ class Database:
                 )
                 if not old:
                     self.connection.execute(f"PRAGMA user_version = {VERSION}")
-            if old:  # what was plain text lies in free pages and in the log still
+            if old:  # free pages and the log still hold the plain text
                 self.connection.execute("VACUUM")
                 self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 self.connection.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _without_daemon(self) -> Iterator[None]:
-        """Keep daemons away: one of the former version could not read what it finds."""
+        """Lock out daemons of the former version, which could not read the migrated file."""
         try:
             with control.exclusive(self.path.with_name("daemon.lock"), time.monotonic()):
                 yield
         except control.ControlError as error:
             rule = "is of an older version, and the daemon of that version still runs"
             fix = "Run `trainstack rehearse stop`, then this command again."
-            raise UserError([Problem(str(self.path), None, rule, fix)]) from error
+            raise UserError(
+                [Problem(str(self.path), None, rule, fix, code="old-daemon-still-runs")]
+            ) from error
 
     def _encrypt(self, table: str, keys: Sequence[str], columns: Sequence[str]) -> None:
         where = " AND ".join(f"{key} = ?" for key in keys)

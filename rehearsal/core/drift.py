@@ -1,4 +1,4 @@
-"""Changes behind a program's back: what a colleague with a console, or a failing machine, would do."""
+"""Changes outside of a program, such as by a colleague with a console or a failing machine."""
 
 import json
 import threading
@@ -27,13 +27,13 @@ def find(state: State, urn: str) -> Record:
     whole = urn.startswith("urn:")
     known = [one.urn if whole else one.urn.rsplit("::", 1)[-1] for one in everything if one.urn]
     near = nearest(urn, known) if known else "nothing exists."
-    raise RefusalError("NotFound", f"nothing emulated is called {urn};", near)
+    raise RefusalError("NotFound", f"no emulated resource has the name or URN {urn};", near)
 
 
 def change(state: State, schemas: Schemas, record: Record, values: Mapping[str, Any]) -> None:
-    """Set properties, given by path; they show up as inputs where the type has such an input.
+    """Set properties, given by path; inputs of the same name change, too.
 
-    Raises RefusalError, before anything is changed, for names that the type does not have.
+    Raises RefusalError, before any change, for names that the type does not have.
     """
     schema = schemas.resource(record.type)
     for path in values:
@@ -54,7 +54,7 @@ def change(state: State, schemas: Schemas, record: Record, values: Mapping[str, 
 
 
 def put(tree: Any, path: str, value: Any) -> Any:
-    """A copy of a property tree with another value at a path; None takes it out, lists may grow by one."""
+    """A copy of a property tree with another value at a path; None removes it, lists may grow by one."""
     return _put(tree, steps(path), value)
 
 
@@ -77,7 +77,7 @@ def _put(tree: Any, keys: list[str | int], value: Any) -> Any:
 
 
 def delete(cloud: EmulatedCloud, record: Record, log: Callable[[str, str], None]) -> None:
-    """Delete a resource as its service would on request, refusals included."""
+    """Delete a resource through its service, which may refuse."""
     instance = ProviderInstance(record.package, cloud.settings_for(record))
     call = Call(instance, record.type, record.urn, threading.Event(), log)
     cloud.delete(call, record.id, record.outputs)

@@ -25,7 +25,7 @@ def passphrase_file(home: Path) -> Path:
         draft = home / f"passphrase.{secrets.token_hex(4)}"
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(24))
-        with contextlib.suppress(FileExistsError):  # of several processes, the first one decides
+        with contextlib.suppress(FileExistsError):  # the first of several processes decides
             os.link(draft, path)
         draft.unlink()
     return path
@@ -40,12 +40,12 @@ class Vault:
         self._cipher = AESGCM(key)
 
     def seal(self, value: Any) -> bytes:
-        """The value, encrypted."""
+        """Encrypt a value."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._cipher.encrypt(nonce, json.dumps(value).encode(), None)
 
     def unseal(self, sealed: bytes) -> Any:
-        """The value again. Raises WrongKeyError when it was not sealed with this passphrase."""
+        """Decrypt a value. Raises WrongKeyError when it was not sealed with this passphrase."""
         try:
             text = self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
         except InvalidTag as error:

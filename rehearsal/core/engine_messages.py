@@ -1,4 +1,4 @@
-"""Messages to the engine that take more than a line to make."""
+"""Messages for the engine that take more than a line to build."""
 
 import grpc
 from google.protobuf import any_pb2, struct_pb2
@@ -10,7 +10,7 @@ from rehearsal.core.wire import to_struct
 
 
 def init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes:
-    """The status detail by which the engine keeps a resource that exists but is not ready."""
+    """Status detail with which the engine keeps a resource that exists but is not ready."""
     detail = any_pb2.Any()
     detail.Pack(
         provider_pb2.ErrorResourceInitFailed(
@@ -25,7 +25,7 @@ def init_failed(failed: InitFailedError, properties: struct_pb2.Struct) -> bytes
 
 
 def diff(found: Diff, old: Properties, new: Properties) -> provider_pb2.DiffResponse:
-    """What an update would change, path by path."""
+    """The changes of an update, path by path."""
     kinds = provider_pb2.PropertyDiff
     detailed = {}
     for path in dict.fromkeys((*found.changed, *found.replaces)):

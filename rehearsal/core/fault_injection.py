@@ -1,4 +1,4 @@
-"""Puts the faults of a run on the operations of any cloud, and meets them as the real providers do."""
+"""Injection of faults into the operations of any cloud, with the retries of the real providers."""
 
 import hashlib
 import logging
@@ -33,20 +33,20 @@ class FaultPlan:
         self._seen: tuple[int, int, int] | None = None
         self._seed = 0
         self._faults: tuple[Any, ...] = ()
-        self._interruptions: list[Any] = []  # of those of the run, the ones that nothing has met
+        self._interruptions: list[Any] = []  # not used yet
         self._met: Counter[int] = Counter()
-        self._hidden: dict[str, float] = {}  # identifier -> monotonic time from which others see it
+        self._hidden: dict[str, float] = {}  # identifier -> monotonic time of its appearance
 
     def hitting(self, operation: str, call: Call) -> list[Any]:
-        """The faults (`faults.CloudFault`) that hit this operation; each operation is asked for once."""
+        """The faults (`faults.CloudFault`) that hit this operation; call it once for each operation."""
         with self._lock:
             self._reload()
             return [fault for index, fault in enumerate(self._faults) if self._hits(index, operation, call)]
 
     def interruption(self, name: str) -> float | None:
-        """After how many seconds of training the spot job of this name loses its machines; None: it does not.
+        """Seconds of training after which the spot job of this name is interrupted; None: it is not.
 
-        Each interruption is told once.
+        Each interruption is returned once.
         """
         with self._lock:
             self._reload()
@@ -62,7 +62,7 @@ class FaultPlan:
             self._hidden.update(dict.fromkeys(values, time.monotonic() + seconds))
 
     def unseen(self, inputs: Properties) -> tuple[str, float] | None:
-        """An identifier in `inputs` that cannot be seen yet and for how many seconds, or None."""
+        """An identifier in `inputs` that is still hidden and the remaining seconds, or None."""
         if not self._hidden:
             return None
         now = time.monotonic()
@@ -74,7 +74,7 @@ class FaultPlan:
 
     def _hits(self, index: int, operation: str, call: Call) -> bool:
         fault = self._faults[index]
-        if not fault.is_about(operation, call.type):
+        if not fault.matches(operation, call.type):
             return False
         if fault.name is not None:
             return bool(fault.name == call.name)
@@ -103,7 +103,7 @@ class FaultPlan:
 
 
 class FaultInjector(Wrapper):
-    """A cloud as one engine meets it: with faults. `engine` is the process that may be killed for it."""
+    """The cloud of one engine, with faults. `engine` is the process that a fault may kill."""
 
     def __init__(self, inside: EmulatedCloud, plan: FaultPlan, engine: int) -> None:
         super().__init__(inside)
@@ -170,14 +170,14 @@ class FaultInjector(Wrapper):
                 kill(fault.victim, self._engine, self.package)
 
     def _retry(self, call: Call, times: int, response: tuple[str, str], *, retry_after: bool) -> None:
-        """Wait as the provider's client does between its tries; give up where it gives up."""
+        """Retry with the waits and the limit of the provider's client."""
         for attempt in range(1, times + 1):
             if attempt > self._responses.retries:
-                raise RefusalError(*response, "It did not stop for as long as the provider tries again.")
+                raise RefusalError(*response, "The provider stopped retrying.")
             backoff = min(_BACKOFF_S * 2 ** (attempt - 1), _LONGEST_BACKOFF_S)
             wait = _RETRY_AFTER_S if retry_after else backoff
-            asked = f"retry after {wait:g} s" if retry_after else f"next try in {wait:g} s"
-            call.log("info", f"{response[0]}: {response[1]}; {asked} (try {attempt})")
+            retry = f"retry after {wait:g} s" if retry_after else f"next try in {wait:g} s"
+            call.log("info", f"{response[0]}: {response[1]}; {retry} (try {attempt})")
             _wait(call, wait)
 
     def _slow(self, call: Call, seconds: float) -> None:
@@ -189,15 +189,15 @@ class FaultInjector(Wrapper):
         _wait(call, seconds)
 
     def _await_visible(self, call: Call, inputs: Properties) -> None:
-        """Try again, as the provider does, while the service does not see what this resource refers to."""
+        """Retry, as the provider does, while a resource that this one refers to is hidden."""
         while (found := self._plan.unseen(inputs)) is not None:
             value, seconds = found
-            call.log("info", f"{value} cannot be seen yet; trying again")
+            call.log("info", f"{value} cannot be seen yet; retrying")
             _wait(call, min(seconds, 0.5))
 
 
 def kill(victim: str, engine: int, package: str) -> None:
-    """End a process of the run with SIGKILL: this daemon, the engine, its program, a package's provider."""
+    """Kill a process of the run: this daemon, the engine, its program or a package's provider."""
     if victim == "daemon":
         os.kill(os.getpid(), signal.SIGKILL)
     for process in _victims(victim, engine, package):
@@ -216,9 +216,9 @@ def _victims(victim: str, engine: int, package: str) -> list[psutil.Process]:
             return [root]
         plugins, programs = [], []
         for child in root.children():
-            words = " ".join(child.cmdline())
-            if _PLUGIN in words or "/pulumi-resource-" in words:
-                plugins += [child] if package in words else []
+            command = " ".join(child.cmdline())
+            if _PLUGIN in command or "/pulumi-resource-" in command:
+                plugins += [child] if package in command else []
             else:
                 programs += [*child.children(recursive=True), child]
     except psutil.NoSuchProcess:

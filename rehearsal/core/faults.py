@@ -33,18 +33,18 @@ OrgPolicy = Literal[
 ]
 Victim = Literal["daemon", "engine", "program", "provider"]
 FORMS = {
-    "smoke:slow-rank=RANK": "one training rank is stopped half of the time, in validations created later",
+    "smoke:slow-rank=RANK": "stops a training rank half of the time, in validations created later",
     "jobs:interrupted=SECONDS[@NAME]": (
-        "a training job on spot capacity, the next or that of NAME, loses it so long after it began to train"
+        "interrupts the next spot training job, or the one called NAME, so long after its training began"
     ),
-    "TYPE:throttling[=TIMES]": "the service says so often that it is asked too fast; it is asked again",
-    "TYPE:transient[=TIMES]": "the service fails so often with a 5xx error; it is asked again",
-    "TYPE:slow[=SECONDS]": "the operation takes so much longer (10)",
-    "TYPE:capacity": "there are no machines left",
-    "TYPE:quota": "the account may not have more of it",
-    "TYPE:eventual[=SECONDS]": "nothing else sees what was created for so long (2)",
-    "TYPE:crash-before[=VICTIM]": "VICTIM (daemon, engine, program or provider) is killed before the commit",
-    "TYPE:crash-after[=VICTIM]": "VICTIM is killed after the commit, before the engine hears of it",
+    "TYPE:throttling[=TIMES]": "rejects so many requests for their rate; the provider retries",
+    "TYPE:transient[=TIMES]": "fails so many requests with a 5xx error; the provider retries",
+    "TYPE:slow[=SECONDS]": "delays the operation (10)",
+    "TYPE:capacity": "no machines are left",
+    "TYPE:quota": "the quota of the account is used up",
+    "TYPE:eventual[=SECONDS]": "hides the new resource from other resources for so long (2)",
+    "TYPE:crash-before[=VICTIM]": "kills VICTIM (daemon, engine, program or provider) before the commit",
+    "TYPE:crash-after[=VICTIM]": "kills VICTIM after the commit, before the engine receives the response",
 }
 _SUFFIX = (
     "TYPE is such as aws:eks/nodeGroup, aws:* or *; TYPE:delete.KIND hits deletions, @2 the second "
@@ -77,13 +77,13 @@ class Interruption(BaseModel):
 
     seconds: float = Field(gt=0)
     name: str | None = None
-    """Of the job; None: whichever trains next."""
+    """Name of the job; None: the next one that trains."""
 
 
 class CloudFault(BaseModel):
-    """What befalls operations on a type: the `nth` one, those on a resource called `name`, or some of them.
+    """Fault of operations on a type: the `nth` one, those on a resource called `name`, or a random share.
 
-    With neither, it is the first one. `probability` draws for each resource by its URN and the scenario's
+    By default it hits the first one. `probability` draws for each resource by its URN and the scenario's
     seed, so that the order in which an engine works in parallel does not matter.
     """
 
@@ -104,23 +104,23 @@ class CloudFault(BaseModel):
         if sum(choice is not None for choice in (self.nth, self.name, self.probability)) > 1:
             raise ValueError("give one of nth, name and probability")
         if self.kind in _ONLY_CREATES and self.operation != "create":
-            raise ValueError(f"{self.kind} befalls only creates")
+            raise ValueError(f"{self.kind} faults hit only creates")
         return self
 
     @property
     def duration_s(self) -> float:
-        """How long a slow operation takes more, or a new resource stays unseen."""
+        """Delay of a slow operation, or time for which a new resource is hidden."""
         return self.seconds if self.seconds is not None else _SECONDS.get(self.kind, 0.0)
 
-    def is_about(self, operation: str, token: str) -> bool:
-        """Whether an operation on a type such as `aws:eks/nodeGroup:NodeGroup` may be hit."""
+    def matches(self, operation: str, token: str) -> bool:
+        """Return whether the fault may hit an operation on a type such as `aws:eks/nodeGroup:NodeGroup`."""
         if operation != self.operation:
             return False
         return token.startswith(f"{self.on}:") or fnmatch.fnmatchcase(token, self.on)
 
 
 class ScarceMachines(BaseModel):
-    """How many machines of a type a zone has left for a market; without a row there are always enough."""
+    """Machines of a type that a zone has left for a market; without a row there are always enough."""
 
     model_config = _CLOSED
 
@@ -142,9 +142,9 @@ class Faults(BaseModel):
     capacity: tuple[ScarceMachines, ...] = ()
     quotas: Mapping[str, float] = Field(default_factory=dict)
     """Quota key of the catalog, or name of a quota of SageMaker such as `ml.g6.xlarge for training job usage`
-    -> what the account has instead of the default."""
+    -> limit of the account instead of the default."""
     apis: tuple[str, ...] | None = None
-    """The APIs that a project of Google Cloud has from the start, such as `storage.googleapis.com`; None:
+    """APIs that are enabled in a Google Cloud project at the start, such as `storage.googleapis.com`; None:
     all."""
     org_policies: tuple[OrgPolicy, ...] = ()
     """Constraints that an organisation of Google Cloud enforces."""
@@ -166,7 +166,7 @@ def read(path: Path) -> Faults:
 
 
 def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
-    """Read faults such as `smoke:slow-rank=1` and a scenario. Raises UserError naming all that is bad."""
+    """Read faults such as `smoke:slow-rank=1` and a scenario. Raises UserError with every bad one."""
     problems: list[Problem] = []
     base = _scenario(scenario, problems) if scenario else Faults()
     smoke, found, interruptions = base.smoke, list(base.faults), list(base.interruptions)
@@ -183,7 +183,9 @@ def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
                 found.append(_cloud_fault(text))
         except ValueError as error:
             fix = "; ".join(f"{form}: {meaning}" for form, meaning in FORMS.items())
-            problems.append(Problem("--fault", text, _why(error), f"Known are: {fix}. {_SUFFIX}"))
+            problems.append(
+                Problem("--fault", text, _why(error), f"Known are: {fix}. {_SUFFIX}", code="unknown-fault")
+            )
     if problems:
         raise UserError(problems)
     given = {"smoke": smoke, "faults": tuple(found), "interruptions": tuple(interruptions)}
@@ -212,10 +214,12 @@ def _scenario(path: Path, problems: list[Problem]) -> Faults:
     try:
         content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        problems.append(Problem("--faults", str(path), f"cannot be read: {error}", "Name a YAML file."))
+        rule, fix = f"cannot be read: {error}", "Name a YAML file."
+        problems.append(Problem("--faults", str(path), rule, fix, code="fault-file-unreadable"))
         return Faults()
     except YAMLError as error:
-        problems.append(Problem("--faults", str(path), f"is not YAML: {error}", "Correct the file."))
+        rule, fix = f"is not YAML: {error}", "Correct the file."
+        problems.append(Problem("--faults", str(path), rule, fix, code="fault-file-not-yaml"))
         return Faults()
     try:
         return Faults.model_validate(content if content is not None else {})
@@ -223,7 +227,8 @@ def _scenario(path: Path, problems: list[Problem]) -> Faults:
         for one in error.errors():
             place = ".".join(str(part) for part in one["loc"]) or "the file"
             fix = f"A scenario has the keys {', '.join(Faults.model_fields)}."
-            problems.append(Problem(f"{path.name}: {place}", one.get("input"), one["msg"], fix))
+            value, rule = one.get("input"), one["msg"]
+            problems.append(Problem(f"{path.name}: {place}", value, rule, fix, code="fault-scenario-invalid"))
         return Faults()
 
 

@@ -1,4 +1,4 @@
-"""What is being worked on now: whether something else may still bring what one request waits for."""
+"""Requests in progress: a request waits for a resource only while others may still create it."""
 
 import threading
 import time
@@ -13,14 +13,14 @@ T = TypeVar("T")
 
 
 class InFlight:
-    """The requests of all engines that are being worked on; one that waits for others is not."""
+    """Requests of all engines in progress, except those that wait for others."""
 
     def __init__(self) -> None:
         self._lock, self._working, self._ended = threading.Lock(), 0, time.monotonic()
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Work on one."""
+        """Count one request as in progress."""
         with self._lock:
             self._working += 1
         try:
@@ -30,7 +30,7 @@ class InFlight:
                 self._working, self._ended = self._working - 1, time.monotonic()
 
     def wait(self, call: Call, missing: Callable[[], T | None], patience_s: float) -> T | None:
-        """Wait until nothing is missing; what still is when all other requests have been over for so long."""
+        """Wait until nothing is missing; returns what is missing once no other request ran for so long."""
         began = time.monotonic()
         while found := missing():
             last = max(began, self._quiet_since())
@@ -39,6 +39,6 @@ class InFlight:
         return None
 
     def _quiet_since(self) -> float:
-        """When the last one ended; now, while one is worked on."""
+        """End of the last request; now, while one is in progress."""
         with self._lock:
             return time.monotonic() if self._working else self._ended

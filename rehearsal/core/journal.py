@@ -1,8 +1,8 @@
-"""Creates that no engine has confirmed: found again by their URN, and deleted.
+"""Journal of creates that no engine has confirmed, which are deleted by their URN.
 
-An engine that is killed between a commit in the cloud and its own note of it knows only that it wanted to
-create something. Every create is therefore noted before it begins, and confirmed by the first request in
-which an engine names its id.
+An engine that is killed between a commit in the cloud and the update of its own state does not know the id of
+the resource. Every create is therefore recorded before it begins, and confirmed by the first request in which
+an engine uses its id.
 """
 
 import threading
@@ -15,7 +15,7 @@ from rehearsal.core.wrapper import Wrapper
 
 
 class Journal:
-    """The creates of one state; at any time at most one is under way for a URN."""
+    """The creates of one state, at most one at a time for a URN."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -24,7 +24,7 @@ class Journal:
 
     @contextmanager
     def alone(self, urn: str) -> Iterator[None]:
-        """Wait until no create for this URN is under way: that of a killed engine may still be."""
+        """Wait until no create for this URN is in progress: that of a killed engine may still be."""
         with self._changed:
             self._changed.wait_for(lambda: urn not in self._busy)
             self._busy.add(urn)
@@ -36,15 +36,15 @@ class Journal:
                 self._changed.notify_all()
 
     def begin(self, call: Call) -> None:
-        """Note that a create begins."""
+        """Record that a create begins."""
         self._state.begin_create(call.instance.package, call.type, call.urn, call.instance.config)
 
     def confirm(self, call: Call, id: str) -> None:
-        """Note that the engine knows an id."""
+        """Record that the engine knows an id."""
         self._state.confirm(call.type, call.urn, id)
 
     def take_back(self, cloud: EmulatedCloud, urn: str) -> str | None:
-        """Delete what an interrupted create left behind; its id, or None. Call it `alone`."""
+        """Delete what an interrupted create left behind; returns its id, or None. Call it inside `alone`."""
         found = self._state.unconfirmed(urn)
         if found is None:
             return None
@@ -54,7 +54,7 @@ class Journal:
         try:
             cloud.delete(call, record.id, record.outputs)
         except RefusalError:
-            # Such as a protected database: no state holds its id, so its protection could never be lifted.
+            # Such as a protected database: no state holds its id, so no program could remove its protection.
             self._forget(record)
         if self._state.unconfirmed(urn) is not None:
             self._forget(record)
@@ -63,13 +63,13 @@ class Journal:
     def _forget(self, record: Record) -> None:
         with self._state.transaction():
             for reference in self._state.users(record):
-                if not reference.user.urn:  # made by the service itself, together with this one
+                if not reference.user.urn:  # created by the service together with this one
                     self._forget(reference.user)
             self._state.remove(record)
 
 
 class Journaled(Wrapper):
-    """A cloud whose creates can be found again."""
+    """A cloud whose creates are recorded in the journal."""
 
     def __init__(self, inside: EmulatedCloud, journal: Journal) -> None:
         super().__init__(inside)
@@ -89,7 +89,7 @@ class Journaled(Wrapper):
         with self._journal.alone(call.urn):
             left = self._journal.take_back(self.inside, call.urn)
             if left is not None:
-                call.log("info", f"took back {left}, which an interrupted run had left behind")
+                call.log("info", f"deleted {left}, which an interrupted run had left behind")
             self._journal.begin(call)
             return self.inside.create(call, inputs, preview=False)
 

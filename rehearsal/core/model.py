@@ -1,4 +1,4 @@
-"""The types that the gRPC provider, the clouds and the state share.
+"""Types shared by the gRPC provider, the clouds and the state.
 
 Property values are plain JSON values (dict, list, str, bool, int or float, None) or `UNKNOWN`.
 """
@@ -52,7 +52,7 @@ class Reference:
 
 
 class RefusalError(Exception):
-    """The cloud says no: the code of the service, a message, and a fix."""
+    """A refusal of the cloud: code of the service, message and fix."""
 
     def __init__(self, code: str, message: str, fix: str = "") -> None:
         self.code, self.message, self.fix = code, message, fix
@@ -62,7 +62,7 @@ class RefusalError(Exception):
 class InitFailedError(Exception):
     """The object exists but did not become ready: the engine keeps it in its state and fails the update.
 
-    `inputs` are those that a read found; None leaves the engine's as they are.
+    `inputs` are those that a read found; None keeps those of the engine.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ProviderInstance:
 
 @dataclass(frozen=True)
 class Call:
-    """What one request of the engine is about."""
+    """One request of the engine."""
 
     instance: ProviderInstance
     type: str
@@ -92,7 +92,7 @@ class Call:
     timeout_s: float | None = None
     random_seed: bytes = b""
     remembered: Properties = field(default_factory=dict)
-    """Of a read: the outputs that the engine has in its state; empty for an import."""
+    """Outputs in the state of the engine, for a read; empty for an import."""
 
     @property
     def name(self) -> str:
@@ -110,7 +110,7 @@ class CheckFailure:
 
 @dataclass(frozen=True)
 class Diff:
-    """What an update would do: changed property paths, those that force a replacement, and its order."""
+    """Effect of an update: changed property paths, those that force a replacement, and its order."""
 
     changed: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Diff:
 
 @dataclass(frozen=True)
 class FaultResponses:
-    """How a service and its provider respond to injected faults."""
+    """Responses of a service and its provider to injected faults."""
 
     retries: int
     """After so many tries the provider gives up."""
@@ -163,33 +163,33 @@ class EmulatedCloud(Protocol):
 
     `create` and `update` are called with `preview=True` during a preview: nothing may change then,
     and outputs that only the cloud would know are `UNKNOWN`.
-    Refusals raise `RefusalError`; a thing that was created but is not ready raises `InitFailedError`.
+    Refusals raise `RefusalError`; a resource that was created but is not ready raises `InitFailedError`.
     """
 
     package: str
     version: str
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """What is wrong with a provider's own configuration."""
+        """Problems of a provider's own configuration."""
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
-        """The settings of a provider whose change replaces everything that was made through it."""
+        """Settings of a provider whose change replaces every resource of that provider."""
 
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """The inputs with the provider's defaults (auto-naming included), and what is wrong with them."""
+        """The inputs with the provider's defaults (auto-naming included), and their problems."""
 
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """How `new` differs; ignored changes were already put back by the caller."""
+        """Differences of `new`; the caller has already reverted ignored changes."""
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """The id (empty in a preview) and outputs of a new resource."""
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """(inputs, outputs) of what exists under `id`, or None when it is gone."""
+        """(inputs, outputs) of the resource with this `id`, or None."""
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
@@ -197,7 +197,7 @@ class EmulatedCloud(Protocol):
         """The outputs after the update."""
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """Remove what exists under `id`; silent when it is already gone."""
+        """Delete the resource with this `id`; does nothing when it is already gone."""
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """The result of a function such as `aws:index/getAvailabilityZones:getAvailabilityZones`."""

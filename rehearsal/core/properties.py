@@ -1,4 +1,4 @@
-"""Paths into property trees, and what differs between two of them."""
+"""Paths into property trees, and differences between trees."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _STEP = re.compile(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|\.?([^.\[]+)')
 
 
 def join(path: str, name: str) -> str:
-    """A property path extended by a name, quoted where the engine's grammar of paths needs it."""
+    """A property path extended by a name, quoted where the engine's path grammar requires it."""
     if not _NAME.fullmatch(name):
         quoted = name.replace("\\", "\\\\").replace('"', '\\"')
         return f'{path}["{quoted}"]'
@@ -33,7 +33,7 @@ def walk(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def at(value: Any, path: str) -> Any:
-    """What lies at a path, or None."""
+    """The value at a path, or None."""
     for index, quoted, name in _STEP.findall(path):
         if index:
             value = value[int(index)] if isinstance(value, list) and int(index) < len(value) else None
@@ -44,7 +44,7 @@ def at(value: Any, path: str) -> Any:
 
 
 def head(path: str) -> str:
-    """The top-level property a path lies in."""
+    """The top-level property of a path."""
     index, quoted, name = _STEP.findall(path)[0]
     return str(index or name or quoted)
 
@@ -56,9 +56,9 @@ def steps(path: str) -> list[str | int]:
 
 
 def each(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """What is known at a path without indices, as (concrete path, value).
+    """Known values at a path without indices, as (concrete path, value).
 
-    Every item of a list on the way is meant; `[]` at the end stands for the items of the last one.
+    The path covers every item of a list on the way; `[]` at the end stands for the items of the last one.
     """
     yield from _each(value, path.split("."), "")
 
@@ -84,7 +84,7 @@ def without_indices(path: str) -> str:
 
 
 def changed(old: Any, new: Any, path: str = "") -> list[str]:
-    """The deepest paths at which two trees differ; an unknown differs from all that is known."""
+    """The deepest paths at which two trees differ; an unknown differs from every known value."""
     if old == new:
         return []
     if isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -98,9 +98,9 @@ def changed(old: Any, new: Any, path: str = "") -> list[str]:
 
 
 def carried(had: Any, gave: Any, wanted: Any) -> Any:
-    """`wanted` with what a service had filled in beside what the program `gave` before, at any depth.
+    """`wanted` with values that the service had added to what the program `gave` before, at any depth.
 
-    `had` is what there was in all. What the program gave and gives no more is gone; lists are compared item
+    `had` are all former values. A value that the program no longer gives is removed; lists are compared item
     by item while they keep their length.
     """
     if isinstance(had, Mapping) and isinstance(wanted, Mapping):
@@ -121,12 +121,12 @@ def carried(had: Any, gave: Any, wanted: Any) -> Any:
 
 
 def known(value: object) -> bool:
-    """Whether a value is set and a preview knows it."""
+    """Return whether a value is set and known in a preview."""
     return value is not None and value is not UNKNOWN
 
 
 def has_unknown(value: Any) -> bool:
-    """Whether a preview does not know all of a value yet."""
+    """Return whether a value has parts that are unknown in a preview."""
     return any(item is UNKNOWN for _, item in walk(value))
 
 

@@ -1,4 +1,4 @@
-"""Answers the engine over gRPC in the name of one provider instance; the cloud behind it does the work."""
+"""The gRPC provider that serves the engine for one provider instance, on top of an emulated cloud."""
 
 import functools
 import logging
@@ -45,7 +45,7 @@ _Method = Callable[["Provider", _Request, grpc.ServicerContext], _Response]
 
 
 def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Response]:
-    """Turn what a cloud raises into what the engine shows; our own mistakes go to the log in full."""
+    """Map exceptions of a cloud to gRPC errors for the engine; log our own bugs in full."""
 
     @functools.wraps(method)
     def call(self: "Provider", request: _Request, context: grpc.ServicerContext) -> _Response:
@@ -55,8 +55,8 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
         except RefusalError as refusal:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(refusal))
         except InitFailedError as failed:
-            told = engine_messages.init_failed(failed, self._with_id(failed.id, failed.outputs))
-            context.set_trailing_metadata((("grpc-status-details-bin", told),))
+            details = engine_messages.init_failed(failed, self._with_id(failed.id, failed.outputs))
+            context.set_trailing_metadata((("grpc-status-details-bin", details),))
             context.abort(grpc.StatusCode.UNKNOWN, str(failed))
         except Exception as error:
             if not context.is_active():
@@ -88,22 +88,22 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         self._changed = threading.Condition()
 
     def end(self) -> None:
-        """The engine is gone: whatever waits in its name gives up, and nothing is begun any more."""
+        """Cancel waiting requests and refuse new ones: the engine is gone."""
         self._cancelled.set()
         with self._changed:
             self._ended = True
 
     def wait_until_quiet(self) -> None:
-        """Return when no request is being worked on."""
+        """Return when no request is in progress."""
         with self._changed:
             self._changed.wait_for(lambda: self._requests == 0)
 
     @contextmanager
     def _working(self) -> Iterator[None]:
-        """One request. Raises RefusalError when it comes from an engine that is gone."""
+        """Count a request as in progress. Raises RefusalError for an engine that is gone."""
         with self._changed:
             if self._ended:
-                raise RefusalError("RequestCanceled", "the engine that asked for this is gone")
+                raise RefusalError("RequestCanceled", "the engine of this request is gone")
             self._requests += 1
         try:
             yield
@@ -122,24 +122,24 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _call(self, urn: str, type: str, timeout: float = 0.0, seed: bytes = b"") -> Call:
         def log(severity: str, message: str) -> None:
-            self._tell(severity, message, urn)
+            self._log(severity, message, urn)
 
         return Call(self._instance, type, urn, self._cancelled, log, timeout or None, seed)
 
     def _with_id(self, identifier: object, outputs: Properties) -> struct_pb2.Struct:
-        """The outputs as the engine gets them."""
+        """The outputs as the engine receives them."""
         known = {"id": identifier} if self._package.bridged else {}
         return to_struct({**outputs, **known})
 
     def _own(self, outputs: struct_pb2.Struct) -> Properties:
-        """Outputs that the engine kept, as the cloud gave them."""
+        """Outputs in the state of the engine, as the cloud returned them."""
         found = from_struct(outputs)
         if self._package.bridged:
             found.pop("id", None)
         return found
 
-    def _tell(self, severity: str, message: str, urn: str) -> None:
-        """Show a message beside a resource; an engine that is gone is not an error."""
+    def _log(self, severity: str, message: str, urn: str) -> None:
+        """Show a message beside a resource; ignore an engine that is gone."""
         if self._engine is None:
             if not self._engine_address:
                 return
@@ -150,7 +150,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         try:
             self._engine.Log(request, timeout=5)
         except grpc.RpcError as error:
-            _LOG.debug("the engine did not take a message: %s", error)
+            _LOG.debug("the engine did not accept a message: %s", error)
 
     # -- the provider itself ---------------------------------------------------------------------------
 
@@ -158,33 +158,33 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Handshake(
         self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ProviderHandshakeResponse:
-        """Secrets, references and output values stay with the engine, which marks results itself."""
+        """Decline secrets, references and output values: the engine marks results itself."""
         self._engine_address = request.engine_address
         return provider_pb2.ProviderHandshakeResponse(supports_autonaming_configuration=False)
 
     @_guarded
     def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Take the address of an engine that did not start us."""
+        """Store the address of an engine that did not start this plugin."""
         self._engine_address = request.address
         return empty_pb2.Empty()
 
     @_guarded
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """The version that the installed SDK asks for."""
+        """Report the version that the installed SDK requires."""
         return plugin_pb2.PluginInfo(version=self._cloud.version)
 
     @_guarded
     def GetSchema(
         self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
     ) -> provider_pb2.GetSchemaResponse:
-        """Refused: the SDK's type hints are our schema, and they are not the package's."""
+        """Not implemented: the emulation reads the SDK's type hints and has no package schema."""
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "an emulated provider has no package schema")
 
     @_guarded
     def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Whether the provider's settings make sense."""
+        """Validate the provider's settings."""
         failures = self._cloud.check_config(self._defaults(from_struct(request.news)))
         return provider_pb2.CheckResponse(
             inputs=request.news,
@@ -198,7 +198,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """What of a provider's settings differs, and whether that replaces everything made through it."""
+        """Compare a provider's settings; some changes replace every resource of the provider."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         if old == new:
             return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
@@ -209,13 +209,13 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
-        """Keep the settings of this instance."""
+        """Store the settings of this instance."""
         self._instance = ProviderInstance(self._cloud.package, self._defaults(from_struct(request.args)))
         return provider_pb2.ConfigureResponse(supportsPreview=True)
 
     @_guarded
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """End what is waiting; the engine also calls this before every orderly shutdown."""
+        """Cancel waiting requests; the engine also calls this before every orderly shutdown."""
         self._cancelled.set()
         return empty_pb2.Empty()
 
@@ -225,7 +225,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
-        """Inputs with defaults, and every fault in them."""
+        """Return the inputs with defaults, and all their problems."""
         call = self._call(request.urn, request.type, seed=request.randomSeed)
         old = from_struct(request.olds) if request.olds.fields else None
         inputs, failures = self._cloud.check(call, old, from_struct(request.news))
@@ -241,7 +241,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
-        """What an update would change."""
+        """Return the changes of an update."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         call = self._call(request.urn, request.type)
         diff = self._cloud.diff(call, request.id, old, self._own(request.olds), new)
@@ -255,27 +255,27 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         call = self._call(request.urn, request.type, request.timeout)
         inputs = from_struct(request.properties)
         identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
-        told = self._with_id(identifier or UNKNOWN, outputs)
-        return provider_pb2.CreateResponse(id=identifier, properties=told)
+        properties = self._with_id(identifier or UNKNOWN, outputs)
+        return provider_pb2.CreateResponse(id=identifier, properties=properties)
 
     @_guarded
     def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
-        """What exists now; an empty answer when it is gone."""
+        """Return the present state of a resource; an empty response when it is gone."""
         call = replace(self._call(request.urn, request.type), remembered=self._own(request.properties))
         found = self._cloud.read(call, request.id, from_struct(request.inputs))
         if found is None:
             return provider_pb2.ReadResponse()
         inputs, outputs = found
-        told = self._with_id(request.id, outputs)
-        return provider_pb2.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=told)
+        properties = self._with_id(request.id, outputs)
+        return provider_pb2.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=properties)
 
     @_guarded
     def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
-        """Change in place."""
+        """Update in place."""
         outputs = self._cloud.update(
             self._call(request.urn, request.type, request.timeout),
             request.id,
@@ -287,7 +287,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_guarded
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Delete; what is gone already is not an error."""
+        """Delete; a resource that is gone already is not an error."""
         call = self._call(request.urn, request.type, request.timeout)
         self._cloud.delete(call, request.id, self._own(request.properties))
         return empty_pb2.Empty()
@@ -296,7 +296,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(
         self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.InvokeResponse:
-        """The result of a function."""
+        """Return the result of a function."""
         result = self._cloud.invoke(self._instance, request.tok, from_struct(request.args))
         response = provider_pb2.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(result))

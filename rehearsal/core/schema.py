@@ -1,4 +1,4 @@
-"""What properties a resource type has, as the installed SDK knows it; read once, then kept on disk."""
+"""Schemas of resource types, read from the installed SDK and cached on disk."""
 
 import hashlib
 import importlib.metadata
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Part of the name of the cache's folder: raised whenever `sdk_types` answers differently.
+# Part of the cache folder's name: increase it whenever the output of `sdk_types` changes.
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Property:
-    """One input: its type (the JSON form of `sdk_types`) and whether a program must give it."""
+    """One input: its type (the JSON form of `sdk_types`) and whether it is required."""
 
     type: Any
     required: bool
@@ -38,7 +38,7 @@ class Schemas:
     """The resource types of one package; thread-safe, each type read on first use.
 
     `cache` is a folder shared by every rehearsal on this machine; it holds one file per type below a folder
-    named after the SDK's version, so that a new version is read afresh.
+    named after the SDK's version, so that a new version is read again.
     """
 
     def __init__(self, package: str, cache: Path) -> None:
@@ -57,7 +57,7 @@ class Schemas:
             return self._known[token]
 
     def close(self) -> None:
-        """End the process that reads the SDK, if there is one; it is started again when needed."""
+        """End the process that reads the SDK, if it runs; it is restarted when needed."""
         with self._lock:
             worker, self._worker = self._worker, None
         if worker is not None:
@@ -73,7 +73,7 @@ class Schemas:
             return json.loads(file.read_text())
         except (OSError, ValueError):
             data = self._ask(token)
-        if data is not None:  # a type the SDK lacks may be a typing error: do not fill the disk with those
+        if data is not None:  # unknown types may be typing errors: they are not cached
             self._folder.mkdir(parents=True, exist_ok=True)
             draft = file.with_suffix(f".{os.getpid()}")
             draft.write_text(json.dumps(data, separators=(",", ":")))

@@ -1,8 +1,8 @@
-"""Reads the types of resources out of an installed provider SDK; a process of its own, fed by `schema`.
+"""Reader of resource types in an installed provider SDK, a process of its own for `schema`.
 
-`python -m rehearsal.core.sdk_types aws` reads one resource type per line and answers each with one line:
-the JSON form of `schema.ResourceSchema`, or `null` when the SDK does not have that type. The SDK is imported
-here and not in the daemon, which so stays small and starts at once.
+`python -m rehearsal.core.sdk_types aws` reads one resource type per line and writes one line for each: the
+JSON form of `schema.ResourceSchema`, or `null` when the SDK does not have that type. The SDK is imported here
+and not in the daemon, which stays small and starts fast.
 """
 
 import collections.abc
@@ -22,7 +22,7 @@ from pulumi.runtime import rpc
 _SCALARS: dict[Any, str] = {str: "str", bool: "bool", int: "int", float: "float", Any: "any"}
 _LISTS = (list, collections.abc.Sequence, collections.abc.Iterable)
 _MAPS = (dict, collections.abc.Mapping)
-# Classes that describe the same value a second time: what a program may hold, not what goes over the wire.
+# Classes that describe the same value a second time: as a program holds it, not as the wire format.
 _NOT_VALUES = (pulumi.Output, collections.abc.Awaitable)
 
 # A type in JSON: "str", "bool", "int", "float", "any", "asset", {"list": T}, {"map": T}, {"object": name},
@@ -31,7 +31,7 @@ Form = Any
 
 
 class _Reader:
-    """Collects the nested objects met while reading one resource."""
+    """Collects the nested objects of one resource."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
@@ -62,7 +62,7 @@ class _Reader:
                 forms.append(form)
         if not forms or "any" in forms:
             return "any"
-        if "str" in forms:  # `str | SomeEnum`: the SDK does not know every value, so neither do we
+        if "str" in forms:  # `str | SomeEnum`: the SDK does not list every value
             forms = [form for form in forms if not isinstance(form, dict) or "one_of" not in form]
         return forms[0] if len(forms) == 1 else {"union": forms}
 
@@ -124,7 +124,7 @@ def describe(token: str) -> dict[str, Any] | None:
 
 
 def _coarse(hint: Any) -> str:
-    """The outline of an output: its nested names are the cloud's business."""
+    """The outline of an output, without nested names."""
     hint = hints.unwrap_type(hint)
     origin = typing.get_origin(hint) or hint
     if origin in _LISTS:
@@ -135,7 +135,7 @@ def _coarse(hint: Any) -> str:
 
 
 def main() -> None:
-    """Answer one token per line until the asker closes the pipe."""
+    """Write one line for each token read, until the pipe is closed."""
     importlib.import_module(f"pulumi_{sys.argv[1].replace('-', '_')}")
     for line in sys.stdin:
         sys.stdout.write(json.dumps(describe(line.strip())) + "\n")

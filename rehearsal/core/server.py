@@ -1,4 +1,4 @@
-"""The daemon's inside: leases provider servers over the control socket and ends when no engine needs it."""
+"""Server of the daemon: leases provider servers over the control socket and ends when idle."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ _SERVICES, _RAN = "rehearsal.jobs.services:CloudServices", "jobs"
 
 
 class _Supervisor(Protocol):
-    """What everything that runs workloads offers."""
+    """Part that runs workloads."""
 
     def live_workloads(self) -> list[Any]: ...
 
@@ -44,19 +44,19 @@ class _Supervisor(Protocol):
 
 
 class _Restoring(_Supervisor, Protocol):
-    """What a cloud that runs workloads offers beyond `Cloud`."""
+    """Cloud that runs workloads."""
 
     def restore(self) -> None: ...
 
 
 class _Services(_Supervisor, Protocol):
-    """What programs of the user ask by HTTP."""
+    """Services that programs of the user call by HTTP."""
 
     def locate(self, name: str) -> str | None: ...
 
 
 class _Holding(Protocol):
-    """What a cloud offers to a provider that is not ours."""
+    """Cloud with a control plane for a provider that is not ours."""
 
     def hold(self) -> None: ...
 
@@ -75,7 +75,7 @@ class Server:
         self._building = threading.RLock()
         self._lock = threading.Lock()
         self._leases = Leases()
-        self._providers: dict[Provider, int] = {}  # those that may be at work -> process of the engine
+        self._providers: dict[Provider, int] = {}  # providers in use -> process of the engine
         self._real = real_cluster(home)
         self._file = self._state_file()
         self._stopping = threading.Event()
@@ -86,9 +86,9 @@ class Server:
         signal.signal(signal.SIGINT, lambda *_: self._stopping.set())
         with control.listen(self._home) as listener:
             if self._state.count("kubernetes"):
-                self.cloud("kubernetes")  # its workloads are to run again
+                self.cloud("kubernetes")  # restarts its workloads
             if (self._home / _RAN).exists():
-                self.services()  # says of them that they have failed
+                self.services()  # marks their runs as failed
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             while not self._stopping.wait(0.2):
                 if self._leases.end_if_idle(lambda: bool(self._workloads())) or not self._at_home():
@@ -96,14 +96,14 @@ class Server:
             self._leases.end()
             if self._at_home():
                 control.socket_path(self._home).unlink(missing_ok=True)
-            # Who is accepted in the meantime sees the connection close and starts a new daemon.
+            # A client accepted in the meantime sees the connection close and starts a new daemon.
         for supervisor in self._supervisors():
             supervisor.stop()
         for schemas in self._schemas.values():
             schemas.close()
         self._state.close()
         logging.shutdown()
-        os._exit(0)  # servers and conversations are daemon threads with nothing left to say
+        os._exit(0)  # servers and connections are daemon threads without further work
 
     def cloud(self, package: str) -> EmulatedCloud:
         """The emulated cloud of a package, built on first use."""
@@ -117,14 +117,14 @@ class Server:
             return self._clouds[package]
 
     def services(self) -> _Services:
-        """What programs of the user ask by HTTP, opened on first use."""
+        """The services that programs of the user call by HTTP, opened on first use."""
         with self._building:
             if self._services is None:
                 self._services = cast(_Services, _named(_SERVICES)(self._state, self._home, self._faults))
             return self._services
 
     def _class(self, package: str) -> str:
-        """The cloud of a package, as this home has it."""
+        """Class of the cloud of a package in this home."""
         facts = PACKAGES[package]
         return facts.real_cloud if self._real and facts.real_cloud else facts.cloud
 
@@ -139,7 +139,7 @@ class Server:
         return [workload for supervisor in self._supervisors() for workload in supervisor.live_workloads()]
 
     def _at_home(self) -> bool:
-        """Whether the home is still this daemon's; one that was removed leaves nothing behind that runs."""
+        """Return whether the home is still this daemon's; without it, daemon and workloads end."""
         return self._state_file() == self._file
 
     def _state_file(self) -> tuple[int, int] | None:
@@ -149,18 +149,18 @@ class Server:
             return None
         return found.st_dev, found.st_ino
 
-    # -- conversations ---------------------------------------------------------------------------------
+    # -- connections -----------------------------------------------------------------------------------
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
-                conversation, _ = listener.accept()
+                connection, _ = listener.accept()
             except OSError:
                 return
-            if control.peer_uid(conversation) != os.geteuid():
-                conversation.close()
+            if control.peer_uid(connection) != os.geteuid():
+                connection.close()
                 continue
-            threading.Thread(target=self._converse, args=(conversation,), daemon=True).start()
+            threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 
     def _converse(self, sock: socket.socket) -> None:
         held: list[tuple[grpc.Server, Provider]] = []
@@ -174,7 +174,7 @@ class Server:
                         file.write(json.dumps(self._answer(json.loads(line), held, lease)) + "\n")
                         file.flush()
         except (OSError, ValueError) as error:
-            _LOG.debug("a conversation ended: %s", error)
+            _LOG.debug("a connection ended: %s", error)
         finally:
             self._leases.take_back(lease)
             for server, provider in held:
@@ -213,7 +213,7 @@ class Server:
         return {"error": f"unknown operation {message['op']!r}"}
 
     def _drift(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Change or delete a resource behind its program's back."""
+        """Change or delete a resource outside of its program."""
         record = drift.find(self._state, message["urn"])
         cloud = self.cloud(record.package)
         if message["op"] == "drift":
@@ -223,7 +223,7 @@ class Server:
         return {"urn": record.urn, "id": record.id, "type": record.type}
 
     def _seed(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Make known what an account holds that no program made."""
+        """Register resources of an account that no program made."""
         new: list[str] = []
         for name, package in ACCOUNTS.items():
             rows = [one for one in message["resources"] if one["type"].startswith(f"{name}:")]
@@ -232,7 +232,7 @@ class Server:
         return {"new": new}
 
     def _locate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Where a service that has an ARN, or an address in a cloud, answers here."""
+        """Local URL of a service with an ARN or an address in a cloud."""
         return {"url": self.services().locate(message["name"])}
 
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -240,10 +240,10 @@ class Server:
         return {}
 
     def _recover(self, message: dict[str, Any]) -> dict[str, Any]:
-        """End what killed engines asked for, and delete what their creates have left behind; the ids."""
+        """Cancel requests of killed engines and delete what their creates left behind; returns its ids."""
         with self._lock:
             gone = [provider for provider, engine in self._providers.items() if _is_gone(engine)]
-        for provider in gone:  # their launchers notice only later, and a commit until then would be lost
+        for provider in gone:  # their plugins end only later, and a commit until then would be lost
             provider.end()
             provider.wait_until_quiet()
         taken_back = []
@@ -301,7 +301,7 @@ def _is_gone(process: int) -> bool:
 
 
 def _cache(home: Path) -> Path:
-    """The cache of a checkout serves all its rehearsals; a home elsewhere has one beside it, if it can."""
+    """The cache of the checkout for all its rehearsals; another home has one beside it where possible."""
     checkout = next((folder for folder in home.parents if folder.name == ".trainstack"), home.parent)
     beside = checkout / "cache"
     return beside if not beside.exists() or beside.stat().st_uid == os.geteuid() else home / "cache"

@@ -1,4 +1,4 @@
-"""What the emulated clouds remember: one SQLite file that outlives a killed engine and a killed provider."""
+"""State of the emulated clouds: one SQLite file that survives a killed engine and a killed provider."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ class DuplicateError(Exception):
 
 
 class State:
-    """Resources, the references between them, and small documents, each change on disk before it is answered.
+    """Resources, the references between them, and small documents, each change on disk before the response.
 
-    Safe for use by many threads of one process; several processes may read. `daemon`, `transaction` and what
-    is raised: see `Database`.
+    Safe for use by many threads of one process; several processes may read. For `daemon`, `transaction` and
+    exceptions see `Database`.
     """
 
     def __init__(self, path: Path, *, daemon: bool = False) -> None:
@@ -43,7 +43,7 @@ class State:
         inputs: Properties,
         outputs: Properties,
     ) -> Record:
-        """Remember a new resource. Raises DuplicateError when its id is taken in its scope."""
+        """Store a new resource. Raises DuplicateError when its id is taken in its scope."""
         row = (package, type, scope, id, urn, name, self._seal(inputs), self._seal(outputs))
         with self.transaction():
             try:
@@ -77,13 +77,13 @@ class State:
         """The resources that match every given column, oldest first; `kind` is the end of their type."""
         wanted = {"package": package, "type": type, "scope": scope, "name": name, "id": id}
         given = {f"{column} = ?": value for column, value in wanted.items() if value is not None}
-        if kind is not None:  # here and not by who asks: most of the work is to decrypt what was found
+        if kind is not None:  # here and not in the caller: most of the work is to decrypt the rows
             given["type GLOB ?"] = f"*:{kind}"
         where = " AND ".join(given) or "1"
         return self._all(where, *given.values())
 
     def replace(self, record: Record, *, inputs: Properties, outputs: Properties) -> Record:
-        """Remember the new properties of a resource."""
+        """Store the new properties of a resource."""
         with self.transaction():
             self._db.execute(
                 "UPDATE resource SET inputs = ?, outputs = ? WHERE key = ?",
@@ -92,7 +92,7 @@ class State:
         return Record(**{**record.__dict__, "inputs": inputs, "outputs": outputs})
 
     def remove(self, record: Record) -> None:
-        """Forget a resource, its identifiers and what it refers to."""
+        """Remove a resource, its identifiers and its references."""
         with self.transaction():
             self._db.execute("DELETE FROM resource WHERE key = ?", (record.key,))
 
@@ -102,10 +102,10 @@ class State:
         with self._lock:
             return int(self._db.execute(f"SELECT count(*) FROM resource WHERE {where}", values).fetchone()[0])  # noqa: S608
 
-    # -- creates of which it is not known whether the engine heard of their end ---------------------------
+    # -- creates that no engine has confirmed ----------------------------------------------------------
 
     def begin_create(self, package: str, type: str, urn: str, config: Mapping[str, Any]) -> None:
-        """Remember that a create begins; the resource that `insert` makes for it is unconfirmed."""
+        """Record that a create begins; the resource that `insert` adds for it is unconfirmed."""
         with self.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO creation VALUES (?, ?, ?, ?, NULL, NULL)",
@@ -113,7 +113,7 @@ class State:
             )
 
     def unconfirmed(self, urn: str) -> tuple[Record, Properties] | None:
-        """What a create for this URN made that no engine has named since, and its provider's settings."""
+        """The unconfirmed resource of a create for this URN, and the settings of its provider."""
         with self._lock:
             row = self._db.execute(
                 "SELECT resource, config FROM creation WHERE urn = ? AND resource IS NOT NULL", (urn,)
@@ -122,7 +122,7 @@ class State:
         return (record, self._unseal(row[1])) if record else None
 
     def confirm(self, type: str, urn: str, id: str) -> None:
-        """An engine named this resource, so it knows of it (by another URN, if an alias renamed it)."""
+        """Confirm a resource: an engine used its id (with another URN, if an alias renamed it)."""
         with self._lock:
             found = self._db.execute(
                 "SELECT urn FROM creation WHERE id = ? AND type = ? AND resource IS NOT NULL", (id, type)
@@ -158,7 +158,7 @@ class State:
             )
 
     def users(self, used: Record) -> list[Reference]:
-        """Who refers to a resource, and at which property."""
+        """References to a resource."""
         columns = ", ".join(f"resource.{column}" for column in _COLUMNS.split(", "))
         with self._lock:
             rows = self._db.execute(
@@ -171,14 +171,14 @@ class State:
     # -- documents -------------------------------------------------------------------------------------
 
     def put_document(self, space: str, key: str, value: Any) -> None:
-        """Keep a JSON value under a key, such as the value of a secret or an allocated address."""
+        """Store a JSON value under a key, such as the value of a secret or an allocated address."""
         with self.transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO document VALUES (?, ?, ?)", (space, key, self._seal(value))
             )
 
     def document(self, space: str, key: str) -> Any:
-        """The value kept under a key, or None."""
+        """The value under a key, or None."""
         with self._lock:
             row = self._db.execute(
                 "SELECT value FROM document WHERE space = ? AND key = ?", (space, key)
@@ -192,7 +192,7 @@ class State:
             return {key: self._unseal(value) for key, value in rows.fetchall()}
 
     def drop_document(self, space: str, key: str) -> None:
-        """Forget a key; silent when it is not there."""
+        """Remove a key, if present."""
         with self.transaction():
             self._db.execute("DELETE FROM document WHERE space = ? AND key = ?", (space, key))
 

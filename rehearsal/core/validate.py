@@ -1,4 +1,4 @@
-"""Are these inputs what the resource type takes? Every fault at any depth, in one pass."""
+"""Validation of inputs against the schema of a resource type: all problems, at any depth."""
 
 import difflib
 import re
@@ -10,20 +10,20 @@ from rehearsal.core.model import UNKNOWN, CheckFailure, Properties
 from rehearsal.core.properties import join
 from rehearsal.core.schema import Property, ResourceSchema
 
-# How the engine marks an asset or archive inside plain JSON.
+# Mark of an asset or archive inside plain JSON.
 SIGNATURE = "4dabf18193072939515e22adb298388d"
-# Names that the SDK itself adds to every request and that are no property of the cloud's.
+# Names that the SDK adds to every request; not properties of the cloud.
 _PLUMBING = frozenset({"__internal", "__defaults"})
-# (form, value, path) -> whether the value fits.
+# (form, value, path) -> True if the value fits.
 Fits = Callable[[str, Any, str], bool]
 _WORDS = {"str": "a string", "bool": "a boolean", "int": "a whole number", "float": "a number"}
 
 
 def validate(schema: ResourceSchema, inputs: Properties, fits: Fits | None = None) -> list[CheckFailure]:
-    """What is wrong with `inputs`: unknown names (and the nearest valid one), missing and mistyped values.
+    """Problems of `inputs`: unknown names (with the nearest valid one), missing and mistyped values.
 
-    `fits` says whether a scalar at a path is of a type; by default a text that is a number or truth value is
-    one, as most providers convert it.
+    `fits` judges whether a scalar at a path has a type; by default a string with a number or boolean fits,
+    because most providers convert it.
     """
     owner = schema.token.rpartition(":")[2]
     return list(_Validator(schema, fits or _scalar_fits).object(schema.inputs, inputs, "", owner))
@@ -69,8 +69,8 @@ class _Validator:
             yield from self._container(form, value, path)
         elif "one_of" in form:
             if value not in form["one_of"]:
-                words = ", ".join(str(item) for item in form["one_of"])
-                yield CheckFailure(path, f"must be one of {words}, not {value!r}")
+                allowed = ", ".join(str(item) for item in form["one_of"])
+                yield CheckFailure(path, f"must be one of {allowed}, not {value!r}")
         else:
             yield from self._union(form["union"], value, path)
 
@@ -91,13 +91,13 @@ class _Validator:
             yield from self.object(self.schema.objects[form["object"]], value, path, owner)
 
     def _union(self, forms: list[Any], value: Any, path: str) -> Iterator[CheckFailure]:
-        """The member with the fewest faults speaks for the union."""
+        """Report the problems of the member with the fewest."""
         faults = [list(self._value(form, value, path)) for form in forms]
         yield from min(faults, key=len)
 
 
 def _scalar_fits(form: str, value: Any, path: str) -> bool:
-    """Whether a scalar fits; a text that is a number or truth value is one, as the providers convert it."""
+    """Return whether a scalar fits; a string with a number or boolean does, as the providers convert it."""
     if form == "asset" or isinstance(value, dict | list):
         return form == "asset" and isinstance(value, dict) and SIGNATURE in value
     if form in ("str", "bool"):

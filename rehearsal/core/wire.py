@@ -1,4 +1,4 @@
-"""Property values as the engine's messages carry them, to and from plain Python."""
+"""Conversion of property values between messages of the engine and plain Python."""
 
 from typing import Any
 

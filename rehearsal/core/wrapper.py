@@ -1,10 +1,10 @@
-"""A cloud around a cloud: passes everything on, so that a layer says only what it changes."""
+"""Base class of layers around a cloud, which delegates every method."""
 
 from rehearsal.core.model import Call, CheckFailure, Diff, EmulatedCloud, Properties, ProviderInstance
 
 
 class Wrapper(EmulatedCloud):
-    """Behaves as the cloud inside."""
+    """Delegates to the cloud inside."""
 
     def __init__(self, inside: EmulatedCloud) -> None:
         self.inside = inside

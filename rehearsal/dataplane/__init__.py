@@ -1,1 +1,1 @@
-"""The part of AWS that running pods call: identity, tokens and secrets, on a loopback port."""
+"""Cloud services that running pods and jobs call, on loopback ports."""

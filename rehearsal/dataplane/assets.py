@@ -1,6 +1,6 @@
-"""Assets and archives as programs of the engine give them: files with their content.
+"""Assets and archives in the inputs of resources, as files with their content.
 
-Source: sdk/go/common/resource/{archive,asset,sig}.go of Pulumi 3.259 (their forms and marks).
+Source: sdk/go/common/resource/{archive,asset,sig}.go of Pulumi 3.259 (formats and signatures).
 """
 
 import tarfile
@@ -21,7 +21,7 @@ class UnreadableError(Exception):
 
 
 def unpack(archive: Mapping[str, Any], folder: Path) -> None:
-    """Put the files of an archive into a folder. Raises UnreadableError."""
+    """Extract an archive into a folder. Raises UnreadableError."""
     if archive.get("assets"):
         for name, inside in archive["assets"].items():
             place = _within(folder, name)
@@ -59,11 +59,11 @@ def content(asset: Mapping[str, Any]) -> bytes:
 
 
 def unpack_bytes(content: bytes, folder: Path) -> None:
-    """Put the files of a zip or tar archive into a folder. Raises UnreadableError."""
+    """Extract a zip or tar archive into a folder. Raises UnreadableError."""
     folder.mkdir(parents=True, exist_ok=True)
     if zipfile.is_zipfile(BytesIO(content)):
         with zipfile.ZipFile(BytesIO(content)) as packed:
-            packed.extractall(folder)  # noqa: S202 - zipfile itself leaves out what would go elsewhere
+            packed.extractall(folder)  # noqa: S202 - zipfile itself skips paths outside of the folder
         return
     try:
         with tarfile.open(fileobj=BytesIO(content)) as packed:

@@ -1,4 +1,4 @@
-"""Where the data of emulated buckets, databases and MLflow servers lies on this disk: it goes with them."""
+"""Local folders with the data of emulated buckets, databases and MLflow servers."""
 
 import shutil
 from pathlib import Path
@@ -10,9 +10,9 @@ def bucket(home: Path, name: str, scheme: str = "s3") -> Path:
 
 
 def denied(home: Path, name: str, scheme: str) -> Path:
-    """What a pod without any right finds in place of a bucket's folder: a file, so that every use fails.
+    """A file in place of a bucket's folder for a pod without rights, so that every use fails.
 
-    Its name says why, because errors of the system hold it.
+    Its name gives the reason, because error messages of the system contain it.
     """
     file = home / "denied" / f"403-no-permission-storage.objects-on-{scheme}-{name}"
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def database(home: Path, identifier: str) -> Path:
 
 
 def runs(home: Path, arn: str) -> Path:
-    """What a managed MLflow server with this ARN has recorded."""
+    """Runs of the managed MLflow server with this ARN."""
     return home / "mlflow" / arn.rpartition("/")[2]
 
 
@@ -36,5 +36,5 @@ def first_file(folder: Path) -> str | None:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it; silent when it is not there."""
+    """Remove a folder with its content, if present."""
     shutil.rmtree(folder, ignore_errors=True)

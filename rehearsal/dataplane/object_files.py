@@ -1,4 +1,4 @@
-"""Objects of emulated buckets as files below the bucket's folder, whichever cloud the bucket is of."""
+"""Objects of emulated buckets as files below the bucket's folder, for buckets of every cloud."""
 
 import contextlib
 import hashlib
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-_LONGEST_NAME = 255  # bytes of one part of a path on this disk
+_LONGEST_NAME = 255  # bytes of one part of a local path
 
 
 class UnkeepableError(Exception):
-    """An object that cannot be a file here."""
+    """An object that cannot be stored as a file."""
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"A rehearsal keeps objects as files, and {key!r} cannot be one beside those that are there."
+            f"A rehearsal stores objects as files, and {key!r} conflicts with an existing object."
         )
 
 
@@ -32,12 +32,12 @@ class Found:
 
     @property
     def etag(self) -> str:
-        """The MD5 of the content, as S3 has it of what was uploaded in one part."""
+        """MD5 of the content, as in S3 for an upload in one part."""
         return _digest(self.path)
 
 
 def listed(folder: Path, prefix: str = "") -> list[Found]:
-    """The objects whose key begins with `prefix`, in the order of the bytes of their keys."""
+    """The objects whose key begins with `prefix`, in byte order of their keys."""
     above = prefix.rpartition("/")[0]
     start = folder / above if is_plain(above) else folder
     keys = [str(path.relative_to(folder)) for path in _files(start)]
@@ -46,13 +46,13 @@ def listed(folder: Path, prefix: str = "") -> list[Found]:
 
 
 def found(folder: Path, key: str) -> Found | None:
-    """One object, None when there is none."""
+    """One object, or None."""
     if not is_plain(key):
         return None
     path = folder / key
     try:
         status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):  # written by a program that removed it meanwhile
+    except (FileNotFoundError, NotADirectoryError):  # a program removed it meanwhile
         return None
     if not path.is_file():
         return None
@@ -61,12 +61,12 @@ def found(folder: Path, key: str) -> Found | None:
 
 
 def keep(folder: Path, key: str, draft: Path) -> Found:
-    """Make a file that is complete the object with this key. Raises UnkeepableError."""
+    """Store a complete file as the object with this key. Raises UnkeepableError."""
     target = folder / key
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         draft.replace(target)
-    except OSError:  # a file where a folder would have to be, or a folder where the file would be
+    except OSError:  # a file in place of a folder, or a folder in place of the file
         raise UnkeepableError(key) from None
     kept = found(folder, key)
     assert kept is not None
@@ -75,7 +75,7 @@ def keep(folder: Path, key: str, draft: Path) -> Found:
 
 @contextlib.contextmanager
 def draft(home: Path) -> Iterator[Path]:
-    """A file beside the buckets for an object to be; what is left of it at the end is removed."""
+    """A temporary file beside the buckets for a new object; removed at the end."""
     path = home / "object-drafts" / secrets.token_hex(8)
     path.parent.mkdir(exist_ok=True)
     try:
@@ -85,12 +85,12 @@ def draft(home: Path) -> Iterator[Path]:
 
 
 def delete(folder: Path, key: str) -> None:
-    """Delete one object; silent when there is none."""
+    """Delete one object, if present."""
     if not is_plain(key):
         return
     with contextlib.suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
         (folder / key).unlink()
-    for parent in (folder / key).parents:  # a folder is no object: an empty one is nothing
+    for parent in (folder / key).parents:  # a folder is no object: remove empty ones
         if parent == folder:
             return
         try:
@@ -100,7 +100,7 @@ def delete(folder: Path, key: str) -> None:
 
 
 def is_plain(key: str) -> bool:
-    """Whether a key is a path of files here: no part is empty, and none means another folder."""
+    """Return whether a key is a local path: no part is empty, `.` or `..`."""
     parts = key.split("/")
     return (
         not any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_NAME for part in parts)
@@ -111,7 +111,7 @@ def is_plain(key: str) -> bool:
 def common_prefixes(
     objects: Iterable[Found], prefix: str, delimiter: str
 ) -> tuple[list[Found], Sequence[str]]:
-    """The objects directly below a prefix, and the prefixes under which the others lie."""
+    """The objects directly below a prefix, and the common prefixes of the others."""
     plain, groups = [], dict[str, None]()
     for one in objects:
         rest, separator, _ = one.key[len(prefix) :].partition(delimiter)
@@ -131,7 +131,7 @@ _digests: dict[tuple[str, int, int, int], str] = {}
 
 
 def _digest(path: Path) -> str:
-    """The MD5 of a file, computed once for each of its contents."""
+    """The MD5 of a file, computed once for each content."""
     status = path.stat()
     known = (str(path), status.st_ino, status.st_mtime_ns, status.st_size)
     if known not in _digests:

@@ -32,7 +32,7 @@ class Site(site.BaseSite):
         return project_number(self.project)
 
     @property
-    def words(self) -> Mapping[str, str]:
+    def template_values(self) -> Mapping[str, str]:
         """See `core.emulation.site`."""
         return {"project": self.project, "number": self.number}
 

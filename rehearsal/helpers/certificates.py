@@ -65,7 +65,7 @@ def request(inputs: Properties) -> tuple[str, Properties]:
 
 
 def self_signed(inputs: Properties) -> tuple[str, Properties]:
-    """Id and outputs of a certificate that a key signs for itself."""
+    """Id and outputs of a self-signed certificate."""
     key = load(inputs.get("privateKeyPem"))
     name = _name(inputs.get("subject") or {})
     names = _alternatives(inputs)
@@ -74,19 +74,19 @@ def self_signed(inputs: Properties) -> tuple[str, Properties]:
 
 
 def locally_signed(inputs: Properties) -> tuple[str, Properties]:
-    """Id and outputs of a certificate that one's own authority signs."""
+    """Id and outputs of a certificate signed by a private authority."""
     key = load(inputs.get("caPrivateKeyPem"))
     try:
-        asked = x509.load_pem_x509_csr(str(inputs["certRequestPem"]).encode())
+        request = x509.load_pem_x509_csr(str(inputs["certRequestPem"]).encode())
         authority = x509.load_pem_x509_certificate(str(inputs["caCertPem"]).encode())
     except ValueError as error:
         raise RefusalError("InvalidPem", f"the request or the authority cannot be read: {error}") from error
     wanted: Iterable[x509.GeneralName] = ()
-    for extension in asked.extensions:
+    for extension in request.extensions:
         if isinstance(extension.value, x509.SubjectAlternativeName):
             wanted = extension.value
     identifier, outputs = _certificate(
-        inputs, key, asked.subject, asked.public_key(), names=list(wanted), authority=authority
+        inputs, key, request.subject, request.public_key(), names=list(wanted), authority=authority
     )
     return identifier, {**outputs, "caKeyAlgorithm": algorithm_of(key)}
 
@@ -100,7 +100,7 @@ def _certificate(
     names: list[x509.GeneralName],
     authority: x509.Certificate | None = None,
 ) -> tuple[str, Properties]:
-    """What `key` signs: for its own holder, or as `authority` for another's public key."""
+    """A certificate signed by `key`: self-signed, or as `authority` for another public key."""
     start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     end = start + datetime.timedelta(hours=int(inputs["validityPeriodHours"]))
     is_authority, length = bool(inputs.get("isCaCertificate")), inputs.get("maxPathLength")
@@ -157,7 +157,7 @@ def _alternatives(inputs: Properties) -> list[x509.GeneralName]:
 
 
 def _usages(allowed: Iterable[Any]) -> Iterable[tuple[Any, bool]]:
-    """The two extensions of allowed uses. Raises RefusalError naming what is none."""
+    """The two extensions of allowed uses. Raises RefusalError for unknown ones."""
     uses = [str(use) for use in allowed]
     strange = [use for use in uses if use not in _USES and use not in _EXTENDED]
     if strange:

@@ -1,4 +1,4 @@
-"""What `random` and `tls` have in common: a resource is computed once, then lives in the engine's state."""
+"""Base of `random` and `tls`: a resource is computed once, then lives in the engine's state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from rehearsal.core.validate import validate
 
 @dataclass(frozen=True)
 class Maker:
-    """One type: how it is made, its defaults, what may change in place, how an existing value is imported."""
+    """A resource type: constructor, defaults, properties that change in place, and import."""
 
     make: Callable[[Properties], tuple[str, Properties]]
     """Inputs with defaults -> id and computed outputs; raises RefusalError."""
@@ -32,7 +32,7 @@ class Maker:
 
 
 class HelperCloud(EmulatedCloud):
-    """Serves every provider of a helper package; keeps nothing, so it is thread-safe."""
+    """Serves every provider of a helper package; stateless and thread-safe."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class HelperCloud(EmulatedCloud):
         self._schemas, self._makers, self._functions = schemas, makers, functions
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """There is nothing to configure that matters here."""
+        """Accept any configuration."""
         return []
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ class HelperCloud(EmulatedCloud):
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """Only the schema."""
+        """Validate the inputs by the schema."""
         schema = self._schemas.resource(call.type)
         inputs = without_none(new)
         if schema is None or call.type not in self._makers:
@@ -66,14 +66,14 @@ class HelperCloud(EmulatedCloud):
     def diff(
         self, call: Call, id: str, old_inputs: Properties, old_outputs: Properties, new: Properties
     ) -> Diff:
-        """Nearly every change makes another value of it."""
+        """Nearly every change forces a replacement."""
         paths = tuple(changed(without_none(old_inputs), without_none(new)))
         paths = tuple(path for path in paths if not path.startswith("__"))
         in_place = self._makers[call.type].in_place
         return Diff(paths, tuple(path for path in paths if path not in in_place))
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """Compute it; a preview knows the inputs only."""
+        """Compute the value; a preview knows the inputs only."""
         maker = self._makers[call.type]
         given = {**maker.defaults, **{key: value for key, value in inputs.items() if key[:2] != "__"}}
         if preview or has_unknown(given):
@@ -84,7 +84,7 @@ class HelperCloud(EmulatedCloud):
         return identifier, {**given, **computed}
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """What the engine remembers; for an import, what the id says."""
+        """Return the values of the engine's state; for an import, those of the id."""
         if call.remembered:
             return inputs, call.remembered
         adopt = self._makers[call.type].adopt
@@ -101,11 +101,11 @@ class HelperCloud(EmulatedCloud):
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """What may change in place changes nothing that is computed."""
+        """Merge the inputs; a change in place affects no computed value."""
         return {**old_outputs, **inputs}
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """Nothing exists outside of the engine's state."""
+        """Do nothing: the value lives in the engine's state alone."""
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """A function such as `tls:index/getPublicKey:getPublicKey`."""

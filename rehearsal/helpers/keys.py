@@ -1,4 +1,4 @@
-"""Private keys in the spellings that the `tls` package offers. Source: documentation of hashicorp/tls."""
+"""Private keys in the formats that the `tls` package offers. Source: documentation of hashicorp/tls."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ def digest(key: PrivateKey) -> str:
 
 
 def load(pem: Any) -> PrivateKey:
-    """The key in a PEM or OpenSSH text. Raises RefusalError when it is none."""
+    """The key in a PEM or OpenSSH text. Raises RefusalError for other text."""
     text = str(pem).encode()
     try:
         if b"OPENSSH" in text:

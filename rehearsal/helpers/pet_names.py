@@ -1,4 +1,4 @@
-"""Words of which the names of random pets are made."""
+"""Adverbs, adjectives and animals for the names of `RandomPet`."""
 
 ADVERBS = """
     boldly calmly duly early fairly firmly gently gladly kindly largely lightly loosely merely

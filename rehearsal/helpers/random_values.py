@@ -1,4 +1,4 @@
-"""The `random` package: values drawn with `secrets`, so that they are as good as the real provider's.
+"""The `random` package: values from `secrets`, as strong as the real provider's.
 
 Source of names, defaults and formats: the registry documentation of hashicorp/random. Two things differ: a
 `seed` gives reproducible values, but not those of Go's generator, and `bcryptHash` is left out.
@@ -64,7 +64,7 @@ def _string(inputs: Properties) -> tuple[str, Properties]:
 
 
 def _password(inputs: Properties) -> tuple[str, Properties]:
-    """Like a string; its id must not show it."""
+    """Like a string; its id does not reveal it."""
     return "none", _text(inputs)[1]
 
 
@@ -79,7 +79,7 @@ def _identifier(inputs: Properties) -> tuple[str, Properties]:
 
 
 def _forms(drawn: bytes, prefix: str) -> tuple[str, Properties]:
-    """The spellings of drawn bytes; the id has no prefix."""
+    """The encodings of random bytes; the id has no prefix."""
     url = base64.urlsafe_b64encode(drawn).decode().rstrip("=")
     spelled = {
         "b64Std": base64.b64encode(drawn).decode(),
@@ -99,7 +99,7 @@ def _adopt_identifier(id: str) -> Properties:
 
 def _generator(inputs: Properties) -> random.Random:
     seed = inputs.get("seed")
-    return random.Random(str(seed)) if seed else _DRAW  # noqa: S311 - who gives a seed wants no secret
+    return random.Random(str(seed)) if seed else _DRAW  # noqa: S311 - a value with a seed is no secret
 
 
 def _integer(inputs: Properties) -> tuple[str, Properties]:
@@ -116,7 +116,7 @@ def _adopt_integer(id: str) -> Properties:
 
 
 def _pet(inputs: Properties) -> tuple[str, Properties]:
-    """Adverbs, then one adjective, then an animal, as many words as asked for."""
+    """Adverbs, then one adjective, then an animal: `length` words in all."""
     length = int(inputs["length"])
     if length < 1:
         raise RefusalError("InvalidLength", "length must be at least 1.")
@@ -128,7 +128,7 @@ def _pet(inputs: Properties) -> tuple[str, Properties]:
 
 
 def _shuffle(inputs: Properties) -> tuple[str, Properties]:
-    """A permutation of the inputs, repeated in another order while more results are asked for."""
+    """A permutation of the inputs, repeated in another order until there are enough results."""
     pool, generator = list(inputs["inputs"]), _generator(inputs)
     count = int(inputs["resultCount"]) if inputs.get("resultCount") is not None else len(pool)
     results: list[str] = []

@@ -1,4 +1,4 @@
-"""The `tls` package: keys, requests and certificates, really made."""
+"""The `tls` package: real keys, signing requests and certificates."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

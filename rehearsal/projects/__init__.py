@@ -1,1 +1,1 @@
-"""Programs of other people, rehearsed: read, given a workspace of their own, run, reported."""
+"""Rehearsal of any Pulumi project: reading, workspace, run and report."""

@@ -1,4 +1,4 @@
-"""What a rehearsal could not emulate, or emulates by its schema only, by name."""
+"""Coverage of a rehearsal: resource types and functions that are not emulated, or by schema only."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rehearsal.aws.table import TABLE as AWS
 from rehearsal.gcp.table import TABLE as GCP
 
-# Texts of refusals in this package and of the engine, and what they name.
+# Messages of this package and of the engine, with what is not emulated.
 _LACKS = (
     (r"does not know the function ([\w:/.-]+\w)", "function"),
     (r"function ([\w:/.-]+\w) is not emulated", "function"),
@@ -17,7 +17,7 @@ _LACKS = (
 
 
 def lacking(errors: Iterable[str]) -> list[str]:
-    """What errors say that is not emulated, such as `function aws:ec2/getSpotPrice:getSpotPrice`."""
+    """Extract from errors what is not emulated, such as `function aws:ec2/getSpotPrice:getSpotPrice`."""
     found = [
         f"{kind} {name}"
         for error in errors
@@ -28,6 +28,6 @@ def lacking(errors: Iterable[str]) -> list[str]:
 
 
 def by_schema_only(types: Iterable[str]) -> list[str]:
-    """The types without facts of their own: checked against the SDK, kept, and given plausible ids."""
+    """Types without rules of their own: validated by the SDK, stored, with plausible ids."""
     tables = {table.package: table.rows for table in (AWS, GCP)}
     return sorted({one for one in types if one not in tables.get(one.partition(":")[0], (one,))})

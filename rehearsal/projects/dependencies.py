@@ -1,4 +1,4 @@
-"""What a Python program needs that is not there: modules, and versions other than those it asks for."""
+"""Dependencies of a Python program that are missing or have other versions than required."""
 
 import ast
 import importlib.metadata
@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 
 def missing_modules(program: Path) -> dict[str, str]:
-    """Module -> file of the program that imports it, for modules that are neither installed nor its own.
+    """Module -> file of the program that imports it, for modules that are neither installed nor part of it.
 
     Followed from `__main__.py` through the program's own modules; an import inside `try` is optional.
     """
@@ -57,7 +57,7 @@ def distribution(project: Path, module: str) -> str:
 
 
 def requirements(file: Path) -> Iterator[Requirement]:
-    """The requirements of a file and of those that it includes; lines that are none are passed over."""
+    """The requirements of a file and of those that it includes; other lines are skipped."""
     if not file.is_file():
         return
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -74,7 +74,7 @@ def requirements(file: Path) -> Iterator[Requirement]:
 
 
 def _imports(file: Path) -> Iterator[str]:
-    """The names of the modules that a file imports when it is run; relative ones keep their dots."""
+    """Modules that a file imports when it runs; relative ones keep their dots."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
@@ -88,13 +88,13 @@ def _imports(file: Path) -> Iterator[str]:
             yield "." * node.level + (node.module or "")
             if node.level and not node.module:
                 yield from (f"{'.' * node.level}{alias.name}" for alias in node.names)
-        # A function may never be called, and a `try` provides for the absence.
+        # A function may never be called, and a `try` handles the absence.
         if not isinstance(node, ast.Try | ast.FunctionDef | ast.AsyncFunctionDef):
             todo += ast.iter_child_nodes(node)
 
 
 def _own(program: Path, file: Path, name: str) -> list[Path]:
-    """The files of the program's own module, if it is one."""
+    """The files of the program's own module, if it has that module."""
     bare = name.lstrip(".")
     level = len(name) - len(bare)
     base = program if not level else file.parents[level - 1]

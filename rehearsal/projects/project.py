@@ -1,4 +1,4 @@
-"""A Pulumi project as it lies on disk: its settings, its program, its stack files."""
+"""A Pulumi project on disk: settings, program and stack files."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _DEFAULT_STACK = "dev"
 
 @dataclass(frozen=True)
 class PulumiProject:
-    """A project in `folder`; `entry` is what its `main` names: the program's folder or file."""
+    """A project in `folder`; `entry` is its `main`: the program's folder or file."""
 
     name: str
     folder: Path
@@ -26,7 +26,7 @@ class PulumiProject:
 
     @property
     def program(self) -> Path:
-        """The folder that holds the program's modules."""
+        """Folder of the program's modules."""
         return self.entry if self.entry.is_dir() else self.entry.parent
 
     def stacks(self) -> dict[str, Path]:
@@ -42,26 +42,28 @@ class PulumiProject:
             return stack or _DEFAULT_STACK
         if len(known) > 1:
             fix = f"Choose one with --stack: {', '.join(known)}."
-            raise UserError([Problem("--stack", None, "the project has several stacks", fix)])
+            rule, code = "the project has several stacks", "project-has-several-stacks"
+            raise UserError([Problem("--stack", None, rule, fix, code=code)])
         return next(iter(known))
 
 
 def read(folder: Path) -> PulumiProject:
-    """The project in a folder. Raises UserError when there is none that can be rehearsed."""
+    """The project in a folder. Raises UserError when there is none or it is not a Python project."""
     folder = folder.resolve()
     file = next((folder / name for name in _FILES if (folder / name).is_file()), None)
     if file is None:
         fix = "Give the folder of a Pulumi project: the one with its Pulumi.yaml."
-        raise UserError([Problem("DIR", str(folder), "no Pulumi.yaml lies there", fix)])
+        raise UserError([Problem("DIR", str(folder), "has no Pulumi.yaml", fix, code="no-pulumi-project")])
     settings = load(file)
     name, runtime = settings.get("name"), settings.get("runtime")
     language = runtime.get("name") if isinstance(runtime, dict) else runtime
     problems = []
     if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,100}", name):
-        problems.append(Problem(f"{file}: name", name, "is not a project name", "Use letters, digits, - _ ."))
+        rule, fix = "is not a project name", "Use letters, digits, - _ ."
+        problems.append(Problem(f"{file}: name", name, rule, fix, code="invalid-project-name"))
     if language != "python":
-        fix = "Only Python programs can be rehearsed."
-        problems.append(Problem(f"{file}: runtime", language, "is not a Python project", fix))
+        rule, fix = "is not a Python project", "Only Python programs can be rehearsed."
+        problems.append(Problem(f"{file}: runtime", language, rule, fix, code="project-not-python"))
     if problems:
         raise UserError(problems)
     entry = (folder / str(settings.get("main") or ".")).resolve()

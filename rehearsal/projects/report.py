@@ -1,4 +1,4 @@
-"""What a person reads after a rehearsal of a project."""
+"""Report after the rehearsal of a project."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from rehearsal.projects.project import PulumiProject
 
 @dataclass
 class ProjectReport:
-    """How a project fared: `again` is the unchanged second update, `left` counts what was not deleted."""
+    """Results of a project: `again` is the unchanged second update, `left` counts resources not deleted."""
 
     project: str
     up: OperationOutcome
@@ -23,13 +23,13 @@ class ProjectReport:
 
     @property
     def passed(self) -> bool:
-        """Whether it was created, then left alone, then deleted without a rest."""
+        """True when it was created, then unchanged, then deleted completely."""
         steady = self.again is not None and self.again.succeeded and self.again.changed == 0
         return self.up.succeeded and steady and self.down.succeeded and not self.left
 
 
 def show(console: Console, project: PulumiProject, report: ProjectReport) -> None:
-    """Print the verdict, what each step did, and what the rehearsal could not emulate."""
+    """Print the verdict, the changes of each step, and what is not emulated."""
 
     def line(name: str, text: str) -> None:
         console.print(f"  {name:14} {text}", markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`trainstack rehearse run`: a Pulumi project in the emulated clouds, from nothing to nothing."""
+"""`trainstack rehearse run`: a Pulumi project in the emulated clouds, created, checked and deleted."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -61,8 +61,9 @@ def _refuse_missing(project: PulumiProject) -> None:
         emulated = ", ".join(PACKAGES)
         fix = f"Install it: .venv/bin/uv pip install {package}"
         if module.startswith("pulumi_"):
-            fix += f" (the rehearsal emulates {emulated}; resources of other packages it cannot make)"
-        problems.append(Problem(f"import {module} in {file}", package, "is not installed", f"{fix}."))
+            fix += f" (the rehearsal emulates {emulated}; resources of other packages are not supported)"
+        path, rule = f"import {module} in {file}", "is not installed"
+        problems.append(Problem(path, package, rule, f"{fix}.", code="program-module-missing"))
     if problems:
         raise UserError(problems)
 
@@ -71,17 +72,18 @@ def _set(cli: Cli, workspace: Workspace, setting: str) -> None:
     key, separator, value = setting.partition("=")
     if not separator:
         fix = "Write it as key=value, such as aws:region=us-east-1."
-        raise UserError([Problem("--config", setting, "is not a setting", fix)])
+        raise UserError([Problem("--config", setting, "is not a setting", fix, code="config-not-a-setting")])
     command = [cli.path, "config", "set", "--non-interactive", "--plaintext", key, "--", value]
     made = subprocess.run(
         command, cwd=workspace.folder, env=workspace.variables, check=False, capture_output=True, text=True
     )
     if made.returncode:
-        raise UserError([Problem("--config", setting, made.stderr.strip(), "See `pulumi config set`.")])
+        rule, fix = made.stderr.strip(), "See `pulumi config set`."
+        raise UserError([Problem("--config", setting, rule, fix, code="config-refused-by-pulumi")])
 
 
 def _life(project: PulumiProject, engine: EngineStack, rehearsal: Rehearsal) -> ProjectReport:
-    """Create, check that nothing changes without a change, delete, whatever went wrong before."""
+    """Create, check that a second update changes nothing, and delete, also after an error."""
     types: set[str] = set()
     unsteady: list[str] = []
     up = _step(engine, f"up {project.name}", engine.up, types, [])
@@ -98,7 +100,7 @@ def _step(
     types: set[str],
     changes: list[str],
 ) -> OperationOutcome:
-    """Run an operation; gather the types that it sees, and what it changes with what differs."""
+    """Run an operation; collect resource types and changes with their differences."""
 
     def run(on_event: OnEvent) -> OperationOutcome:
         def take(event: EngineEvent) -> None:

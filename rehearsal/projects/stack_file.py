@@ -1,4 +1,4 @@
-"""The copy of a stack file with which a rehearsal runs; the original is never written to.
+"""Copy of a stack file for a rehearsal; the original is never changed.
 
 A real stack file names a cloud key that a rehearsal must not need, and the engine writes the salt of its own
 secrets provider into the file it is given. So the engine gets a copy below the home, which is renewed
@@ -27,10 +27,10 @@ exec "{pulumi}" "$@"
 
 
 def renew(source: Path | None, copy: Path) -> tuple[str, ...]:
-    """Take over what the original says now, and keep what was set in the rehearsal only.
+    """Copy the settings of the original, and keep those that were set in the rehearsal only.
 
-    Secrets that were encrypted elsewhere cannot be read here: they are left out, and their names returned,
-    unless the rehearsal was given a value of its own. Raises UserError when a file cannot be read.
+    Secrets that were encrypted elsewhere cannot be read here: they are omitted, and their names returned,
+    unless the rehearsal has a value of its own. Raises UserError when a file cannot be read.
     """
     kept = load(copy) if copy.exists() else {}
     snapshot = copy.with_suffix(".source")
@@ -54,20 +54,22 @@ def renew(source: Path | None, copy: Path) -> tuple[str, ...]:
 
 
 def load(file: Path) -> dict[str, Any]:
-    """A YAML file that holds a mapping. Raises UserError."""
+    """Read a YAML file with a mapping. Raises UserError."""
     try:
         content = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
     except (OSError, YAMLError, UnicodeDecodeError) as error:
-        raise UserError([Problem(str(file), None, "cannot be read", f"{error}")]) from error
+        problem = Problem(str(file), None, "cannot be read", f"{error}", code="stack-file-unreadable")
+        raise UserError([problem]) from error
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise UserError([Problem(str(file), None, "holds no mapping", "Write `key: value` lines.")])
+        rule, fix = "is not a mapping", "Write `key: value` lines."
+        raise UserError([Problem(str(file), None, rule, fix, code="stack-file-not-mapping")])
     return content
 
 
 def write(file: Path, content: Mapping[str, Any]) -> None:
-    """Replace a YAML file, readable by its owner only."""
+    """Write a YAML file, readable by its owner only."""
     draft = file.with_suffix(".tmp")
     with draft.open("w", encoding="utf-8") as out:
         YAML(typ="safe").dump(dict(content), out)
@@ -76,7 +78,7 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def write_launcher(folder: Path, pulumi: str) -> None:
-    """Put the launcher `pulumi` into a folder that comes first on PATH."""
+    """Write the launcher `pulumi` into a folder that is first on PATH."""
     folder.mkdir(parents=True, exist_ok=True)
     launcher = folder / "pulumi"
     launcher.write_text(_LAUNCHER.format(python=sys.executable, pulumi=pulumi))
@@ -86,7 +88,7 @@ def write_launcher(folder: Path, pulumi: str) -> None:
 def _is_own(
     key: str, value: Any, before: Mapping[str, Any], plain: Mapping[str, Any], secrets: set[str]
 ) -> bool:
-    """Whether a setting was made in the rehearsal, not taken over (`before`) from the original."""
+    """Return whether a setting was made in the rehearsal, not copied (`before`) from the original."""
     if key in plain:
         return bool(before.get(key) == plain[key] and value != plain[key])
     return key in secrets or key not in before

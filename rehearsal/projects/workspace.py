@@ -1,7 +1,7 @@
-"""Where the engine works on a rehearsed stack: below the home, so that what it notes down stays there.
+"""Workspace of a rehearsed stack, below the home: the engine changes only copies.
 
-It notes down a salt or a setting in the stack file it is given. So it is given a copy: in `<home>/stacks` for
-the stacks of this checkout, in `<home>/projects/<name>` for those of any other project.
+The engine writes a salt or a setting into the stack file that it gets. It therefore gets a copy: in
+`<home>/stacks` for the stacks of this checkout, in `<home>/projects/<name>` for those of any other project.
 """
 
 import os
@@ -22,7 +22,7 @@ from rehearsal.projects.project import PulumiProject
 
 @dataclass(frozen=True)
 class Workspace:
-    """A stack that is ready to be worked on; `notes` are what its user should know before."""
+    """A stack that is ready for the engine; `notes` are for its user."""
 
     folder: Path
     stack: str
@@ -31,15 +31,15 @@ class Workspace:
 
     @property
     def variables(self) -> dict[str, str]:
-        """All variables of a process that works in it: `environment` and what else is harmless."""
+        """All variables of a process in it: `environment` and other harmless ones."""
         return {**without_credentials(os.environ), **self.environment}
 
 
 def of_project(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi: str) -> Workspace:
-    """A stack of any project; the engine works on copies and is led to the program by their `main`.
+    """A stack of any project; the engine works on copies, whose `main` leads to the program.
 
-    Raises UserError when the home is another project's, RuntimeError with the CLI's words when the stack
-    cannot be made.
+    Raises UserError when the home is another project's, RuntimeError with the message of the CLI when
+    the stack cannot be made.
     """
     folder, notes = homes.claim(project, rehearsal)
     environment = {
@@ -63,7 +63,7 @@ def of_checkout(project: PulumiProject, stack: str, rehearsal: Rehearsal, pulumi
     """A stack of this checkout: the engine works in it, but on a copy of the stack file.
 
     Its environment suits plain `pulumi` too: a launcher of that name renews the copy.
-    Raises RuntimeError with the CLI's words when the stack cannot be made.
+    Raises RuntimeError with the message of the CLI when the stack cannot be made.
     """
     folder, launchers = rehearsal.home / "stacks", rehearsal.home / "bin"
     environment = {**rehearsal.environment(), "PATH": _path_from(launchers), "PULUMI_STACK": stack}
@@ -88,7 +88,7 @@ def _prepare(
     pulumi: str,
     environment: Mapping[str, str],
 ) -> list[str]:
-    """Write or renew the copies, and make the stack in the rehearsal's backend; what cannot be read."""
+    """Write or renew the copies, and make the stack in the rehearsal's backend; returns notes."""
     stack, home = environment["PULUMI_STACK"], Path(environment[HOME_VARIABLE])
     folder.mkdir(parents=True, exist_ok=True)
     stack_file.write(folder / "Pulumi.yaml", settings)
@@ -98,7 +98,7 @@ def _prepare(
         command = [pulumi, "stack", "init", stack, "--non-interactive", "--no-select"]
         variables = {**without_credentials(os.environ), **environment}
         made = subprocess.run(command, cwd=folder, env=variables, check=False, capture_output=True, text=True)
-        if made.returncode and not checkpoint.exists():  # another command may have made it just now
+        if made.returncode and not checkpoint.exists():  # another command may have created it meanwhile
             raise RuntimeError(f"the rehearsal's stack cannot be made: {made.stderr.strip()}")
     return [
         f"secret {key} of the stack file is encrypted elsewhere; the rehearsal has no value for it"

@@ -25,7 +25,7 @@ from rehearsal.realcluster.cluster import RealCluster, current
 from rehearsal.realcluster.node_objects import node_object
 from rehearsal.realcluster.pod_network import EmulatedPodNetwork, shown_address
 from rehearsal.workloads.controllers import timestamp
-from rehearsal.workloads.faults import put_on
+from rehearsal.workloads.faults import inject_faults
 from rehearsal.workloads.job import share
 from rehearsal.workloads.job_rules import JobSpec
 from rehearsal.workloads.pod import PodRunner, PodState, WaitingError
@@ -241,7 +241,7 @@ class Agent:
         with self._lock:
             self._pods[pod.uid] = _Running(body, runner, timestamp())
         runner.start()
-        put_on(runner, self._home)
+        inject_faults(runner, self._home)
 
     def _end(self, one: _Running) -> None:
         """End a pod that is being deleted, then let the API server forget it."""

@@ -1,1 +1,1 @@
-"""A small kubelet: pods of the emulated clusters as processes of this machine."""
+"""A small kubelet: runs pods of the emulated clusters as processes of this machine."""

@@ -1,4 +1,4 @@
-"""A loopback address for every pod: the same one as long as its owner exists, never two at once."""
+"""Loopback addresses of pods, stable for the lifetime of their owner and unique."""
 
 import hashlib
 import ipaddress
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from rehearsal.core.state import State
 
 _SPACE = "pod-address"
-# Linux answers on all of 127.0.0.0/8; this part of it is ours.
+# Linux accepts all of 127.0.0.0/8; pods use this part.
 _NETWORK = ipaddress.ip_network("127.64.0.0/10")
 _BLOCK = 256
 _FIRST = 10  # the first addresses of a block stay free
 
 
 class Addresses:
-    """Keeps who has which address in the state, so that a restarted daemon hands out the same ones.
+    """Allocates addresses and keeps them in the state, so that a restarted daemon assigns the same ones.
 
-    Each rehearsal starts in a block of its own, drawn from the place of its state: two of them on one machine
-    do not get into each other's way.
+    Each rehearsal starts in a block derived from the path of its state, so that rehearsals of one machine do
+    not collide.
     """
 
     def __init__(self, state: State) -> None:
@@ -28,7 +28,7 @@ class Addresses:
         self._start = int.from_bytes(digest[:8], "big") % blocks * _BLOCK + _FIRST
 
     def of(self, owner: str) -> str:
-        """The address of an owner, a fresh one the first time."""
+        """The address of an owner, allocated on first use."""
         with self._state.transaction():
             known = self._state.document(_SPACE, owner)
             if known is None:
@@ -38,7 +38,7 @@ class Addresses:
         return str(known)
 
     def release(self, prefix: str) -> None:
-        """Give back the addresses of every owner whose name starts with `prefix`."""
+        """Release the addresses of every owner whose name starts with `prefix`."""
         with self._state.transaction():
             for owner in self._state.documents(_SPACE):
                 if owner.startswith(prefix):
@@ -47,5 +47,5 @@ class Addresses:
     def _candidates(self) -> Iterator[str]:
         size, base = _NETWORK.num_addresses, int(_NETWORK.network_address)
         for offset in range(size - 2):
-            # The network's own first address is never handed out.
+            # The network address itself is never assigned.
             yield str(ipaddress.ip_address(base + 1 + (self._start + offset - 1) % (size - 2)))

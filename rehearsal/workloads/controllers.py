@@ -1,4 +1,4 @@
-"""What the controllers of Deployments and Jobs have in common."""
+"""Shared parts of the controllers of Deployments and Jobs."""
 
 import hashlib
 import itertools
@@ -12,12 +12,12 @@ from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.translate import Object
 
 Status = dict[str, Any]
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # those Kubernetes makes names of
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"  # alphabet of generated names in Kubernetes
 
 
 @dataclass(frozen=True)
 class PodOrder:
-    """A pod to start; `slot` names whose address it gets, so that a successor has its predecessor's."""
+    """A pod to start; `slot` identifies its address, so that a successor has its predecessor's."""
 
     name: str
     slot: str
@@ -27,7 +27,7 @@ class PodOrder:
     cpus: Sequence[int] = ()
 
 
-# Makes a pod, not started yet, under a restart policy; the callback gets every change.
+# Makes a pod, not started yet, with a restart policy; the callback is called on every change.
 Spawn = Callable[[PodOrder, str, Callable[[], None]], PodRunner]
 
 
@@ -38,25 +38,25 @@ class Workload(Protocol):
         """Its pods, ended ones included."""
 
     def status(self) -> Status:
-        """What the API server shows as its status."""
+        """Status for the API server."""
 
     def stop(self, *, now: bool = False) -> None:
-        """End every pod; returns when nothing of them runs."""
+        """End every pod; returns when none of their processes runs."""
 
 
 def letters(seed: str, length: int) -> str:
-    """A name part as Kubernetes makes them, the same for the same seed."""
+    """A generated name part as in Kubernetes, deterministic for a seed."""
     digest = hashlib.sha256(seed.encode()).digest()
     return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest[:length])
 
 
 def timestamp() -> str:
-    """Now, as the API server writes it."""
+    """Now, in the format of the API server."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def shares(count: int) -> list[list[int]]:
-    """The machine's processors dealt out to `count` pods: equal shares, or one each in turn when scarce."""
+    """The machine's processors divided among `count` pods: equal shares, or one each in turn when scarce."""
     cpus = sorted(os.sched_getaffinity(0))
     if count >= len(cpus):
         return [[cpus[index % len(cpus)]] for index in range(count)]
@@ -66,7 +66,7 @@ def shares(count: int) -> list[list[int]]:
 
 
 def complaints(pods: Sequence[PodRunner]) -> list[str]:
-    """What is wrong with pods, in the provider's words, those with something to say first."""
+    """Problems of pods with the provider's messages, most specific first."""
     found = [complaint for runner in pods if (complaint := _complaint(runner))]
     return sorted(dict.fromkeys(found), key=len, reverse=True)
 
@@ -81,11 +81,11 @@ def _complaint(runner: PodRunner) -> str:
     names = " ".join(str(container["name"]) for container in pod.spec.get("containers") or ())
     unready = f"{who}containers with unready status: [{names}]"
     if state.exit_code is not None:
-        words = f"[{state.reason}] {state.message}" if state.message else ""
+        reason = f"[{state.reason}] {state.message}" if state.message else ""
         return (
             unready
             + " "
-            + (words or f'container "{state.container}" completed with exit code {state.exit_code}')
+            + (reason or f'container "{state.container}" completed with exit code {state.exit_code}')
         )
     if state.reason:
         return f"{unready} [{state.reason}] {state.message}"
@@ -93,7 +93,7 @@ def _complaint(runner: PodRunner) -> str:
 
 
 def stop_all(pods: Sequence[PodRunner], *, now: bool) -> None:
-    """End pods together and wait for it."""
+    """End pods together and wait for them."""
     for runner in pods:
         runner.stop(now=now)
     for runner in pods:

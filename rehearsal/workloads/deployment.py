@@ -12,7 +12,7 @@ class DeploymentController:
     """A Deployment whose pods run; a new specification needs a new one."""
 
     def __init__(self, owner: Object, spec: Object, spawn: Spawn) -> None:
-        """`owner` is the metadata of the Deployment as it lives in the cluster."""
+        """`owner` is the metadata of the Deployment in the cluster."""
         namespace, name, uid = owner["namespace"], owner["name"], owner["uid"]
         self._generation = int(owner["generation"])
         self._spec = spec
@@ -32,13 +32,13 @@ class DeploymentController:
             self._pods.append(spawn(order, "Always", self.changed.set))
 
     def start(self) -> None:
-        """Start the pods; their names must be known to the cluster by now."""
+        """Start the pods; the cluster must know their names already."""
         for runner in self._pods:
             runner.start()
 
     @property
     def replicas(self) -> int:
-        """How many pods are wanted."""
+        """Number of wanted pods."""
         wanted = self._spec.get("replicas")
         return 1 if wanted is None else int(wanted)
 
@@ -48,7 +48,7 @@ class DeploymentController:
 
     @property
     def ready(self) -> bool:
-        """Whether every replica is ready."""
+        """Return whether every replica is ready."""
         return sum(runner.state.ready for runner in self._pods) == self.replicas
 
     def status(self) -> Status:
@@ -79,5 +79,5 @@ class DeploymentController:
         }
 
     def stop(self, *, now: bool = False) -> None:
-        """End every pod; returns when nothing of them runs."""
+        """End every pod; returns when none of their processes runs."""
         stop_all(self._pods, now=now)

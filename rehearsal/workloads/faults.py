@@ -1,4 +1,4 @@
-"""Faults put on running pods from outside, as a slow machine or a bad cable would be."""
+"""Faults injected into running pods from outside, like a slow machine."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ _PERIOD_S = 0.02
 _SEARCH_S = 0.05
 
 
-def put_on(runner: PodRunner, home: Path) -> None:
+def inject_faults(runner: PodRunner, home: Path) -> None:
     """Inject the smoke fault of `faults.json`, if any, into a pod of a training run; others have none."""
     if RUN_LABEL in runner.pod.labels and (fault := read(home / "faults.json").smoke):
         SlowRank(runner, fault)
@@ -27,7 +27,7 @@ class SlowRank:
     """Keeps the processes of one rank stopped for a share of the time, with SIGSTOP and SIGCONT.
 
     A process belongs to the rank if its environment has `RANK=<rank>`. Every such process of the pod, one
-    after another, is slowed until the pod is over, and always left running.
+    after another, is slowed until the pod is over, and always left unstopped.
     """
 
     def __init__(self, runner: PodRunner, fault: SmokeFault) -> None:

@@ -1,4 +1,4 @@
-"""The controller of one Job: starts its pods, counts their ends, says when it is complete or has failed."""
+"""The controller of one Job: starts its pods, counts their ends, and sets the Job complete or failed."""
 
 import copy
 import threading
@@ -30,7 +30,7 @@ from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.translate import Object
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
-# The reason of a Job that the rehearsal itself ended; a real cluster would have let it go on.
+# The reason of a Job that the rehearsal itself ended; a real cluster would have continued it.
 INTERRUPTED = "Interrupted"
 _RETRY_S = 0.25
 # source: DefaultJobPodFailureBackOff and MaxJobPodFailureBackOff in kubernetes/kubernetes v1.36.2
@@ -42,8 +42,8 @@ _BACKOFF_S, _BACKOFF_MAX_S = 1.0, 60.0
 class JobOrder:
     """The Job to run.
 
-    `hold` says why it may not start yet (a queue), empty when it may; `suspended` whether its own object says
-    that it may not run now.
+    `hold` returns why it may not start yet (a queue), empty when it may; `suspended` returns whether its own
+    object suspends it.
     """
 
     namespace: str
@@ -56,10 +56,10 @@ class JobOrder:
 
 
 class JobController:
-    """A Job under way in a thread of its own.
+    """A running Job in a thread of its own.
 
-    `started` is called with its first pods, and with none when they are suspended; `ended` with the status
-    once it is complete or has failed.
+    `started` is called with its first pods, and with none when it is suspended; `ended` with the status once
+    it is complete or has failed.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class JobController:
         self._done: set[int] = set()
         self._failed, self._fail_job = 0, ""
         self._failed_indexes: set[int] = set()
-        # Of each slot: pods that were started, failures that count, and when the next may start.
+        # By slot: started pods, counted failures, and the earliest start of the next pod.
         self._attempts, self._failures = Counter[int](), Counter[int]()
         self._due: dict[int, float] = {}
         self._status: Status = {"conditions": []}
@@ -90,7 +90,7 @@ class JobController:
         )
 
     def start(self) -> None:
-        """Start the Job; its pods must be visible to the cluster through `pods` by now."""
+        """Start the Job; the cluster must see its pods through `pods` already."""
         self._thread.start()
 
     def pods(self) -> list[PodRunner]:
@@ -109,19 +109,19 @@ class JobController:
         return {**found, **{name: value for name, value in kept.items() if value}}
 
     def look_again(self) -> None:
-        """The object was changed: it may be suspended or resumed."""
+        """Check again whether the changed object is suspended or resumed."""
         self._changed.set()
 
     def stop(self, *, now: bool = False) -> None:
-        """End every pod; returns when nothing of them runs."""
+        """End every pod; returns when none of their processes runs."""
         self._now = now
         self._stopping.set()
         self._changed.set()
         self._thread.join(12.0)
 
-    def interrupt(self, why: str) -> None:
-        """End every pod and call the Job failed."""
-        self._say("Failed", "True", INTERRUPTED, f"Job was ended: {why}")
+    def interrupt(self, reason: str) -> None:
+        """End every pod and set the Job failed."""
+        self._set_condition("Failed", "True", INTERRUPTED, f"Job was ended: {reason}")
         self.stop()
 
     # -- the thread ------------------------------------------------------------------------------------
@@ -142,26 +142,26 @@ class JobController:
             self.over.set()
 
     def _holds(self) -> bool:
-        """Whether the Job may not run: a queue admits it once, its own object may suspend it at any time."""
+        """Return whether the Job is held: a queue admits it once, its own object suspends it any time."""
         queue = self.order.hold() if self._began is None else ""
         self.held = "it is suspended" if self.order.suspended() else queue
         return bool(self.held)
 
     def _suspend(self) -> None:
-        """End the pods, which are then no failures."""
+        """End the pods without counting them as failures."""
         self._end_pods()
         if self._began is not None:
             self._started([])
         self._began = None
         self._status.pop("startTime", None)
-        self._say("Suspended", "True", "JobSuspended", "Job suspended")
+        self._set_condition("Suspended", "True", "JobSuspended", "Job suspended")
 
     def _sync(self) -> bool:
-        """Count, judge, and start what is missing; whether the Job is over."""
+        """Count, judge, and start missing pods; returns whether the Job is over."""
         if self._began is None:
             self._began, self._status["startTime"] = time.monotonic(), timestamp()
             if self._status["conditions"]:
-                self._say("Suspended", "False", "JobResumed", "Job resumed")
+                self._set_condition("Suspended", "False", "JobResumed", "Job resumed")
             self._start(self._missing())
             self._started(list(self._running.values()))
         self._collect()
@@ -178,7 +178,7 @@ class JobController:
         return False
 
     def _patience(self) -> float | None:
-        """For how long nothing is due, in seconds; None where only a change can bring something."""
+        """Seconds until the next action is due; None if only a change can cause one."""
         if self._began is None:
             return _RETRY_S
         times = [self._due[slot] for slot in self._missing() if slot in self._due]
@@ -213,15 +213,15 @@ class JobController:
         self._due[slot] = time.monotonic() + pause
 
     def _missing(self) -> list[int]:
-        """The slots whose pods are to be started as far as there is room for them."""
+        """The slots to start now, up to the parallelism."""
         room = self._spec.parallelism - len(self._running)
         if self._spec.completions is None and self._done:
-            return []  # a work queue is empty when the first pod succeeds
+            return []  # the first success means that the work queue is empty
         settled = {*self._done, *self._running, *self._failed_indexes}
         return [slot for slot in range(self._spec.slots) if slot not in settled][: max(0, room)]
 
     def _start(self, slots: list[int]) -> None:
-        # All of them exist before the first one starts, so that each finds the others' names.
+        # All pods exist before the first one starts, so that each resolves the names of the others.
         made = {slot: self._make(slot) for slot in slots}
         self._running.update(made)
         for runner in made.values():
@@ -238,18 +238,18 @@ class JobController:
         self._running.clear()
 
     def _conclude(self, verdict: JobOutcome) -> None:
-        """Say what the end will be, end the other pods, and say that this is the end."""
+        """Set the interim condition, end the other pods, and set the final condition."""
         complete = verdict.type == "Complete"
         interim = "SuccessCriteriaMet" if complete else "FailureTarget"
-        self._say(interim, "True", verdict.reason, verdict.message)
+        self._set_condition(interim, "True", verdict.reason, verdict.message)
         if not complete:
             self._failed += len(self._running)
         self._end_pods()
-        self._say(verdict.type, "True", verdict.reason, verdict.message)
+        self._set_condition(verdict.type, "True", verdict.reason, verdict.message)
         if complete:
             self._status["completionTime"] = timestamp()
 
-    def _say(self, kind: str, status: str, reason: str, message: str) -> None:
+    def _set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
         """Set one condition."""
         others = [row for row in self._status["conditions"] if row["type"] != kind]
         condition = {"type": kind, "status": status, "reason": reason, "message": message}
@@ -290,7 +290,7 @@ class JobController:
 
 
 def share(spec: JobSpec, slot: int) -> list[int]:
-    """The processors for one pod of a Job: those that run at once share this machine."""
+    """The processors for one pod of a Job: concurrent pods share this machine."""
     of_each = shares(max(1, min(spec.parallelism, spec.slots)))
     return of_each[slot % len(of_each)]
 

@@ -1,4 +1,4 @@
-"""How the Job controller judges failed pods and whole Jobs.
+"""Rules of the Job controller about failed pods and whole Jobs.
 
 Source: kubernetes/kubernetes v1.36.2 pkg/controller/job (job_controller.go syncJob, pod_failure_policy.go,
 success_policy.go, indexed_job_utils.go, backoff_utils.go) and pkg/apis/batch/v1/defaults.go.
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from rehearsal.workloads.translate import Object
 
 _BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
-# The conditions of a pod whose containers ended and did not succeed; nobody here disrupts pods.
+# The conditions of a pod whose containers failed; pods are not disrupted here.
 _FAILED_POD = {"PodScheduled": "True", "ContainersReady": "False", "Ready": "False"}
 
 
 @dataclass(frozen=True)
 class JobSpec:
-    """What a Job asks for, with the API server's defaults.
+    """The specification of a Job, with the API server's defaults.
 
     Without `completions` its pods share a work queue.
     """
@@ -34,7 +34,7 @@ class JobSpec:
 
     @property
     def slots(self) -> int:
-        """How many pods have to succeed; those of a work queue all end by themselves."""
+        """Number of pods that have to succeed; those of a work queue all end by themselves."""
         return self.parallelism if self.completions is None else self.completions
 
     @staticmethod
@@ -61,7 +61,7 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class FailedPod:
-    """A pod that failed: its containers in order, those of the initialisation last, with their exit codes."""
+    """A failed pod: exit codes of its containers in order, init containers last."""
 
     namespace: str
     name: str
@@ -70,7 +70,7 @@ class FailedPod:
 
 @dataclass(frozen=True)
 class PodCounts:
-    """What became of the pods of a Job so far."""
+    """Counts of the pods of a Job so far."""
 
     succeeded: Collection[int]
     failed: int
@@ -83,7 +83,7 @@ class PodCounts:
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a Job ends: `Complete` or `Failed`."""
+    """Outcome of a Job: `Complete` or `Failed`."""
 
     type: str
     reason: str
@@ -91,9 +91,9 @@ class JobOutcome:
 
 
 def judge_pod(rules: Sequence[Object], pod: FailedPod) -> tuple[str, str]:
-    """The action of the first rule of a pod failure policy that a failed pod matches, and what it says.
+    """The action of the first rule of a pod failure policy that a failed pod matches, and its message.
 
-    The action is empty where none matches: the failure then counts.
+    The action is empty without a match: the failure then counts.
     """
     for index, rule in enumerate(rules):
         about = _matching(rule, pod)
@@ -117,7 +117,7 @@ def _matching(rule: Object, pod: FailedPod) -> str:
 
 
 def judge(spec: JobSpec, tally: PodCounts) -> JobOutcome | None:
-    """How a Job ends, None while it goes on; the order of the questions is that of syncJob."""
+    """The outcome of a Job, None while it runs; checks are in the order of syncJob."""
     failure = _failure(spec, tally)
     return JobOutcome("Failed", *failure) if failure else _success(spec, tally)
 
@@ -132,8 +132,7 @@ def _failure(spec: JobSpec, tally: PodCounts) -> tuple[str, str] | None:
     if tally.late:
         return "DeadlineExceeded", "Job was active longer than specified deadline"
     if spec.max_failed_indexes is not None and failed > spec.max_failed_indexes:
-        said = "Job has exceeded the specified maximal number of failed indexes"
-        return "MaxFailedIndexesExceeded", said
+        return "MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes"
     return ("FailedIndexes", "Job has failed indexes") if failed and settled >= spec.slots else None
 
 
@@ -173,7 +172,7 @@ def _indexes(text: str) -> Iterator[int]:
 
 
 def intervals(indexes: Collection[int]) -> str:
-    """Numbers as the status of a Job lists them: `1,3-5`, two neighbours as `1,2`."""
+    """Numbers in the format of a Job's status: `1,3-5`, two neighbours as `1,2`."""
     found: list[list[int]] = []
     for index in sorted(indexes):
         if found and index == found[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""One pod: waits until it may start, runs its containers, restarts them, and knows how it is doing."""
+"""One pod: waits until it may start, runs and restarts its containers, and keeps its state."""
 
 import contextlib
 import threading
@@ -31,7 +31,7 @@ _LOG_TAIL_BYTES, _LOG_TAIL_LINES = 2048, 80
 
 
 class WaitingError(Exception):
-    """A pod cannot start yet: the reason as a kubelet or scheduler names it, and a message."""
+    """A pod cannot start yet: reason of the kubelet or scheduler, and message."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason, self.message = reason, message
@@ -39,15 +39,15 @@ class WaitingError(Exception):
 
 
 class PodHost(Protocol):
-    """What a pod needs from the cluster around it."""
+    """Services of the cluster for a pod."""
 
     def prepare(self, pod: Pod, container: Object) -> Surroundings:
-        """Everything a container needs is there and mounted, else WaitingError; repeating it is harmless."""
+        """Mount everything a container needs. Idempotent. Raises WaitingError when something is missing."""
 
 
 @dataclass(frozen=True)
 class PodState:
-    """How a pod is doing; `exit_code` and `message` are those of the container that ended last."""
+    """State of a pod; `exit_code` and `message` are those of the container that ended last."""
 
     phase: str = "Pending"
     ready: bool = False
@@ -61,12 +61,12 @@ class PodState:
 
     @property
     def over(self) -> bool:
-        """Whether it will not run again."""
+        """True when it will not run again."""
         return self.phase in ("Succeeded", "Failed")
 
 
 class PodRunner:
-    """A thread that does for one pod what a kubelet would. `on_change` is called after every change."""
+    """A thread that runs one pod like a kubelet. `on_change` is called after every change."""
 
     def __init__(
         self,
@@ -88,15 +88,15 @@ class PodRunner:
 
     @property
     def state(self) -> PodState:
-        """How the pod is doing now."""
+        """The present state."""
         return self._state
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, *, now: bool = False) -> None:
-        """Ask for the end; `now` without the grace period. Returns at once, see `join`."""
+        """Request the end; `now` skips the grace period. Returns at once, see `join`."""
         self._stopping.set()
         with self._lock:
             for process in self._processes.values():
@@ -106,12 +106,12 @@ class PodRunner:
                     process.stop()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait until nothing of the pod runs; whether that is so."""
+        """Wait until no process of the pod runs; returns whether that is so."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def exits(self) -> dict[str, int]:
-        """The exit codes of the containers that ended, those of the initialisation last."""
+        """The exit codes of the containers that ended, init containers last."""
         groups = (self.pod.spec.get("containers") or (), self.pod.spec.get("initContainers") or ())
         with self._lock:
             ended = {name: process.exit_code() for name, process in self._processes.items()}
@@ -119,7 +119,7 @@ class PodRunner:
         return {name: code for name in names if (code := ended.get(name)) is not None}
 
     def pids(self) -> list[int]:
-        """Every living process of the pod, supervisors left out."""
+        """Every living process of the pod, without supervisors."""
         with self._lock:
             processes = list(self._processes.values())
         return [pid for process in processes for pid in process.pids()]
@@ -131,7 +131,7 @@ class PodRunner:
 
     def note(self, text: str) -> None:
         """Add a line to the pod's log and to its notes."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)  # a note may come before the pod begins
+        self.log.parent.mkdir(parents=True, exist_ok=True)  # a note may precede the start of the pod
         with self.log.open("a") as file:
             file.write(f"[rehearsal] {text}\n")
         self._change(notes=(*self._state.notes, text))
@@ -156,14 +156,14 @@ class PodRunner:
                 thread.start()
             for thread in threads:
                 thread.join()
-            if not self._state.over:  # stopped, or not run here and so without an end of its own
+            if not self._state.over:  # stopped, or not run here, so it never ends by itself
                 self._stopping.wait()
         finally:
             if not self._state.over:
                 self._change(phase="Failed", ready=False, reason=self._state.reason or "Terminated")
 
     def _initialise(self, container: Object) -> bool:
-        """Run one init container to its end; whether the pod may go on."""
+        """Run one init container; returns whether the pod may continue."""
         while not self._stopping.is_set():
             code = self._once(container, initial=True)
             if code in (0, None) and not self._stopping.is_set():
@@ -175,7 +175,7 @@ class PodRunner:
         return False
 
     def _keep(self, container: Object) -> None:
-        """Run one container for as long as its pod's restart policy asks."""
+        """Run one container as the restart policy of its pod requires."""
         backoff = 0
         while not self._stopping.is_set():
             began = time.monotonic()
@@ -223,12 +223,12 @@ class PodRunner:
         reason = "Completed" if code == 0 else "Error"
         self._change(
             ready=False, reason=reason, exit_code=code, container=str(container["name"]),
-            message=self._last_words(container, around, code),
+            message=self._termination_message(container, around, code),
         )  # fmt: skip
         return code
 
     def _prepared(self, container: Object) -> tuple[Surroundings, Plan | None] | None:
-        """Wait until a container may start; no plan where it does not run here, None when stopped first."""
+        """Wait until a container may start; no plan if it does not run here, None if stopped first."""
         while not self._stopping.is_set():
             try:
                 around = self._node.prepare(self.pod, container)
@@ -239,14 +239,14 @@ class PodRunner:
             except ContainerConfigError as error:
                 self._change(ready=False, reason="CreateContainerConfigError", message=str(error))
             except OSError as error:
-                # A full disk, or an API server that is away: a kubelet tries again too, and says why.
+                # A full disk or an unavailable API server: a kubelet retries, too, and reports why.
                 self._change(ready=False, reason="CreateContainerError", message=str(error))
             self._stopping.wait(_RETRY_S)
         return None
 
     def _launch(self, container: Object, around: Surroundings, wanted: Plan) -> ContainerProcess | None:
         _termination_file(container, around).write_bytes(b"")
-        # An orderly end takes as long as the program asked for, but a rehearsal does not wait for minutes.
+        # Respect the grace period, but a rehearsal does not wait for minutes.
         grace_s = min(float(self.pod.spec.get("terminationGracePeriodSeconds") or 30), 5.0)
         with self._lock:
             if self._stopping.is_set():
@@ -273,13 +273,13 @@ class PodRunner:
         self._change(restarts=self._state.restarts + 1, reason="CrashLoopBackOff", ready=False)
         self._stopping.wait(delay)
 
-    def _last_words(self, container: Object, around: Surroundings, code: int) -> str:
-        """The termination message, or the end of the log where the container asks for that."""
-        words = _termination_file(container, around).read_bytes()[:_MESSAGE_BYTES].decode(errors="replace")
+    def _termination_message(self, container: Object, around: Surroundings, code: int) -> str:
+        """The termination message, or the end of the log if the container specifies that."""
+        message = _termination_file(container, around).read_bytes()[:_MESSAGE_BYTES].decode(errors="replace")
         fallback = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
-        if not words.strip() and fallback and code != 0:
-            words = "\n".join(self.log_tail(_LOG_TAIL_LINES))[-_LOG_TAIL_BYTES:]
-        return words.strip()
+        if not message.strip() and fallback and code != 0:
+            message = "\n".join(self.log_tail(_LOG_TAIL_LINES))[-_LOG_TAIL_BYTES:]
+        return message.strip()
 
     def _change(self, **fields: Any) -> None:
         changed = replace(self._state, **fields)
@@ -289,4 +289,4 @@ class PodRunner:
 
 
 def _termination_file(container: Object, around: Surroundings) -> Path:
-    return around.world.paths[str(container.get("terminationMessagePath") or "/dev/termination-log")]
+    return around.names.paths[str(container.get("terminationMessagePath") or "/dev/termination-log")]

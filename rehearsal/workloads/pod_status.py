@@ -1,4 +1,4 @@
-"""How a pod of this machine is doing, as a kubelet reports it to an API server. Pure."""
+"""Status of a pod of this machine, as a kubelet reports it to an API server. Pure functions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ LOST_EXIT_CODE = 137
 def pod_status(containers: Sequence[Object], state: PodState, started: str = "") -> dict[str, Any]:
     """The status of a pod that was accepted at `started`, without its address and the scheduler's part.
 
-    Where nobody knows when that was, there are no times in it.
+    Without that time, the status has no times.
     """
     running = state.phase == "Running"
     over = "PodCompleted" if state.phase == "Succeeded" else "ContainersNotReady"
@@ -49,7 +49,7 @@ def lost_status(containers: Sequence[Object]) -> dict[str, Any]:
 
 def _container(container: Object, state: PodState, started: str) -> dict[str, Any]:
     name = container["name"]
-    words = {"reason": state.reason or "ContainerCreating", "message": state.message}
+    waiting = {"reason": state.reason or "ContainerCreating", "message": state.message}
     found: dict[str, Any] = {
         "name": name,
         "image": container["image"],
@@ -61,7 +61,7 @@ def _container(container: Object, state: PodState, started: str) -> dict[str, An
     if state.over:
         return {**found, "state": {"terminated": _terminated(name, state, started)}}
     if state.phase == "Pending" or state.reason == "CrashLoopBackOff":
-        found["state"] = {"waiting": words}
+        found["state"] = {"waiting": waiting}
     else:
         found["state"] = {"running": {"startedAt": started} if started else {}}
     if state.restarts and state.exit_code is not None:

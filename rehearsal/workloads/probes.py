@@ -1,4 +1,4 @@
-"""Readiness and liveness probes, really performed on the pod's own address."""
+"""Readiness and liveness probes, performed on the pod's own address."""
 
 import http.client
 import socket
@@ -11,7 +11,7 @@ class Prober:
     """Performs the probes of one container when they are due; without a readiness probe it is ready at once.
 
     Until it is ready, `periodSeconds` counts as at most 0.2 s and `initialDelaySeconds` as at most 0.5 s:
-    processes start here without an image to pull, and waiting longer would prove nothing.
+    processes start here without pulling an image, so longer waits are useless.
     """
 
     def __init__(self, container: Object, address: str) -> None:
@@ -30,11 +30,11 @@ class Prober:
         self._dead = 0
 
     def due(self) -> bool:
-        """Whether it is time to probe."""
+        """Return whether a probe is due."""
         return time.monotonic() >= self._next
 
     def ready(self) -> bool:
-        """Probe; whether the container counts as ready."""
+        """Probe; returns whether the container counts as ready."""
         probe = self._startup if not self._started else self._readiness
         self._next = time.monotonic() + self._period(probe)
         if not self._started:
@@ -53,7 +53,7 @@ class Prober:
         return self._settled
 
     def is_dead(self) -> bool:
-        """Whether the liveness probe failed often enough for a restart; probes at its own pace."""
+        """Return whether the liveness probe failed often enough for a restart; probes when due."""
         if self._liveness is None or not self._started or time.monotonic() < self._live_at:
             return False
         self._live_at = time.monotonic() + float(self._liveness.get("periodSeconds") or 10)

@@ -26,7 +26,7 @@ class ContainerProcess:
             "grace_s": grace_s,
         }
         with log.open("ab") as output:
-            # The order goes through the pipe: the environment may hold secrets, arguments are public.
+            # The order is sent through the pipe: the environment may hold secrets, arguments are public.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(_SUPERVISOR)],
                 stdin=subprocess.PIPE,
@@ -36,7 +36,7 @@ class ContainerProcess:
                 env={},
                 cwd="/",
             )
-        self._say(json.dumps(order))
+        self._send(json.dumps(order))
 
     @property
     def supervisor_pid(self) -> int:
@@ -48,11 +48,11 @@ class ContainerProcess:
         return descendants(self._process.pid)
 
     def exit_code(self) -> int | None:
-        """The code the first process ended with (128 + signal when killed), None while it runs."""
+        """Exit code of the first process (128 + signal when killed), None while it runs."""
         return self._process.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for the end, at most so long."""
+        """Wait for the end, with a time limit."""
         try:
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -61,15 +61,15 @@ class ContainerProcess:
         return code
 
     def stop(self) -> None:
-        """Ask for an orderly end; after the grace period everything is killed."""
-        self._say("stop")
+        """Request an orderly end; after the grace period every process is killed."""
+        self._send("stop")
 
     def kill(self) -> None:
-        """End everything at once; returns when it is over."""
+        """Kill every process at once; returns when they have ended."""
         self._close()
         self._process.wait()
 
-    def _say(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(line.encode() + b"\n")

@@ -1,4 +1,4 @@
-"""What kube-proxy does: a Service's own address, behind which its ready pods take turns."""
+"""Counterpart of kube-proxy: the address of a Service, balanced over its ready pods."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ from infra.engine.peers import is_own
 
 # (address, port) of a pod, or the path of a socket; None while nothing is ready.
 Choose = Callable[[], tuple[str, int] | str | None]
-# Ports below 1024 may be closed to ordinary users: Services listen on these instead, and texts are rewritten.
+# Ports below 1024 may be denied to ordinary users: Services listen on these instead, and texts are rewritten.
 PRIVILEGED = {port: 20000 + port for port in range(1, 1024)}
 _CHUNK = 1 << 16
 
@@ -44,7 +44,7 @@ class Proxy:
 
 
 class _Relay:
-    """Joins a connection of this user with a pod's; others, and those without a ready pod, are closed."""
+    """Joins a connection of this user with one to a pod; closes others, and all without a ready pod."""
 
     def __init__(self, choose: Choose) -> None:
         self._choose = choose

@@ -1,4 +1,4 @@
-"""Text of a container in terms of this machine: paths, host names, bucket and database addresses."""
+"""Rewriting of texts of a container for this machine: paths, host names, bucket and database addresses."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Host:
-    """Where a DNS name of the cluster leads: a loopback address; for Services, port -> port of the pod."""
+    """Local target of a DNS name of the cluster: a loopback address; for Services, port -> local port."""
 
     address: str
     ports: Mapping[int, int] = field(default_factory=dict)
@@ -16,12 +16,12 @@ class Host:
 
 @dataclass(frozen=True)
 class LocalNames:
-    """What the text of one pod may refer to, and where that is here.
+    """Names that the text of one pod may use, and their local counterparts.
 
     `paths` maps folders and files of the container to local ones; `hosts` is keyed by fully qualified names
-    (`name.namespace.svc.cluster.local`), of which every shorter form is understood; `buckets`
-    (`s3://name`, `gs://name`) and `databases` (their addresses) map to folders. `reserve` is asked for fully
-    qualified names that lead nowhere yet.
+    (`name.namespace.svc.cluster.local`), which match in every shorter form, too; `buckets`
+    (`s3://name`, `gs://name`) and `databases` (their addresses) map to folders. `reserve` is called for fully
+    qualified names without a target.
     """
 
     namespace: str
@@ -37,7 +37,7 @@ _NAME = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = re.compile(
     rf"(?<![\w.-])({_NAME}(?:\.{_NAME})+\.svc(?:\.cluster\.local)?)\.?(?::(\d+))?(?![\w-])"
 )
-# A short name counts only where nothing but a host can stand: after `//` or `@`, or as the whole value.
+# A short name counts only where a host is expected: after `//` or `@`, or as the whole value.
 _URL_HOST = re.compile(rf"(?<=//)((?:[^\s/@]*@)?)({_NAME}(?:\.{_NAME})*)(?::(\d+))?(?=[/?#\s,;\"']|$)")
 _WHOLE = re.compile(rf"()({_NAME}(?:\.{_NAME})*)(?::(\d+))?")
 _BUCKET = re.compile(r"((?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])((?:/[^\s,;\"']*)?)")
@@ -46,17 +46,17 @@ _DATABASE = re.compile(
 )
 
 
-def rewrite(text: str, world: LocalNames) -> str:
-    """`text` with everything that `world` knows replaced by its local form; the rest stays as it is."""
-    # Paths first: what the others put in is local already and must not be taken for a path of the container.
-    text = rewrite_paths(text, world.paths)
-    text = _DATABASE.sub(lambda found: _database(found, world), text)
-    text = _BUCKET.sub(lambda found: _bucket(found, world), text)
-    text = _QUALIFIED.sub(lambda found: _qualified(found, world), text)
-    text = _URL_HOST.sub(lambda found: _short(found, world), text)
+def rewrite(text: str, names: LocalNames) -> str:
+    """`text` with every known name replaced by its local form."""
+    # Paths first: the other replacements insert local paths, which must not be rewritten again.
+    text = rewrite_paths(text, names.paths)
+    text = _DATABASE.sub(lambda found: _database(found, names), text)
+    text = _BUCKET.sub(lambda found: _bucket(found, names), text)
+    text = _QUALIFIED.sub(lambda found: _qualified(found, names), text)
+    text = _URL_HOST.sub(lambda found: _short(found, names), text)
     whole = _WHOLE.fullmatch(text)
     if whole and (whole[3] or "." in whole[2]):
-        text = _short(whole, world)
+        text = _short(whole, names)
     return text
 
 
@@ -69,30 +69,30 @@ def rewrite_paths(text: str, paths: Mapping[str, Path]) -> str:
     return pattern.sub(lambda found: str(paths[found[1]]), text)
 
 
-def unknown_buckets(text: str, world: LocalNames) -> list[str]:
-    """The buckets that `text` names and that do not exist."""
-    return [found[1] for found in _BUCKET.finditer(text) if found[1] not in world.buckets]
+def unknown_buckets(text: str, names: LocalNames) -> list[str]:
+    """The buckets in `text` that do not exist."""
+    return [found[1] for found in _BUCKET.finditer(text) if found[1] not in names.buckets]
 
 
-def _database(found: re.Match[str], world: LocalNames) -> str:
-    folder = world.databases.get(found[1])
+def _database(found: re.Match[str], names: LocalNames) -> str:
+    folder = names.databases.get(found[1])
     return found[0] if folder is None else f"sqlite:///{folder / found[2]}.db"
 
 
-def _bucket(found: re.Match[str], world: LocalNames) -> str:
-    folder = world.buckets.get(found[1])
+def _bucket(found: re.Match[str], names: LocalNames) -> str:
+    folder = names.buckets.get(found[1])
     return found[0] if folder is None else f"file://{folder}{found[2]}"
 
 
-def _qualified(found: re.Match[str], world: LocalNames) -> str:
+def _qualified(found: re.Match[str], names: LocalNames) -> str:
     name = found[1] if found[1].endswith(_DOMAIN) else found[1].removesuffix(".svc") + _DOMAIN
-    return _located(found, found[0], world.hosts.get(name) or world.reserve(name), found[2])
+    return _located(found, found[0], names.hosts.get(name) or names.reserve(name), found[2])
 
 
-def _short(found: re.Match[str], world: LocalNames) -> str:
+def _short(found: re.Match[str], names: LocalNames) -> str:
     user, name, port = found[1], found[2], found[3]
-    candidates = (f"{name}{_DOMAIN}", f"{name}.{world.namespace}{_DOMAIN}")
-    host = next((world.hosts[full] for full in candidates if full in world.hosts), None)
+    candidates = (f"{name}{_DOMAIN}", f"{name}.{names.namespace}{_DOMAIN}")
+    host = next((names.hosts[full] for full in candidates if full in names.hosts), None)
     return user + _located(found, found[0][len(user) :], host, port)
 
 

@@ -1,4 +1,4 @@
-"""Would the scheduler find a node for this pod? Pure: nodes and pods in, a node or the reasons out."""
+"""Scheduler: selects a node for a pod, or returns the reasons why none fits. Pure functions."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Taint:
-    """What keeps pods off a node; effects other than PreferNoSchedule keep them off."""
+    """A taint of a node; every effect except PreferNoSchedule repels pods."""
 
     key: str
     value: str
@@ -28,7 +28,7 @@ class Taint:
 class SchedulerNode:
     """A node that exists or could be added; a resource absent from `capacity` is unknown, not zero.
 
-    `extended` holds the device resources that a device plugin announces; those absent are zero.
+    `extended` holds the resources of device plugins; absent ones are zero.
     """
 
     name: str
@@ -41,7 +41,7 @@ class SchedulerNode:
 
 
 def requests(spec: Mapping[str, Any]) -> dict[str, Decimal]:
-    """What a pod asks for: the sum over containers, or the largest init container where that is more."""
+    """Requests of a pod: the sum over containers, or the largest init container where that is more."""
     found: dict[str, Decimal] = {}
     for container in spec.get("containers") or ():
         for name, amount in _requested(container).items():
@@ -83,7 +83,7 @@ def place(
 
 
 def tolerates(tolerations: Iterable[Mapping[str, Any]], taint: Taint) -> bool:
-    """Whether a pod's tolerations let it onto a node with this taint."""
+    """Return whether a pod's tolerations allow a node with this taint."""
     for toleration in tolerations:
         if toleration.get("effect") not in (None, "", taint.effect):
             continue
@@ -97,12 +97,12 @@ def tolerates(tolerations: Iterable[Mapping[str, Any]], taint: Taint) -> bool:
 
 def _requested(container: Mapping[str, Any]) -> dict[str, Decimal]:
     resources = container.get("resources") or {}
-    limits, asked = resources.get("limits") or {}, resources.get("requests") or {}
-    return {name: quantity.parse(amount) for name, amount in {**limits, **asked}.items()}
+    limits, requested = resources.get("limits") or {}, resources.get("requests") or {}
+    return {name: quantity.parse(amount) for name, amount in {**limits, **requested}.items()}
 
 
 def _obstacle(spec: Mapping[str, Any], wanted: Resources, node: SchedulerNode, used: Resources) -> str | None:
-    """Why the pod cannot run on a node, in the scheduler's words and order."""
+    """Reason why the pod cannot run on a node, with the scheduler's message and order."""
     tolerations = spec.get("tolerations") or ()
     for taint in node.taints:
         if taint.effect != "PreferNoSchedule" and not tolerates(tolerations, taint):
@@ -117,7 +117,7 @@ def _obstacle(spec: Mapping[str, Any], wanted: Resources, node: SchedulerNode, u
 
 
 def _unwelcome(spec: Mapping[str, Any], neighbours: Iterable[Labels]) -> str | None:
-    """Whether a pod must not share a node with one that is there; only `kubernetes.io/hostname` is known."""
+    """Return the reason why a pod must not share a node with its pods; only for `kubernetes.io/hostname`."""
     anti = (spec.get("affinity") or {}).get("podAntiAffinity") or {}
     for term in anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ():
         wanted = ((term.get("labelSelector") or {}).get("matchLabels") or {}).items()
@@ -129,7 +129,7 @@ def _unwelcome(spec: Mapping[str, Any], neighbours: Iterable[Labels]) -> str | N
 
 
 def selects(spec: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether nodeSelector and required node affinity let a pod onto a node with these labels."""
+    """Return whether nodeSelector and required node affinity allow a node with these labels."""
     selector = spec.get("nodeSelector") or {}
     if any(labels.get(key) != str(value) for key, value in selector.items()):
         return False

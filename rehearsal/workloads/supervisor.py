@@ -1,7 +1,7 @@
-"""The parent of one container's processes: nothing of theirs outlives it, and it does not outlive the daemon.
+"""Supervisor of one container's processes: none outlives it, and it does not outlive the daemon.
 
 Run as a script with a pipe on stdin. The first line is a JSON object: argv, env, cwd, log, cpus, grace_s.
-The end of the pipe means that the daemon is gone: everything is killed at once. A line `stop` asks for an
+The end of the pipe means that the daemon is gone: everything is killed at once. A line `stop` requests an
 orderly end: SIGTERM, then SIGKILL after `grace_s` seconds. Exits as the container's first process did.
 
 Only the standard library, and little of it: one of these starts for every container.
@@ -21,7 +21,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> int:
-    """Start the container's process, wait for its end or for an order, leave nothing behind."""
+    """Start the container's process, wait for its end or an order, and leave no process behind."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     # Stopping a whole terminal session must not end this process between daemon and container.
@@ -65,14 +65,14 @@ def _start(order: dict[str, object], libc: ctypes.CDLL) -> int:
             os.dup2(source, target)
         os.closerange(3, 256)
         os.chdir(str(order["cwd"]))
-        os.execve(str(argv[0]), argv, env)  # noqa: S606 - that is what a supervisor is for
+        os.execve(str(argv[0]), argv, env)  # noqa: S606 - purpose of the supervisor
     except OSError as error:
         os.write(2, f"cannot start {argv[0]}: {error}\n".encode())
     os._exit(127)
 
 
 def _watch(child: int, wake: int, grace_s: float) -> int | None:
-    """The wait status of the first process; None when the daemon vanished before it ended."""
+    """The wait status of the first process; None when the daemon ended first."""
     deadline: float | None = None
     while True:
         status = _reap(child)
@@ -133,13 +133,13 @@ def _signal_all(number: int) -> None:
     for pid in descendants(os.getpid()):
         try:
             os.kill(pid, number)
-            os.kill(pid, signal.SIGCONT)  # a stopped process would not notice anything but SIGKILL
+            os.kill(pid, signal.SIGCONT)  # a stopped process reacts to SIGKILL only
         except ProcessLookupError:
             continue
 
 
 def _end_all(patience_s: float) -> None:
-    """End what the first process left behind: politely for a moment, then for good."""
+    """End processes that the first one left behind: SIGTERM, then SIGKILL."""
     deadline = time.monotonic() + patience_s
     if patience_s and descendants(os.getpid()):
         _signal_all(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""A container of a pod as a process of this machine: arguments, environment, folder; nothing is touched."""
+"""Translation of a container into a process of this machine: arguments, environment, folder. Pure."""
 
 import base64
 import hashlib
@@ -19,26 +19,26 @@ Object = Mapping[str, Any]
 Lookup = Callable[[str, str], Object | None]
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([-._a-zA-Z][-._a-zA-Z0-9]*)\))")
-ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text that is looked for
+ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - a text to search for
 _MASTER_PORT = "MASTER_PORT"
-# What all pods of one run have, and no pod of another (Kubernetes' Job controller; JobSet v0.12,
+# Labels that all pods of one run share, and no pod of another (Kubernetes' Job controller; JobSet v0.12,
 # api/jobset/v1alpha2/jobset_types.go, `JobSetUIDKey`).
 _RUNS = ("jobset.sigs.k8s.io/jobset-uid", "batch.kubernetes.io/controller-uid")
 _FIRST_PORT, _PORT_PAIRS = 20_000, 6_000  # below the ports that Linux gives to outgoing connections
-# Which network card collective libraries shall use: here pods have only the loopback one.
+# Network interface of collective libraries: pods have only the loopback one here.
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
-# Variables of NCCL's network plug-ins name device files and sockets of the node. Neither is here, and the
-# nodes of a run must agree in them: a folder of each pod's own would be a difference that no real run has.
+# Variables of NCCL's network plug-ins name device files and sockets of the node. They do not exist here, and
+# must be the same on all nodes of a run: paths in the folder of each pod would differ.
 _PLUGINS = ("NCCL_FASTRAK_", "NCCL_GPUDIRECTTCPX_")
 
 
 class ContainerConfigError(Exception):
-    """The kubelet cannot make the container: what it refers to is missing or wrong."""
+    """The kubelet cannot create the container: a reference is missing or wrong."""
 
 
 @dataclass(frozen=True)
 class Pod:
-    """What the downward API gives a container about its pod, and the pod's specification."""
+    """Fields of a pod for the downward API, and its specification."""
 
     namespace: str
     name: str
@@ -51,24 +51,24 @@ class Pod:
 
     @property
     def hostname(self) -> str:
-        """What the pod calls itself."""
+        """Host name of the pod."""
         return str(self.spec.get("hostname") or self.name)
 
     @property
     def service_account(self) -> str:
-        """The service account it runs as."""
+        """The service account of the pod."""
         return str(self.spec.get("serviceAccountName") or "default")
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What translation needs to know: `lookup(kind, name)` finds objects of the pod's namespace.
+    """Context of the translation: `lookup(kind, name)` finds objects of the pod's namespace.
 
-    `config_files` are the container paths of files that come from ConfigMaps; `injected` is the environment
-    that the platform adds (identity, endpoints); `folder` is the pod's own folder, `node` where it runs.
+    `config_files` are the container paths of files from ConfigMaps; `injected` is the environment
+    that the platform adds (identity, endpoints); `folder` is the pod's own folder, `node` its node.
     """
 
-    world: LocalNames
+    names: LocalNames
     lookup: Lookup
     folder: Path
     injected: Mapping[str, str] = field(default_factory=dict)
@@ -86,43 +86,43 @@ class Plan:
 
 
 def is_ours(container: Object, config_files: frozenset[str]) -> bool:
-    """Whether the container runs a Python script out of a mounted ConfigMap: only those really run here."""
-    words = _words(container)
-    if len(words) < 2 or not re.fullmatch(r"(.*/)?python3?(\.\d+)?", words[0]):
+    """Return whether the container runs a Python script of a mounted ConfigMap: only those run here."""
+    command = _command(container)
+    if len(command) < 2 or not re.fullmatch(r"(.*/)?python3?(\.\d+)?", command[0]):
         return False
-    script = next((word for word in words[1:] if not word.startswith("-")), "")
-    if words[1] == "-m":
+    script = next((word for word in command[1:] if not word.startswith("-")), "")
+    if command[1] == "-m":
         script = f"{container.get('workingDir')}/{script.replace('.', '/')}.py"
     return script in config_files
 
 
 def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
-    """How to run one container here. Raises ContainerConfigError when it refers to what does not exist."""
+    """The process for one container. Raises ContainerConfigError for a missing reference."""
     pod = replace(pod, node=around.node)
     env = environment(container, pod, around)
-    words = [expand(word, env) for word in _words(container)]
-    missing = [name for text in (*env.values(), *words) for name in unknown_buckets(text, around.world)]
+    command = [expand(word, env) for word in _command(container)]
+    missing = [name for text in (*env.values(), *command) for name in unknown_buckets(text, around.names)]
     if missing:
         raise ContainerConfigError(f"bucket {missing[0].partition('://')[2]!r} does not exist")
 
     def here(text: str) -> str:
-        # A pod has a network of its own, of which only its address is there in this one.
-        return pod.ip if text == ALL_ADDRESSES else rewrite(text, around.world)
+        # The pod's own network has only its address here.
+        return pod.ip if text == ALL_ADDRESSES else rewrite(text, around.names)
 
     local = {name: value if name.startswith(_PLUGINS) else here(value) for name, value in env.items()}
-    argv = (sys.executable, *(here(word) for word in words[1:]))
+    argv = (sys.executable, *(here(word) for word in command[1:]))
     cwd = container.get("workingDir")
     return Plan(
         argv=argv,
         env={**_base(pod, around), **local, **dict.fromkeys(INTERFACES, "lo")},
-        cwd=Path(rewrite_paths(cwd, around.world.paths)) if cwd else around.folder / "home",
+        cwd=Path(rewrite_paths(cwd, around.names.paths)) if cwd else around.folder / "home",
     )
 
 
 def environment(container: Object, pod: Pod, around: Surroundings) -> dict[str, str]:
     """The container's own variables, in the container's terms, references `$(NAME)` resolved in order.
 
-    Only the port on which the nodes of a run meet is another one here: pods share this machine's ports.
+    Only the rendezvous port of a run differs: pods share the ports of this machine.
     """
     found: dict[str, str] = {}
     for source in container.get("envFrom") or ():
@@ -149,7 +149,7 @@ def expand(text: str, known: Mapping[str, str]) -> str:
 
 
 def contents(config_map: Object) -> dict[str, bytes]:
-    """The files that a ConfigMap or Secret holds."""
+    """The files of a ConfigMap or Secret."""
     files = {name: base64.b64decode(text) for name, text in (config_map.get("binaryData") or {}).items()}
     for name, text in (config_map.get("data") or {}).items():
         secret = config_map.get("kind") == "Secret"
@@ -176,21 +176,21 @@ def field_value(path: str, pod: Pod) -> str:
     raise ContainerConfigError(f"field path {path!r} is not supported by the downward API")
 
 
-def _words(container: Object) -> list[str]:
+def _command(container: Object) -> list[str]:
     return [str(word) for word in (*(container.get("command") or ()), *(container.get("args") or ()))]
 
 
 def _port_of_run(pod: Pod, wanted: str) -> str:
-    """The port on which the nodes of the pod's run meet."""
+    """The rendezvous port of the pod's run."""
     run = next((pod.labels[key] for key in _RUNS if key in pod.labels), None)
     return wanted if run is None else port_of_run(run)
 
 
 def port_of_run(run: str) -> str:
-    """A port on which the nodes of a run meet; the one above it, for their launchers, is free, too.
+    """The rendezvous port of a run; the next port, for their launchers, is free, too.
 
     torch's store listens on all addresses of a machine (torch/csrc/distributed/c10d/socket.cpp,
-    `SocketListenOp`), so of two runs that were given the same port only one would begin.
+    `SocketListenOp`), so two runs with the same port cannot start at the same time.
     """
     drawn = int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big")
     return str(_FIRST_PORT + 2 * (drawn % _PORT_PAIRS))
@@ -201,7 +201,7 @@ def _base(pod: Pod, around: Surroundings) -> dict[str, str]:
 
 
 def clean_start(folder: Path, hostname: str) -> dict[str, str]:
-    """The environment of a program at its start: nothing of the daemon's, no credentials."""
+    """The initial environment of a program: no variables of the daemon, no credentials."""
     return {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
         "HOME": str(folder / "home"),
@@ -249,7 +249,7 @@ def _require(lookup: Lookup, kind: str, reference: Object) -> Object | None:
 
 
 def _resource(reference: Object, container: Object) -> str:
-    """A request or limit, divided as asked and rounded up; without one: what this machine has."""
+    """A request or limit, divided by the divisor and rounded up; by default the capacity of this machine."""
     side, _, name = str(reference["resource"]).partition(".")
     resources = container.get("resources") or {}
     given = (resources.get(side) or {}).get(name) or (resources.get("limits") or {}).get(name)

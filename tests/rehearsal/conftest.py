@@ -44,5 +44,5 @@ def stack(rehearsal: Rehearsal) -> Iterator[Callable[[Callable[[], None]], autom
 
     yield selected
     # A program that failed leaves coroutines behind. Collected at any later moment, such as while a module is
-    # parsed, their last words end the interpreter (python/cpython#106905).
+    # parsed, their messages end the interpreter (python/cpython#106905).
     gc.collect()

@@ -1,4 +1,4 @@
-"""An emulated cloud, spoken to as the provider does, without an engine."""
+"""Driver of an emulated cloud: calls it as the provider does, without an engine."""
 
 import threading
 from pathlib import Path
@@ -14,7 +14,7 @@ CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas
 class Driver:
     """Creates, updates and deletes by logical name, as the engine would; types are given without package.
 
-    `made` holds (full type, id, checked inputs, outputs) of what exists, `said` what was told meanwhile.
+    `made` holds (full type, id, checked inputs, outputs) by name, `said` the logged messages.
     """
 
     def __init__(self, package: str, state: State, cloud: EmulatedCloud, config: dict[str, Any]) -> None:
@@ -30,7 +30,7 @@ class Driver:
         return Call(instance, token, urn, threading.Event(), log, None, name.encode())
 
     def check(self, token: str, name: str = "x", /, **inputs: Any) -> dict[str, str]:
-        """Property -> reason of what is wrong."""
+        """Property -> reason of each failure."""
         _, failures = self.cloud.check(self.call(f"{self.package}:{token}", name), None, inputs)
         return {failure.property: failure.reason for failure in failures}
 
@@ -46,7 +46,7 @@ class Driver:
         return {**outputs, "id": key}
 
     def invoke(self, token: str, /, **args: Any) -> dict[str, Any]:
-        """What a function answers; its token is given without package."""
+        """The result of a function; its token is given without package."""
         return self.cloud.invoke(ProviderInstance(self.package, self.config), f"{self.package}:{token}", args)
 
     def update(self, name: str, /, **inputs: Any) -> dict[str, Any]:

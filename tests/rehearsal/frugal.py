@@ -1,4 +1,4 @@
-"""An engine that costs less, for tests that kill none and measure none."""
+"""Engine with less overhead, for tests that neither kill nor measure it."""
 
 import copy
 import functools
@@ -14,8 +14,8 @@ from pulumi.runtime.proto.source_pb2 import StackTrace
 from infra.engine.install import require
 from stacks import sdk
 
-# Before and after each resource the engine writes all of them, unless it is told to write once, at the end:
-# 34 of 42 s of its processor time for the 517 resources of dev-aws (pulumi v3.259.0, pkg/backend/snapshot.go,
+# Before and after each resource the engine writes all of them, unless it is configured to write them once:
+# 34 of 42 s of its processor time for 517 resources of dev-aws (pulumi v3.259.0, pkg/backend/snapshot.go,
 # `unsafeServiceLoop`). People's deployments and rehearsals keep every checkpoint. A tenth of the rest is Go's
 # collector of garbage.
 FRUGAL = {"PULUMI_SKIP_CHECKPOINTS": "true", "GOGC": "400"}
@@ -40,8 +40,8 @@ class FrugalStack(automation.Stack):
 
     def outputs(self) -> automation.OutputMap:
         """Of the last `up`."""
-        words, place = ["stack", "output", "--json", "--stack", self.name], self.workspace
-        shown = _cli().run(words, place.work_dir, place.env_vars).stdout
+        command, place = ["stack", "output", "--json", "--stack", self.name], self.workspace
+        shown = _cli().run(command, place.work_dir, place.env_vars).stdout
         if _SECRET in shown:
             return super().outputs()
         return {key: automation.OutputValue(value, secret=False) for key, value in json.loads(shown).items()}

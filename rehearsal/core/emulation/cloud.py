@@ -1,4 +1,4 @@
-"""Creates, changes and deletes resources as rows, hooks and rules say, in one state."""
+"""Table-driven cloud: creates, updates and deletes resources by rows, hooks and rules, in one state."""
 
 import secrets
 from abc import ABC, abstractmethod
@@ -39,7 +39,7 @@ from rehearsal.core.schema import ResourceSchema, Schemas
 from rehearsal.core.state import State
 from rehearsal.core.validate import validate
 
-# So long no other request has to be under way before nothing more is expected: a program may take its time.
+# A missing resource is given up after so long without another request: a program may work in between.
 _PATIENCE_S = 15.0
 
 
@@ -55,14 +55,14 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
     labels: ClassVar[tuple[str, ...]]
     """The outputs that hold a resource's tags or labels together with those of the provider."""
     foreknown: ClassVar[frozenset[str]]
-    """What a preview knows although the provider fills it in."""
+    """Outputs that a preview knows although the provider computes them."""
     forms: ClassVar[Forms]
-    """What the outputs of types that no table describes look like."""
+    """Formats of the outputs of types that no table describes."""
     missing: ClassVar[tuple[str, str]]
     exists: ClassVar[tuple[str, str]]
-    """Code and message when a row has none."""
+    """Code and message for rows without their own."""
     rejected: ClassVar[str]
-    """The code of a refusal when a rule names none."""
+    """Code of a refusal by a rule without its own."""
     book: Book[Any]
     hooks: Mapping[str, Hooks[S]]
 
@@ -76,7 +76,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
 
     @abstractmethod
     def site(self, call: Call, given: Properties, *, preview: bool = False) -> S:
-        """Where a request with the properties `given` takes place."""
+        """The site of a request with the properties `given`."""
 
     @abstractmethod
     def labels_of(self, call: Call, inputs: Properties) -> dict[str, Any]:
@@ -91,11 +91,11 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         return identifiers(row, self.link, id, outputs)
 
     def misplaced(self, call: Call, row: Row, inputs: Properties) -> list[CheckFailure]:
-        """What keeps the provider from knowing where a resource belongs."""
+        """Problems that prevent the provider from placing a resource."""
         return []
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
-        """Whether the change at `path` forces a replacement."""
+        """Return whether the change at `path` forces a replacement."""
         return replacing(row, path, old, new)
 
     def protect(self, row: Row, record: Record) -> None:
@@ -105,14 +105,14 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
     # -- requests of the engine ------------------------------------------------------------------------
 
     def replacing_settings(self, old: Properties, new: Properties) -> tuple[str, ...]:
-        """None: resources keep the account or project and the region that they were made in."""
+        """None: resources keep their account or project and region."""
         del old, new
         return ()
 
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """Automatic names; what schema, places and rules say about the inputs alone."""
+        """Fill in automatic names; validate the inputs by schema, place and the rules about inputs alone."""
         schema = self._schemas.resource(call.type)
         inputs = without_none(new)
         if schema is None:
@@ -152,9 +152,9 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         return Diff(paths, replaces, delete_before_replace=bool(replaces) and (kept or alone))
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """Create, after the service has admitted it, and wait until it is ready.
+        """Create, after the checks of the service, and wait until it is ready.
 
-        Raises InitFailedError, as the provider does after its time limit, for what does not become ready.
+        Raises InitFailedError, as the provider does at its time limit, when it does not become ready.
         """
         site, unready = self.site(call, inputs, preview=preview), self._hooks(call).unready
         with self._underway.working():
@@ -167,14 +167,14 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         return identifier, outputs
 
     def _called(self, site: S, action: str, old: Properties | None, new: Properties) -> Properties:
-        """What was asked for before an operation is carried out, as outputs. Raises RefusalError."""
+        """Outputs of the call that a hook makes before an operation. Raises RefusalError."""
         calls = self._hooks(site.call).calls
         return {} if calls is None or site.preview else calls(site, action, old, new)
 
     def _create(
         self, site: S, inputs: Properties, called: Properties
     ) -> tuple[str, Properties, Record | None]:
-        """Id, outputs and record of a new resource; of a preview no id and no record."""
+        """Id, outputs and record of a new resource; a preview has no id and no record."""
         call, row, hooks = site.call, self._row(site.call), self._hooks(site.call)
         with self._state.transaction():
             used = self.resolve(site, row, inputs)
@@ -201,14 +201,14 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         return identifier, outputs, record
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
-        """What the state holds, whether this engine made it or not."""
+        """The resource in the state, whichever engine made it."""
         record = self._get(self.site(call, inputs), id)
         return None if record is None else (record.inputs, record.outputs)
 
     def update(
         self, call: Call, id: str, old_outputs: Properties, inputs: Properties, *, preview: bool
     ) -> Properties:
-        """Change in place; what the service computed at creation stays."""
+        """Update in place; values computed at creation stay."""
         site, row, hooks = self.site(call, inputs, preview=preview), self._row(call), self._hooks(call)
         schema = self._schemas.resource(call.type)
         before = self._get(site, id)
@@ -235,7 +235,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         return outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """Delete, unless it is protected or something that the service looks at still refers to it."""
+        """Delete, unless it is protected or a resource that blocks the deletion refers to it."""
         site, row, hooks = self.site(call, outputs), self._row(call), self._hooks(call)
         before = self._get(site, id)
         if before is not None:
@@ -285,10 +285,10 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             {name: outputs[name].upper() for name in row.upper if isinstance(outputs.get(name), str)}
         )
         outputs = {**_of_schema(schema, site.places), **outputs}
-        words = {**site.places, **outputs, **site.words}
-        identifier = fill_in(row, self.link, seed, outputs, words)
+        values = {**site.places, **outputs, **site.template_values}
+        identifier = fill_in(row, self.link, seed, outputs, values)
         if schema is not None and not row.known:
-            outputs = {**plausible(schema, seed, self.forms, {**words, "id": identifier}), **outputs}
+            outputs = {**plausible(schema, seed, self.forms, {**values, "id": identifier}), **outputs}
         outputs.update(self._labelled(site.call, inputs))
         more = self._hooks(site.call).outputs
         if more is not None:
@@ -303,7 +303,7 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
         self._state.refer(record, used)
 
     def _preview_of(self, row: Row, inputs: Properties, outputs: Properties) -> Properties:
-        """The outputs with everything unknown that only the service decides."""
+        """The outputs, with values that only the service decides unknown."""
         settled = {**row.defaults, **inputs}
         shown = _of_schema(self._schemas.resource(row.token), {self.link: None, **outputs})
         return {

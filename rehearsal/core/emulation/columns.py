@@ -1,4 +1,4 @@
-"""What columns of the tables mean: lists of property paths, types, and who stands against a deletion."""
+"""Columns of the tables: lists of property paths, types, and references that block a deletion."""
 
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,17 +11,17 @@ from rehearsal.core.properties import without_indices
 
 @dataclass(frozen=True)
 class Blocked:
-    """When a deletion is refused: types that stand in the way `by` referring, `"*"` for any of them."""
+    """Condition that refuses a deletion: types `by` whose references block it, `"*"` for any type."""
 
     code: str
     message: str
     by: tuple[str, ...]
     excepted: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
-    """Property paths whose references do not count."""
+    """Property paths whose references do not block."""
 
     def holds(self, user_type: str, path: str) -> bool:
-        """Whether a reference from `user_type` at `path` stands in the way."""
+        """Return whether a reference from `user_type` at `path` blocks the deletion."""
         if user_type in self.excepted or path in self.own:
             return False
         return "*" in self.by or user_type in self.by
@@ -29,14 +29,14 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Kept:
-    """Why a name is not free again after the deletion; `{until}` in it is the last day."""
+    """Reservation of a name after the deletion; `{until}` in the reason is the last day."""
 
     why: str
     days: int | str | None = None
-    """For so many days, or as many as this property says; for ever without it."""
+    """Number of days, or the property that holds it; for ever without it."""
     code: str = ""
     message: str = ""
-    """Of the refusal; without them, those of a name that is taken."""
+    """Code and message of the refusal; by default those of a name that is taken."""
 
 
 def blocked(package: str, data: Mapping[str, Any]) -> Blocked:
@@ -68,7 +68,7 @@ def read_by(function: str, tokens: Iterable[str]) -> str | None:
 
 
 def covers(entries: Iterable[str], path: str) -> bool:
-    """Whether a list of paths covers `path`: `"*"` is all, `"-x"` takes x out; the deepest entry decides."""
+    """Return whether a list of paths covers `path`: `"*"` is all, `"-x"` excludes x; the deepest decides."""
     entries, plain = tuple(entries), without_indices(path)
     fitting = [entry for entry in entries if _within(plain, entry.removeprefix("-"))]
     deepest = max(fitting, key=lambda entry: len(entry.removeprefix("-")), default="")

@@ -1,4 +1,4 @@
-"""What a program may ask an emulated cloud without creating anything."""
+"""Functions of an emulated cloud, which create no resource."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def asking(package: str, token: str, config: Mapping[str, Any]) -> Call:
-    """The request of a function: it is about no resource."""
+    """A call for a function, without a resource."""
     return Call(ProviderInstance(package, config), token, "", threading.Event(), lambda *_: None)
 
 
@@ -28,13 +28,13 @@ def answer(
 ) -> Properties:
     """The result of the function that the site's call names, such as `aws:ec2/getVpc:getVpc`.
 
-    `functions` are by service and name (`ec2/getVpc`); `read` shows an emulated resource of a type (without
-    the package) for functions that only look one up. Raises RefusalError when a function is not emulated, or
-    what it is about is missing.
+    `functions` are by service and name (`ec2/getVpc`); `read` returns an emulated resource of a type (without
+    the package) for functions that only look one up. Raises RefusalError when a function is not emulated or
+    its resource is missing.
     """
     token = site.call.type
     service, name = token.removeprefix(f"{table.package}:").partition("/")[0], token.rpartition(":")[2]
-    # The SDK sends what it is given and checks what comes back.
+    # The SDK sends the arguments unchecked and checks the result.
     given = {
         key: _TRUTHS.get(value, value) if isinstance(value, str) else value for key, value in args.items()
     }
@@ -49,7 +49,9 @@ def answer(
 
 
 def absent(table: Table, token: str, value: object, usual: tuple[str, str]) -> RefusalError:
-    """The refusal to show a resource of a type (without the package) that does not exist."""
+    """The refusal for a resource of a type (without the package) that does not exist."""
     row = table.rows.get(f"{table.package}:{token}")
     code, message = (row.missing if row else None) or usual
-    return RefusalError(code, message.format(value=value), "Create it in the program, or in a stack before.")
+    return RefusalError(
+        code, message.format(value=value), "Create it in the program, or in an earlier stack."
+    )

@@ -1,6 +1,6 @@
 """Outputs of types that no table describes: plausible values under the names that the SDK knows.
 
-What is computed by the service has the form that its name suggests; nothing is claimed about its content.
+Computed values have the format that their name suggests; their content has no meaning.
 """
 
 import re
@@ -11,15 +11,15 @@ from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
 from rehearsal.core.schema import ResourceSchema
 
-# A pattern of property names, and the template of their values; the first that fits is taken.
+# Pattern of property names and the template of their values; the first match is used.
 Forms = Sequence[tuple[re.Pattern[str], str]]
 _EMPTY: dict[str, type] = {"bool": bool, "int": int, "float": float, "list": list, "map": dict}
 
 
-def plausible(schema: ResourceSchema, seed: str, forms: Forms, words: Mapping[str, Any]) -> Properties:
-    """A value for every output that is no input; deterministic in `seed`, except for times."""
+def plausible(schema: ResourceSchema, seed: str, forms: Forms, values: Mapping[str, Any]) -> Properties:
+    """A value for every output that is no input; deterministic for a `seed`, except for times."""
     service, _, rest = schema.token.partition(":")[2].partition("/")
-    known = {**words, "service": service, "kind": rest.partition(":")[0].lower()}
+    known = {**values, "service": service, "kind": rest.partition(":")[0].lower()}
     found: Properties = {}
     for name, form in schema.outputs.items():
         if name in schema.inputs or name in ("id", "urn"):

@@ -1,4 +1,4 @@
-"""The names that a provider gives when the program gives none."""
+"""Automatic names, which a provider uses when the program gives none."""
 
 import re
 
@@ -14,7 +14,7 @@ _SUFFIX = 7
 def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: Properties) -> str | None:
     """An automatic name, or None when the program gives one; on updates, an automatic name is kept.
 
-    Raises ValueError for one that is too long, in the provider's words: it cuts no name off
+    Raises ValueError with the provider's message for a name that is too long: it shortens no name
     (pulumi-terraform-bridge pkg/tfbridge/names.go `FromName`, pulumi sdk/go/common/resource/resource_id.go
     `NewUniqueName`).
     """
@@ -34,7 +34,7 @@ def auto_name(row: Row, logical: str, seed: bytes, old: Properties | None, new: 
 
 
 def was_automatic(row: Row, logical: str, name: str) -> bool:
-    """Whether a physical name looks like one that `auto_name` made without a prefix given."""
+    """Return whether a physical name looks like one of `auto_name` without a given prefix."""
     return _is_drawn(_start(row, logical), name)
 
 

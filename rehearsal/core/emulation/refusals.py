@@ -1,4 +1,4 @@
-"""What a service refuses by the columns of a row: names that are taken, and deletions."""
+"""Refusals by the columns of a row: names that are taken, and deletions."""
 
 import time
 from datetime import UTC, datetime
@@ -9,7 +9,7 @@ from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import UNKNOWN, Properties, Record, RefusalError
 from rehearsal.core.properties import at
 
-# Names that are not free although their resource is deleted: document space; keys are made by `_kept_key`.
+# Names that stay reserved after the deletion of their resource: document space; keys are from `_kept_key`.
 _KEPT = "kept"
 _DAY_S = 86_400
 
@@ -17,10 +17,10 @@ _DAY_S = 86_400
 def refuse_duplicate(
     site: BaseSite, row: Row, inputs: Properties, record: Record | None, usual: tuple[str, str]
 ) -> None:
-    """Refuse the properties `row.unique` that another resource has; `record` is what an update changes."""
+    """Refuse properties `row.unique` that another resource has; `record` is the resource of an update."""
     values = [at(inputs, name) for name in row.unique]
     if not row.unique or UNKNOWN in values or (site.preview and record is None):
-        return  # a preview cannot tell what an update deletes before this is created
+        return  # in a preview, the update may delete the other resource first
     scope = None if row.everywhere else site.scope
     name = row.display_name(inputs) if row.name in row.unique else None
     for other in site.state.find(package=site.package, type=row.token, scope=scope, name=name):
@@ -38,7 +38,7 @@ def refuse_taken(site: BaseSite, row: Row, id: str, outputs: Properties, usual: 
 
 
 def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: tuple[str, str]) -> None:
-    """Refuse a name that a deleted resource of the type still has; a preview can tell that, too."""
+    """Refuse a name that a deleted resource of the type still reserves, also in a preview."""
     kept = row.kept
     found = site.state.document(_KEPT, _kept_key(row, site.scope, id, outputs)) if kept else None
     if kept is None or found is None or (found["until"] is not None and found["until"] < time.time()):
@@ -46,12 +46,12 @@ def refuse_kept(site: BaseSite, row: Row, id: str, outputs: Properties, usual: t
     last_day = "" if found["until"] is None else f"{datetime.fromtimestamp(found['until'], UTC):%Y-%m-%d}"
     why = kept.why.format(until=last_day)
     fix = f"It was deleted before, but {why}: use another name, or let Pulumi choose one."
-    said = (kept.code, kept.message) if kept.code else row.exists or usual
-    raise _exists(site, row, {**outputs, "id": id}, said, fix)
+    error = (kept.code, kept.message) if kept.code else row.exists or usual
+    raise _exists(site, row, {**outputs, "id": id}, error, fix)
 
 
 def refuse_protected(row: Row, record: Record) -> None:
-    """Refuse to delete what a property of its own protects."""
+    """Refuse to delete a resource that one of its properties protects."""
     if row.protected is None:
         return
     name, code, message = row.protected
@@ -61,7 +61,7 @@ def refuse_protected(row: Row, record: Record) -> None:
 
 
 def refuse_used(site: BaseSite, row: Row, record: Record) -> None:
-    """Refuse to delete what others use."""
+    """Refuse to delete a resource that others use."""
     blocked = row.blocked
     if blocked is None:
         return
@@ -71,38 +71,38 @@ def refuse_used(site: BaseSite, row: Row, record: Record) -> None:
         if use.path != OWNER and blocked.holds(use.user.type, use.path) and use.user.key != record.key
     ]
     if users:
-        words = {"id": record.id, "name": record.name or record.id, "user": users[0].user.id}
+        values = {"id": record.id, "name": record.name or record.id, "user": users[0].user.id}
         holders = dict.fromkeys(f"{_called(use.user)} ({use.path})" for use in users[:5])
-        message = blocked.message.format(**words)
+        message = blocked.message.format(**values)
         raise RefusalError(blocked.code, message, f"Still used by {', '.join(holders)}.")
 
 
 def keep_name(site: BaseSite, row: Row, record: Record) -> None:
-    """Remember a name that the service does not give again, or not soon, after the deletion."""
+    """Reserve a name that the service does not release, or not soon, after the deletion."""
     days = _days(row.kept, record.outputs) if row.kept else 0
     begun = site.state.unconfirmed(record.urn)
-    taken_back = begun is not None and begun[0].key == record.key  # no engine knows that it was there
+    taken_back = begun is not None and begun[0].key == record.key  # no engine knows the deleted resource
     if days != 0 and not taken_back:
         keep(site, row, record.id, record.outputs, days and time.time() + days * _DAY_S)
 
 
 def keep(site: BaseSite, row: Row, id: str, outputs: Properties, until: float | None = None) -> None:
-    """Take a name that no program has: until a time in seconds of the epoch, or for ever."""
+    """Reserve a name that no program has, until a time in seconds of the epoch or for ever."""
     site.state.put_document(_KEPT, _kept_key(row, site.scope, id, outputs), {"until": until})
 
 
 def _days(kept: Kept, outputs: Properties) -> int | None:
-    """For how many days a name is kept; None: for ever."""
+    """Days for which a name stays reserved; None: for ever."""
     return int(outputs.get(kept.days) or 0) if isinstance(kept.days, str) else kept.days
 
 
 def _exists(
-    site: BaseSite, row: Row, properties: Properties, said: tuple[str, str], fix: str
+    site: BaseSite, row: Row, properties: Properties, error: tuple[str, str], fix: str
 ) -> RefusalError:
-    code, message = said
+    code, message = error
     name = row.display_name(properties) or properties["id"]
-    words = {**properties, **site.words, "name": name, "type": row.token, "scope": site.scope}
-    return RefusalError(code, message.format(**words), fix)
+    values = {**properties, **site.template_values, "name": name, "type": row.token, "scope": site.scope}
+    return RefusalError(code, message.format(**values), fix)
 
 
 def _owner(other: Record) -> str:
@@ -110,11 +110,11 @@ def _owner(other: Record) -> str:
 
 
 def _called(user: Record) -> str:
-    """What a message calls a resource; one that a service made by itself has no URN."""
+    """Name of a resource in messages; one that a service made by itself has no URN."""
     return user.urn or f"{user.name} {user.id}".strip()
 
 
 def _kept_key(row: Row, scope: str, id: str, outputs: Properties) -> str:
-    """What may not be there twice; an id that ends differently each time does not say it."""
+    """Key of a reserved name, without random parts of the id."""
     unique = "|".join(str(at(outputs, name)) for name in row.unique)
     return f"{row.token}|{scope}|{unique or id}"

@@ -1,4 +1,4 @@
-"""Which changes of a resource replace it."""
+"""Changes of a resource that force its replacement."""
 
 import ipaddress
 from typing import Any
@@ -9,7 +9,7 @@ from rehearsal.core.properties import at, head
 
 
 def replacing(row: Row, path: str, old: Properties, new: Properties) -> bool:
-    """Whether the change at `path` from `old` to `new` forces a replacement."""
+    """Return whether the change at `path` from `old` to `new` forces a replacement."""
     if row.replaces(path):
         return True
     if path in row.replace_unset and at(new, path) is None:
@@ -24,7 +24,7 @@ def replacing(row: Row, path: str, old: Properties, new: Properties) -> bool:
 
 
 def _shrinks(old: Any, new: Any) -> bool:
-    """Whether a number or dotted version goes down, or an address range no longer holds the old one."""
+    """Return whether a number or version decreases, or an address range no longer contains the old one."""
     if isinstance(old, int | float) and isinstance(new, int | float):
         return new < old
     if not isinstance(old, str) or not isinstance(new, str):

@@ -1,23 +1,23 @@
-"""What a resource shows: computed outputs, what a preview knows of them, and how others refer to it."""
+"""Outputs of a resource: computed values, their preview, identifiers and labels."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.core.emulation.table import Row
-from rehearsal.core.emulation.templates import expand, words_of
+from rehearsal.core.emulation.templates import expand, placeholders_of
 from rehearsal.core.model import UNKNOWN, Properties
 
 
-def fill_in(row: Row, link: str, seed: str, outputs: Properties, words: Mapping[str, Any]) -> str:
-    """Expand the row's templates into `outputs`, each after those that it uses; the id is returned.
+def fill_in(row: Row, link: str, seed: str, outputs: Properties, values: Mapping[str, Any]) -> str:
+    """Expand the row's templates into `outputs`, each after those that it uses; returns the id.
 
     `link` names the property of the row's link. Raises ValueError when templates use each other.
     """
     templates = {"id": row.id, **({link: row.link} if row.link else {}), **row.outputs}
     pending = {name: one for name, one in templates.items() if name == "id" or outputs.get(name) is None}
-    known = {**outputs, **words}
+    known = {**outputs, **values}
     while pending:
-        ready = [name for name, template in pending.items() if not words_of(template) & pending.keys()]
+        ready = [name for name, template in pending.items() if not placeholders_of(template) & pending.keys()]
         if not ready:
             raise ValueError(f"{row.token}: the templates of {', '.join(pending)} use each other")
         for name in ready:
@@ -40,7 +40,7 @@ def identifiers(row: Row, link: str, id: str, outputs: Properties) -> set[str]:
 
 
 def foreseen(given: Any, computed: Any) -> Any:
-    """What a preview knows: what is given, and unknown for what the service adds inside of it."""
+    """The outputs of a preview: given values, and unknown for values that the service adds."""
     if isinstance(given, dict) and isinstance(computed, dict):
         added = {name: foreseen(given.get(name, UNKNOWN), value) for name, value in computed.items()}
         return {**given, **added}
@@ -50,10 +50,10 @@ def foreseen(given: Any, computed: Any) -> Any:
 
 
 def is_programs(path: str) -> bool:
-    """Whether a difference at `path` is the program's: the SDKs add properties of their own."""
+    """Return whether a difference at `path` is the program's: the SDKs add properties of their own."""
     return not path.startswith(("__defaults", "__internal"))
 
 
 def labels_over(defaults: Any, own: Any) -> dict[str, Any]:
-    """The resource's tags or labels over those of its provider."""
+    """Tags or labels of a resource, merged over those of its provider."""
     return {**(defaults if isinstance(defaults, dict) else {}), **(own if isinstance(own, dict) else {})}

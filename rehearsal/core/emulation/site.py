@@ -1,4 +1,4 @@
-"""Where a request of a cloud takes place, and the functions that a service may add to its types."""
+"""Site of a request (account or project, region) and hooks that a service adds to its types."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 from rehearsal.core.model import Call, Properties, Record, RefusalError
 from rehearsal.core.state import State
 
-# At this path a resource that the service made by itself refers to the one it belongs to.
+# Property path at which a resource made by a service refers to its owner.
 OWNER = "__owner"
 
 
@@ -18,23 +18,23 @@ class BaseSite:
     package: ClassVar[str]
     state: State
     scope: str
-    """In which ids are unique: an account and region, or a project."""
+    """Scope in which ids are unique: an account and region, or a project."""
     call: Call
     preview: bool = False
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scopes that a program sees from here."""
+        """Scopes that are visible from here."""
         return (self.scope,)
 
     @property
-    def words(self) -> Mapping[str, str]:
-        """What templates may use besides properties: the account, the project and its number."""
+    def template_values(self) -> Mapping[str, str]:
+        """Values for templates besides properties: the account, the project and its number."""
         raise NotImplementedError
 
     @property
     def places(self) -> Properties:
-        """Region, zone and location, as far as they are known."""
+        """Region, zone and location, where known."""
         raise NotImplementedError
 
     def find(self, value: object, *types: str) -> Record | None:
@@ -45,15 +45,15 @@ class BaseSite:
         return next((one for one in self.state.issued(value) if one.type in wanted and self.sees(one)), None)
 
     def sees(self, record: Record) -> bool:
-        """Whether a program can refer to a resource from here."""
+        """Return whether a program can refer to a resource from here."""
         return record.package == self.package and record.scope in self.scopes
 
     def reaches(self, record: Record) -> bool:
-        """Whether a request from here is about a resource of another scope when its id is given."""
+        """Return whether a request from here reaches a resource of another scope by its id."""
         return True
 
     def all(self, token: str) -> Iterator[Record]:
-        """The resources of a type (without the package) that are seen from here, oldest first."""
+        """The resources of a type (without the package) that are visible from here, oldest first."""
         for scope in self.scopes:
             yield from self.state.find(package=self.package, type=f"{self.package}:{token}", scope=scope)
 
@@ -71,7 +71,7 @@ class BaseSite:
         return next((one for one in self.all(token) if one.urn == self.call.urn), None)
 
     def exists(self, value: str) -> bool:
-        """Whether something, wherever it is, is known under an id, link or name."""
+        """Return whether any scope has a resource with this id, link or name."""
         return bool(self.state.issued(value))
 
     def hidden(
@@ -87,7 +87,7 @@ class BaseSite:
     ) -> Record:
         """Make a resource that the service creates by itself and deletes with its owner.
 
-        While it exists, it keeps those that it `uses` (at a property each) from being deleted.
+        While it exists, it blocks the deletion of those that it `uses` (at a property each).
         """
         record = self.state.insert(
             package=self.package,
@@ -104,11 +104,11 @@ class BaseSite:
         return record
 
     def release(self, hidden: Record) -> None:
-        """Let what `hidden` made, and what belongs to it, outlive its owner; it may not use anything."""
+        """Detach a hidden resource, with its own hidden ones, from its owner; it must not use others."""
         self.state.refer(hidden, {})
 
     def drop_hidden(self, owner: Record) -> None:
-        """Remove what `hidden` made for an owner, and for that in turn."""
+        """Remove the hidden resources of an owner, recursively."""
         for reference in self.state.users(owner):
             if reference.path == OWNER:
                 self.drop_hidden(reference.user)
@@ -120,16 +120,16 @@ S = TypeVar("S", bound=BaseSite)
 
 @dataclass(frozen=True)
 class Hooks(Generic[S]):
-    """What a row cannot say about a type. What the service refuses is in the book of rules.
+    """Behavior of a type that columns cannot describe. Refusals are in the book of rules.
 
-    `outputs` adds computed outputs, given site, seed, inputs and outputs so far. `updated` says what an
-    update makes of the outputs, given the record and the new inputs; it is asked in a preview too, where what
-    it says of `volatile` outputs stays unknown. `created` and `changed` may make hidden resources or
-    documents after a create or an update. `calls` asks something else of the cloud before a `create`,
-    `update` or `delete`, given the inputs before and after, and may refuse; outside of a transaction, and
-    never in a preview. What it gives are outputs. `unready` says why what was made is not ready yet, empty
-    when it is; asked again while others are created, outside of a transaction. `deleting` may refuse, and
-    cleans up in the state; `deleted` comes when nothing can be refused any more, and cleans up elsewhere.
+    `outputs` adds computed outputs, given site, seed, inputs and outputs so far. `updated` returns changed
+    outputs of an update, given the record and new inputs; also in a preview, where `volatile` outputs stay
+    unknown. `created` and `changed` may make hidden resources or documents after a create or an update.
+    `calls` calls another service before a `create`, `update` or `delete`, given the inputs before and
+    after, and may refuse; it returns outputs, runs outside of a transaction and never in a preview. `unready`
+    returns why a new resource is not ready yet, empty when it is; it is polled while others are created,
+    outside of a transaction. `deleting` may refuse, and cleans up the state; `deleted` runs when nothing can
+    be refused any more, and cleans up elsewhere.
     """
 
     outputs: Callable[[S, str, Properties, Properties], Properties] | None = None

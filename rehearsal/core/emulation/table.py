@@ -1,29 +1,29 @@
-"""One row per resource type: its names, what it refers to, what replaces it, what forbids its deletion.
+"""Tables with a row per resource type: names, references, replacement and deletion.
 
 Columns of a row in `<cloud>/tables/*.toml` (all but `id` optional; templates are explained in `templates`):
 
 - `id`, `link`, `outputs`: templates of the id, of the ARN or self link, and of further computed outputs.
 - `issues`: the outputs by which others may refer to it besides id, link and name.
-- `place`: `region`, `zone` or `location`, when the provider's configuration may fill it in; `global` when it
-  is in none. `everywhere`: ids are unique across accounts, projects and regions.
-- `name`, `name_length`, `name_lower`, `name_prefix`: the property that is named automatically, and how;
+- `place`: `region`, `zone` or `location`, when the provider's configuration may fill it in; `global` for
+  a type without one. `everywhere`: ids are unique across accounts, projects and regions.
+- `name`, `name_length`, `name_lower`, `name_prefix`: the property with the automatic name, and its form;
   `name_plain`: the automatic name is the resource's own, without random characters.
 - `upper`: properties that the service writes in capitals.
-- `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` takes one out again.
+- `replace`: property paths whose change replaces the resource; `"*"` is all, `"-tags"` excludes one.
   `replace_lower`: paths of numbers, versions and address ranges that only grow in place; `replace_unset`:
-  paths that cannot be taken away in place; `replace_if`: paths that depend on another property (`of`,
+  paths that cannot be unset in place; `replace_if`: paths that depend on another property (`of`,
   `unless`: its values).
-- `sets`: properties that are lists whose order means nothing to the provider (sets).
+- `sets`: properties with lists whose order does not matter to the provider.
 - `refs`: property path -> type it refers to; `default_names`: prefixes of names that exist without a program.
 - `missing`, `exists`: code and message of the service when one does not exist, or exists already.
 - `unique`: properties that no two may share (without it: the id).
 - `defaults`: values that the service fills in.
 - `protected`: a property that forbids the deletion while it is true, with the code and message.
-- `kept`: `why` a name is not free again after the deletion, for how many `days` (a number, or the property
-  that says it; for ever without), and the service's error if it is another one than for a name that is taken.
+- `kept`: `why` a name stays reserved after the deletion, for how many `days` (a number, or the property that
+  holds it; for ever without), and the service's error if it differs from that for a name that is taken.
 - `blocked`: the refusal to delete while types `by` (or any: `"*"`), but not `except`, refer to it; references
-  at the properties `own` do not count.
-- `source`: where this row was read, when the source of the whole file is not enough.
+  at the properties `own` do not block.
+- `source`: source of this row, when the source of the whole file is not enough.
 """
 
 import functools
@@ -39,7 +39,7 @@ from rehearsal.core.properties import at
 
 @dataclass(frozen=True)
 class Row:
-    """What the tables say about one type."""
+    """The columns of one type."""
 
     token: str
     id: str
@@ -70,20 +70,20 @@ class Row:
     blocked: Blocked | None = None
     source: str = ""
     known: bool = True
-    """False for a type that is in no table."""
+    """False for a type without a row."""
 
     def replaces(self, path: str) -> bool:
-        """Whether a change at `path` always forces a replacement."""
+        """Return whether a change at `path` always forces a replacement."""
         return covers(self.replace, path)
 
     def display_name(self, properties: Properties) -> str:
-        """The physical name among the properties, or nothing."""
+        """The physical name among the properties, or an empty string."""
         value = at(properties, self.name) if self.name else None
         return value if isinstance(value, str) else ""
 
 
 class Table:
-    """The rows of one package. `usual` are the columns that its rows have unless they say otherwise.
+    """The rows of one package. `usual` are the defaults of its columns.
 
     `generic` makes the row of a type that is in no table from its token and the names of its properties.
     """

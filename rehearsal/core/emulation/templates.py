@@ -1,14 +1,14 @@
 """Templates of ids, links and computed outputs.
 
-A template holds words in braces:
+A template has placeholders in braces:
 
-- a property of the resource (`{bucket}`), `{id}`, `{arn}`, what its cloud adds (`{account}` and `{region}`;
+- a property of the resource (`{bucket}`), `{id}`, `{arn}`, values of its cloud (`{account}`, `{region}`;
   `{project}`, its `{number}`, `{zone}`), `{now}`, `{uuid}`;
 - `{leaf:property}` (after the last slash), `{host:property}` (a URL without its scheme), `{first:property}`
   (the first host of an address range);
-- N drawn characters: `{hexN}`, `{digitsN}`, `{upperN}`, `{lowerN}`, `{mixedN}`; and `{base64}`, `{publicip}`,
-  `{privateip}`. Drawn words with different labels (`{hex17:main}`) differ; those with the same label are the
-  same throughout a resource.
+- N generated characters: `{hexN}`, `{digitsN}`, `{upperN}`, `{lowerN}`, `{mixedN}`; and `{base64}`,
+  `{publicip}`, `{privateip}`. Generated values with different labels (`{hex17:main}`) differ; those with the
+  same label are the same throughout a resource.
 
 A template that is only `{intN}` gives a number.
 """
@@ -37,9 +37,9 @@ _ALPHABETS = {
 
 
 def expand(template: Any, seed: str, values: Mapping[str, Any]) -> Any:
-    """Fill in a template, inside of lists and mappings too; what is not text stays.
+    """Expand a template, also inside of lists and mappings; other values stay.
 
-    The same seed gives the same drawn characters.
+    The same seed gives the same generated characters.
     """
     if isinstance(template, list | tuple):
         return [expand(item, seed, values) for item in template]
@@ -51,24 +51,24 @@ def expand(template: Any, seed: str, values: Mapping[str, Any]) -> Any:
     return int(text) if re.fullmatch(r"\{int\d+\}", template) else text
 
 
-def words_of(template: Any) -> set[str]:
-    """The names of the values that a template needs."""
+def placeholders_of(template: Any) -> set[str]:
+    """Names of the placeholders of a template."""
     if isinstance(template, list | tuple):
-        return set().union(*map(words_of, template))
+        return set().union(*map(placeholders_of, template))
     if isinstance(template, dict):
-        return words_of(list(template.values()))
+        return placeholders_of(list(template.values()))
     found = _WORD.findall(template) if isinstance(template, str) else []
     return {word.rpartition(":")[2] for word in found if not _DRAWN.fullmatch(word)}
 
 
 def draw(seed: str, size: int, alphabet: str = _HEX) -> str:
-    """`size` characters that look random and follow from the seed."""
+    """`size` pseudo-random characters, derived from the seed."""
     digest = hashlib.sha512(seed.encode()).digest()
     return "".join(alphabet[byte % len(alphabet)] for byte in digest[:size])
 
 
 def digits(seed: str, size: int) -> str:
-    """`size` digits, the first not zero, that follow from the seed."""
+    """`size` digits, the first not zero, derived from the seed."""
     number = int(hashlib.sha512(seed.encode()).hexdigest(), 16)
     return str(number % (9 * 10 ** (size - 1)) + 10 ** (size - 1))
 

@@ -1,1 +1,1 @@
-"""What a cloud would refuse: one small rule per fact, each with its source."""
+"""Rules by which a cloud refuses requests: one small rule per fact, each with its source."""

@@ -1,8 +1,8 @@
 """Limits of single values: ranges, patterns, lists of allowed values, lengths. One row of TOML is one rule.
 
-A row has `id`, `types` (without the package), `paths` (without indices: every item of a list on the way is
-meant; `[]` at the end stands for the items of the last one), `source` (or the file has one), and one or more
-of `least`/`most` (numbers), `values` (allowed ones), `pattern` (of the whole text; `form` names it) and
+A row has `id`, `types` (without the package), `paths` (without indices: they cover every item of a list on
+the way; `[]` at the end stands for the items of the last one), `source` (or the file has one), and one or
+more of `least`/`most` (numbers), `values` (allowed ones), `pattern` (of the whole text; `form` names it) and
 `longest` (characters of a text, items of a list or map). `blank`: an empty text is the same as no value.
 """
 

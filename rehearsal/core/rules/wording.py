@@ -1,4 +1,4 @@
-"""The words of a failed check or refusal: a broken rule with its id, or what is not emulated."""
+"""Messages of failed checks and refusals: a violated rule with its id, or a type that is not emulated."""
 
 import difflib
 from collections.abc import Iterable
@@ -27,10 +27,10 @@ def unknown_type(package: str, version: str, token: str) -> CheckFailure:
     return CheckFailure("", f"pulumi-{package} {version} has no type {token}")
 
 
-def unknown_function(token: str, asked: str, emulated: Iterable[str], file: str) -> RefusalError:
-    """The refusal of a function that is not emulated, with those whose names are close to `asked`."""
+def unknown_function(token: str, wanted: str, emulated: Iterable[str], file: str) -> RefusalError:
+    """The refusal of a function that is not emulated, with those whose names are close to `wanted`."""
     known = sorted(emulated)
-    near = difflib.get_close_matches(asked, known, n=3) or known[:5]
+    near = difflib.get_close_matches(wanted, known, n=3) or known[:5]
     return RefusalError(
         "NotEmulated",
         f"the rehearsal does not know the function {token}.",

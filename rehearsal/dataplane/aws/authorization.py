@@ -1,4 +1,4 @@
-"""Whether a caller may do something with a resource and its key, in the words of the services."""
+"""Authorization of callers for actions on resources and their KMS keys, with the errors of the services."""
 
 from collections.abc import Iterable
 
@@ -9,12 +9,12 @@ from rehearsal.dataplane.aws.identity import OPERATOR, Caller
 
 
 def context_of(region: str) -> dict[str, str]:
-    """The condition keys that are known of every request."""
+    """Condition keys that every request has."""
     return {"aws:RequestedRegion": region, "aws:SecureTransport": "true"}
 
 
 def refused(state: State, caller: Caller, checks: Iterable[AccessCheck]) -> AccessCheck | None:
-    """The first of these that the caller may not do; the operator of the rehearsal may do everything."""
+    """The first check that fails for the caller; the operator of the rehearsal passes all."""
     if caller == OPERATOR:
         return None
     role = role_record(state, caller.role_arn)
@@ -24,14 +24,14 @@ def refused(state: State, caller: Caller, checks: Iterable[AccessCheck]) -> Acce
 def authorise(
     state: State, caller: Caller, checks: Iterable[AccessCheck], code: str = "AccessDeniedException"
 ) -> None:
-    """Raise ServiceError for the first of these that the caller may not do."""
+    """Raise ServiceError for the first check that fails."""
     denied = refused(state, caller, checks)
     if denied is not None:
-        raise ServiceError(code, words(caller, denied), 403 if code == "AccessDenied" else 400)
+        raise ServiceError(code, _denial(caller, denied), 403 if code == "AccessDenied" else 400)
 
 
-def words(caller: Caller, denied: AccessCheck) -> str:
-    """Why a request is denied, as the services say it."""
+def _denial(caller: Caller, denied: AccessCheck) -> str:
+    """Message of the services for a denied action."""
     return (
         f"User: {caller.arn} is not authorized to perform: {denied.action} on resource: {denied.resource} "
         f"because no identity-based policy allows the {denied.action} action"
@@ -51,6 +51,6 @@ def key_arn(state: State, key: str) -> str:
 def key_checks(
     state: State, key: str, region: str, service: str, actions: Iterable[str]
 ) -> list[AccessCheck]:
-    """What using a customer's key through a service takes."""
+    """Checks for the use of a customer managed key through a service."""
     through = {**context_of(region), "kms:ViaService": f"{service}.{region}.amazonaws.com"}
     return [AccessCheck(action, key_arn(state, key), through) for action in actions]

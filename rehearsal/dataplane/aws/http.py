@@ -1,4 +1,4 @@
-"""What services of the emulated AWS read and write: an HTTP request, an answer, errors in their terms."""
+"""HTTP requests, responses and errors of the emulated AWS services."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ XML = {"Content-Type": "text/xml"}
 
 
 class ServiceError(Exception):
-    """An error in the service's own terms."""
+    """An error of a service."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
         self.code, self.message, self.status = code, message, status
@@ -22,7 +22,7 @@ class ServiceError(Exception):
 
 
 class Readable(Protocol):
-    """The body of a request, already out of its transfer encoding."""
+    """The body of a request, without transfer encoding."""
 
     def read(self, size: int = -1, /) -> bytes:
         """At most so many bytes, all of them for -1; empty at the end."""
@@ -46,7 +46,7 @@ class Request:
         return self.headers.get("x-amz-target", "").rpartition(".")[2]
 
     def content(self) -> dict[str, Any]:
-        """The body of a JSON service. Raises ServiceError when it is none."""
+        """The body of a JSON service. Raises ServiceError for other content."""
         try:
             found = json.loads(self.body.read() or b"{}")
         except ValueError:
@@ -63,7 +63,7 @@ class FilePart:
     length: int
 
     def pieces(self) -> Iterator[bytes]:
-        """The bytes, in pieces that fit into memory."""
+        """The bytes, in chunks that fit into memory."""
         left = self.length
         with self.path.open("rb") as file:
             file.seek(self.start)
@@ -74,7 +74,7 @@ class FilePart:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer; the length of the body is added to the headers."""
+    """A response; the length of the body is added to the headers."""
 
     status: int = 200
     body: bytes | FilePart = b""
@@ -82,13 +82,13 @@ class Response:
 
 
 class Service(Protocol):
-    """One service behind the port, found by the name under which requests for it are signed."""
+    """One service behind the port, identified by its name in signatures."""
 
     def answer(self, request: Request) -> Response:
-        """The answer to one request. Raises ServiceError."""
+        """The response to one request. Raises ServiceError."""
 
     def refusal(self, error: ServiceError) -> Response:
-        """An error as this service writes it."""
+        """An error in the format of this service."""
 
 
 Operation = Callable[[Request, dict[str, Any]], Mapping[str, Any]]
@@ -127,5 +127,5 @@ def query_refusal(error: ServiceError, namespace: str) -> Response:
 
 
 def json_response(content: Mapping[str, Any], status: int = 200) -> Response:
-    """An answer in the JSON protocol."""
+    """A response in the JSON protocol."""
     return Response(status, json.dumps(content).encode(), {"Content-Type": JSON})

@@ -1,4 +1,4 @@
-"""May this role do that? The identity policies of emulated IAM roles, evaluated."""
+"""Evaluation of the identity and trust policies of emulated IAM roles."""
 
 import fnmatch
 import json
@@ -14,7 +14,7 @@ _ROLE = "aws:iam/role:Role"
 _INLINE = "aws:iam/rolePolicy:RolePolicy"
 _ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
 _POLICY = "aws:iam/policy:Policy"
-# The audience of a pod's token unless its service account asks for another one.
+# Default audience of a pod's token.
 STS = "sts.amazonaws.com"
 _WEB_IDENTITY = "sts:AssumeRoleWithWebIdentity"
 _ADMINISTRATOR = ":iam::aws:policy/AdministratorAccess"
@@ -22,12 +22,12 @@ _ADMINISTRATOR = ":iam::aws:policy/AdministratorAccess"
 
 @dataclass(frozen=True)
 class AccessCheck:
-    """One action on one resource (an ARN), with the condition keys that are known about it."""
+    """One action on one resource (an ARN), with the known condition keys."""
 
     action: str
     resource: str
     context: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """A tuple is a key of several values."""
+    """A tuple is a key with several values."""
 
 
 def role_record(state: State, arn: str) -> Record | None:
@@ -36,17 +36,17 @@ def role_record(state: State, arn: str) -> Record | None:
 
 
 def allowed(state: State, role: Record, request: AccessCheck) -> bool:
-    """Whether the role's inline and attached customer policies allow a request; an explicit Deny wins.
+    """Return whether the role's inline and attached customer policies allow a request; an explicit Deny wins.
 
     Not evaluated: permissions boundaries, session and organisation policies, and AWS-managed policies other
-    than AdministratorAccess (their texts are not known here, so they allow nothing). A statement with a
+    than AdministratorAccess (their documents are not known here, so they allow nothing). A statement with a
     condition that cannot be evaluated does not allow.
     """
     return permits(_documents(state, role), request)
 
 
 def permits(documents: Iterable[Mapping[str, Any]], request: AccessCheck) -> bool:
-    """Whether policy documents together allow a request; an explicit Deny wins."""
+    """Return whether policy documents together allow a request; an explicit Deny wins."""
     verdict = False
     for document in documents:
         for statement in _list(document.get("Statement")):
@@ -59,7 +59,7 @@ def permits(documents: Iterable[Mapping[str, Any]], request: AccessCheck) -> boo
 
 
 def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
-    """Whether the role's trust policy lets a service do all these actions."""
+    """Return whether the role's trust policy allows all these actions to a service."""
     granted: set[str] = set()
     for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
         principal = statement.get("Principal") or {}
@@ -72,12 +72,12 @@ def trusts(role: Record, service: str, actions: frozenset[str]) -> bool:
 
 
 def pods_denied(role: Record, cluster: Record, namespace: str, account: str, audience: str = STS) -> str:
-    """What the pods of a service account hear that ask for the role by their token, empty when they get it.
+    """The error for pods of a service account that request the role by their token; empty when allowed.
 
     `cluster` is the one whose issuer signs their tokens; one without an issuer is not judged.
     """
     issuer = str(at(cluster.outputs, "identities[0].oidcs[0].issuer") or "").removeprefix("https://")
-    why = issuer and _not_let_in(role, issuer, f"system:serviceaccount:{namespace}:{account}", audience)
+    why = issuer and _trust_problem(role, issuer, f"system:serviceaccount:{namespace}:{account}", audience)
     if not why:
         return ""
     return (
@@ -86,12 +86,12 @@ def pods_denied(role: Record, cluster: Record, namespace: str, account: str, aud
     )
 
 
-def _not_let_in(role: Record, issuer: str, subject: str, audience: str) -> str:
-    """Why the role's trust policy gives a token of an OIDC provider no session, empty when it does.
+def _trust_problem(role: Record, issuer: str, subject: str, audience: str) -> str:
+    """Reason why the role's trust policy denies a session to an OIDC token; empty when allowed.
 
-    Of conditions only those about the token's subject and audience are looked at.
+    Only conditions on the token's subject and audience are evaluated.
     """
-    reasons = [f"it lets no token of {issuer} in"]
+    reasons = [f"it trusts no token of {issuer}"]
     for statement in _list(_parsed(role.inputs.get("assumeRolePolicy")).get("Statement")):
         principal = statement.get("Principal") or {}
         providers = _list(principal.get("Federated")) if isinstance(principal, Mapping) else []
@@ -103,15 +103,15 @@ def _not_let_in(role: Record, issuer: str, subject: str, audience: str) -> str:
             reasons += [f"it trusts {one}, and the cluster's issuer is {issuer}" for one in named if one]
             continue
         context = {f"{issuer}:sub": subject, f"{issuer}:aud": audience}
-        asked = {
+        conditions = {
             operator: {key: value for key, value in rows.items() if key.endswith((":sub", ":aud"))}
             for operator, rows in (statement.get("Condition") or {}).items()
             if operator in ("StringEquals", "StringLike")
         }
-        if _conditions_hold(asked, context):
+        if _conditions_hold(conditions, context):
             return ""
-        wanted = [f"{key} {_list(value)}" for rows in asked.values() for key, value in rows.items()]
-        reasons.append(f"it asks for {', '.join(wanted)}, and the token has {subject} and {audience}")
+        wanted = [f"{key} {_list(value)}" for rows in conditions.values() for key, value in rows.items()]
+        reasons.append(f"it requires {', '.join(wanted)}, and the token has {subject} and {audience}")
     return reasons[-1]
 
 
@@ -159,10 +159,10 @@ def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str | 
 
 
 def _holds(operator: str, value: str | tuple[str, ...] | None, values: list[str]) -> bool:
-    """One row of a condition; False for an operator that is not known here.
+    """Evaluate one row of a condition; False for an unknown operator.
 
     Source: IAM User Guide, "IAM JSON policy elements: Condition operators" and "Set operators for
-    multi-valued context keys". A key of several values without such an operator is taken as ForAnyValue.
+    multi-valued context keys". A key with several values without such an operator counts as ForAnyValue.
     """
     scope, _, plain = operator.rpartition(":")
     if isinstance(value, tuple) and value and plain != "Null":

@@ -1,4 +1,4 @@
-"""Which role a pod or a job runs as, the credentials it gets, and whose an access key is."""
+"""Roles of pods and jobs, their credentials, and callers by access key."""
 
 import secrets
 import threading
@@ -25,7 +25,7 @@ TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a vari
 
 @dataclass(frozen=True)
 class Caller:
-    """Who a request comes from."""
+    """Caller of a request."""
 
     role_arn: str
     session: str
@@ -42,13 +42,13 @@ class Caller:
         return f"arn:aws:sts::{self.account}:assumed-role/{name}/{self.session}"
 
 
-# Who signs with the key that `fence` gives to programs of the user: may do everything, in every account.
+# Caller with the key that `isolation` gives to programs of the user: may do everything, in every account.
 OPERATOR = Caller(f"arn:aws:iam::{ACCOUNT}:role/rehearsal", "session")
 
 
 @dataclass(frozen=True)
 class _Assumption:
-    """What a token stands for: a session of a role that a service has to be allowed to begin."""
+    """A session of a role, which the trust policy must allow to a service; identified by a token."""
 
     role_arn: str
     session: str
@@ -57,11 +57,11 @@ class _Assumption:
 
 
 class Denied(Exception):  # noqa: N818 - the service's word
-    """No credentials: why."""
+    """Credentials are denied; the message is the reason."""
 
 
 class Identities:
-    """Tokens of pods and the credentials made from them; all are gone when the daemon ends."""
+    """Tokens of pods and their credentials, kept in memory only."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -70,7 +70,7 @@ class Identities:
         self._lock = threading.Lock()
 
     def association(self, cluster: str, namespace: str, account: str) -> Record | None:
-        """The association of a service account, where the cluster's agent is there to serve it."""
+        """The association of a service account, where the cluster runs the agent."""
         agent = any(
             record.inputs.get("addonName") == _AGENT and record.inputs.get("clusterName") == cluster
             for record in self._state.find(type=_ADDON)
@@ -82,12 +82,12 @@ class Identities:
         return None
 
     def token(self, association: Record, session: str, folder: Path) -> Path:
-        """A file with a fresh token that stands for a pod's service account."""
+        """A file with a new token for a pod's service account."""
         arn = str(association.inputs["roleArn"])
         return self._token(_Assumption(arn, session, _SERVICE, _NEEDED), folder / "eks-pod-identity-token")
 
     def role_token(self, role_arn: str, session: str, service: str, folder: Path) -> Path:
-        """A file with a fresh token for what a service, such as `sagemaker.amazonaws.com`, runs as a role."""
+        """A file with a new token for workloads of a service such as `sagemaker.amazonaws.com`."""
         return self._token(_Assumption(role_arn, session, service, _ASSUMES), folder / "token")
 
     def _token(self, assumption: _Assumption, file: Path) -> Path:
@@ -99,7 +99,7 @@ class Identities:
         return file
 
     def credentials(self, token: str) -> Mapping[str, Any]:
-        """Fresh credentials for a token, in the form of the container credentials endpoint. Raises Denied."""
+        """New credentials for a token, in the form of the container credentials endpoint. Raises Denied."""
         with self._lock:
             known = self._tokens.get(token)
         if known is None:
@@ -123,7 +123,7 @@ class Identities:
         }
 
     def caller(self, access_key: str, session_token: str) -> Caller | None:
-        """Whose credentials these are."""
+        """The caller with these credentials, or None."""
         if access_key == OPERATOR_KEY:
             return OPERATOR
         with self._lock:

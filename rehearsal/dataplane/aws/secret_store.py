@@ -1,4 +1,4 @@
-"""The values of emulated secrets, kept beside the resources: they are no part of any stack's state."""
+"""The values of emulated secrets, kept beside the resources: they are not in the state of a stack."""
 
 import json
 import uuid
@@ -9,7 +9,7 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 
 # What was written through this store is {"versions": {id: {"value": str, "stages": [...]}}}; anything else
-# was written by an emulated service that makes secrets: the value itself, as text or as JSON.
+# was written by an emulated service that creates secrets: the value itself, as text or as JSON.
 SPACE = "secret"
 _SECRET = "aws:secretsmanager/secret:Secret"  # noqa: S105 - a resource type
 _VERSION = "aws:secretsmanager/secretVersion:SecretVersion"
@@ -17,7 +17,7 @@ CURRENT, PREVIOUS = "AWSCURRENT", "AWSPREVIOUS"
 
 
 class ConflictError(Exception):
-    """A request token was used before with another value."""
+    """A request token was already used with another value."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SecretStore:
         ]
 
     def put(self, arn: str, value: str, token: str) -> Version:
-        """Add a version named by its request token; the same token and value again change nothing."""
+        """Add a version named by its request token; a repeated request changes nothing."""
         with self._state.transaction():
             known = self.versions(arn)
             same = next((version for version in known if version.id == token), None)

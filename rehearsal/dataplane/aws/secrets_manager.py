@@ -62,7 +62,7 @@ class SecretsManager(JsonService):
         return {**found, "VersionIdsToStages": stages}
 
     def _found(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        """ARN and name of the secret. Raises ServiceError without the rights, or when there is none."""
+        """ARN and name of the secret. Raises ServiceError without access, or without the secret."""
         reference = str(body.get("SecretId") or "")
         found = self._secrets.find(reference)
         arn, record = found if found else (reference, None)
@@ -75,7 +75,7 @@ class SecretsManager(JsonService):
         return {"ARN": arn, "Name": name}
 
     def _authorise(self, request: Request, arn: str, secret: Record | None) -> None:
-        """The role must be allowed to act on the secret, and to use the customer's key where it has one."""
+        """Require access to the secret, and to its customer managed key, if any."""
         checks = [AccessCheck(f"secretsmanager:{request.action}", arn, context_of(request.region))]
         key = secret.inputs.get("kmsKeyId") if secret else None
         if key and request.action != "DescribeSecret":

@@ -1,8 +1,8 @@
-"""A loopback HTTP server that speaks enough of AWS for boto3: in pods, in jobs, and of an operator.
+"""A loopback HTTP server with the AWS services that boto3 calls in pods, in jobs and for an operator.
 
-Requests go to the service that their signature names. Secrets Manager, STS, S3 and the endpoint from which
-programs get the credentials of their role are always there; others are given. Signatures are not computed
-again: who knows the key of a session is its owner.
+Requests are routed to the service that their signature names. Secrets Manager, STS, S3 and the endpoint with
+the credentials of a role are built in; others are passed in. Signatures are not verified: a caller is
+identified by the access key and session token.
 """
 
 import logging
@@ -31,8 +31,7 @@ _SIGNED = re.compile(r"(?:Credential=)?([^/,\s]+)/\d+/([^/]+)/([^/]+)/aws4_reque
 class Dataplane:
     """The server, running in threads of this process from the start until `stop`.
 
-    `services` are those beside the ones that are always there, by the name under which requests for them are
-    signed. Raises OSError when `port` is taken.
+    `services` are further ones, by their names in signatures. Raises OSError when `port` is taken.
     """
 
     def __init__(self, state: State, services: Mapping[str, Service] | None = None, *, port: int = 0) -> None:
@@ -55,7 +54,7 @@ class Dataplane:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """URL of the server."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def stop(self) -> None:
@@ -76,10 +75,10 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: requests carry tokens."""
+        """Log nothing: requests carry tokens."""
 
     def do_GET(self) -> None:
-        """Credentials of a program, or a request of a service."""
+        """Serve the credentials of a program, or a request for a service."""
         if self.path == CREDENTIALS_PATH:
             self._credentials()
         else:
@@ -89,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         """See `_serve`."""
         self._serve()
 
-    do_PUT = do_HEAD = do_DELETE = do_POST  # noqa: N815 - the names that the base class looks for
+    do_PUT = do_HEAD = do_DELETE = do_POST  # noqa: N815 - names of the base class
 
     def _credentials(self) -> None:
         try:
@@ -100,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(json_response(content, 400))
 
     def _serve(self) -> None:
-        """Answer one request in the words of the service that it is for."""
+        """Serve one request with the service of its signature."""
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -116,9 +115,9 @@ class _Handler(BaseHTTPRequestHandler):
             response = service.refusal(error) if service else plain
         except Exception:
             _LOG.exception("%s %s", self.command, parts.path)
-            failure = ServiceError("InternalFailure", "The rehearsal failed; its log says why.", 500)
+            failure = ServiceError("InternalFailure", "The rehearsal failed; see its log.", 500)
             response = service.refusal(failure) if service else json_response({"__type": failure.code}, 500)
-        body.drain()  # the next request of this connection begins behind it
+        body.drain()  # the next request of this connection follows it
         self._send(response)
 
     def _caller(self, headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[Caller, str, str]:

@@ -1,8 +1,8 @@
-"""Requests checked against a service's own model: what botocore's client leaves to the service.
+"""Validation of requests by the service model: rules that botocore's client leaves to the service.
 
-Source: the service models in botocore (patterns, lengths, ranges, enumerations, required members); the words
-are those of AWS's services with the JSON protocol ("1 validation error detected: Value ... failed to satisfy
-constraint: ...").
+Source: the service models in botocore (patterns, lengths, ranges, enumerations, required members);
+messages are those of AWS services with the JSON protocol ("1 validation error detected: Value ... failed to
+satisfy constraint: ...").
 """
 
 import functools
@@ -24,7 +24,7 @@ def model(service: str) -> Any:
 
 
 def check(service: str, operation: str, content: Mapping[str, Any]) -> None:
-    """Raise ServiceError ValidationException naming every member that the model does not allow."""
+    """Raise ServiceError ValidationException with every member that violates the model."""
     shape = model(service).operation_model(operation).input_shape
     found = list(_problems(shape, content, "")) if shape is not None else []
     if found:
@@ -85,7 +85,7 @@ def _inner(shape: Any, value: Any, path: str) -> Iterator[str]:
 
 
 def _broken(shape: Any, value: Any) -> Iterator[str]:
-    """The rules of a simple shape that a value breaks."""
+    """The rules of a simple shape that a value violates."""
     if isinstance(value, str):
         yield from _lengths(shape, len(value))
         pattern = shape.metadata.get("pattern")
@@ -116,7 +116,7 @@ def _fits(pattern: str, value: str) -> bool:
 
 @functools.cache
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """A pattern of a model; None for the few that Python cannot read (they are Java's)."""
+    """A pattern of a model; None for the few that only Java can parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -127,12 +127,12 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
 
 def _words(value: Any, path: str, rule: str) -> str:
     shown = value if isinstance(value, str) else json.dumps(value)
-    said = f"Value {shown!r}" if value is not None else "Value null"
-    return f"{said} at '{path}' failed to satisfy constraint: {rule}"
+    subject = f"Value {shown!r}" if value is not None else "Value null"
+    return f"{subject} at '{path}' failed to satisfy constraint: {rule}"
 
 
 def _below(path: str, name: str) -> str:
-    """Services write the names of members with a small first letter."""
+    """Path of a member; services write its name with a lower-case first letter."""
     member = name[:1].lower() + name[1:]
     return f"{path}.{member}" if path else member
 

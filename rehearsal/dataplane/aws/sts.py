@@ -9,7 +9,7 @@ _NAMESPACE = "https://sts.amazonaws.com/doc/2011-06-15/"
 
 
 class Sts:
-    """Says whose credentials a request was signed with."""
+    """Returns the caller by the credentials of the request."""
 
     def answer(self, request: Request) -> Response:
         """See `http.Service`."""

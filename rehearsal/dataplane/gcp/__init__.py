@@ -1,1 +1,1 @@
-"""Google Cloud as pods meet it: the metadata server, who a pod is, what it may do, and a few APIs."""
+"""Google Cloud for running pods and jobs: metadata server, identity, permissions and a few APIs."""

@@ -1,4 +1,4 @@
-"""Tokens: IAM Credentials (generateAccessToken, signJwt), and the login of a rehearsal's user.
+"""Tokens: IAM Credentials (generateAccessToken, signJwt), and the login of the rehearsal's user.
 
 Source: the discovery document of iamcredentials v1; RFC 6749, section 6 (refreshing an access token).
 """
@@ -12,13 +12,13 @@ from rehearsal.dataplane.gcp.signing import UnsignableError
 
 
 class Credentials:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, identities: GoogleIdentities) -> None:
         self._identities = identities
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         account = r"v1/projects/-/serviceAccounts/(?P<email>[^/:]+)"
         return (
             Method("POST", f"{account}:generateAccessToken", self._impersonate),
@@ -29,7 +29,7 @@ class Credentials:
         if not call.body.get("scope"):
             raise ServiceError(400, "The request must include at least one scope.")
         try:
-            token = self._identities.impersonate(call.caller, call.words["email"])
+            token = self._identities.impersonate(call.caller, call.parts["email"])
         except Denied as denied:
             raise ServiceError(403, str(denied)) from None
         until = datetime.now(UTC) + timedelta(seconds=LIFETIME_S)
@@ -38,7 +38,7 @@ class Credentials:
     def _sign(self, call: ApiCall) -> Answer:
         try:
             key, token = self._identities.sign(
-                call.caller, call.words["email"], str(call.body.get("payload") or "")
+                call.caller, call.parts["email"], str(call.body.get("payload") or "")
             )
         except Denied as denied:
             raise ServiceError(403, str(denied)) from None

@@ -1,4 +1,4 @@
-"""Requests of Google's REST APIs, and what answers them: a method is a verb, a path and a function."""
+"""HTTP requests, methods and errors of Google's REST APIs."""
 
 import json
 import re
@@ -23,27 +23,27 @@ _CODES = {
 
 
 class ServiceError(Exception):
-    """An error in the service's own terms (google.rpc.Status)."""
+    """An error of a service (google.rpc.Status)."""
 
     def __init__(
         self, status: int, message: str, code: str = "", *, more: Mapping[str, Any] | None = None
     ) -> None:
-        """`more`: further fields of the error, in services that have forms of their own."""
+        """`more`: further fields of the error, in services with their own format."""
         self.status, self.message, self.code = status, message, code or _CODES[status]
         self.more = dict(more or {})
         super().__init__(f"{self.code}: {message}")
 
     @property
-    def told(self) -> Answer:
-        """The body of the answer."""
+    def body(self) -> Answer:
+        """The body of the response."""
         return {"error": {"code": self.status, "message": self.message, "status": self.code, **self.more}}
 
 
 @dataclass(frozen=True)
 class ApiCall:
-    """One request; `words` are the named parts of its path, unquoted."""
+    """One request; `parts` are the named parts of its path, unquoted."""
 
-    words: Mapping[str, str]
+    parts: Mapping[str, str]
     query: Mapping[str, str]
     content: bytes
     caller: Caller
@@ -64,7 +64,7 @@ class ApiCall:
 
 @dataclass(frozen=True)
 class Content:
-    """An answer that is no JSON."""
+    """A response that is not JSON."""
 
     data: bytes
     kind: str = "application/octet-stream"
@@ -73,7 +73,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is asked; `path` is an expression with named parts, without the first slash."""
+    """HTTP verb and path of a method; `path` is an expression with named parts, without the first slash."""
 
     verb: str
     path: str
@@ -81,10 +81,10 @@ class Method:
 
 
 class Api(Protocol):
-    """Some methods of one service."""
+    """Methods of one service."""
 
     def methods(self) -> Sequence[Method]:
-        """What answers."""
+        """The emulated methods."""
 
 
 def find(apis: Sequence[Api], verb: str, path: str) -> tuple[Method, Mapping[str, str]] | None:

@@ -1,4 +1,4 @@
-"""May this member do that? The IAM bindings of emulated resources, evaluated."""
+"""Evaluation of the IAM bindings of emulated resources."""
 
 import fnmatch
 import functools
@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 
-# A member that may do everything: no binding names it.
+# A member with every permission, without a binding.
 EVERYTHING = "rehearsal:everything"
 _CUSTOM = "gcp:projects/iAMCustomRole:IAMCustomRole"
 _OF_PROJECTS = ("gcp:projects/iAMMember:IAMMember", "gcp:projects/iAMBinding:IAMBinding")
@@ -33,9 +33,9 @@ _TERM = re.compile(r'resource\.name(?P<starts>\.startsWith\(|\s*==\s*)"(?P<value
 
 
 def allowed(state: State, members: Collection[str], permission: str, record: Record, name: str) -> bool:
-    """Whether one of `members` has a permission on a resource, by its own bindings or its project's.
+    """Return whether one of `members` has a permission on a resource, by its own or its project's bindings.
 
-    `name` is the resource as conditions see it. Of conditions, comparisons of `resource.name` are evaluated,
+    `name` is the resource name for conditions. Of conditions, comparisons of `resource.name` are evaluated,
     joined by `&&` or `||`; a binding with another condition does not allow. Not evaluated: deny policies,
     bindings of folders and organisations, and predefined roles that `roles.toml` does not list.
     """
@@ -50,9 +50,9 @@ def allowed(state: State, members: Collection[str], permission: str, record: Rec
 def allowed_object(
     state: State, members: Collection[str], permission: str, bucket: Record, name: str
 ) -> bool:
-    """Whether one of `members` has a permission on an object of a bucket, or on what begins with `name`.
+    """Return whether one of `members` has a permission on an object of a bucket, or on the prefix `name`.
 
-    As `allowed`; a binding of a managed folder is one for the objects below it.
+    Like `allowed`; bindings of a managed folder apply to the objects below it.
     """
     if EVERYTHING in members:
         return True
@@ -66,7 +66,7 @@ def allowed_object(
 
 
 def allowed_in_project(state: State, members: Collection[str], permission: str, project: str) -> bool:
-    """Whether one of `members` has a permission in a project, by bindings without a condition."""
+    """Return whether one of `members` has a permission in a project, by bindings without a condition."""
     return EVERYTHING in members or any(
         permits(state, binding, members, permission) and binding.get("condition") is None
         for binding in _bound(state, project)
@@ -74,19 +74,19 @@ def allowed_in_project(state: State, members: Collection[str], permission: str, 
 
 
 def may_somewhere(state: State, members: Collection[str], permission: str, bucket: Record) -> bool:
-    """Whether one of `members` has a permission on anything in a bucket, whatever the conditions."""
+    """Return whether one of `members` has a permission anywhere in a bucket, whatever the conditions."""
     bindings = (*_of_project(state, bucket), *_of_resource(state, bucket))
     return EVERYTHING in members or any(permits(state, one, members, permission) for one in bindings)
 
 
 def permits(state: State, binding: Mapping[str, Any], members: Collection[str], permission: str) -> bool:
-    """Whether a binding names one of the members and its role has the permission."""
+    """Return whether a binding names one of the members and its role has the permission."""
     named = {binding.get("member"), *(binding.get("members") or ())}
     return any(one in named for one in members) and has(state, str(binding.get("role")), permission)
 
 
 def has(state: State, role: str, permission: str) -> bool:
-    """Whether a role has a permission."""
+    """Return whether a role has a permission."""
     known = _roles().get(role)
     if known is None:
         custom = (one for one in state.find(type=_CUSTOM) if role in (one.id, one.outputs.get("name")))
@@ -95,7 +95,7 @@ def has(state: State, role: str, permission: str) -> bool:
 
 
 def holds(condition: Any, name: str) -> bool:
-    """Whether a condition holds for a resource; True without one, False for one that is not understood."""
+    """Return whether a condition holds for a resource; True without one, False for an unknown form."""
     if not isinstance(condition, Mapping):
         return True
     return any(

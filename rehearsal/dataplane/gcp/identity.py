@@ -1,7 +1,7 @@
-"""Workload Identity Federation for GKE: who a pod is to Google Cloud, and whose an access token is.
+"""Workload Identity Federation for GKE: identities of pods, and callers by access token.
 
 Source: Google Kubernetes Engine documentation, "About Workload Identity Federation for GKE" (principal
-identifiers, the annotation `iam.gke.io/gcp-service-account`); words of refusals as public logs show them.
+identifiers, the annotation `iam.gke.io/gcp-service-account`); messages of refusals from public logs.
 """
 
 import secrets
@@ -28,7 +28,7 @@ _SIGN = "iam.serviceAccounts.signJwt"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who a request comes from: its name, and all members of bindings that it is one of."""
+    """Caller of a request: its name, and all its members in bindings."""
 
     name: str
     members: tuple[str, ...]
@@ -36,7 +36,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class PodIdentity:
-    """The Kubernetes service account of a pod, in its cluster; `annotated`: the Google account it asks for.
+    """The Kubernetes service account of a pod, in its cluster; `annotated`: its Google account.
 
     `pool` is the cluster's workload pool, empty where it has none: then pods have their node's account.
     """
@@ -52,7 +52,7 @@ class PodIdentity:
 
     @property
     def email(self) -> str:
-        """What the metadata server calls the account of the pod."""
+        """Account of the pod at the metadata server."""
         return self.annotated or self.pool or self.node_account
 
     @property
@@ -83,16 +83,16 @@ class PodIdentity:
         return f"iam.googleapis.com/projects/{number}/locations/global/workloadIdentityPools/{self.pool}"
 
 
-# Who logged in with what `doors` gives to programs of the user: may do everything, in every project.
+# Caller with the login that `service_ports` gives to programs of the user: may do everything.
 OPERATOR = Caller("user:rehearsal", (EVERYTHING,))
 
 
 class Denied(Exception):  # noqa: N818 - the service's word
-    """No token: why."""
+    """A token is denied; the message is the reason."""
 
 
 class GoogleIdentities:
-    """Access tokens and whose they are; all are gone when the daemon ends."""
+    """Access tokens and their callers, kept in memory only."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -101,19 +101,19 @@ class GoogleIdentities:
         self._lock = threading.Lock()
 
     def token(self, identity: PodIdentity) -> str:
-        """A token as the metadata server gives it to a pod. Raises Denied."""
+        """A token of the metadata server for a pod. Raises Denied."""
         caller = Caller(identity.subject if identity.pool else identity.node_account, identity.members)
         if identity.pool and identity.annotated:
             return self.impersonate(caller, identity.annotated)
         return self._issue(caller)
 
     def impersonate(self, caller: Caller, email: str) -> str:
-        """A token of a Google service account for a caller that may be it. Raises Denied."""
+        """A token of a Google service account for a caller that may impersonate it. Raises Denied."""
         self._check(caller, _IMPERSONATE, email)
         return self.account(email)
 
     def sign(self, caller: Caller, email: str, payload: str) -> tuple[str, str]:
-        """The id of the key, and a token that a service account signed for a caller that may ask it to.
+        """Key id and a token signed by a service account, for a caller with that permission.
 
         Raises Denied, and `signing.UnsignableError`.
         """
@@ -121,15 +121,15 @@ class GoogleIdentities:
         return self.keys.signed(email, payload)
 
     def account(self, email: str) -> str:
-        """A token of a Google service account for what a service of Google's runs as it."""
+        """A token of a Google service account for workloads that a service of Google runs as it."""
         return self._issue(account_caller(email))
 
     def operator(self, refresh_token: str) -> str | None:
-        """A token of the user of the rehearsal for the login that `doors` wrote; None for another one."""
+        """A token of the user of the rehearsal for the login of `service_ports`; None for another one."""
         return self._issue(OPERATOR) if refresh_token == OPERATOR_KEY else None
 
     def caller(self, authorization: str) -> Caller | None:
-        """Whose token a header holds; None for one that nobody was given."""
+        """The caller of the token in a header; None for an unknown token."""
         with self._lock:
             return self._tokens.get(authorization.removeprefix("Bearer "))
 
@@ -147,7 +147,7 @@ class GoogleIdentities:
 
 
 def machine_identity(email: str, project: str, location: str) -> PodIdentity:
-    """Who the programs of a machine are that runs as a service account, outside of any cluster."""
+    """Identity of programs on a machine with a service account, outside of any cluster."""
     return PodIdentity(
         project=project,
         pool="",
@@ -160,14 +160,14 @@ def machine_identity(email: str, project: str, location: str) -> PodIdentity:
 
 
 def account_caller(email: str) -> Caller:
-    """A Google service account as who asks."""
+    """A Google service account as caller."""
     return Caller(email, (f"serviceAccount:{email}", *_ANYBODY))
 
 
 def identity_of(
     state: State, cluster: Record, namespace: str, account: str, annotations: Mapping[str, Any]
 ) -> PodIdentity:
-    """Who the pods of a service account are; `annotations` are those of the service account."""
+    """Identity of the pods of a service account with these annotations."""
     outputs = cluster.outputs
     project = str(outputs.get("project") or cluster.scope)
     pool = str((outputs.get("workloadIdentityConfig") or {}).get("workloadPool") or "")
@@ -189,7 +189,7 @@ def account_record(state: State, email: str) -> Record | None:
 
 
 def _node_account(state: State, cluster: Record, project: str) -> str:
-    """The account of the cluster's nodes: without one of their own, the project's default."""
+    """The account of the cluster's nodes: by default that of the project."""
     configs = [
         pool.inputs.get("nodeConfig") or {}
         for pool in state.find(type=_POOL)

@@ -1,8 +1,8 @@
-"""The metadata server of a GKE node, as the pods of one service account meet it.
+"""The metadata server of a GKE node for the pods of one service account.
 
-On a node it is 169.254.169.254, which no user of this machine can listen on: pods find it by
+On a node its address is 169.254.169.254, which is not available here: pods find it by
 GCE_METADATA_HOST, as Google's own libraries do. Source: Compute Engine documentation, "VM metadata"; GKE
-documentation, "About Workload Identity Federation for GKE" (what of it pods see).
+documentation, "About Workload Identity Federation for GKE" (the part that pods see).
 """
 
 import json
@@ -24,7 +24,7 @@ _REFUSED = (
 
 
 class MetadataServer:
-    """Answers in threads of this process from the start until `stop`."""
+    """HTTP server in threads of this process, from the start until `stop`."""
 
     def __init__(self, identity: PodIdentity, identities: GoogleIdentities) -> None:
         server = self
@@ -61,8 +61,8 @@ class MetadataServer:
     def _account(self, leaf: str, query: dict[str, list[str]]) -> tuple[int, str, str]:
         email = self.identity.email
         if not leaf and query.get("recursive", [""])[0].lower() == "true":
-            told = {"aliases": ["default"], "email": email, "scopes": list(_SCOPES)}
-            return 200, "application/json", json.dumps(told)
+            account = {"aliases": ["default"], "email": email, "scopes": list(_SCOPES)}
+            return 200, "application/json", json.dumps(account)
         texts = {
             "": "aliases\nemail\nidentity\nscopes\ntoken\n",
             "aliases": "default\n",
@@ -103,10 +103,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: answers carry tokens."""
+        """Log nothing: responses carry tokens."""
 
     def do_GET(self) -> None:
-        """Any path of the metadata; without the header that no browser sends, none."""
+        """Serve any path of the metadata, but only with the header that no browser sends."""
         if self.path != "/" and self.headers.get("Metadata-Flavor") != "Google":
             status, kind, body = 403, "text/html", _NO_FLAVOR
         else:

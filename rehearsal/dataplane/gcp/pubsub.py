@@ -8,27 +8,27 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
 from rehearsal.dataplane.gcp.iam_bindings import allowed
 
-# What was published, by topic: document space.
+# Document space: published messages by topic.
 MESSAGES = "pubsub-message"
 _TOPIC = "gcp:pubsub/topic:Topic"
 Wake = Callable[[str, Sequence[Mapping[str, Any]]], None]
 
 
 class PubSub:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self.wakes: Wake = lambda _, __: None
-        """Who hears of the messages of a topic."""
+        """Subscribers by topic."""
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         path = r"v1/(?P<topic>projects/[^/]+/topics/[^/:]+):publish"
         return (Method("POST", path, self._publish),)
 
     def _publish(self, call: ApiCall) -> Answer:
-        name = call.words["topic"]
+        name = call.parts["topic"]
         topic = next((one for one in self._state.find(type=_TOPIC) if one.id == name), None)
         if topic is None:
             raise ServiceError(404, f"Resource not found (resource={name.rpartition('/')[2]}).")

@@ -1,8 +1,8 @@
-"""Cloud Scheduler: jobs.run, by which a job with an HTTP target is started out of turn.
+"""Cloud Scheduler: jobs.run, which starts a job with an HTTP target at once.
 
-Nothing starts by the clock in a rehearsal. The request is made before the answer is given; the service makes
-it afterwards. Source: Cloud Scheduler API v1 (projects.locations.jobs.run, Job, HttpTarget); debugInfo and
-fields of entries as logs in public repositories show them.
+Nothing starts by schedule in a rehearsal. A job's request is sent before the response of jobs.run; the
+service sends it afterwards. Source: Cloud Scheduler API v1 (projects.locations.jobs.run, Job, HttpTarget);
+debugInfo and fields of log entries are from public repositories.
 """
 
 import base64
@@ -18,7 +18,7 @@ from rehearsal.dataplane.gcp.http import Answer, ApiCall, Content, Method, Servi
 from rehearsal.dataplane.gcp.iam_bindings import allowed
 from rehearsal.dataplane.gcp.identity import GoogleIdentities
 
-# What Cloud Logging has of attempts, by the id of a job of Cloud Scheduler: document space.
+# Document space: log entries of attempts by id of the job.
 ATTEMPTS = "cloud-scheduler-attempt"
 _JOB = "gcp:cloudscheduler/job:Job"
 _OF_GOOGLE = ".googleapis.com"
@@ -31,31 +31,31 @@ Send = Callable[[str, str, bytes, Mapping[str, str]], Answer | Content]
 
 
 class CloudScheduler:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State, identities: GoogleIdentities, send: Send) -> None:
         self._state, self._identities, self._send = state, identities, send
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         path = r"v1/(?P<job>projects/[^/]+/locations/[^/]+/jobs/[^/:]+):run"
         return (Method("POST", path, self._run),)
 
     def _run(self, call: ApiCall) -> Answer:
-        name = call.words["job"]
+        name = call.parts["job"]
         job = next((one for one in self._state.find(type=_JOB) if one.id == name), None)
         if job is None:
             raise ServiceError(404, "Job not found.")
         if not allowed(self._state, call.caller.members, "cloudscheduler.jobs.run", job, name):
-            said = "The principal (user or service account) lacks IAM permission"
-            raise ServiceError(403, f'{said} "cloudscheduler.jobs.run" for the resource "{name}".')
+            problem = "The principal (user or service account) lacks IAM permission"
+            raise ServiceError(403, f'{problem} "cloudscheduler.jobs.run" for the resource "{name}".')
         refused = self._attempt(job)
         known = {key: job.outputs.get(key) for key in ("schedule", "timeZone", "state", "httpTarget")}
         status = {"status": {"code": _CODES.get(refused.code, 2)}} if refused else {}
         return {"name": name, **known, "lastAttemptTime": _moment(time.time()), **status}
 
     def _attempt(self, job: Record) -> ServiceError | None:
-        """Make the request of a job, and log how it ended; what was refused."""
+        """Send the request of a job and log the outcome; returns the error, if any."""
         target: Mapping[str, Any] = job.inputs.get("httpTarget") or {}
         parts = urlsplit(str(target.get("uri")))
         if not (parts.hostname or "").endswith(_OF_GOOGLE):
@@ -94,7 +94,7 @@ class CloudScheduler:
 
 
 def entries(state: State, project: str) -> list[dict[str, Any]]:
-    """What Cloud Logging has of the jobs of a project."""
+    """Log entries of the jobs of a project."""
     found = []
     for name, kept in state.documents(ATTEMPTS).items():
         _, owner, _, location, _, job = name.split("/")

@@ -21,13 +21,13 @@ _BYTES = 65_536  # of a version's payload
 
 
 class SecretManager:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State) -> None:
         self._state, self._secrets = state, GoogleSecrets(state)
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         return (
             Method("GET", rf"{_VERSION}:access", self._access),
             Method("GET", _VERSION, self._describe),
@@ -38,8 +38,8 @@ class SecretManager:
         )
 
     def _access(self, call: ApiCall) -> Answer:
-        secret = self._secret(call, "versions.access", f"/versions/{call.words['version']}")
-        version = self._version(secret, call.words)
+        secret = self._secret(call, "versions.access", f"/versions/{call.parts['version']}")
+        version = self._version(secret, call.parts)
         if version.state != ENABLED:
             raise ServiceError(
                 400, f"Secret Version [{_named(secret, version)}] is in {version.state} state.", _FAILED
@@ -57,8 +57,8 @@ class SecretManager:
         try:
             size = len(base64.b64decode(str(data or ""), validate=True))
         except binascii.Error:
-            said = "Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed"
-            raise ServiceError(400, said) from None
+            message = "Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed"
+            raise ServiceError(400, message) from None
         if not data or size > _BYTES:
             raise ServiceError(400, f"The secret payload must have 1 to {_BYTES} bytes.")
         return self._shown(secret, self._secrets.add(secret, str(data)))
@@ -73,13 +73,13 @@ class SecretManager:
         return {"versions": rows, "totalSize": len(rows)}
 
     def _describe(self, call: ApiCall) -> Answer:
-        secret = self._secret(call, "versions.get", f"/versions/{call.words['version']}")
-        return self._shown(secret, self._version(secret, call.words))
+        secret = self._secret(call, "versions.get", f"/versions/{call.parts['version']}")
+        return self._shown(secret, self._version(secret, call.parts))
 
     def _change(self, call: ApiCall) -> Answer:
-        verb = call.words["verb"]
-        secret = self._secret(call, f"versions.{verb}", f"/versions/{call.words['version']}")
-        version = self._version(secret, call.words)
+        verb = call.parts["verb"]
+        secret = self._secret(call, f"versions.{verb}", f"/versions/{call.parts['version']}")
+        version = self._version(secret, call.parts)
         if version.state == "DESTROYED":
             raise ServiceError(
                 400, f"Secret Version [{_named(secret, version)}] is in DESTROYED state.", _FAILED
@@ -88,20 +88,20 @@ class SecretManager:
         return self._shown(secret, self._secrets.set_state(secret, version, state))
 
     def _secret(self, call: ApiCall, verb: str, below: str = "") -> Record:
-        """The secret of a request whose caller may do that."""
-        permission, name = f"secretmanager.{verb}", call.words["secret"]
+        """The secret of a request. Raises ServiceError unless the caller has the permission."""
+        permission, name = f"secretmanager.{verb}", call.parts["secret"]
         secret = self._secrets.find(name)
         full = f"{secret.outputs['name']}{below}" if secret else ""
         if secret is None or not allowed(self._state, call.caller.members, permission, secret, full):
-            said = f"Permission '{permission}' denied for resource '{name}{below}' (or it may not exist)."
-            raise ServiceError(403, said)
+            message = f"Permission '{permission}' denied for resource '{name}{below}' (or it may not exist)."
+            raise ServiceError(403, message)
         return secret
 
-    def _version(self, secret: Record, words: Mapping[str, str]) -> Version:
-        version = self._secrets.version(secret, words["version"])
+    def _version(self, secret: Record, parts: Mapping[str, str]) -> Version:
+        version = self._secrets.version(secret, parts["version"])
         if version is None:
-            wanted = f"{secret.outputs['name']}/versions/{words['version']}"
-            if words["version"] == "latest" or not self._secrets.versions(secret):
+            wanted = f"{secret.outputs['name']}/versions/{parts['version']}"
+            if parts["version"] == "latest" or not self._secrets.versions(secret):
                 raise ServiceError(404, f"Secret [{secret.outputs['name']}] not found or has no versions.")
             raise ServiceError(404, f"Secret Version [{wanted}] not found.")
         return version

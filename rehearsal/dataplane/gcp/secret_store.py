@@ -1,4 +1,4 @@
-"""The versions of emulated secrets, kept beside the resources: they are no part of any stack's state."""
+"""The versions of emulated secrets, kept beside the resources: they are not in the state of a stack."""
 
 import base64
 import re
@@ -8,7 +8,7 @@ from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.gcp.site import project_number
 
-# What was written through this store: id of the secret -> [{"data": base64, "state": str}], oldest first.
+# Document space of this store: id of the secret -> [{"data": base64, "state": str}], oldest first.
 SPACE = "google-secret"
 ENABLED = "ENABLED"
 _SECRET = "gcp:secretmanager/secret:Secret"  # noqa: S105 - a resource type
@@ -32,7 +32,7 @@ class GoogleSecrets:
         self._state = state
 
     def find(self, name: str) -> Record | None:
-        """The secret that a name such as `projects/P/secrets/S` means; P is an id or a number."""
+        """The secret with a name such as `projects/P/secrets/S`; P is an id or a number."""
         found = _NAME.fullmatch(name)
         if found is None:
             return None
@@ -43,7 +43,7 @@ class GoogleSecrets:
         return None
 
     def versions(self, secret: Record) -> list[Version]:
-        """Every version, oldest first: those of programs, then those that pods added."""
+        """Every version, oldest first: those of programs, then those of pods."""
         given = [
             Version(int(one.outputs["version"]), _encoded(one))
             for one in self._state.find(type=_VERSION)
@@ -71,12 +71,12 @@ class GoogleSecrets:
         return made
 
     def set_state(self, secret: Record, version: Version, state: str) -> Version:
-        """Enable, disable or destroy a version; what is destroyed has no data any more."""
+        """Enable, disable or destroy a version; a destroyed version has no data."""
         changed = replace(version, state=state, data="" if state == "DESTROYED" else version.data)
         with self._state.transaction():
             rows = self._state.document(SPACE, secret.id) or []
             place = version.number - 1 - (len(self.versions(secret)) - len(rows))
-            if place >= 0:  # a version of a program stays what the program says
+            if place >= 0:  # a version of a program keeps the state that the program sets
                 rows[place] = {"data": changed.data, "state": state}
                 self._state.put_document(SPACE, secret.id, rows)
         return changed

@@ -1,7 +1,7 @@
-"""A loopback HTTP server that speaks enough of Google's REST APIs: in pods, in jobs, and of an operator.
+"""A loopback HTTP server with the Google REST APIs that pods, jobs and an operator call.
 
-Secret Manager, IAM Credentials, Pub/Sub and Cloud Scheduler are always there; others are given. Every other
-method is answered with an error that names it.
+Secret Manager, IAM Credentials, Pub/Sub and Cloud Scheduler are built in; others are passed in. Every other
+method returns an error.
 """
 
 import json
@@ -27,7 +27,7 @@ _MOST = 256 << 20  # bytes of a request's body
 class GooglePlane:
     """The APIs, and a metadata server for each service account of pods and jobs, until `stop`.
 
-    `apis` are those beside the ones that are always there. Raises OSError when `port` is taken.
+    `apis` are further ones. Raises OSError when `port` is taken.
     """
 
     def __init__(self, state: State, apis: Sequence[Api] = (), *, port: int = 0) -> None:
@@ -52,7 +52,7 @@ class GooglePlane:
 
     @property
     def url(self) -> str:
-        """Where the APIs listen, with the slash that Google's own addresses have."""
+        """URL of the APIs, with a final slash like Google's own."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def metadata_host(self, identity: PodIdentity) -> str:
@@ -72,25 +72,25 @@ class GooglePlane:
         self._server.server_close()
 
     def answer(self, verb: str, target: str, content: bytes, headers: Mapping[str, str]) -> Answer | Content:
-        """The answer to one request for a path with its query. Raises ServiceError."""
+        """The response to one request for a path with its query. Raises ServiceError."""
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         if verb == "POST" and parts.path == LOGIN_PATH:
             return self._login(dict(parse_qsl(content.decode(errors="replace"))))
         caller = self.identities.caller(headers.get("authorization", ""))
         if caller is None:
-            said = "Request had invalid authentication credentials. Expected OAuth 2 access token."
-            raise ServiceError(401, said)
+            message = "Request had invalid authentication credentials. Expected OAuth 2 access token."
+            raise ServiceError(401, message)
         path = unquote(parts.path).lstrip("/")
         found = find(self._apis, verb, path)
         if found is None:
             raise ServiceError(404, f"Method not found: {verb} {path} is not emulated")
-        method, words = found
-        return method.function(ApiCall(words, query, content, caller, headers))
+        method, path_parts = found
+        return method.function(ApiCall(path_parts, query, content, caller, headers))
 
-    def _login(self, asked: Mapping[str, str]) -> Answer:
+    def _login(self, form: Mapping[str, str]) -> Answer:
         """A token for the user of the rehearsal (RFC 6749, section 6)."""
-        token = self.identities.operator(asked.get("refresh_token", ""))
+        token = self.identities.operator(form.get("refresh_token", ""))
         if token is None:
             raise ServiceError(401, "The refresh token is not valid.")
         return {"access_token": token, "expires_in": LIFETIME_S, "token_type": "Bearer"}
@@ -102,22 +102,22 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: requests carry tokens and values of secrets."""
+        """Log nothing: requests carry tokens and values of secrets."""
 
     def do_GET(self) -> None:
-        """Any method."""
+        """Serve any method."""
         size = int(self.headers.get("Content-Length") or 0)
         headers = {name.lower(): value for name, value in self.headers.items()}
         try:
             if size > _MOST:
-                self.close_connection = True  # what is left of the body is no request
+                self.close_connection = True  # the rest of the body must not be parsed as a request
                 raise ServiceError(413, f"A rehearsal takes at most {_MOST} bytes at a time.", "OUT_OF_RANGE")
             answer = self.google.answer(self.command, self.path, self.rfile.read(size), headers)
         except ServiceError as error:
-            answer = Content(json.dumps(error.told).encode(), _JSON, error.status)
+            answer = Content(json.dumps(error.body).encode(), _JSON, error.status)
         self._reply(answer if isinstance(answer, Content) else Content(json.dumps(answer).encode(), _JSON))
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - the names that the base class looks for
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 - names of the base class
 
     def _reply(self, content: Content) -> None:
         self.send_response(content.status)

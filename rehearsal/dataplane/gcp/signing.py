@@ -1,4 +1,4 @@
-"""Tokens that service accounts sign with keys that Google keeps for them (RFC 7515, 7519, RS256).
+"""Tokens signed by service accounts with keys that Google manages (RFC 7515, 7519, RS256).
 
 Source: the discovery document of iamcredentials v1 (signJwt: at most 12 hours, an hour without `exp`).
 """
@@ -22,11 +22,11 @@ _LONGEST_S, _USUAL_S = 12 * 3600, 3600
 
 
 class UnsignableError(ValueError):
-    """The service does not sign these claims: why."""
+    """The service refuses to sign these claims."""
 
 
 class UntrustedError(ValueError):
-    """A token that nobody signed: why, in the words of Identity-Aware Proxy."""
+    """A token without a valid signature; the message is that of Identity-Aware Proxy."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class _Key:
 
 
 class SigningKeys:
-    """One key for each account, made when it first signs; all are gone when the daemon ends."""
+    """One key for each account, made at the first signature and kept in memory only."""
 
     def __init__(self) -> None:
         self._keys: dict[str, _Key] = {}
@@ -57,7 +57,7 @@ class SigningKeys:
         return key.id, b".".join((head, _text(key.private.sign(head, PKCS1v15(), SHA256())))).decode()
 
     def verified(self, token: str) -> Mapping[str, Any]:
-        """The claims of a token that the account signed which it says it is of. Raises UntrustedError."""
+        """The claims of a token, signed by the account that it names. Raises UntrustedError."""
         head, _, signature = token.rpartition(".")
         try:
             claims = _object(_bytes(head.rpartition(".")[2]))

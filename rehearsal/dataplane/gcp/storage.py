@@ -25,13 +25,13 @@ _REASONS = {400: "invalid", 401: "required", 403: "forbidden", 404: "notFound", 
 
 
 class CloudStorage:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State) -> None:
         self._state, self._home = state, state.path.parent
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         bucket = r"storage/v1/b/(?P<bucket>[^/]+)"
         return (
             Method("GET", bucket, self._bucket),
@@ -81,7 +81,7 @@ class CloudStorage:
         if before is not None:
             if call.query.get("ifGenerationMatch") == "0":
                 raise _refused(412, "At least one of the pre-conditions you specified did not hold.")
-            # What replaces an object deletes it ("Object versioning", "Uploads").
+            # Replacing an object deletes it ("Object versioning", "Uploads").
             self._authorised(call, "storage.objects.delete", name)
         if not object_files.is_plain(name):
             raise _refused(400, str(UnkeepableError(name)))
@@ -93,7 +93,7 @@ class CloudStorage:
                 raise _refused(400, str(error)) from None
 
     def _found(self, call: ApiCall, permission: str) -> tuple[Record, Found]:
-        name = call.words["object"]
+        name = call.parts["object"]
         bucket = self._authorised(call, permission, name)
         found = object_files.found(folders.bucket(self._home, bucket.id, "gs"), name)
         if found is None:
@@ -101,8 +101,8 @@ class CloudStorage:
         return bucket, found
 
     def _authorised(self, call: ApiCall, permission: str, name: str = "") -> Record:
-        """The bucket of a request whose caller may do that with an object of it."""
-        wanted = call.words["bucket"]
+        """The bucket of a request. Raises ServiceError unless the caller has the permission."""
+        wanted = call.parts["bucket"]
         bucket = next((one for one in self._state.find(type=BUCKET) if one.id == wanted), None)
         if bucket is None:
             raise _refused(404, "The specified bucket does not exist.")
@@ -117,19 +117,19 @@ class CloudStorage:
 
 
 def _upload(call: ApiCall) -> tuple[str, bytes]:
-    """Name and content of what is uploaded, by the two kinds of uploads that are one request."""
+    """Name and content of an upload in one request (media or multipart)."""
     kind = call.query.get("uploadType")
     if kind == "media":
         return call.query.get("name", ""), call.content
     if kind != "multipart":
-        raise _refused(400, f"A rehearsal knows uploads of the types media and multipart, not {kind}.")
+        raise _refused(400, f"A rehearsal supports uploads of the types media and multipart, not {kind}.")
     head = f"Content-Type: {call.headers.get('content-type', '')}\r\n\r\n".encode()
     message = email.message_from_bytes(head + call.content)
     parts = [part.get_payload(decode=True) for part in message.walk() if not part.is_multipart()]
     if len(parts) != 2:
         raise _refused(400, "A multipart upload has two parts: the object's metadata, and its content.")
-    told, content = (part if isinstance(part, bytes) else b"" for part in parts)
-    named: Mapping[str, Any] = json.loads(told or b"{}")
+    metadata, content = (part if isinstance(part, bytes) else b"" for part in parts)
+    named: Mapping[str, Any] = json.loads(metadata or b"{}")
     return str(named.get("name") or call.query.get("name", "")), content
 
 
@@ -152,6 +152,6 @@ def _shown(bucket: Record, found: Found) -> Answer:
 
 
 def _refused(status: int, message: str) -> ServiceError:
-    """An error as this API writes it."""
+    """An error in the format of this API."""
     row = {"message": message, "domain": "global", "reason": _REASONS[status]}
     return ServiceError(status, message, more={"errors": [row]})

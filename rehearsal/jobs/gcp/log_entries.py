@@ -24,13 +24,13 @@ _ORDERS = ("", "timestamp asc", "timestamp desc")
 
 
 class LogEntries:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State, logs: LogStore) -> None:
         self._state, self._logs, self._store = state, logs, CustomJobStore(state)
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         return (Method("POST", r"v2/entries:list", self._list),)
 
     def _list(self, call: ApiCall) -> Answer:

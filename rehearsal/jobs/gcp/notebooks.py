@@ -15,13 +15,13 @@ _NOTEBOOK = "gcp:workbench/instance:Instance"
 
 
 class NotebooksApi:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         place = r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)"
         return (
             Method("GET", f"v2/{place}/instances", self._notebooks),
@@ -37,9 +37,9 @@ class NotebooksApi:
     def _stop(self, call: ApiCall) -> Answer:
         self._authorise(call, "notebooks.instances.stop")
         found = (one for one in self._state.find(type=_NOTEBOOK) if self._in(one, call))
-        one = next((one for one in found if one.id.rpartition("/")[2] == call.words["name"]), None)
+        one = next((one for one in found if one.id.rpartition("/")[2] == call.parts["name"]), None)
         if one is None:
-            raise ServiceError(404, f"Resource '{call.words['name']}' was not found")
+            raise ServiceError(404, f"Resource '{call.parts['name']}' was not found")
         self._state.replace(one, inputs=one.inputs, outputs={**one.outputs, "state": "STOPPED"})
         return {"name": f"{one.id.rpartition('/instances/')[0]}/operations/stop", "done": True}
 
@@ -48,13 +48,13 @@ class NotebooksApi:
         return {}
 
     def _authorise(self, call: ApiCall, permission: str) -> None:
-        if not allowed_in_project(self._state, call.caller.members, permission, call.words["project"]):
+        if not allowed_in_project(self._state, call.caller.members, permission, call.parts["project"]):
             raise ServiceError(403, f"Permission '{permission}' denied on the project (or it may not exist).")
 
     def _in(self, one: Record, call: ApiCall) -> bool:
         """Whether a notebook is in the requested project and location (`-`: any location)."""
-        place = f"projects/{call.words['project']}/locations/"
-        location = call.words["location"]
+        place = f"projects/{call.parts['project']}/locations/"
+        location = call.parts["location"]
         return one.id.startswith(place if location == "-" else f"{place}{location}/")
 
     def _described(self, one: Record) -> Answer:

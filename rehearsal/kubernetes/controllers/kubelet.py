@@ -19,7 +19,7 @@ from rehearsal.kubernetes.controllers.volumes import Account
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
 from rehearsal.workloads.deployment import DeploymentController
-from rehearsal.workloads.faults import put_on
+from rehearsal.workloads.faults import inject_faults
 from rehearsal.workloads.job import JobController, JobOrder
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.proxy import Proxy
@@ -90,7 +90,7 @@ class Kubelet:
             if warning:
                 warn(warning)
             for runner in pods:
-                put_on(runner, self._home)
+                inject_faults(runner, self._home)
 
         order = JobOrder(
             metadata["namespace"],

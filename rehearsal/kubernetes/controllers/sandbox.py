@@ -61,7 +61,7 @@ class Sandbox:
         paths, files = self._volumes.mount(pod, container, folder, buckets)
         words = str(container.get("terminationMessagePath") or "/dev/termination-log")
         return Surroundings(
-            world=LocalNames(
+            names=LocalNames(
                 namespace=pod.namespace,
                 paths={**paths, words: folder / f"{container['name']}.termination"},
                 hosts=self._services.hosts(),

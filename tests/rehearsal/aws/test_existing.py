@@ -77,7 +77,7 @@ def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyP
             return [VPC]
 
     monkeypatch.setattr(homes, "of_checkout", Home)
-    assert seeding.seed(file, None) == f"made known: {VPC}"
+    assert seeding.seed(file, None) == f"registered: {VPC}"
     assert asked == [{"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"arn": "a"}}]
 
 

@@ -11,17 +11,17 @@ from rehearsal.core.wire import to_struct
 
 
 def settings(package: str, environment: dict[str, str], **given: Any) -> Properties:
-    """What the cloud behind a provider is asked to check."""
-    asked: list[Properties] = []
+    """The settings that the cloud behind a provider validates."""
+    checked: list[Properties] = []
 
     def check_config(config: Properties) -> list[CheckFailure]:
-        asked.append(config)
+        checked.append(config)
         return []
 
     cloud: Any = SimpleNamespace(package=package, check_config=check_config)
-    context: Any = None  # asked for only when something is refused
+    context: Any = None  # used only for refusals
     Provider(cloud, environment, "log").CheckConfig(provider_pb2.CheckRequest(news=to_struct(given)), context)
-    return asked[0]
+    return checked[0]
 
 
 def test_the_environment_of_the_kubernetes_provider() -> None:
@@ -34,7 +34,7 @@ def test_the_environment_of_the_kubernetes_provider() -> None:
     }  # fmt: skip
 
 
-def test_what_the_program_gives_comes_first() -> None:
+def test_settings_of_the_program_take_precedence() -> None:
     environment = {"PULUMI_K8S_UPSERT_EXISTING_OBJECTS": "true", "AWS_REGION": "eu-west-1"}
     assert settings("kubernetes", environment, upsertExistingObjects=False) == {
         "upsertExistingObjects": False

@@ -1,4 +1,4 @@
-"""Faults of a run, on a cloud that does nothing else."""
+"""Faults of a run, on a minimal cloud."""
 
 import dataclasses
 import threading
@@ -22,7 +22,7 @@ GROUP, ROLE = "aws:eks/nodeGroup:NodeGroup", "aws:iam/role:Role"
 
 
 class Plain(Wrapper):
-    """Keeps what it is given in a state."""
+    """Stores resources in a state."""
 
     def __init__(self, state: State) -> None:
         self.package, self.version, self.state, self.drawn = "aws", "1.0.0", state, 0
@@ -95,7 +95,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     return start
 
 
-def test_the_nth_operation_is_refused_in_the_services_words_and_the_next_is_not(start: Start) -> None:
+def test_the_nth_operation_is_refused_with_the_code_of_the_service(start: Start) -> None:
     run = start("aws:eks/nodeGroup:capacity@2")
     run.create("a")
     run.create("other", "aws:ec2/vpc:Vpc")
@@ -106,7 +106,7 @@ def test_the_nth_operation_is_refused_in_the_services_words_and_the_next_is_not(
     assert run.ids() == ["a-1", "other-2", "b-3"]
 
 
-def test_a_fault_may_be_put_on_a_name_and_on_deletions(start: Start) -> None:
+def test_a_fault_may_hit_a_name_or_a_deletion(start: Start) -> None:
     run = start("aws:*:quota@b", "aws:eks/nodeGroup:delete.slow=0.2@1")
     run.create("a")
     with pytest.raises(RefusalError, match="VcpuLimitExceeded"):
@@ -117,7 +117,7 @@ def test_a_fault_may_be_put_on_a_name_and_on_deletions(start: Start) -> None:
 
 
 @pytest.mark.parametrize("kind", ["throttling", "transient"])
-def test_what_passes_is_tried_again_until_the_provider_would_give_up(start: Start, kind: str) -> None:
+def test_transient_faults_are_retried_up_to_the_limit_of_the_provider(start: Start, kind: str) -> None:
     run = start(f"aws:eks/nodeGroup:{kind}=3@1")
     run.create("a")
     assert len(run.messages) == 3 and "try 3" in run.messages[-1]
@@ -139,7 +139,7 @@ def test_a_slow_create_ends_with_the_resources_own_timeout_or_the_engine(start: 
     assert run.ids() == []
 
 
-def test_what_is_created_is_seen_by_others_only_later(start: Start) -> None:
+def test_a_new_resource_is_hidden_from_others_for_a_while(start: Start) -> None:
     run = start("aws:iam/role:eventual=0.3")
     before = time.monotonic()
     run.create("role", ROLE)
@@ -169,18 +169,18 @@ def test_a_scenario_with_a_seed_hits_the_same_resources_in_any_order(start: Star
     assert hit(2, names) != first
 
 
-def test_every_bad_fault_is_named_at_once(tmp_path: Path) -> None:
+def test_every_bad_fault_is_reported_at_once(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text("faults:\n- {on: 'aws:*', kind: flood}\nquota: {}\n")
     texts = ["smoke:slow-rank=1", "aws:x:dance", "azure:x:slow", "aws:x:slow=-1", "aws:x:delete.quota"]
     with pytest.raises(UserError) as refused:
         faults.parse(texts, file)
-    said = [(problem.path, problem.value) for problem in refused.value.problems]
-    assert [value for path, value in said if path == "--fault"] == texts[1:]
-    assert {path for path, _ in said} == {"--fault", "s.yaml: faults.0.kind", "s.yaml: quota"}
+    assert [one.value for one in refused.value.problems if one.code == "unknown-fault"] == texts[1:]
+    invalid = {("fault-scenario-invalid", f"s.yaml: {field}") for field in ("faults.0.kind", "quota")}
+    assert set(refused.value.codes) == {("unknown-fault", "--fault"), *invalid}
 
 
-def test_interruptions_are_told_once_to_the_job_that_they_are_for(start: Start, tmp_path: Path) -> None:
+def test_each_interruption_hits_its_job_once(start: Start, tmp_path: Path) -> None:
     start("jobs:interrupted=2.5@b", "jobs:interrupted=4", scenario="interruptions: [{seconds: 1}]")
     plan = FaultPlan(tmp_path / "home" / "faults.json")
     assert [plan.interruption("a"), plan.interruption("a"), plan.interruption("a")] == [1.0, 4.0, None]
@@ -189,17 +189,17 @@ def test_interruptions_are_told_once_to_the_job_that_they_are_for(start: Start, 
         faults.parse(["jobs:interrupted=0"])
 
 
-def test_a_create_that_no_engine_heard_of_is_taken_back(start: Start) -> None:
+def test_an_unconfirmed_create_is_deleted(start: Start) -> None:
     run = start()
     run.create("a")
     run.create("a")
     assert run.ids() == ["a-2"]
-    run.cloud.diff(run.call(GROUP, "a"), "a-2", {}, {}, {})  # now the engine has named it
+    run.cloud.diff(run.call(GROUP, "a"), "a-2", {}, {}, {})  # now an engine has confirmed it
     run.create("a")
     assert run.ids() == ["a-2", "a-3"]
 
 
-def test_a_name_that_an_alias_gave_confirms_as_well(start: Start) -> None:
+def test_the_urn_of_an_alias_confirms_as_well(start: Start) -> None:
     run = start()
     run.create("a")
     run.cloud.diff(run.call(GROUP, "renamed"), "a-1", {}, {}, {})
@@ -207,7 +207,7 @@ def test_a_name_that_an_alias_gave_confirms_as_well(start: Start) -> None:
     assert run.ids() == ["a-1", "a-2"]
 
 
-def test_what_is_protected_is_taken_back_too(start: Start) -> None:
+def test_an_unconfirmed_protected_resource_is_deleted_too(start: Start) -> None:
     run = start()
     run.create("a", protected=True)
     run.create("a")

@@ -38,7 +38,7 @@ def test_the_encoding_keeps_every_value(tree: dict[str, Any]) -> None:
 
 @settings(max_examples=200)
 @given(_TREES, _TREES)
-def test_a_difference_is_told_exactly_when_there_is_one(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_differences_are_found_exactly_where_there_are_some(old: dict[str, Any], new: dict[str, Any]) -> None:
     paths = changed(old, new)
     if old == new:
         assert paths == []
@@ -49,13 +49,13 @@ def test_a_difference_is_told_exactly_when_there_is_one(old: dict[str, Any], new
 
 @settings(max_examples=200)
 @given(_TREES, _TREES)
-def test_an_update_gives_what_is_asked_where_the_service_filled_in_nothing(
+def test_an_update_equals_the_inputs_where_the_service_added_nothing(
     old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     assert carried(old, old, new) == new
 
 
-def test_an_update_keeps_what_the_service_filled_in_at_any_depth() -> None:
+def test_an_update_keeps_values_of_the_service_at_any_depth() -> None:
     gave = {"a": 1, "gone": 1, "block": {"b": 1, "old": 2}, "items": [{"c": 1}], "dropped": {"d": 1}}
     had = {
         "a": 1,

@@ -1,4 +1,4 @@
-"""The state survives what goes wrong below it, and holds no value that others could read."""
+"""The state survives failures of the disk and the database, and holds values encrypted only."""
 
 import os
 import resource
@@ -72,7 +72,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def test_on_a_full_disk_it_is_said_and_once_there_is_room_work_goes_on(small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_work_continues_once_there_is_space(small_disk: Path) -> None:
     state = State(small_disk / "state.sqlite")
     insert(state, "before")
     ballast = small_disk / "ballast"
@@ -102,11 +102,12 @@ def test_no_value_lies_in_plain_text_on_the_disk(tmp_path: Path) -> None:
     assert state.document("secret", "arn") == {"value": "hunter2"}
 
 
-def test_another_passphrase_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_another_passphrase_is_refused(tmp_path: Path) -> None:
     State(tmp_path / "state.sqlite").close()
     (tmp_path / "passphrase").write_text("another")
-    with pytest.raises(UserError, match=r"state\.sqlite.*passphrase"):
+    with pytest.raises(UserError) as caught:
         State(tmp_path / "state.sqlite")
+    assert caught.value.codes == (("state-passphrase-differs", str(tmp_path / "state.sqlite")),)
 
 
 OLD = """
@@ -154,8 +155,9 @@ def test_a_database_without_a_version_is_migrated(tmp_path: Path) -> None:
 def test_it_is_not_migrated_below_a_running_daemon(tmp_path: Path) -> None:
     path = old_database(tmp_path)
     daemon = control.exclusive(tmp_path / "daemon.lock", time.monotonic())
-    with daemon, pytest.raises(UserError, match="trainstack rehearse stop"):
+    with daemon, pytest.raises(UserError) as caught:
         State(path)
+    assert caught.value.codes == (("old-daemon-still-runs", str(path)),)
     assert b"hunter2" in path.read_bytes()
 
 
@@ -181,5 +183,6 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 99")
     newer.close()
-    with pytest.raises(UserError, match=r"state\.sqlite.*newer.*got 99"):
+    with pytest.raises(UserError) as caught:
         State(path)
+    assert caught.value.codes == (("state-version-too-new", str(path)),)

@@ -1,4 +1,4 @@
-"""What the installed SDK says about properties is what is let through."""
+"""Inputs are valid exactly when the installed SDK has their properties and types."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def faults(aws: Schemas, inputs: dict[str, Any], token: str = CLUSTER) -> dict[s
     return {failure.property: failure.reason for failure in validate(schema, inputs)}
 
 
-def test_what_the_sdk_takes_passes(aws: Schemas) -> None:
+def test_inputs_of_the_sdk_pass(aws: Schemas) -> None:
     assert faults(aws, GOOD) == {}
 
 
@@ -40,25 +40,18 @@ def test_an_unknown_name_is_refused_at_any_depth_with_the_nearest_one(aws: Schem
     assert "did you mean version" in found["verison"]
 
 
-def test_snake_case_inside_a_dict_literal_is_told_its_wire_name(aws: Schemas) -> None:
+def test_snake_case_inside_a_dict_literal_names_the_wire_name(aws: Schemas) -> None:
     found = faults(aws, {**GOOD, "vpcConfig": {"subnetIds": [], "endpoint_private_access": True}})
     assert "did you mean endpointPrivateAccess" in found["vpcConfig.endpoint_private_access"]
 
 
-def test_missing_and_mistyped_values_are_told_all_at_once(aws: Schemas) -> None:
+def test_missing_and_mistyped_values_are_reported_at_once(aws: Schemas) -> None:
+    network = {"subnetIds": "subnet-1", "endpointPublicAccess": "perhaps"}
     found = faults(
-        aws,
-        {
-            "vpcConfig": {"subnetIds": "subnet-1", "endpointPublicAccess": "perhaps"},
-            "encryptionConfig": {"provider": {}, "resources": ["secrets"]},
-        },
+        aws, {"vpcConfig": network, "encryptionConfig": {"provider": {}, "resources": ["secrets"]}}
     )
-    assert set(found) == {
-        "roleArn",
-        "vpcConfig.subnetIds",
-        "vpcConfig.endpointPublicAccess",
-        "encryptionConfig.provider.keyArn",
-    }
+    fields = ("roleArn", "vpcConfig.subnetIds", "vpcConfig.endpointPublicAccess")
+    assert set(found) == {*fields, "encryptionConfig.provider.keyArn"}
     assert "must be a list" in found["vpcConfig.subnetIds"]
     assert "missing" in found["roleArn"]
 

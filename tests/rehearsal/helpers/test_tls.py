@@ -1,4 +1,4 @@
-"""Keys and certificates are real: others can read, verify and use them."""
+"""Keys and certificates are real: other programs can read, verify and use them."""
 
 import datetime
 import subprocess
@@ -21,7 +21,7 @@ NAME = {"commonName": "mlflow.example.com", "organization": "Research"}
     [RSA, *({**RSA, "algorithm": "ECDSA", "ecdsaCurve": curve} for curve in ("P224", "P256", "P521")),
      {**RSA, "algorithm": "ED25519"}],
 )  # fmt: skip
-def test_every_spelling_is_the_same_key(inputs: dict[str, Any]) -> None:
+def test_every_format_is_the_same_key(inputs: dict[str, Any]) -> None:
     identifier, outputs = keys.make(inputs)
     again = keys.load(outputs["privateKeyPem"])
     assert keys.algorithm_of(again) == inputs["algorithm"] and keys.digest(again) == identifier
@@ -63,7 +63,7 @@ def authority() -> tuple[str, dict[str, Any]]:
 def test_a_chain_verifies() -> None:
     ca_key, ca = authority()
     key = keys.make({**RSA, "algorithm": "ED25519"})[1]["privateKeyPem"]
-    asked = certificates.request(
+    request = certificates.request(
         {
             "privateKeyPem": key,
             "subject": NAME,
@@ -73,7 +73,7 @@ def test_a_chain_verifies() -> None:
     )[1]
     identifier, outputs = certificates.locally_signed(
         {
-            "certRequestPem": asked["certRequestPem"],
+            "certRequestPem": request["certRequestPem"],
             "caPrivateKeyPem": ca_key,
             "caCertPem": ca["certPem"],
             "validityPeriodHours": 2,

@@ -1,4 +1,4 @@
-"""Other people's programs, run from where they lie and left as they were."""
+"""Any Pulumi project is rehearsed in its folder, which stays unchanged."""
 
 import hashlib
 import json
@@ -61,17 +61,19 @@ def test_pulumi_commands_config_and_stack_references(rehearsal: Rehearsal) -> No
     assert kept.stdout.strip() == "Other"
 
 
-def test_missing_configuration_is_told_as_pulumi_does(rehearsal: Rehearsal, tmp_path: Path) -> None:
+def test_missing_configuration_is_reported_as_by_pulumi(rehearsal: Rehearsal, tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     (tmp_path / "p" / "Pulumi.yaml").write_text("name: asks\nruntime: python\n")
     (tmp_path / "p" / "__main__.py").write_text("import pulumi\npulumi.Config().require('size')\n")
     done = run(rehearsal, str(tmp_path / "p"))
     assert done.returncode == 1
-    said = re.sub(r"\s+", " ", done.stdout)
-    assert "Missing required configuration variable 'asks:size'" in said and "--config KEY=VALUE" in said
+    printed = re.sub(r"\s+", " ", done.stdout)
+    assert (
+        "Missing required configuration variable 'asks:size'" in printed and "--config KEY=VALUE" in printed
+    )
 
 
-def test_what_changes_without_a_change_is_named(rehearsal: Rehearsal, tmp_path: Path) -> None:
+def test_changes_of_an_unchanged_program_are_listed(rehearsal: Rehearsal, tmp_path: Path) -> None:
     keepers = "keepers={'now': str(time.time())}"
     text = f"import time\nimport pulumi_random\npulumi_random.RandomId('id', byte_length=4, {keepers})\n"
     (tmp_path / "p").mkdir()
@@ -79,7 +81,6 @@ def test_what_changes_without_a_change_is_named(rehearsal: Rehearsal, tmp_path: 
     (tmp_path / "p" / "__main__.py").write_text(text)
     done = run(rehearsal, str(tmp_path / "p"))
     assert done.returncode == 1
-    assert "1 resources change although nothing was changed:" in done.stdout
     assert "replace id (keepers)" in done.stdout
 
 
@@ -91,11 +92,13 @@ def project(folder: Path, text: str, **files: str) -> projects.PulumiProject:
     return projects.read(folder)
 
 
-def test_what_is_no_python_project_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=re.escape("no Pulumi.yaml")):
+def test_only_python_projects_are_accepted(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as caught:
         projects.read(tmp_path)
-    with pytest.raises(UserError, match="Only Python"):
+    assert caught.value.codes == (("no-pulumi-project", "DIR"),)
+    with pytest.raises(UserError) as caught:
         project(tmp_path, "name: x\nruntime: {name: nodejs}\n")
+    assert caught.value.codes == (("project-not-python", f"{tmp_path}/Pulumi.yaml: runtime"),)
 
 
 def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> None:
@@ -120,8 +123,9 @@ def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.prod.yaml").write_text("config: {}\n")
     assert found.choose("") == "prod"
     (tmp_path / "Pulumi.test.yaml").write_text("config: {}\n")
-    with pytest.raises(UserError, match="prod, test"):
+    with pytest.raises(UserError) as caught:
         found.choose("")
+    assert caught.value.codes == (("project-has-several-stacks", "--stack"),)
 
 
 def test_renewed_settings_keep_what_was_set_in_the_rehearsal(tmp_path: Path) -> None:
@@ -157,7 +161,7 @@ def test_a_stack_of_a_checkout_is_copied_without_what_cannot_be_decrypted(
     assert stack.read_text() == text
 
 
-def test_what_is_not_emulated_is_named() -> None:
+def test_missing_emulations_are_listed() -> None:
     errors = [
         "NotEmulated: the rehearsal does not know the function aws:ec2/getSpotPrice:getSpotPrice. Emulated",
         "no resource plugin 'pulumi-resource-docker' found in the workspace",

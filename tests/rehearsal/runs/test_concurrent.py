@@ -72,10 +72,11 @@ def test_of_two_ups_of_one_stack_one_works_and_the_other_fails_cleanly(
         time.sleep(0.05)
 
     second = project.start("up", "--yes", "--skip-preview", "--stack", "one")
-    said, _ = second.communicate(timeout=60)
-    assert second.returncode != 0 and "locked" in said
-    with pytest.raises(UserError, match="is being worked on by process"), alone(rehearsal, "together", "one"):
+    printed, _ = second.communicate(timeout=60)
+    assert second.returncode != 0 and "locked" in printed
+    with pytest.raises(UserError) as caught, alone(rehearsal, "together", "one"):
         pass
+    assert caught.value.codes == (("stack-is-busy", "--stack"),)
 
     assert first.wait(120) == 0
     assert "31 unchanged" in project.run("up", "--yes", "--skip-preview", "--stack", "one")

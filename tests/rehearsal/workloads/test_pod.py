@@ -1,4 +1,4 @@
-"""What can be said about a pod whatever its own thread has done so far."""
+"""State of a pod before its thread has started."""
 
 from pathlib import Path
 

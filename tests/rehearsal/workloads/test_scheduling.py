@@ -1,4 +1,4 @@
-"""Which node a pod would get, and the scheduler's words when there is none."""
+"""Node of a pod, and the scheduler's message when none fits."""
 
 from decimal import Decimal
 

@@ -49,7 +49,7 @@ POD = Pod(
 
 def around(**fields: Any) -> Surroundings:
     return Surroundings(
-        world=WORLD, lookup=lambda kind, name: OBJECTS.get((kind, name)), folder=Path("/pod"), **fields
+        names=WORLD, lookup=lambda kind, name: OBJECTS.get((kind, name)), folder=Path("/pod"), **fields
     )
 
 
@@ -64,7 +64,7 @@ def around(**fields: Any) -> Surroundings:
         ("gate-0.smoke.lab.svc.cluster.local", "127.64.0.5"),
         ("gate-0.smoke", "127.64.0.5"),
         ("http://mlflow.mlflow/x", "http://127.64.0.9:20080/x"),
-        # Words that merely look like names stay.
+        # Text that merely looks like a name stays.
         ("db", "db"),
         ("the db:5432 of old", "the db:5432 of old"),
         ("mlflow.mlflow.models", "mlflow.mlflow.models"),
@@ -93,7 +93,7 @@ def test_rewriting(text: str, local: str) -> None:
 
 
 @given(st.text(alphabet="abc $(){}:/.-_=, \n", max_size=60))
-def test_text_that_names_nothing_known_is_left_alone(text: str) -> None:
+def test_text_without_known_names_is_unchanged(text: str) -> None:
     assert rewrite(text, LocalNames(namespace="lab")) == text
 
 
@@ -113,10 +113,7 @@ def test_every_source_of_a_variable() -> None:
             {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "token"}}},
             {"name": "NONE", "valueFrom": {"secretKeyRef": {"name": "no", "key": "x", "optional": True}}},
             {"name": "CPU", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
-            {
-                "name": "MIB",
-                "valueFrom": {"resourceFieldRef": memory},
-            },
+            {"name": "MIB", "valueFrom": {"resourceFieldRef": memory}},
             {"name": "LATER", "value": "2"},
         ],
         "envFrom": [{"configMapRef": {"name": "settings"}, "prefix": "S_"}],
@@ -138,7 +135,7 @@ def test_every_source_of_a_variable() -> None:
         ({"fieldRef": {"fieldPath": "status.nothing"}}, "not supported by the downward API"),
     ],
 )
-def test_what_is_missing_is_named(source: dict[str, Any], message: str) -> None:
+def test_missing_references_are_named(source: dict[str, Any], message: str) -> None:
     with pytest.raises(ContainerConfigError, match=message):
         environment({"env": [{"name": "X", "valueFrom": source}]}, POD, around())
 
@@ -161,9 +158,7 @@ def test_the_plan_of_a_container() -> None:
     assert made.env["HOST"] == POD.ip, "all addresses of a pod are its own one here"
     assert made.env["GLOO_SOCKET_IFNAME"] == "lo"
     kept = made.env["NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY"]
-    assert kept == "/opt/app/devices", (
-        "nodes of a run have to agree in it, and each pod has folders of its own"
-    )
+    assert kept == "/opt/app/devices", "must be the same on all nodes of a run"
     assert made.env["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
     assert made.env["HOSTNAME"] == "gate-1"
     assert made.env["HOME"] == "/pod/home"
@@ -186,29 +181,25 @@ def test_a_bucket_that_does_not_exist_is_refused() -> None:
         ([], False),
     ],
 )
-def test_what_runs_here_is_a_script_from_a_config_map(command: list[str], ours: bool) -> None:
+def test_a_script_of_a_config_map_runs_here(command: list[str], ours: bool) -> None:
     assert is_ours({"command": command}, frozenset({"/code/main.py"})) is ours
 
 
 @pytest.mark.parametrize(("module", "ours"), [("lib.main", True), ("lib.x", False), ("http.server", False)])
-def test_so_is_a_module_of_one_below_the_working_directory(module: str, ours: bool) -> None:
+def test_a_module_below_the_working_directory_runs_here(module: str, ours: bool) -> None:
     container = {"command": ["python", "-m", module], "args": ["--x", "1"], "workingDir": "/code"}
     assert is_ours(container, frozenset({"/code/lib/main.py"})) is ours
 
 
 def test_files_of_config_maps_and_secrets() -> None:
     binary = base64.b64encode(b"PK\x03\x04").decode()
-    assert contents({"data": {"a": "x"}, "binaryData": {"z.zip": binary}}) == {
-        "a": b"x",
-        "z.zip": b"PK\x03\x04",
-    }
-    assert contents({"kind": "Secret", "stringData": {"a": "x"}, "data": {"b": "eA=="}}) == {
-        "a": b"x",
-        "b": b"x",
-    }
+    config_map = {"data": {"a": "x"}, "binaryData": {"z.zip": binary}}
+    assert contents(config_map) == {"a": b"x", "z.zip": b"PK\x03\x04"}
+    secret = {"kind": "Secret", "stringData": {"a": "x"}, "data": {"b": "eA=="}}
+    assert contents(secret) == {"a": b"x", "b": b"x"}
 
 
-def test_every_run_has_a_port_of_its_own_where_its_nodes_meet() -> None:
+def test_every_run_has_its_own_rendezvous_port() -> None:
     env = [{"name": "MASTER_PORT", "value": "29500"}, {"name": "SEEN", "value": "$(MASTER_PORT)"}]
     command = ["torchrun", "--master-port=$(MASTER_PORT)"]
 

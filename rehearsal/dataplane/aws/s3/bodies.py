@@ -1,4 +1,4 @@
-"""Bodies of requests as clients send them: of known length, in HTTP chunks, in the chunks of aws-chunked.
+"""Request bodies of known length, in HTTP chunks, or in chunks of aws-chunked.
 
 Source: RFC 9112 section 7.1; Amazon S3 API Reference, "Signature calculations for the Authorization header:
 Transferring payload in multiple chunks" and "... including trailing headers".
@@ -12,7 +12,7 @@ _LINE = 8192
 
 
 class Body:
-    """Reads one body out of a connection and never beyond it; `trailers` are known at its end."""
+    """Reads one body from a connection and never beyond it; `trailers` are set at its end."""
 
     def __init__(self, inside: "Readable", chunked: bool = False, length: int | None = None) -> None:
         self._inside, self._chunked = inside, chunked
@@ -40,7 +40,7 @@ class Body:
         return bytes(found)
 
     def drain(self) -> None:
-        """Read what nobody wanted."""
+        """Read and discard the rest."""
         while self.read(1 << 20):
             pass
 
@@ -74,7 +74,7 @@ class Body:
 
 
 class Nested(Body):
-    """The content of aws-chunked within a body; draining reads the outer one to its end too."""
+    """The content of aws-chunked within a body; draining reads the outer body, too."""
 
     def __init__(self, outer: Body) -> None:
         super().__init__(outer, chunked=True)
@@ -87,7 +87,7 @@ class Nested(Body):
 
 
 def body_of(headers: Mapping[str, str], connection: Readable) -> Body:
-    """The body of the request with these headers (names in lower case), out of its encodings."""
+    """The body of the request with these headers (names in lower case), decoded."""
     chunked = "chunked" in headers.get("transfer-encoding", "").lower()
     length = None if chunked else int(headers.get("content-length") or 0)
     body = Body(connection, chunked, length)

@@ -1,7 +1,6 @@
-"""Checksums that clients send with what they upload, compared as S3 does.
+"""Checksums of uploads, verified as in S3.
 
-Source: Amazon S3 User Guide, "Checking object integrity". CRC32C and CRC64NVME are not computed here: what
-is sent in them is taken as it comes.
+Source: Amazon S3 User Guide, "Checking object integrity". CRC32C and CRC64NVME are not verified.
 """
 
 import base64
@@ -27,7 +26,7 @@ class _Crc32:
 
 
 class Checked:
-    """A body whose checksums are compared when it has been read: those `sent` before it and behind it."""
+    """A body that verifies its checksums at the end: those `sent` before it and in trailers."""
 
     def __init__(self, inside: Readable, sent: Mapping[str, str]) -> None:
         self._inside, self._sent = inside, sent
@@ -46,7 +45,7 @@ class Checked:
         return data
 
     def compare(self) -> dict[str, str]:
-        """The checksums that were sent, for the answer. Raises ServiceError BadDigest."""
+        """Verify and return the checksums for the response. Raises ServiceError BadDigest."""
         trailers: Mapping[str, str] = getattr(self._inside, "trailers", {})
         given = {**self._sent, **trailers}
         for name, one in self._sums.items():

@@ -1,4 +1,4 @@
-"""The objects of emulated buckets: files in the bucket's folder, read and written with a caller's rights."""
+"""Objects of emulated buckets: files in the bucket's folder, accessed with a caller's permissions."""
 
 import contextlib
 import shutil
@@ -24,14 +24,14 @@ _LONGEST_KEY = 1024  # bytes; source: Amazon S3 User Guide, "Naming Amazon S3 ob
 
 
 class Objects:
-    """What a caller may do with the objects of any bucket. Every method raises ServiceError in S3's words."""
+    """Access of a caller to the objects of any bucket. Every method raises ServiceError with S3's codes."""
 
     def __init__(self, state: State, caller: Caller = OPERATOR, region: str = "") -> None:
         self._state, self._caller, self._region = state, caller, region
         self._home = state.path.parent
 
     def list(self, bucket: str, prefix: str = "") -> list[Found]:
-        """The objects whose key begins with `prefix`, in the order of S3 (by the bytes of their keys)."""
+        """The objects whose key begins with `prefix`, in the byte order of S3."""
         return object_files.listed(self.authorised(bucket, "s3:ListBucket", prefix=prefix), prefix)
 
     def get(self, bucket: str, key: str) -> Found:
@@ -43,7 +43,7 @@ class Objects:
         return found
 
     def put(self, bucket: str, key: str, body: Readable, check: Callable[[], object] = lambda: None) -> Found:
-        """Write one object, whole or not at all; `check` may refuse it by an error once it has been read."""
+        """Write one object atomically; `check` may refuse it by an error once it has been read."""
         folder = self.place(bucket, key)
         with self.draft() as draft:
             with draft.open("wb") as file:
@@ -52,14 +52,14 @@ class Objects:
             return self.keep(folder, key, draft)
 
     def keep(self, folder: Path, key: str, draft: Path) -> Found:
-        """Make a file that is complete the object with this key."""
+        """Store a complete file as the object with this key."""
         try:
             return object_files.keep(folder, key, draft)
         except UnkeepableError as error:
             raise ServiceError("NotImplemented", str(error), 501) from None
 
     def place(self, bucket: str, key: str) -> Path:
-        """The folder of a bucket in which the caller may write an object with this key."""
+        """The folder of a bucket. Raises ServiceError unless the caller may write an object with this key."""
         folder = self.authorised(bucket, "s3:PutObject", key)
         if not key or len(key.encode()) > _LONGEST_KEY:
             raise ServiceError("KeyTooLongError", "Your key is too long", 400)
@@ -68,19 +68,19 @@ class Objects:
         return folder
 
     def draft(self) -> contextlib.AbstractContextManager[Path]:
-        """A file for an object to be; what is left of it at the end is removed."""
+        """A temporary file for a new object; removed at the end."""
         return object_files.draft(self._home)
 
     def delete(self, bucket: str, key: str) -> None:
-        """Delete one object; silent when there is none."""
+        """Delete one object, if present."""
         object_files.delete(self.authorised(bucket, "s3:DeleteObject", key), key)
 
     def authorised(self, bucket: str, action: str, key: str = "", prefix: str = "") -> Path:
-        """The folder of a bucket, where the caller may do `action` on it or on one of its objects."""
+        """The folder of a bucket. Raises ServiceError unless `action` on it or its object is allowed."""
         record = self._bucket(bucket)
         arn = f"arn:aws:s3:::{bucket}" + (f"/{key}" if key else "")
         context = {**context_of(self._region), **({} if key else {"s3:prefix": prefix})}
-        # Who may do nothing with a bucket does not hear whether it exists.
+        # A caller without access does not learn whether the bucket exists.
         authorise(self._state, self._caller, [AccessCheck(action, arn, context)], "AccessDenied")
         if record is None:
             raise ServiceError("NoSuchBucket", "The specified bucket does not exist", 404)
@@ -96,7 +96,7 @@ class Objects:
         return found[0] if found else None
 
     def _key(self, bucket: Record) -> str | None:
-        """The customer's key with which a bucket encrypts what comes without another one."""
+        """The default encryption key of a bucket, if it is customer managed."""
         path = "rules[0].applyServerSideEncryptionByDefault.kmsMasterKeyId"
         for token in _ENCRYPTION:
             for record in self._state.find(type=token):

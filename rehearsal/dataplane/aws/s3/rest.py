@@ -1,7 +1,7 @@
-"""The REST API of S3: objects, lists and uploads in parts; whatever else is asked for is named in an error.
+"""The REST API of S3: objects, lists and multipart uploads; other requests raise a NotImplemented error.
 
-Source: Amazon S3 API Reference; User Guide, "Virtual hosting of general purpose buckets" (where the name of a
-bucket stands). Not emulated: versions, metadata of objects, policies of buckets, conditional writes.
+Source: Amazon S3 API Reference; User Guide, "Virtual hosting of general purpose buckets" (the place of the
+bucket name). Not emulated: versions, metadata of objects, policies of buckets, conditional writes.
 """
 
 import base64
@@ -21,7 +21,7 @@ from rehearsal.dataplane.object_files import Found, common_prefixes
 _HOST = re.compile(r"(?P<bucket>[a-z0-9][a-z0-9.-]+?)\.(?:s3[.-][^:]+\.amazonaws\.com|localhost)(?::\d+)?")
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 _MOST_KEYS = 1000
-# Requests about an object that are not about its content.
+# Requests for an object that do not concern its content.
 _OTHERS = frozenset(
     {"acl", "tagging", "attributes", "retention", "legal-hold", "torrent", "restore", "select"}
 )
@@ -92,7 +92,7 @@ def _of_bucket(request: Request, objects: Objects, bucket: str) -> Response:
 
 
 def _listed(objects: Objects, bucket: str, query: Mapping[str, str]) -> Response:
-    """ListObjectsV2: keys and common prefixes share one order and one limit."""
+    """ListObjectsV2: keys and common prefixes share order and limit."""
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     found = objects.list(bucket, prefix)
     plain, groups = common_prefixes(found, prefix, delimiter) if delimiter else (found, [])
@@ -135,7 +135,7 @@ def _row(found: Found, key: str) -> list[tuple[str, object]]:
 
 
 def _content(found: Found, wanted: str | None) -> Response:
-    """GetObject and HeadObject, of a part of the object where a range is asked for."""
+    """GetObject and HeadObject, for a range of the object if the request has one."""
     headers = {
         "ETag": f'"{found.etag}"',
         "Last-Modified": format_datetime(found.modified, usegmt=True),
@@ -182,7 +182,7 @@ def _checked(request: Request) -> Checked:
 
 
 def _address(request: Request) -> tuple[str, str]:
-    """Bucket and key, from the host name or from the path."""
+    """Bucket and key, from the host name or the path."""
     path = unquote(request.path).removeprefix("/")
     match = _HOST.fullmatch(request.headers.get("host", ""))
     if match:
@@ -204,5 +204,5 @@ def _untoken(token: str) -> str:
 
 
 def _unknown(request: Request, what: str) -> ServiceError:
-    asked = f"{request.method} of {what} with {sorted(request.query)}"
-    return ServiceError("NotImplemented", f"A rehearsal does not emulate this request of S3: {asked}", 501)
+    text = f"{request.method} of {what} with {sorted(request.query)}"
+    return ServiceError("NotImplemented", f"A rehearsal does not emulate this request of S3: {text}", 501)

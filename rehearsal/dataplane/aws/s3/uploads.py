@@ -1,4 +1,4 @@
-"""Uploads in parts: what clients do with files of more than a few megabytes.
+"""Multipart uploads, which clients use for files of more than a few megabytes.
 
 Source: Amazon S3 API Reference, CreateMultipartUpload, UploadPart, CompleteMultipartUpload and
 AbortMultipartUpload. Parts lie beside the buckets until the upload is completed or aborted.
@@ -18,13 +18,13 @@ from rehearsal.dataplane.aws.s3.objects import Objects
 
 
 class Uploads:
-    """The uploads under way of a rehearsal."""
+    """The multipart uploads of a rehearsal in progress."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "s3-uploads"
 
     def create(self, objects: Objects, bucket: str, key: str) -> Response:
-        """Begin an upload."""
+        """Create an upload."""
         objects.place(bucket, key)
         upload = secrets.token_hex(16)
         (self._folder / upload).mkdir(parents=True)
@@ -34,7 +34,7 @@ class Uploads:
     def part(
         self, objects: Objects, bucket: str, key: str, query: Mapping[str, str], body: Checked
     ) -> Response:
-        """Take one part."""
+        """Store one part."""
         objects.place(bucket, key)
         target = self._of(query["uploadId"]) / str(int(query["partNumber"]))
         draft = target.with_suffix(f".{secrets.token_hex(4)}")
@@ -67,7 +67,7 @@ class Uploads:
         return xml.document("CompleteMultipartUploadResult", rows)
 
     def abort(self, objects: Objects, bucket: str, key: str, upload: str) -> Response:
-        """Forget an upload and its parts."""
+        """Remove an upload and its parts."""
         objects.authorised(bucket, "s3:AbortMultipartUpload", key)
         folders.remove(self._of(upload))
         return Response(204)

@@ -1,4 +1,4 @@
-"""The XML that S3 writes and reads."""
+"""XML documents of S3."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -21,18 +21,18 @@ def document(name: str, rows: Rows, status: int = 200) -> Response:
 
 
 def error(refusal: ServiceError) -> Response:
-    """An error; one of a HEAD request has its status only."""
+    """An error document; for a HEAD request only the status."""
     return document("Error", [("Code", refusal.code), ("Message", refusal.message)], refusal.status)
 
 
 def timestamp(when: datetime) -> str:
-    """A time as S3 writes it in XML."""
+    """A time in the format of S3's XML."""
     return when.strftime("%Y-%m-%dT%H:%M:%S.") + f"{when.microsecond // 1000:03d}Z"
 
 
 def texts(content: bytes, path: str) -> list[str]:
     """The texts at a path of a document from a client, without namespaces. Raises ServiceError."""
-    # Entities are what an attacker would use; no client of S3 sends a document type.
+    # Entities allow attacks; no client of S3 sends a document type.
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise ServiceError("MalformedXML", "The XML you provided was not well-formed.")
     try:

@@ -39,13 +39,13 @@ class CustomJobControl(Protocol):
 
 
 class CustomJobs:
-    """See `calls.Api`."""
+    """See `http.Api`."""
 
     def __init__(self, state: State, jobs: CustomJobControl, faults: JobFaults) -> None:
         self._state, self._jobs, self._faults, self._store = state, jobs, faults, CustomJobStore(state)
 
     def methods(self) -> Sequence[Method]:
-        """See `calls.Api`."""
+        """See `http.Api`."""
         jobs = r"v1/projects/(?P<project>[^/]+)/locations/(?P<region>[^/]+)/customJobs"
         one = rf"{jobs}/(?P<id>[^/:]+)"
         return (
@@ -59,7 +59,7 @@ class CustomJobs:
         project = self._authorised(call, "create")
         job_fields.check(call.body)
         now = time.time()
-        job = CustomJob(project, call.words["region"], new_id(), call.body, now, now)
+        job = CustomJob(project, call.parts["region"], new_id(), call.body, now, now)
         self._check_account(call, job)
         if metrics := beyond(job, (), self._faults.quotas()):
             raise ServiceError(429, over_quota(metrics))
@@ -87,7 +87,7 @@ class CustomJobs:
         return self._found(call, "get").described()
 
     def _list(self, call: ApiCall) -> Answer:
-        project, region = self._authorised(call, "list"), call.words["region"]
+        project, region = self._authorised(call, "list"), call.parts["region"]
         wanted = parsed(call.query.get("filter", ""), _field)
         found = [one for one in self._store.all() if (one.project, one.region) == (project, region)]
         rows = [row for one in found if wanted(row := one.described())]
@@ -110,19 +110,19 @@ class CustomJobs:
 
     def _found(self, call: ApiCall, verb: str) -> CustomJob:
         project = self._authorised(call, verb)
-        job = self._store.get(project, call.words["region"], call.words["id"])
+        job = self._store.get(project, call.parts["region"], call.parts["id"])
         if job is None:
-            words = call.words
+            words = call.parts
             where = f"projects/{words['project']}/locations/{words['region']}/customJobs/{words['id']}"
             raise ServiceError(404, f"The CustomJob does not exist: {where}")
         return job
 
     def _authorised(self, call: ApiCall, verb: str) -> str:
         """The project's id, where the caller has the right in it. Raises ServiceError."""
-        asked, permission = call.words["project"], f"aiplatform.customJobs.{verb}"
+        asked, permission = call.parts["project"], f"aiplatform.customJobs.{verb}"
         project = next((one for one in self._projects() if project_number(one) == asked), asked)
         if not allowed_in_project(self._state, call.caller.members, permission, project):
-            resource = f"projects/{asked}/locations/{call.words['region']}"
+            resource = f"projects/{asked}/locations/{call.parts['region']}"
             info = {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "IAM_PERMISSION_DENIED",

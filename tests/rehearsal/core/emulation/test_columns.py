@@ -1,4 +1,4 @@
-"""Tables of facts: which paths a list covers, which types stand in the way, what a function reads."""
+"""Columns of tables: paths that a list covers, types that block a deletion, types that functions read."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_paths_lose_their_indices() -> None:
     assert without_indices("a[0].b[12].c") == "a.b.c"
 
 
-def test_some_users_stand_in_the_way() -> None:
+def test_some_references_block_a_deletion() -> None:
     row = {"code": "InUse", "message": "in use", "by": ["*"], "except": ["iam/a:A"], "own": ["path"]}
     refusal = blocked("aws", row)
     assert refusal.holds("aws:ec2/b:B", "vpcId")

@@ -1,4 +1,4 @@
-"""Which changes replace a resource, where that depends on more than the property."""
+"""Changes that replace a resource depending on more than the property."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rehearsal.core.emulation.replacing import replacing
 
 _LUSTRE, _ENDPOINT = "aws:fsx/lustreFileSystem:LustreFileSystem", "aws:ec2/vpcEndpoint:VpcEndpoint"
 _RULE = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
-_CLUSTER = "aws:eks/cluster:Cluster"
+_CLUSTER, _VERSION, _DNS = "aws:eks/cluster:Cluster", "fileSystemTypeVersion", "privateDnsEnabled"
 _KEY = {"resources": ["secrets"], "provider": {"keyArn": "k"}}
 
 
@@ -25,36 +25,12 @@ _KEY = {"resources": ["secrets"], "provider": {"keyArn": "k"}}
             False,
         ),
         (_LUSTRE, "storageCapacity", {"storageCapacity": 2400}, {"storageCapacity": 4800}, True),  # SCRATCH_1
-        (
-            _LUSTRE,
-            "fileSystemTypeVersion",
-            {"fileSystemTypeVersion": "2.15"},
-            {"fileSystemTypeVersion": "2.12"},
-            True,
-        ),
-        (
-            _LUSTRE,
-            "fileSystemTypeVersion",
-            {"fileSystemTypeVersion": "2.12"},
-            {"fileSystemTypeVersion": "2.15"},
-            False,
-        ),
+        (_LUSTRE, _VERSION, {_VERSION: "2.15"}, {_VERSION: "2.12"}, True),
+        (_LUSTRE, _VERSION, {_VERSION: "2.12"}, {_VERSION: "2.15"}, False),
         (_RULE, "cidrIpv4", {"cidrIpv4": "10.0.0.0/8"}, {"cidrIpv6": "::/0"}, True),
         (_RULE, "cidrIpv4", {"cidrIpv4": "10.0.0.0/8"}, {"cidrIpv4": "10.1.0.0/16"}, False),
-        (
-            _ENDPOINT,
-            "privateDnsEnabled",
-            {},
-            {"privateDnsEnabled": True, "vpcEndpointType": "Interface"},
-            False,
-        ),
-        (
-            _ENDPOINT,
-            "privateDnsEnabled",
-            {},
-            {"privateDnsEnabled": True, "vpcEndpointType": "Resource"},
-            True,
-        ),
+        (_ENDPOINT, _DNS, {}, {_DNS: True, "vpcEndpointType": "Interface"}, False),
+        (_ENDPOINT, _DNS, {}, {_DNS: True, "vpcEndpointType": "Resource"}, True),
         (_CLUSTER, "encryptionConfig", {"encryptionConfig": _KEY}, {}, True),
         (_CLUSTER, "encryptionConfig", {}, {"encryptionConfig": _KEY}, False),
         ("aws:budgets/budget:Budget", "budgetType", {"budgetType": "COST"}, {"budgetType": "USAGE"}, False),

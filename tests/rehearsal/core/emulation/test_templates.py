@@ -8,7 +8,7 @@ from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
 
 
-def test_drawn_words_follow_from_seed_and_label() -> None:
+def test_generated_values_derive_from_seed_and_label() -> None:
     one, other, again = (expand("{hex17:a}-{hex17:b}-{hex17:a}", seed, {}) for seed in ("s", "t", "s"))
     assert one == again != other
     first, second, third = one.split("-")
@@ -25,7 +25,7 @@ def test_drawn_words_follow_from_seed_and_label() -> None:
         (["{path}", {"k": "{n}"}, 3], ["a/b/c", {"k": "7"}, 3]),
     ],
 )
-def test_words_are_properties_or_parts_of_them(template: object, text: object) -> None:
+def test_placeholders_are_properties_or_parts_of_them(template: object, text: object) -> None:
     values = {"path": "a/b/c", "url": "https://example.com/x", "range": "10.0.0.0/24", "n": 7}
     assert expand(template, "seed", values) == text
 
