@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training.trainer import CHART, VALUES
-from rehearsal.controlplane.order import ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 
 STARTS = 5
 SETTLE_S = 5.0

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training.trainer import CHART, VALUES
-from rehearsal.controlplane.order import ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud

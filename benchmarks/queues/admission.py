@@ -23,7 +23,7 @@ from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.order import ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 
 ROUNDS, JOBS = 7, 60
 POLL_S, PATIENCE_S = 0.1, 120.0

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from components.kubernetes.queueing import kueue_values
 from infra.clouds.kubectl import ClusterApi, connected
-from rehearsal.controlplane.order import ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from trainstack.queues import history, simulation
 from trainstack.queues.bound import wait_bound

@@ -34,7 +34,7 @@ from agents.gpu_ledger.collector import CHANGED_S
 from agents.gpu_ledger.ledger import Book
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.api import KubernetesApi
-from rehearsal.controlplane.order import ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 from tests.cluster.accounting.standing import Standing, ledger
 from tests.cluster.accounting.watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues

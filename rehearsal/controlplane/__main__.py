@@ -1,9 +1,8 @@
-"""The parent of a control plane's processes: `python -m rehearsal.controlplane`, an order on its input.
+"""Parent of a control plane's processes: `python -m rehearsal.controlplane`, with options on stdin.
 
-It prints one line of JSON a step and `{"ready": true}`, then serves until its input ends or a signal comes.
-`{"install": "kueue", "values": {...}}` and `{"remove": "kueue"}` are answered by `{"ready": true}` or
-`{"error": text}`.
-All its children end with it, however it ends.
+It prints one JSON line per step and `{"ready": true}`, then serves until stdin ends or a signal arrives. It
+responds to `{"install": "kueue", "values": {...}}` and `{"remove": "kueue"}` with `{"ready": true}` or
+`{"error": text}`. Its child processes always end with it.
 """
 
 import contextlib
@@ -24,8 +23,8 @@ from rehearsal.controlplane import binaries
 from rehearsal.controlplane.addons import ADDONS, remove_addon, start_addon
 from rehearsal.controlplane.api import Access, ApiError
 from rehearsal.controlplane.certificates import Authority
+from rehearsal.controlplane.control_plane import ADMIN, ControlPlaneOptions
 from rehearsal.controlplane.nodes import start_kwok
-from rehearsal.controlplane.order import ADMIN, ControlPlaneOptions
 from rehearsal.controlplane.processes import Processes, StartContext, StartError
 from rehearsal.controlplane.servers import ACCESS, start_servers, write_kubeconfig
 
@@ -35,7 +34,7 @@ _TAKEN = "address already in use"
 
 
 def main() -> int:
-    """Read the order, start everything, serve, end everything."""
+    """Read the options, start all processes, serve, end them."""
     order = ControlPlaneOptions.parse(sys.stdin.readline())
     stopped, wake = os.pipe()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -50,14 +49,14 @@ def main() -> int:
 
 @contextlib.contextmanager
 def _alone(order: ControlPlaneOptions) -> Iterator[None]:
-    """Wait until an earlier control plane of this folder, which may just be ending, has ended."""
+    """Wait until an earlier control plane of this folder has ended."""
     order.home.parent.mkdir(parents=True, exist_ok=True)
     with exclusive(order.home.with_suffix(".lock"), time.monotonic() + _PATIENCE_S):
         yield
 
 
 def _serve(order: ControlPlaneOptions, stopped: int) -> int:
-    """Start everything and do what is asked until the input ends; the exit code."""
+    """Start all processes and handle requests until stdin ends; returns the exit code."""
     site, access = _start(order)
     try:
         _say(ready=True)
@@ -89,7 +88,7 @@ def _obey(message: dict[str, Any], site: StartContext, access: Access) -> None:
 
 
 def _start(order: ControlPlaneOptions) -> tuple[StartContext, Access]:
-    """Everything, again with other ports when one was taken in the meantime."""
+    """Start all processes, again with other ports when one was taken meanwhile."""
     for _ in range(_TRIES - 1):
         with contextlib.suppress(_TakenError):
             return _try(order)

@@ -1,7 +1,7 @@
-"""Kueue, JobSet, Trainer: their charts, rendered by Helm and applied; their controllers, run as processes.
+"""Kueue, JobSet and Trainer: charts rendered by Helm and applied, controllers run as processes.
 
-A chart's Deployment is not run: the same program is started with the chart's own configuration file, under
-its own service account (so that its RBAC counts), and its webhooks are reached by URL on loopback.
+A chart's Deployment does not run: its program is started with the chart's own configuration file, under its
+own service account (so that its RBAC applies), and its webhooks are reached by URL on loopback.
 """
 
 import base64
@@ -26,9 +26,9 @@ from rehearsal.controlplane.servers import write_kubeconfig
 _PATIENCE_S = 90.0
 _POLL_S = 0.1
 _TOKEN_S = 24 * 3600
-# What a chart has to exist before the rest of it.
+# Objects of a chart that must exist before the others.
 _FIRST = ("Namespace", "CustomResourceDefinition", "ServiceAccount")
-# Run as a process here, or of no use without a network of pods.
+# Runs as a process here, or needs a pod network.
 _LEFT_OUT = ("Deployment", "PodDisruptionBudget", "Secret")
 _LAST = {
     "APIService": -1, "ValidatingWebhookConfiguration": -1, "MutatingWebhookConfiguration": -1,
@@ -39,19 +39,19 @@ _OBJECTS = "objects.json"
 
 @dataclass(frozen=True)
 class Addon:
-    """One controller: its name (of binary and chart), its namespace."""
+    """One controller: its name (also of binary and chart) and namespace."""
 
     name: str
     namespace: str
     renews_certificate: bool = False
-    """Whether it looks after its webhook's certificate in any folder, as it does in a cluster."""
+    """Whether it rotates its webhook's certificate in any folder, as in a cluster."""
     serves: bool = False
     """Whether it serves an API of its own behind the API server (`visibilityServer`)."""
     certificates: str = "internalCertManagement"
-    """The key of its configuration file under which that is said."""
+    """Key of its configuration file for that setting."""
 
 
-# In the order in which they start: Trainer looks for JobSet's kind then.
+# In start order: Trainer needs JobSet's kind.
 ADDONS = {
     "jobset": Addon("jobset", "jobset-system"),
     "kubeflow-trainer": Addon("kubeflow-trainer", "kubeflow-system", certificates="certManagement"),
@@ -86,7 +86,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
         serving = folder / "k8s-webhook-server" / "serving-certs"
         config = {**_configuration(said, webhook_port, health_port, metrics_port)}
         if addon.renews_certificate:
-            # What it finds valid it leaves as it is.
+            # Valid certificates are kept.
             api.apply(_secret(addon, said, authority, pair))
             config["webhook"]["certDir"] = str(serving)
         else:
@@ -106,10 +106,10 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
         [
             site.binaries[addon.name],
             f"--config={folder / 'config.yaml'}",
-            # Its server of an API asks for rights with this one, and looks at no variable.
+            # Its API server authorizes with this file and reads no variable.
             *([f"--kubeconfig={credentials}"] if addon.serves else ()),
         ],
-        # Its webhook server looks for its certificate below the folder for temporary files.
+        # Its webhook server reads its certificate below TMPDIR.
         {"KUBECONFIG": str(credentials), "POD_NAMESPACE": addon.namespace, "TMPDIR": str(folder)},
     )
 
@@ -123,14 +123,14 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
 
 
 def remove_addon(addon: Addon, access: Access, site: StartContext) -> None:
-    """End a controller and delete what its chart brought; silent when it is not installed."""
+    """End a controller and delete the objects of its chart; no error when it is not installed."""
     site.processes.stop(addon.name)
     folder = site.home / addon.name
     if not folder.exists():
         return
     objects = json.loads((folder / _OBJECTS).read_text(encoding="utf-8"))
     with KubernetesApi(access) as api:
-        # Webhooks first: nobody answers them any more. What others are made of comes last.
+        # Webhooks first: their server has ended. Objects that others depend on last.
         for body in sorted(_wanted(objects), key=lambda body: _LAST.get(body["kind"], 0)):
             metadata = body["metadata"]
             if body["kind"] != "Namespace":
@@ -162,7 +162,7 @@ def _install(
 def _served_here(objects: Sequence[Object], port: int) -> list[Object]:
     """The objects of a chart whose API is on loopback: its Service is only a name.
 
-    source: kubernetes/apiserver v0.36.2 pkg/util/proxy/proxy.go, `ResolveCluster`
+    Source: kubernetes/apiserver v0.36.2 pkg/util/proxy/proxy.go, `ResolveCluster`.
     """
     found = {body["spec"]["service"]["name"] for body in objects if body["kind"] == "APIService"}
     named = {"type": "ExternalName", "externalName": "localhost"}
@@ -207,7 +207,7 @@ def _reached_by_url(client: Mapping[str, Any], authority: Authority, port: int) 
 
 
 def _configuration(said: Object, webhook_port: int, health_port: int, metrics_port: int) -> Object:
-    """A chart's configuration file with what is different outside of a pod."""
+    """A chart's configuration file, adapted for a process outside of a pod."""
     return {
         **said,
         "webhook": {**(said.get("webhook") or {}), "port": webhook_port, "host": "127.0.0.1"},
@@ -227,7 +227,7 @@ def _configurations(objects: Sequence[Object]) -> Iterator[Object]:
 
 
 def _serve_with(target: Path, authority: Authority, pair: Pair) -> None:
-    """Put a certificate where the kubelet would have mounted it."""
+    """Write a certificate where the kubelet would mount it."""
     target.mkdir(parents=True)
     (target / "tls.key").touch(mode=0o600)
     for name, content in _files(authority, pair).items():

@@ -1,4 +1,4 @@
-"""A client of a Kubernetes API server that sends and returns objects as they are, refusals included."""
+"""Client of a Kubernetes API server that sends and returns plain objects, and raises errors as objects."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _TIMEOUT_S = 30.0
 
 
 class ApiError(Exception):
-    """The API server said no: its `Status` object."""
+    """Error response of the API server, with its `Status` object."""
 
     def __init__(self, status: Mapping[str, Any]) -> None:
         self.status = dict(status)
@@ -35,12 +35,12 @@ class ApiError(Exception):
 
     @property
     def reason(self) -> str:
-        """The reason in one word: NotFound, AlreadyExists, Invalid, Forbidden, Conflict ..."""
+        """Machine-readable reason: NotFound, AlreadyExists, Invalid, Forbidden, Conflict ..."""
         return str(self.status.get("reason") or "")
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The paths of the fields that are at fault, where the server names them."""
+        """Paths of invalid fields, where the server reports them."""
         causes = (self.status.get("details") or {}).get("causes") or ()
         return tuple(str(cause["field"]) for cause in causes if cause.get("field"))
 
@@ -51,14 +51,14 @@ class UnknownKindError(Exception):
 
 @dataclass(frozen=True)
 class ApiResource:
-    """How a kind is reached."""
+    """Path of a kind."""
 
     path: str
     plural: str
     namespaced: bool
 
     def url(self, namespace: str, name: str = "", subresource: str = "") -> str:
-        """The path of one object, or of all of a namespace."""
+        """Path of one object, or of all objects of a namespace."""
         middle = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
         parts = [self.path + middle, self.plural, name, subresource]
         return "/".join(part for part in parts if part)
@@ -66,7 +66,7 @@ class ApiResource:
 
 @dataclass(frozen=True)
 class Access:
-    """Where an API server answers, and who asks: a client certificate or a bearer token."""
+    """Address of an API server, and credentials: a client certificate or a bearer token."""
 
     server: str
     authority: Path
@@ -75,7 +75,7 @@ class Access:
     token: str = ""
 
     def kubeconfig(self) -> Object:
-        """The same for other programs."""
+        """The access as a kubeconfig."""
         user: Object = {"token": self.token} if self.token else {
             "client-certificate": str(self.certificate), "client-key": str(self.key)
         }  # fmt: skip
@@ -99,7 +99,7 @@ class KubernetesApi:
     def __init__(self, access: Access) -> None:
         self.access = access
         self._session = requests.Session()
-        self._session.trust_env = False  # neither proxies nor a .netrc of the user
+        self._session.trust_env = False  # ignore proxies and .netrc of the user
         self._session.verify = str(access.authority)
         if access.token:
             self._session.headers["Authorization"] = f"Bearer {access.token}"
@@ -119,7 +119,7 @@ class KubernetesApi:
         self, method: str, path: str, body: Object | None = None, *, content: str = "application/json",
         query: Mapping[str, Any] | None = None, accept: str = "application/json",
     ) -> Object:  # fmt: skip
-        """One request and its answer."""
+        """Send one request; returns the response."""
         answer = self._session.request(
             method,
             self.access.server + path,
@@ -137,7 +137,7 @@ class KubernetesApi:
         return dict(said)
 
     def text(self, path: str) -> str:
-        """The answer to a GET that is no object, such as that of /readyz."""
+        """Response text of a GET that is not an object, such as /readyz."""
         answer = self._session.get(self.access.server + path, timeout=_TIMEOUT_S)
         if answer.status_code >= 400:
             raise ApiError({"code": answer.status_code, "message": answer.text})
@@ -165,7 +165,7 @@ class KubernetesApi:
         self, api_version: str, kind: str, name: str, patch: Object, namespace: str = "", *,
         subresource: str = "", content: str = MERGE,
     ) -> Object:  # fmt: skip
-        """Merge a patch into an object, or into one of its subresources."""
+        """Merge-patch an object, or one of its subresources."""
         url = self.resource(api_version, kind).url(namespace, name, subresource)
         return self.request("PATCH", url, patch, content=content)
 
@@ -174,7 +174,7 @@ class KubernetesApi:
         return self.request("GET", self.resource(api_version, kind).url(namespace, name))
 
     def find(self, api_version: str, kind: str, name: str, namespace: str = "") -> Object | None:
-        """One object, None when there is none."""
+        """One object, or None."""
         try:
             return self.get(api_version, kind, name, namespace)
         except ApiError as error:
@@ -185,16 +185,16 @@ class KubernetesApi:
     def list(
         self, api_version: str, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
     ) -> list[Object]:
-        """The objects of a kind, in one namespace or in all, by selectors of labels and fields."""
+        """Objects of a kind, in one namespace or in all, by label and field selectors."""
         query = {"labelSelector": labels, "fieldSelector": fields}
         said = self.request("GET", self.resource(api_version, kind).url(namespace), query=query)
-        # Items of a list do not say what they are.
+        # Items of a list have no kind.
         return [{"apiVersion": api_version, "kind": kind, **item} for item in said["items"]]
 
     def delete(
         self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: str = "Foreground"
     ) -> None:
-        """Ask for the deletion of an object; finalizers may keep it. Silent when it is gone already."""
+        """Delete an object; finalizers may delay it. No error when it is already gone."""
         try:
             url = self.resource(api_version, kind).url(namespace, name)
             self.request("DELETE", url, {"propagationPolicy": propagation})
@@ -205,7 +205,7 @@ class KubernetesApi:
     def watch(
         self, api_version: str, kind: str, namespace: str = "", *, since: str = "", timeout_s: float = 300.0
     ) -> Iterator[tuple[str, Object]]:
-        """(ADDED, MODIFIED or DELETED, object) until the time is over; objects that exist come first."""
+        """(ADDED, MODIFIED or DELETED, object) until the timeout; existing objects come first."""
         url = self.access.server + self.resource(api_version, kind).url(namespace)
         query = {"watch": "true", "resourceVersion": since, "timeoutSeconds": str(int(timeout_s))}
         with self._session.get(url, params=query, stream=True, timeout=timeout_s + _TIMEOUT_S) as answer:
@@ -219,7 +219,7 @@ class KubernetesApi:
                     yield event["type"], event["object"]
 
     def token(self, namespace: str, account: str, *, seconds: int = 3600, pod: Object | None = None) -> str:
-        """A new token of a service account, which ends with a pod where one is given (its metadata)."""
+        """A new token of a service account, bound to a pod where its metadata is given."""
         path = self.resource("v1", "ServiceAccount").url(namespace, account, "token")
         spec: Object = {"expirationSeconds": seconds}
         if pod is not None:
@@ -231,7 +231,7 @@ class KubernetesApi:
     # -- kinds -----------------------------------------------------------------------------------------
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
-        """How a kind is reached; what is served is asked again for a kind that was not there before."""
+        """The path of a kind; discovery is repeated for an unknown kind."""
         key = (api_version, kind)
         if key not in self._kinds:
             self._kinds = {**self._discover("/api"), **self._discover("/apis")}

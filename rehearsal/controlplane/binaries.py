@@ -1,6 +1,6 @@
-"""The binaries of a control plane: released ones of the right version where there are any, else built.
+"""Binaries of a control plane: released ones of the required version, else built from source.
 
-Beside them lies what is used of the sources of Go modules as it is: charts, manifests.
+Beside them are files of Go modules that are used unchanged: charts, manifests.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ from rehearsal.control import exclusive
 
 HOME = ROOT / ".trainstack" / "control-plane"
 FOLDER = HOME / "bin"
-# Where setup-envtest and kubebuilder keep released binaries of the API server and etcd.
+# Folder in which setup-envtest and kubebuilder keep released binaries of the API server and etcd.
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 _VERSION_PACKAGE = "k8s.io/component-base/version"
 _HEARTBEAT_S = 20.0
-# Another make may be building the same.
+# Another `make` may build the same binaries.
 _PATIENCE_S = 1800.0
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,21 @@ class Binary(RequiredModule):
 
     package: str = ""
     released: bool = True
-    """Whether a release has it under the same name."""
+    """Whether releases contain it under the same name."""
     tags: str = ""
-    """Build constraints of Go that leave out what nobody here uses."""
+    """Go build constraints that exclude unused parts."""
 
 
 @dataclass(frozen=True)
 class ModuleFiles(RequiredModule):
-    """Folders of a module's source that are used as they are: charts, manifests, schemas."""
+    """Folders of a module's source that are used unchanged: charts, manifests, schemas."""
 
     paths: tuple[str, ...]
 
 
 _PLANE = "control-plane"
-# The API by which Kueue tells positions has its certificate in a folder of the root, which nothing sets
-# (kubernetes-sigs/kueue v0.19.2 pkg/visibility/server.go, `certDir`): here in one where the program runs.
+# Kueue's visibility API keeps its certificate in a folder below `/` that no setting changes
+# (kubernetes-sigs/kueue v0.19.2 pkg/visibility/server.go, `certDir`): moved to the working directory.
 _LINKED = {_PLANE: "-X sigs.k8s.io/kueue/pkg/visibility.certDir=visibility"}
 _TRAINER, _TRAINER_MODULE = "trainer", "github.com/kubeflow/trainer/v2"
 BINARIES = {
@@ -82,8 +82,8 @@ BINARIES = {
     "jobset": Binary(_PLANE, "sigs.k8s.io/jobset", released=False),
     "kubeflow-trainer": Binary(_TRAINER, _TRAINER_MODULE, "/cmd/trainer-controller-manager", released=False),
 }
-# What checks alert rules and routes and answers queries in tests; no part of a control plane. The tag leaves
-# out the finders of targets on all clouds (prometheus plugins/*.go), with their SDKs.
+# Tools that check alert rules and routes and run queries in tests; not part of a control plane. The tag
+# excludes service discovery of all clouds (prometheus plugins/*.go), with their SDKs.
 _PROMETHEUS, _SMALLER = "github.com/prometheus/prometheus", "remove_all_sd"
 CHECKERS = {
     "promtool": Binary("prometheus", _PROMETHEUS, "/cmd/promtool", tags=_SMALLER),
@@ -107,30 +107,30 @@ FILES = {
 
 
 def files_of(name: str) -> list[Path]:
-    """The folders that are kept of the source of a module."""
+    """The kept folders of a module's source."""
     return [HOME / "files" / name / Path(path).name for path in FILES[name].paths]
 
 
 def kept(name: str) -> bool:
-    """Whether the folders of a module are there, in the version that go.mod requires."""
+    """Whether a module's folders are present in the version of go.mod."""
     return _current(FILES[name].folder) and all(path.is_dir() for path in files_of(name))
 
 
 def ready() -> dict[str, Path] | None:
-    """Every binary by name, or None while one is missing or was built from other sources."""
+    """All binaries by name, or None when one is missing or was built from other sources."""
     found = {name: _found(name) for name in BINARIES}
     complete = all(found.values()) and all(kept(name) for name in FILES if name in BINARIES)
     return {name: path for name, path in found.items() if path} if complete else None
 
 
-def require(tell: Tell = lambda text: None) -> dict[str, Path]:
-    """Every binary by name, built now if it must be (9 minutes on 2 cores, once). Raises SetupError."""
+def require(progress: Progress = lambda text: None) -> dict[str, Path]:
+    """All binaries by name; builds missing ones (9 minutes on 2 cores, once). Raises SetupError."""
     found = ready()
     if found is None:
         FOLDER.mkdir(parents=True, exist_ok=True)
         with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
             for folder in dict.fromkeys(binary.folder for binary in BINARIES.values()):
-                _build(folder, tell)
+                _build(folder, progress)
             _keep(name for name in FILES if name in BINARIES)
         found = ready()
         assert found is not None
@@ -138,23 +138,23 @@ def require(tell: Tell = lambda text: None) -> dict[str, Path]:
 
 
 def checkers() -> dict[str, Path] | None:
-    """The binaries of `CHECKERS` by name, or None while one is missing or was built from other sources."""
+    """The binaries of `CHECKERS` by name, or None when one is missing or was built from other sources."""
     found = {name: path for name in CHECKERS if (path := _found(name))}
     return found if len(found) == len(CHECKERS) else None
 
 
-def require_checkers(tell: Tell = lambda text: None) -> dict[str, Path]:
-    """All of them by name, built now if they must be (4 minutes on 2 cores, once). Raises SetupError."""
+def require_checkers(progress: Progress = lambda text: None) -> dict[str, Path]:
+    """The binaries of `CHECKERS`; builds missing ones (4 minutes on 2 cores, once). Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
-        _build("prometheus", tell)
+        _build("prometheus", progress)
     found = checkers()
     assert found is not None
     return found
 
 
 def require_charts() -> None:
-    """Keep the charts and schemas of which no binary runs in the control plane. Raises SetupError."""
+    """Copy charts and schemas whose binaries are not part of the control plane. Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
         _keep(name for name in FILES if not kept(name))
@@ -170,7 +170,7 @@ def _found(name: str) -> Path | None:
 
 
 def _says(path: str, version: str) -> bool:
-    """Whether a binary is exactly of this version."""
+    """Whether a binary reports exactly this version."""
     flag = "version" if Path(path).name == "helm" else "--version"
     try:
         done = subprocess.run([path, flag], capture_output=True, text=True, timeout=30, check=False)
@@ -180,7 +180,7 @@ def _says(path: str, version: str) -> bool:
 
 
 def _current(folder: str) -> bool:
-    """Whether what lies here was made from what the go.mod of a folder requires now."""
+    """Whether the existing files match the requirements of a folder's go.mod."""
     stamp = _stamp(folder)
     return stamp.exists() and stamp.read_text(encoding="utf-8") == _fingerprint(folder)
 
@@ -195,19 +195,21 @@ def _fingerprint(folder: str) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _build(folder: str, tell: Tell) -> None:
-    """Build what is missing of a folder, all at once: what they share is compiled once."""
+def _build(folder: str, progress: Progress) -> None:
+    """Build the missing binaries of a folder together, so that shared packages are compiled once."""
     missing = [name for name, binary in _ALL.items() if binary.folder == folder and not _found(name)]
     if not missing:
         return
-    tell(f"building {', '.join(missing)} (once)")
+    progress(f"building {', '.join(missing)} (once)")
     drafts = FOLDER / f"{folder}.building"
     shutil.rmtree(drafts, ignore_errors=True)
     drafts.mkdir()
     packages = {_ALL[name].module + _ALL[name].package: name for name in missing}
     tags = _ALL[missing[0]].tags
-    with _telling(tell, f"still building {folder}"):
-        target = drafts if len(packages) > 1 else drafts / missing[0]  # else named after the package
+    with _repeated_progress(progress, f"still building {folder}"):
+        target = (
+            drafts if len(packages) > 1 else drafts / missing[0]
+        )  # go build names a single binary by its package otherwise
         build(TOOLS / folder, target, _link_flags(folder), *packages, tags=tags)
     for name in missing:
         (drafts / name).replace(FOLDER / name)
@@ -216,19 +218,19 @@ def _build(folder: str, tell: Tell) -> None:
 
 
 def _link_flags(folder: str) -> str:
-    # Kueue parses the version that the API server says, and stops when it says none.
+    # Kueue parses the version of the API server, and exits without one.
     version = BINARIES["kube-apiserver"].version
     major, minor = version.removeprefix("v").split(".")[:2]
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
-    said = [f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in values.items()]
-    return " ".join([*said, *([_LINKED[folder]] if folder in _LINKED else [])])
+    flags = [f"-X {_VERSION_PACKAGE}.{key}={value}" for key, value in values.items()]
+    return " ".join([*flags, *([_LINKED[folder]] if folder in _LINKED else [])])
 
 
 def _keep(names: Iterable[str]) -> None:
     chosen = {name: FILES[name] for name in names}
     for name, files in chosen.items():
-        said = go(TOOLS / files.folder, "mod", "download", "-json", files.module)
-        source = Path(json.loads(said)["Dir"])
+        download = go(TOOLS / files.folder, "mod", "download", "-json", files.module)
+        source = Path(json.loads(download)["Dir"])
         for path, target in zip(files.paths, files_of(name), strict=True):
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(source / path, target, copy_function=shutil.copyfile)
@@ -240,21 +242,23 @@ def _keep(names: Iterable[str]) -> None:
 
 
 def _without_subcharts(chart: Path) -> None:
-    """Leave out what a chart depends on: its source has none of it, and Helm asks for it, on or off."""
-    said = chart / "Chart.yaml"
-    if said.exists() and not (chart / "charts").exists():
-        text = said.read_text(encoding="utf-8")
-        said.write_text(re.sub(r"^dependencies:\n(?:[- ].*\n)*", "", text, flags=re.M), encoding="utf-8")
+    """Remove dependencies of a chart: its source does not have them, and Helm requires them."""
+    definition = chart / "Chart.yaml"
+    if definition.exists() and not (chart / "charts").exists():
+        text = definition.read_text(encoding="utf-8")
+        definition.write_text(
+            re.sub(r"^dependencies:\n(?:[- ].*\n)*", "", text, flags=re.M), encoding="utf-8"
+        )
 
 
 @contextmanager
-def _telling(tell: Tell, text: str) -> Iterator[None]:
-    """Say now and then that it goes on."""
+def _repeated_progress(progress: Progress, text: str) -> Iterator[None]:
+    """Repeat a progress message at intervals."""
     done = threading.Event()
 
     def repeat() -> None:
         while not done.wait(_HEARTBEAT_S):
-            tell(text)
+            progress(text)
 
     thread = threading.Thread(target=repeat, daemon=True)
     thread.start()
@@ -266,7 +270,7 @@ def _telling(tell: Tell, text: str) -> Iterator[None]:
 
 
 def main() -> int:
-    """Make what is missing. A failure is no end: tests that need something and find it missing say so."""
+    """Make missing files. Failures are printed, not raised: tests report what is missing."""
     try:
         require(_print)
         require_charts()

@@ -1,4 +1,4 @@
-"""The authorities of one control plane and the certificates that they sign."""
+"""Certificate authorities of a control plane and the certificates that they sign."""
 
 import datetime
 import ipaddress
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-# Kueue renews what ends within three months (open-policy-agent/cert-controller pkg/rotator).
+# Kueue renews certificates that expire within three months (open-policy-agent/cert-controller pkg/rotator).
 _DAYS = 365
 _LOOPBACK = "127.0.0.1"
 
@@ -26,9 +26,9 @@ class Pair:
 
 
 class Authority:
-    """An authority whose files, and those of what it signs, lie in `folder`, readable by their owner.
+    """An authority whose files and signed certificates are in `folder`, readable by their owner.
 
-    It is the one whose key lies there already, or a new one.
+    Uses an existing key of the folder, else creates one.
     """
 
     def __init__(self, folder: Path, name: str = "trainstack-control-plane") -> None:
@@ -42,7 +42,7 @@ class Authority:
             self._key = loaded
             self._certificate = x509.load_pem_x509_certificate(self.file.read_bytes())
             return
-        # RSA: Kueue reads the key of its webhook's authority as such (open-policy-agent/cert-controller).
+        # RSA: the only type that Kueue reads for its webhook's authority (open-policy-agent/cert-controller).
         self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         builder = (
             self._builder(self._name, self._key)
@@ -55,16 +55,16 @@ class Authority:
 
     @property
     def key_pem(self) -> bytes:
-        """Its private key."""
+        """Private key of the authority."""
         return _pem(self._key)
 
     @property
     def pem(self) -> bytes:
-        """Its own certificate."""
+        """Certificate of the authority."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def sign(self, name: str, groups: tuple[str, ...] = (), hosts: tuple[str, ...] = ()) -> Pair:
-        """A certificate of a user (with `groups`), or of a server that answers on loopback and as `hosts`."""
+        """Certificate of a user (with `groups`), or of a server on loopback with the names `hosts`."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name(
             [
@@ -103,7 +103,7 @@ class Authority:
 
 
 def write_key(key: Key, path: Path) -> None:
-    """Write a private key that only its owner can read."""
+    """Write a private key with access for its owner only."""
     path.touch(mode=0o600)
     path.write_bytes(_pem(key))
 

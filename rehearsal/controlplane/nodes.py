@@ -10,18 +10,18 @@ from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.binaries import files_of
 from rehearsal.controlplane.processes import StartContext
 
-# KWOK manages the nodes that carry it.
+# KWOK manages the nodes with this annotation.
 FAKE = {"kwok.x-k8s.io/node": "fake"}
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
-# The EFA driver sets 5128 huge pages of 2 MiB aside: awsdocs/amazon-eks-user-guide, node-efa (2024-12-18).
+# The EFA driver reserves 5128 huge pages of 2 MiB: awsdocs/amazon-eks-user-guide, node-efa (2024-12-18).
 _HUGE_PAGES = {"hugepages-2Mi": "10256Mi"}
 _STAGES = Path(__file__).with_name("stages.yaml")
-_PODS = 110  # the kubelet's default; the whole machine is allocatable, nothing is kept for a kubelet
+_PODS = 110  # the kubelet's default; the whole machine is allocatable, without reservations
 
 
 @dataclass(frozen=True)
 class NodePool:
-    """Nodes that are alike."""
+    """Identical nodes."""
 
     name: str
     instance_type: str
@@ -35,19 +35,19 @@ class NodePool:
 
 
 def pool_nodes(pool: NodePool) -> list[Object]:
-    """The Node objects of a pool. Raises KeyError for a machine that the catalog does not know."""
+    """The Node objects of a pool. Raises KeyError for a machine that is not in the catalog."""
     return [_node(pool, index) for index in range(pool.count)]
 
 
 def add_nodes(api: KubernetesApi, pools: Sequence[NodePool]) -> None:
-    """Register the nodes of pools; those of KWOK become ready by themselves."""
+    """Register the nodes of pools; KWOK makes them ready."""
     for pool in pools:
         for body in pool_nodes(pool):
             api.create(body)
 
 
 def start_kwok(site: StartContext, kubeconfig: Path) -> None:
-    """Start what plays the kubelets of nodes that carry the annotation."""
+    """Start KWOK, which plays the kubelets of nodes with the annotation."""
     own = [path for folder in files_of("kwok") for path in folder.glob("node-*.yaml")]
     stages = site.home / "stages.yaml"
     stages.write_text("\n---\n".join(path.read_text() for path in [_STAGES, *own]), encoding="utf-8")
@@ -91,9 +91,9 @@ def _node(pool: NodePool, index: int) -> Object:
 
 
 def _machine(name: str) -> tuple[str, dict[str, str]]:
-    """(architecture, what a node of the machine type has). Raises KeyError.
+    """(architecture, resources) of a machine type. Raises KeyError.
 
-    On GKE the adapters beside GPUs are no property of the machine: they come with the networks of its pool.
+    On GKE the NICs beside GPUs are not part of the machine type: they come with the networks of its pool.
     """
     if name in google.machine_types:
         row = google.machine_types[name]

@@ -1,4 +1,4 @@
-"""The processes of a control plane: they say why they ended, and none outlives who started it."""
+"""Child processes of a control plane; none outlives its parent, and errors include the log."""
 
 import contextlib
 import ctypes
@@ -21,11 +21,11 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class StartError(Exception):
-    """A process of the control plane did not come up; the message has the end of its log."""
+    """A process of the control plane did not start; the message has the end of its log."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nothing listens on at the moment."""
+    """Ports of 127.0.0.1 without a listener."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:
@@ -37,9 +37,9 @@ def free_ports(count: int) -> list[int]:
 
 
 class Processes:
-    """Children of this process, ended in the reverse order of their start.
+    """Child processes, ended in the reverse order of their start.
 
-    Start them in the main thread of a process that stays: the kernel kills them when that thread ends.
+    Start them in the main thread of a long-lived process: the kernel kills them when that thread ends.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,7 +47,7 @@ class Processes:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
-        """Start a process that logs to `<name>.log`; it gets PATH and settings of Go from here, and `env`."""
+        """Start a process with a log `<name>.log`; it gets PATH, settings of Go and `env`."""
         own = {"HOME": str(self._folder), "TMPDIR": str(self._folder)}
         given = {key: os.environ[key] for key in _GIVEN if key in os.environ}
         with self._log(name).open("ab") as log:
@@ -58,12 +58,12 @@ class Processes:
                 stderr=log,
                 cwd=self._folder,
                 env={**given, **own, **(env or {})},
-                start_new_session=True,  # a Ctrl-C in the terminal reaches us alone
+                start_new_session=True,  # Ctrl-C in the terminal must not reach it
                 preexec_fn=_die_with_parent,  # noqa: PLW1509 - nothing else runs in this process yet
             )
 
     def wait(self, name: str, ready: Callable[[], bool], patience_s: float) -> None:
-        """Wait until a process is ready. Raises StartError when it ends or takes too long."""
+        """Wait until a process is ready. Raises StartError when it ends or on a timeout."""
         deadline = time.monotonic() + patience_s
         while not ready():
             ended = self._children[name].poll()
@@ -74,11 +74,11 @@ class Processes:
             time.sleep(_POLL_S)
 
     def ended(self) -> str:
-        """The name of a process that ended by itself, empty when all run."""
+        """Name of a process that has exited, empty when all run."""
         return next((name for name, child in self._children.items() if child.poll() is not None), "")
 
     def stop(self, name: str = "", patience_s: float = 5.0) -> None:
-        """End one of them, silent when it does not run, or all: politely at first, then for good."""
+        """End one process, if it runs, or all: SIGTERM first, then SIGKILL."""
         ending = [each for each in reversed(self._children) if name in ("", each)]
         for child in map(self._children.__getitem__, ending):
             with contextlib.suppress(ProcessLookupError):
@@ -102,7 +102,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class StartContext:
-    """Where one control plane is started: its folder, its processes, its binaries, its authority."""
+    """Folder, processes, binaries and authority of a control plane that is started."""
 
     home: Path
     processes: Processes

@@ -1,4 +1,4 @@
-"""Starts etcd, the API server, its controllers and the scheduler, and waits until they answer."""
+"""Start etcd, the API server, the controllers and the scheduler, and wait until they respond."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from rehearsal.controlplane.processes import StartContext, free_ports
 AUDIT_LOG = "audit.log"
 ACCESS = "access.json"
 SERVICE_RANGE = "10.96.0.0/16"
-# Beyond those that Kubernetes enables by itself, Pod Security among them. Managed clusters have both.
+# In addition to Kubernetes' defaults, such as Pod Security. Managed clusters have both.
 # source: docs.aws.amazon.com/eks/latest/userguide/platform-versions.html (enabled admission controllers)
 _ADMISSION = "NodeRestriction,ExtendedResourceToleration"
 _AUDIT_POLICY = {
@@ -27,7 +27,7 @@ _PATIENCE_S = 60.0
 
 
 def start_servers(site: StartContext, *, node_grace_s: int, controller_requests_per_s: int) -> Access:
-    """Start all four; the administrator's access. Raises StartError."""
+    """Start all four; returns administrator access. Raises StartError."""
     etcd_port, peer_port, fresh = free_ports(3)
     port = _kept_port(site.home) or fresh
     authority, binaries, processes = site.authority, site.binaries, site.processes
@@ -51,7 +51,7 @@ def start_servers(site: StartContext, *, node_grace_s: int, controller_requests_
             "--secure-port=0",
             f"--node-monitor-grace-period={node_grace_s}s",
             f"--kube-api-qps={controller_requests_per_s}",
-            # As Kubernetes' own default of 30 stands to its 20.
+            # The ratio of Kubernetes' defaults, 30 to 20.
             f"--kube-api-burst={controller_requests_per_s * 3 // 2}",
         ],
     )
@@ -64,7 +64,7 @@ def start_servers(site: StartContext, *, node_grace_s: int, controller_requests_
 
 
 def _kept_port(home: Path) -> int:
-    """The port of an earlier control plane that this one goes on with, 0 for none: kubeconfigs name it."""
+    """Port of the previous control plane, which kubeconfigs contain; 0 without one."""
     kept = home / ACCESS
     return int(json.loads(kept.read_text())["server"].rpartition(":")[2]) if kept.exists() else 0
 
@@ -77,14 +77,14 @@ def _is_ready(api: KubernetesApi) -> bool:
 
 
 def _kubeconfig(site: StartContext, server: str, user: str) -> Path:
-    """A kubeconfig file of a user of this control plane."""
+    """Kubeconfig file of a user of this control plane."""
     pair = site.authority.sign(user)
     access = Access(server, site.authority.file, pair.certificate, pair.key)
     return write_kubeconfig(site.home / f"{user.replace(':', '-')}.kubeconfig", access)
 
 
 def write_kubeconfig(path: Path, access: Access) -> Path:
-    """Write a kubeconfig that only its owner can read."""
+    """Write a kubeconfig with access for its owner only."""
     path.touch(mode=0o600)
     path.write_text(json.dumps(access.kubeconfig(), indent=2), encoding="utf-8")  # JSON is YAML
     return path
@@ -114,7 +114,7 @@ def _start_etcd(site: StartContext, port: int, peer_port: int) -> None:
             f"--listen-peer-urls={peer}",
             f"--initial-advertise-peer-urls={peer}",
             f"--initial-cluster=default={peer}",
-            # Its data ends with it.
+            # Its data is not kept.
             "--unsafe-no-fsync",
             *tls,
         ],
@@ -122,7 +122,7 @@ def _start_etcd(site: StartContext, port: int, peer_port: int) -> None:
 
 
 def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
-    """Start the API server; the file of the key that signs tokens of service accounts."""
+    """Start the API server; returns the file of the key that signs service account tokens."""
     authority, home = site.authority, site.home
     serving = authority.sign("kube-apiserver", hosts=("kubernetes", "kubernetes.default.svc"))
     client = authority.sign("kube-apiserver-etcd-client")
@@ -144,7 +144,7 @@ def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
             f"--etcd-keyfile={client.key}",
             "--bind-address=127.0.0.1",
             "--advertise-address=127.0.0.1",
-            "--endpoint-reconciler-type=none",  # an address of loopback cannot be an endpoint
+            "--endpoint-reconciler-type=none",  # loopback addresses cannot be endpoints
             f"--secure-port={port}",
             f"--tls-cert-file={serving.certificate}",
             f"--tls-private-key-file={serving.key}",
@@ -166,9 +166,9 @@ def _start_api_server(site: StartContext, etcd_port: int, port: int) -> Path:
 
 
 def _front_proxy(site: StartContext) -> list[str]:
-    """By what servers behind the API server know that a request comes from it, and of whom.
+    """Flags for the certificate and headers with which the API server proxies to extension servers.
 
-    source: kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer
+    Source: kubernetes.io/docs/tasks/extend-kubernetes/configure-aggregation-layer.
     """
     authority, user = Authority(site.home / "front-proxy", "front-proxy-ca"), "front-proxy-client"
     pair = authority.sign(user)

@@ -1,6 +1,6 @@
-"""Which API a resource needs, and what the service says while it is disabled.
+"""The API that a resource needs, and the error of a disabled one.
 
-Source: Service Usage documentation, "Enabled services"; the words as public logs of the provider show them.
+Source: Service Usage documentation, "Enabled services"; texts from public logs of the provider.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from rehearsal.core.model import RefusalError
 from rehearsal.gcp.site import project_number
 
-# Module of the type -> (API, its title). Without a row, a resource needs none that is known here.
+# Module of the type -> (API, title). Types without a row need no known API.
 _APIS: Mapping[str, tuple[str, str]] = {
     "artifactregistry": ("artifactregistry.googleapis.com", "Artifact Registry API"),
     "billing": ("billingbudgets.googleapis.com", "Cloud Billing Budget API"),
@@ -30,7 +30,7 @@ _APIS: Mapping[str, tuple[str, str]] = {
     "storage": ("storage.googleapis.com", "Cloud Storage API"),
     "workbench": ("notebooks.googleapis.com", "Notebooks API"),
 }
-# Bindings of a project are read and written by this one.
+# also for bindings of a project
 _PROJECTS = ("cloudresourcemanager.googleapis.com", "Cloud Resource Manager API")
 
 
@@ -43,7 +43,7 @@ def needed(token: str) -> tuple[str, str] | None:
 
 
 def disabled(api: str, title: str, project: str) -> RefusalError:
-    """The refusal of an API that is not enabled."""
+    """The error for an API that is not enabled."""
     number = project_number(project)
     return RefusalError(
         "accessNotConfigured",

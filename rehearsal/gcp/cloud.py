@@ -1,4 +1,4 @@
-"""The Google Cloud of a rehearsal: what is Google's own about projects, places, labels and errors."""
+"""The emulated Google Cloud: projects, locations, labels and errors."""
 
 import re
 from typing import Any
@@ -25,7 +25,7 @@ from rehearsal.gcp.site import MISSING, Site, places_of, project_of, site_of
 from rehearsal.gcp.table import TABLE
 
 _LABELLED = "goog-pulumi-provisioned"
-# The provider's own switch on most types: PREVENT refuses the deletion, ABANDON only forgets the resource.
+# A provider setting of most types: PREVENT refuses the deletion, ABANDON only removes it from the state.
 _POLICY = "deletionPolicy"
 
 
@@ -46,7 +46,7 @@ class EmulatedGcp(TableCloud[Site]):
     )
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """Nothing is required: resources may name their project and place themselves."""
+        """Accepts any configuration: resources may set project and location themselves."""
         return []
 
     def site(self, call: Call, given: Properties, *, preview: bool = False) -> Site:
@@ -65,7 +65,7 @@ class EmulatedGcp(TableCloud[Site]):
         return references.resolve(site, row, inputs)
 
     def misplaced(self, call: Call, row: Row, inputs: Properties) -> list[CheckFailure]:
-        """What keeps the provider from knowing project, region or zone of a resource."""
+        """Error for a resource whose project, region or zone is unknown."""
         config, failures = call.instance.config, []
         schema = self._schemas.resource(call.type)
         fields = schema.inputs if schema else {}
@@ -93,5 +93,5 @@ class EmulatedGcp(TableCloud[Site]):
         return functions.answer_to(site_of(self._state, call, args), args)
 
     def settings_for(self, record: Record) -> Properties:
-        """A provider of the resource's project and places."""
+        """Provider settings with the resource's own project and location."""
         return {name: record.outputs.get(name) for name in ("project", "region", "zone")}

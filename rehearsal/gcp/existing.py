@@ -1,4 +1,4 @@
-"""What a project holds that no program of the rehearsal made: once it is known, programs may refer to it."""
+"""Resources of a project that exist outside of the rehearsal's programs and may be referred to."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,24 +15,24 @@ _PATH = re.compile(r"projects/(?P<project>[^/]+)/(?:(?:locations|regions|zones)/
 
 
 def seed(state: State, resources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Make resources known; returns the ids of those that were not.
+    """Register existing resources; returns the ids of new ones.
 
-    Each has its full `type`, its `id`, and what else is known: `outputs`, and the `project` where the id does
-    not hold it. They belong to no program: none deletes them.
+    Each has its full `type`, its `id`, and optionally `outputs`, and the `project` where the id does not
+    contain it. They belong to no program, so none deletes them.
     """
     with state.transaction():
         return [one["id"] for one in resources if _insert(state, one)]
 
 
 def project_of(one: Mapping[str, Any]) -> str:
-    """The project of a resource, empty where nothing says it."""
+    """The project of a resource, empty when unknown."""
     found = _PATH.match(str(one["id"]))
     given = (one.get("outputs") or {}).get("project")
     return str(one.get("project") or given or (found and found["project"]) or "")
 
 
 def is_placed(one: Mapping[str, Any]) -> bool:
-    """Whether it is known where a resource is: in a project, or in none."""
+    """Whether the location of a resource is known: a project, or global."""
     return bool(project_of(one)) or TABLE.row(str(one["type"])).everywhere
 
 

@@ -1,4 +1,4 @@
-"""The catalog's facts about Google Cloud, fetched when first needed: the daemon starts without them."""
+"""Catalog facts of Google Cloud, imported on first use so that the daemon starts faster."""
 
 import functools
 import importlib
@@ -17,6 +17,6 @@ def catalog() -> "GcpCatalog":
 
 
 def zones(region: str) -> tuple[str, ...]:
-    """The zones of a region; one that no source lists has a, b and c."""
+    """The zones of a region; a, b and c for a region without a source."""
     known = catalog().regions.get(region)
     return known.zones if known else tuple(f"{region}-{letter}" for letter in _LETTERS)

@@ -1,4 +1,4 @@
-"""The provider's functions: what a program may ask the emulated Google Cloud without creating anything."""
+"""Provider functions: lookups that create nothing."""
 
 import base64
 import ipaddress
@@ -11,17 +11,17 @@ from rehearsal.gcp import facts
 from rehearsal.gcp.site import MISSING, Site, project_number
 from rehearsal.gcp.table import TABLE
 
-# Who runs the rehearsal, as far as a program can ask.
+# The user of the rehearsal, as programs see it.
 _CALLER = "rehearsal@example.com"
 
 
 def answer_to(site: Site, args: Properties) -> Properties:
-    """The result of the function that the site's call names. Raises RefusalError when it has none."""
+    """Result of the function in the site's call. Raises RefusalError when it is not emulated."""
     return answer(TABLE, FUNCTIONS, _read, site, args)
 
 
 def _read(site: Site, token: str, args: Properties) -> Properties:
-    """The outputs of an emulated resource, looked up by its name or id."""
+    """Outputs of an emulated resource, found by name or id."""
     row, kind = TABLE.rows[f"gcp:{token}"], token.rpartition(":")[2]
     keys = ("selfLink", "id", row.name, "name", "accountId", "secretId", "repositoryId", "instanceId")
     value = next((args[key] for key in keys if isinstance(args.get(key), str)), None)
@@ -34,7 +34,7 @@ def _read(site: Site, token: str, args: Properties) -> Properties:
 
 
 def _default(site: Site, link: str, kind: str) -> Properties:
-    """The network that every new project has, with one subnetwork per region."""
+    """The default network of a new project, with one subnetwork per region."""
     region = site.located.get("region", "us-central1")
     network = f"projects/{site.project}/global/networks/default"
     path = network if kind == "Network" else f"projects/{site.project}/regions/{region}/subnetworks/default"
@@ -92,7 +92,7 @@ def _zones(site: Site, args: Properties) -> Properties:
 
 
 def _image(site: Site, args: Properties) -> Properties:
-    """Some image: which one is newest cannot be known offline."""
+    """An arbitrary image: the newest cannot be known offline."""
     owner = args.get("project") or site.project
     family, name = args.get("family"), args.get("name")
     if not family and not name and not args.get("filter"):
@@ -126,7 +126,7 @@ def _image(site: Site, args: Properties) -> Properties:
 
 
 def _versions(site: Site, args: Properties) -> Properties:
-    """The GKE versions that are known; the real list changes every week."""
+    """The known GKE versions; the real list changes weekly."""
     names = list(facts.catalog().gke_versions)
     prefix = str(args.get("versionPrefix") or "")
     fitting = [name for name in names if name.startswith(prefix)]

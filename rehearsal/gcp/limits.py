@@ -1,7 +1,7 @@
-"""The Google Cloud of a project with limits: APIs, policies, quotas, scarce machines, operations at once.
+"""Limits of a Google Cloud project: APIs, policies, quotas, capacity, concurrent operations.
 
-All but the last are from a scenario (`faults.json`): without one, every API is enabled, nothing is
-forbidden, and there are always enough machines.
+All but the last come from a scenario (`faults.json`); without one, every API is enabled, nothing is
+forbidden, and capacity is unlimited.
 """
 
 import importlib
@@ -17,8 +17,8 @@ from rehearsal.core.faults import Faults, read
 from rehearsal.core.model import Call, EmulatedCloud, InitFailedError, Properties, Record, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
-from rehearsal.gcp import apis, organisation
-from rehearsal.gcp.demands import demands
+from rehearsal.gcp import apis, organization_policies
+from rehearsal.gcp.quota_usage import demands
 from rehearsal.gcp.site import places_of, project_of
 from rehearsal.gcp.sizes import CLUSTER, POOL, market, nodes
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from infra.catalog.gcp.quotas import Shortfall
 
 _SERVICE = "gcp:projects/service:Service"
-# "Too many operations: cluster ... hits the concurrent operations quota 5"; the provider asks again since
+# "Too many operations: cluster ... hits the concurrent operations quota 5"; the provider retries since
 # GoogleCloudPlatform/magic-modules pull request 8828, so that pools of one cluster wait for each other.
 _AT_ONCE = 5
 _MANAGE = "https://console.cloud.google.com/iam-admin/quotas?usage=USED&project="
 
 
 class Limited(Wrapper):
-    """Refuses what the project may not have, in the services' words."""
+    """Refuses what exceeds the project's limits, with the services' errors."""
 
     def __init__(self, inside: EmulatedCloud, state: State, faults: Path) -> None:
         super().__init__(inside)
         self._state, self._faults = state, faults
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
-        """See `model.EmulatedCloud`; machines that are not there leave a pool without nodes behind."""
+        """See `model.EmulatedCloud`; without capacity, a pool without nodes remains."""
         if preview:
             return self.inside.create(call, inputs, preview=True)
         scenario = read(self._faults)
@@ -72,12 +72,14 @@ class Limited(Wrapper):
         if api and api[0] not in self._enabled(scenario, project, api[0]):
             raise apis.disabled(*api, project)
         if scenario.org_policies:
-            organisation.refuse(scenario.org_policies, call.type, inputs, project, self._cluster_of(inputs))
+            organization_policies.refuse(
+                scenario.org_policies, call.type, inputs, project, self._cluster_of(inputs)
+            )
         if scenario.quotas and call.type in (CLUSTER, POOL):
             self._refuse_quota(call, inputs, project, location, scenario.quotas)
 
     def _enabled(self, scenario: Faults, project: str, api: str) -> set[str]:
-        """The APIs of a project, as far as it matters for one."""
+        """The enabled APIs of a project, as far as one resource needs them."""
         if scenario.apis is None:
             return {api}
         made = {
@@ -109,7 +111,7 @@ class Limited(Wrapper):
                 raise _exceeded(short, before, project)
 
     def _pools(self, project: str) -> Iterator[Record]:
-        """The pools that run; the first nodes of a cluster count only where their pool is kept."""
+        """The pools with nodes; a cluster's first nodes count only where their pool is kept."""
         for token in (CLUSTER, POOL):
             for record in self._state.find(type=token, scope=project):
                 if token == POOL or not record.inputs.get("removeDefaultNodePool"):
@@ -118,7 +120,7 @@ class Limited(Wrapper):
     def _await_machines(
         self, scenario: Faults, id: str, inputs: Properties, outputs: Properties, project: str
     ) -> None:
-        """Raise InitFailedError, as the provider does when its time is over, for machines that are scarce.
+        """Raise InitFailedError, as the provider does after its timeout, for machines without capacity.
 
         Source: terraform-provider-google, resource_container_node_pool.go: the pool is there, in the state.
         """
@@ -148,7 +150,7 @@ _free = threading.Condition()
 
 @contextmanager
 def _turn(call: Call, properties: Properties) -> Iterator[None]:
-    """One operation on the pools of a cluster: a sixth waits, as the provider does, and says so."""
+    """Run one operation on a cluster's pools; a sixth waits and logs, as in the provider."""
     name = str(properties.get("cluster") or "").rpartition("/")[2]
     if call.type != POOL or not name:
         yield
@@ -175,7 +177,7 @@ def _turn(call: Call, properties: Properties) -> Iterator[None]:
 
 
 def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
-    """The words of GKE, which asks before it starts machines, and of Compute Engine for all regions."""
+    """Error of an exceeded quota: GKE checks before it starts machines, Compute Engine for all regions."""
     quota = short.quota
     metric = quota.quota_id.partition("-per-")[0].replace("-", "_")
     fix = f"Ask for a higher quota ({quota.quota_id}), or for less: {short}."
@@ -198,7 +200,7 @@ def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
 
 
 def _of_project(demand: "Demand") -> bool:
-    """Whether the quota is one of all regions."""
+    """Whether a quota applies to all regions."""
     return str(_quotas().facts.quotas[demand.key].quota_id).endswith("-per-project")
 
 
@@ -207,5 +209,5 @@ def _region(location: str) -> str:
 
 
 def _quotas() -> ModuleType:
-    """The catalog's quotas, fetched when first needed: the daemon starts without them."""
+    """The catalog's quotas, imported on first use so that the daemon starts faster."""
     return importlib.import_module("infra.catalog.gcp.quotas")

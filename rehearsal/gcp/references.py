@@ -1,4 +1,4 @@
-"""Which property values name other resources, and whether those exist."""
+"""References between resources by property values, and whether their targets exist."""
 
 import re
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ _PROJECT = re.compile(r"projects/([^/]+)/")
 
 
 def resolve(site: Site, line: Row, inputs: Properties) -> dict[str, Record]:
-    """Property path -> resource it refers to. Raises RefusalError for the first that does not exist.
+    """Property path -> referenced resource. Raises RefusalError for the first that does not exist.
 
-    A preview lets what is missing pass: it may be about to be created.
+    A preview ignores missing ones: they may be created in the same update.
     """
     found: dict[str, Record] = {}
     for path, value, target in _named(line, inputs):
@@ -40,12 +40,12 @@ def _named(line: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
 
 
 def _in_bucket(folder: str, inputs: Properties) -> str:
-    """A managed folder is named within its bucket."""
+    """Find a managed folder, whose name is unique within its bucket."""
     return f"{inputs.get('bucket')}/{folder}"
 
 
 def _is_ours(site: Site, value: str, target: str) -> bool:
-    """Whether a missing `value` would have to be of this project: others' resources cannot be known here."""
+    """Whether a missing `value` would be in this project: resources of others are unknown here."""
     if target == _ACCOUNT:
         if "/" not in value and "@" not in value:
             return value not in ("default", "allUsers", "allAuthenticatedUsers") and ":" not in value
@@ -61,7 +61,7 @@ def _is_ours(site: Site, value: str, target: str) -> bool:
 
 
 def _no_pool(site: Site, pool: str) -> bool:
-    """Google makes the pool of a project when its first cluster with workload identity is created."""
+    """Error for a workload identity pool: Google creates it with a project's first cluster that uses it."""
     if pool != f"{site.project}.svc.id.goog":
         return False
     clusters = site.all("container/cluster:Cluster")

@@ -1,4 +1,4 @@
-"""The project and places in which a request of the Google cloud takes place."""
+"""Project and locations of a request to the emulated Google Cloud."""
 
 import re
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ _LOCATED = re.compile(r"projects/[^/]+/(locations|regions|zones)/([^/]+)/")
 
 @dataclass(frozen=True, kw_only=True)
 class Site(site.BaseSite):
-    """One request: project and places of the resource it is about."""
+    """One request: project and locations of its resource."""
 
     package: ClassVar[str] = PACKAGE
     project: str
     located: Properties
-    """Region, zone and location, as far as they are known."""
+    """Region, zone and location, where known."""
 
     @property
     def number(self) -> str:
@@ -42,9 +42,9 @@ class Site(site.BaseSite):
         return {**self.located, "project": self.project}
 
     def find(self, value: object, *types: str) -> Record | None:
-        """The resource under a self link, an id, an email or a name, or None.
+        """The resource with a self link, id, email or name, or None.
 
-        A name is looked up in this project, and in the place of this request where the type has one.
+        A name is looked up in this project, and in the location of this request where the type has one.
         """
         if not isinstance(value, str):
             return None
@@ -63,7 +63,7 @@ class Site(site.BaseSite):
         return next((record for record in named if self._near(record)), None)
 
     def path(self, value: str) -> str:
-        """A link as the path that ids have: from `projects/` on."""
+        """A link as the path of an id: from `projects/` on."""
         plain = _HOST.sub("", value, count=1) if _HOST.match(value) else value
         if re.match(r"(global|regions|zones|locations)/", plain):
             plain = f"projects/{self.project}/{plain}"
@@ -78,7 +78,7 @@ class Site(site.BaseSite):
 
 
 def site_of(state: State, call: Call, given: Properties, *, preview: bool = False) -> Site:
-    """Where a request with the properties `given` takes place."""
+    """The site of a request with the properties `given`."""
     config = call.instance.config
     project = project_of(config, given)
     scope = "global" if TABLE.row(call.type).everywhere else project
@@ -86,7 +86,7 @@ def site_of(state: State, call: Call, given: Properties, *, preview: bool = Fals
 
 
 def project_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
-    """The project of a resource, or nothing when neither it nor the provider names one."""
+    """The project of a resource, empty when neither it nor the provider sets one."""
     for value in (inputs.get("project"), config.get("project")):
         if isinstance(value, str) and value:
             return value.removeprefix("projects/")
@@ -94,12 +94,12 @@ def project_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
 
 
 def project_number(project: str) -> str:
-    """The number of a project; the same id always has the same."""
+    """The number of a project, derived from its id."""
     return digits(f"project {project}", 12)
 
 
 def places_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> Properties:
-    """Region, zone and location of a resource as far as they are known."""
+    """Region, zone and location of a resource, where known."""
     zone = _text(inputs.get("zone")) or _text(config.get("zone"))
     region = _text(inputs.get("region")) or _text(config.get("region"))
     if not region and zone:

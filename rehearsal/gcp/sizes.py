@@ -1,4 +1,4 @@
-"""How many nodes a cluster or a pool starts with or may grow to, and how they are bought."""
+"""Node counts of clusters and pools, and their purchase option."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ CLUSTER, POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:NodePoo
 
 
 def nodes(token: str, inputs: Properties, location: str) -> int:
-    """How many nodes are started at once; counts that are not known yet are 0."""
+    """Initial number of nodes; counts that are not known yet are 0."""
     each = _zones(inputs, location)
     if token == CLUSTER:
         automatic = inputs.get("enableAutopilot") or inputs.get("nodePools")
@@ -21,7 +21,7 @@ def nodes(token: str, inputs: Properties, location: str) -> int:
 
 
 def most_nodes(inputs: Properties, location: str) -> int:
-    """How many nodes a pool may have."""
+    """Maximum number of nodes of a pool."""
     scaling = _block(inputs.get("autoscaling"))
     total = _number(scaling.get("totalMaxNodeCount"))
     grown = total or _number(scaling.get("maxNodeCount")) * _zones(inputs, location)
@@ -29,7 +29,7 @@ def most_nodes(inputs: Properties, location: str) -> int:
 
 
 def market(inputs: Properties) -> str:
-    """How the nodes are bought, as the catalog calls it."""
+    """Purchase option of the nodes, by the catalog's name."""
     config = _block(inputs.get("nodeConfig"))
     if _block(inputs.get("queuedProvisioning")).get("enabled") is True:
         return "queued"

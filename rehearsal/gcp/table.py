@@ -1,4 +1,4 @@
-"""The rows of Google Cloud; `core.emulation.table` explains the columns."""
+"""Table rows of Google Cloud; `core.emulation.table` documents the columns."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from rehearsal.core.emulation.table import Row, Table
 
-# Every type has these columns unless its row says otherwise.
+# Default columns of every type.
 _USUAL: dict[str, Any] = {"name": "name", "name_length": 63, "name_lower": True}
 
 

@@ -1,7 +1,7 @@
-"""The node agent: registers the nodes of the emulated groups and runs the pods that the scheduler puts there.
+"""Node agent: registers the nodes of the emulated groups and runs the pods scheduled to them.
 
-Pods that the rehearsal can run become processes of this machine; of the others only the status is reported:
-one that runs once has succeeded, all others run.
+Pods that the rehearsal can run become processes of this machine; for the others only a status is reported:
+pods that run once have succeeded, all others run.
 """
 
 import contextlib
@@ -33,17 +33,17 @@ from rehearsal.workloads.pod_status import lost_status, pod_status
 from rehearsal.workloads.translate import Pod, Surroundings
 
 _LOG = logging.getLogger("rehearsal")
-# How often the node groups are looked at; the API server tells of everything else by itself.
+# Poll interval of the node groups; everything else arrives by watches.
 _LOOK_S = 1.0
 _WATCH_S = 60.0
 _AGAIN_S = 0.3
-# Tokens are made once: as long as any rehearsal.
+# Tokens are created once and must outlive the rehearsal.
 _TOKEN_S = 24 * 3600
 _ENDED = ("Succeeded", "Failed")
 
 
 class _Placed(Sandbox):
-    """A sandbox whose pods were placed by the scheduler, and that asks the API server."""
+    """A sandbox whose pods were placed by the scheduler; reads from the API server."""
 
     def prepare(self, pod: Pod, container: Mapping[str, Any]) -> Surroundings:
         """See `workloads.pod.Node`."""
@@ -62,7 +62,7 @@ class _Placed(Sandbox):
 
 @contextlib.contextmanager
 def _waiting() -> Iterator[None]:
-    """A pod waits while the API server says no: one that has just started does not know all rights yet."""
+    """Let a pod wait while the API server refuses: after its start, rights are not yet loaded."""
     try:
         yield
     except ApiError as error:
@@ -71,7 +71,7 @@ def _waiting() -> Iterator[None]:
 
 @dataclass
 class _Running:
-    """A pod of this agent: as it is in the API server, what runs of it, and what was reported last."""
+    """A pod of this agent: its object, its runner, and the last reported state."""
 
     body: Object
     runner: PodRunner
@@ -81,7 +81,7 @@ class _Running:
 
 
 class Agent:
-    """The kubelets, and what plays the role of kube-proxy, of all nodes of one control plane."""
+    """The kubelets and the kube-proxy of all nodes of one control plane."""
 
     def __init__(self, state: State, home: Path, api: KubernetesApi, identity: Identity) -> None:
         self._state, self._home, self._api, self._identity = state, home, api, identity
@@ -93,7 +93,7 @@ class Agent:
         self._network = EmulatedPodNetwork(state, self._cluster, lambda: [one.runner for one in self._all()])
 
     def start(self) -> None:
-        """Begin."""
+        """Start the threads."""
         for work in (self._keep_nodes, self._watch_pods, self._watch_services, self._report):
             threading.Thread(target=self._repeat, args=(work,), name=work.__name__, daemon=True).start()
 
@@ -109,7 +109,7 @@ class Agent:
         self._network.stop()
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every pod of this agent, for people."""
+        """Every pod of this agent, as a row of `status`."""
         rows = []
         for one in self._all():
             urls = self._network.urls(one.runner.pod) if one.runner.state.run else []
@@ -119,7 +119,7 @@ class Agent:
     # -- threads ---------------------------------------------------------------------------------------
 
     def _repeat(self, work: Callable[[], None]) -> None:
-        """Work until stopped; an API server that is away or says no is asked again."""
+        """Repeat work until stopped; errors of the API server are retried."""
         while not self._stopping.is_set():
             try:
                 work()
@@ -128,9 +128,9 @@ class Agent:
                     _LOG.info("%s is repeated: %s", work.__name__, error)
 
     def _keep_nodes(self) -> None:
-        """Register the nodes that the groups may grow to, and remove those of groups that went."""
+        """Register the nodes that the groups may grow to, and delete those of removed groups."""
         wanted = {node.name: node_object(node) for node in nodes(self._cluster())}
-        # Known before they are registered: the scheduler may bind a pod as soon as it sees a node.
+        # Before registration: the scheduler may bind a pod at once.
         self._nodes = frozenset(wanted)
         for name, body in wanted.items():
             if _asked(body) != _asked(self._registered.get(name)):
@@ -175,7 +175,7 @@ class Agent:
             self._network.sync()
 
     def _report(self) -> None:
-        """Tell the API server what has changed."""
+        """Report changed states to the API server."""
         self._changed.wait()
         self._changed.clear()
         refused: Exception | None = None
@@ -199,7 +199,7 @@ class Agent:
     # -- pods ------------------------------------------------------------------------------------------
 
     def _see(self, body: Object) -> None:
-        """A pod was bound to a node of ours, or has changed."""
+        """Handle a pod that was bound to one of our nodes, or has changed."""
         uid, phase = body["metadata"]["uid"], (body.get("status") or {}).get("phase")
         with self._lock:
             known = self._pods.get(uid)
@@ -244,13 +244,13 @@ class Agent:
         inject_faults(runner, self._home)
 
     def _end(self, one: _Running) -> None:
-        """End a pod that is being deleted, then let the API server forget it."""
+        """End a pod that is being deleted, then remove its object."""
         runner = one.runner
         runner.stop(now=one.body["metadata"].get("deletionGracePeriodSeconds") == 0)
         if not runner.join(8.0):
             runner.stop(now=True)
             runner.join(2.0)
-        with contextlib.suppress(ApiError, requests.RequestException):  # seen again by the next watch
+        with contextlib.suppress(ApiError, requests.RequestException):  # retried by the next watch
             self._delete(one.body)
 
     def _forget(self, body: Object) -> None:
@@ -264,7 +264,7 @@ class Agent:
         shutil.rmtree(self._home / "pods" / pod.namespace / pod.name, ignore_errors=True)
 
     def _account(self, cluster: KubeCluster, pod: Pod) -> Mapping[str, bytes]:
-        """The files of a pod's service account; its token ends with the pod."""
+        """Files of a pod's service account; its token is bound to the pod."""
         metadata = {"name": pod.name, "uid": pod.uid}
         token = self._api.token(pod.namespace, pod.service_account, seconds=_TOKEN_S, pod=metadata)
         return {"token": token.encode(), "ca.crt": self._api.access.authority.read_bytes()}
@@ -278,7 +278,7 @@ class Agent:
         try:
             self._api.request("DELETE", url, now)
         except ApiError as error:
-            if error.code not in (404, 409):  # gone, or another one of the same name
+            if error.code not in (404, 409):  # deleted, or replaced by one of the same name
                 raise
 
     def _patch_status(self, body: Object, status: Object) -> None:
@@ -298,12 +298,12 @@ class Agent:
 
 
 def _asked(body: Object | None) -> tuple[Object, ...]:
-    """What of a node comes from its group, without times."""
+    """The parts of a node that come from its group, without times."""
     return (body["metadata"], body["spec"], body["status"]["capacity"]) if body else ()
 
 
 def _owner(body: Object) -> tuple[str, str]:
-    """The kind and name of what a pod belongs to, such as its Deployment."""
+    """Kind and name of a pod's owner, such as its Deployment."""
     metadata = body["metadata"]
     owner = next(iter(metadata.get("ownerReferences") or ()), {"kind": "Pod", "name": metadata["name"]})
     stem, _, suffix = owner["name"].rpartition("-")

@@ -1,4 +1,4 @@
-"""When an object is ready, judged from live objects as the provider's awaiters do, and waiting for it.
+"""Readiness of live objects by the rules of the provider's awaiters, and waiting for it.
 
 Source: pulumi/pulumi-kubernetes, provider/pkg/await: deployment.go, statefulset.go, job.go, pod.go,
 service.go, awaiters.go; provider/pkg/metadata/overrides.go.
@@ -17,16 +17,16 @@ from rehearsal.core.model import Call, Properties, Record
 from rehearsal.kubernetes.api.awaits import NO_PODS, GaveUpError, limit
 from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import Condition, conditions_of, wait_for
-from rehearsal.realcluster.pod_words import complaints
+from rehearsal.realcluster.pod_problems import complaints
 
 _POLL_S = 0.5
-# A Service's endpoints count as they are once nothing changed for that long (service.go).
+# A Service's endpoints are final after that long without a change (service.go).
 _SETTLE_S = 10.0
 
 
 @dataclass(frozen=True)
 class AwaitResult:
-    """Whether an object is ready, or will never be, and what is wrong with it."""
+    """Whether an object is ready or has failed for good, with its problems."""
 
     ready: bool
     problems: list[str] = field(default_factory=list)
@@ -35,13 +35,13 @@ class AwaitResult:
 
 @dataclass(frozen=True)
 class RelatedObjects:
-    """What else a verdict looks at: what an object owns, the pods and endpoint slices of its namespace."""
+    """Objects that readiness depends on: owned objects, pods and endpoint slices of the namespace."""
 
     replica_sets: list[Object] = field(default_factory=list)
     pods: list[Object] = field(default_factory=list)
     slices: list[Object] = field(default_factory=list)
     waits_for_pod: bool = False
-    """Of a claim: whether its StorageClass binds it when the first pod uses it."""
+    """For a claim: whether its StorageClass binds it with the first pod."""
 
 
 def judge(live: Object, around: RelatedObjects) -> AwaitResult:
@@ -51,7 +51,7 @@ def judge(live: Object, around: RelatedObjects) -> AwaitResult:
 
 
 def look_around(api: KubernetesApi, live: Object) -> RelatedObjects:
-    """Read what `judge` needs for an object."""
+    """Read the objects that `judge` needs."""
     kind, namespace = live["kind"], str(live["metadata"].get("namespace") or "")
     if kind == "PersistentVolumeClaim":
         name = (live.get("spec") or {}).get("storageClassName")
@@ -74,12 +74,12 @@ def look_around(api: KubernetesApi, live: Object) -> RelatedObjects:
 
 
 def wait(call: Call, api: KubernetesApi, live: Object, record: Record, read: Callable[[], Object]) -> Object:
-    """Wait until an object is ready; it as it is then. Raises GaveUpError."""
+    """Wait until an object is ready; returns its final state. Raises GaveUpError."""
     name, kind, checks = str(live["metadata"]["name"]), live["kind"], _conditions(record.inputs)
     if not checks and kind not in _JUDGES:
         return live
     ends = time.monotonic() + limit(call, record)
-    settled, said = _Settled(), ""
+    settled, logged = _Settled(), ""
     while True:
         verdict = _meets(live, checks) if checks else _seen(api, live)
         if verdict.ready and (checks or kind != "Service" or settled.by(verdict, live)):
@@ -91,11 +91,11 @@ def wait(call: Call, api: KubernetesApi, live: Object, record: Record, read: Cal
             raise GaveUpError(f"'{name}' timed out waiting to be Ready", verdict.problems)
         if call.cancelled.wait(_POLL_S):
             raise GaveUpError(f'Resource operation was cancelled for "{name}"', verdict.problems)
-        told = verdict.problems[0] if verdict.problems else f"Waiting for {name}"
-        if told != said:
-            said = told
-            call.log("status", told)
-        with contextlib.suppress(requests.RequestException):  # it may answer slowly while ranks compute
+        status = verdict.problems[0] if verdict.problems else f"Waiting for {name}"
+        if status != logged:
+            logged = status
+            call.log("status", status)
+        with contextlib.suppress(requests.RequestException):  # responses may be slow while ranks compute
             live = read()
 
 
@@ -103,11 +103,11 @@ def _seen(api: KubernetesApi, live: Object) -> AwaitResult:
     try:
         return judge(live, look_around(api, live))
     except requests.RequestException:
-        return AwaitResult(False, ["the API server does not answer; it is asked again"])
+        return AwaitResult(False, ["the API server does not respond; retrying"])
 
 
 def _conditions(inputs: Properties) -> list[Condition]:
-    """What the program waits for instead. Raises GaveUpError for what cannot be read."""
+    """Conditions of the waitFor annotation. Raises GaveUpError for invalid ones."""
     try:
         return conditions_of(wait_for(inputs)) if wait_for(inputs) else []
     except ValueError as error:
@@ -120,7 +120,7 @@ def _meets(live: Object, checks: list[Condition]) -> AwaitResult:
 
 
 class _Settled:
-    """Whether a Service's endpoints have stayed as they are."""
+    """Detects whether a Service's endpoints have stopped changing."""
 
     def __init__(self) -> None:
         self._since: float | None = None

@@ -1,7 +1,7 @@
-"""The `kubernetes` package against a real control plane.
+"""The `kubernetes` package on a real control plane.
 
-Objects live in the API server. The state only notes which resource made which object, so that what a killed
-engine left behind is found.
+Objects are in the API server. The state only records which resource created which object, so that objects of
+a killed engine are found.
 """
 
 from pathlib import Path
@@ -61,16 +61,16 @@ class RealKubernetesCloud:
     # -- the daemon's side -----------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Go on with the control plane of this home, if it has one."""
+        """Start the control plane of this home again, if it has one."""
         if self.plane.known:
             self.plane.api()
 
     def hold(self) -> None:
-        """Start the control plane for a provider that is not ours."""
+        """Start the control plane for a foreign provider."""
         self.plane.api()
 
     def live_workloads(self) -> list[dict[str, Any]]:
-        """The pods that have processes, and the control plane while there is anything in it."""
+        """Pods with processes, and the control plane while it has objects."""
         rows = [row for row in self.plane.pods() if row["run"] and row["phase"] in ("Pending", "Running")]
         made = self.state.count(PACKAGE) or any(map(self._clusters, (EKS_CLUSTER, GKE_CLUSTER)))
         return [*rows, *([self.plane.describe()] if self.plane.runs and made else [])]
@@ -96,7 +96,7 @@ class RealKubernetesCloud:
     def check(
         self, call: Call, old: Properties | None, new: Properties
     ) -> tuple[Properties, list[CheckFailure]]:
-        """See `model.EmulatedCloud`; what the API server refuses is for the API server to say."""
+        """See `model.EmulatedCloud`; the API server validates the rest."""
         return checked(self._schemas, call, old, new)
 
     def diff(
@@ -108,7 +108,7 @@ class RealKubernetesCloud:
         kind = writes.kind_of(call.type)
         asked = kept.asked(old_inputs, old_outputs)
         found = diff(kind, asked, old_outputs, new, call.instance.config)
-        same = _spelt_otherwise(self._record(call, id), kind, (asked, old_outputs), new, found)
+        same = _only_normalized(self._record(call, id), kind, (asked, old_outputs), new, found)
         changed = tuple(path for path in found.changed if path not in same)
         replaces = tuple(path for path in found.replaces if path not in same)
         if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
@@ -220,7 +220,7 @@ class RealKubernetesCloud:
         live = self._live(call, id)
         if live is not None and is_patch(call.type):
             metadata = {name: live["metadata"].get(name) for name in ("name", "namespace")}
-            with writes.refusals():  # gives up the fields that it owns
+            with writes.refusals():  # releases the fields that it owns
                 cluster.api.apply(
                     {**{name: live[name] for name in ("apiVersion", "kind")}, "metadata": metadata},
                     manager=writes.manager_of(call),
@@ -260,7 +260,7 @@ class RealKubernetesCloud:
             return None
 
     def _note(self, call: Call, cluster: RealCluster, id: str, inputs: Properties) -> Record:
-        """Note who makes an object, before it is made."""
+        """Record the creator of an object before its creation."""
         try:
             return self.state.insert(
                 package=PACKAGE, type=call.type, scope=cluster.scope, id=id, urn=call.urn,
@@ -270,7 +270,7 @@ class RealKubernetesCloud:
             raise RefusalError("AlreadyExists", f'{call.type} "{id}" already exists.') from error
 
     def _ready(self, call: Call, cluster: RealCluster, record: Record, live: Object) -> Properties:
-        """Wait for an object; its outputs. Raises _NotReadyError when it exists but is not ready."""
+        """Wait for an object; returns its outputs. Raises _NotReadyError when it exists but is not ready."""
         latest, inputs = live, record.inputs
 
         def read() -> Object:
@@ -288,7 +288,7 @@ class RealKubernetesCloud:
         return writes.shown(latest)
 
     def _namespace(self, cluster: RealCluster | None, body: Object) -> str:
-        """The namespace that a preview shows, empty for none or an unknown kind."""
+        """Namespace in a preview, empty for none or an unknown kind."""
         metadata = body.get("metadata")
         if cluster is None or not isinstance(metadata, dict):
             return ""
@@ -300,17 +300,17 @@ class RealKubernetesCloud:
 
 
 class _NotReadyError(Exception):
-    """An object, as it is, that was not ready in time."""
+    """An object that was not ready in time, with its current state."""
 
     def __init__(self, live: Properties, why: GaveUpError) -> None:
         self.live, self.why = live, why
         super().__init__(str(why))
 
 
-def _spelt_otherwise(
+def _only_normalized(
     record: Record | None, kind: Kind, old: tuple[Properties, Properties], new: Properties, found: Diff
 ) -> set[str]:
-    """Paths at which nothing changed: the server spells what is asked for in its own way (0.5 is 500m).
+    """Paths with equal values in another notation: the server normalizes values (0.5 is 500m).
 
     `old` are the inputs and the outputs that the engine knows; `record` has the outputs of the last write.
     """
@@ -331,7 +331,7 @@ def _get(api: KubernetesApi, live: Object) -> Object:
 
 
 def _as_inputs(live: Object) -> Properties:
-    """What a program would have to say for an object that is imported."""
+    """Inputs of a program for an imported object."""
     asked = {name: value for name, value in writes.shown(live).items() if name != "status"}
     kept = {name: value for name, value in asked["metadata"].items() if name not in writes.SERVER_SET}
     return {**asked, "metadata": kept}

@@ -1,4 +1,4 @@
-"""The objects of a cluster, read from its API server in the form that the rehearsal's node agent knows."""
+"""Objects of a cluster, read from its API server in the form that the node agent uses."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import Crd
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, PACKAGE, KubeCluster, namespace_of
 
-# The versions of the kinds that are asked for by their bare name; all others are of the core group.
+# API versions of kinds that are requested by name; all others are in the core group.
 _VERSIONS = {"Deployment": "apps/v1", "StorageClass": "storage.k8s.io/v1"}
 
 
 @dataclass(frozen=True)
 class RealCluster(KubeCluster):
-    """Nodes, releases and the cloud around it come from the state, every other object from the API server."""
+    """Nodes, releases and the cloud come from the state, all other objects from the API server."""
 
     api: KubernetesApi = field(compare=False)
     services: tuple[Record, ...] | None = None
-    """Its Services as they were seen; None to ask for them."""
+    """Services of a snapshot; None to read them."""
 
     def objects(self, kind: str, namespace: str | None = None) -> Iterator[Record]:
         """See `KubeCluster`."""
@@ -67,6 +67,6 @@ class RealCluster(KubeCluster):
 
 
 def current(state: State, api: KubernetesApi) -> RealCluster:
-    """The cluster whose nodes the control plane has: the one that a cloud made, else the ambient one."""
+    """The cluster of the control plane's nodes: the one of a cloud, else the ambient one."""
     made = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER), ambient.RECORD)
     return RealCluster(state, made[0], api)

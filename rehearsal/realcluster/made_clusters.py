@@ -1,4 +1,4 @@
-"""Clusters that an emulated cloud makes get the address and the authority of the real control plane."""
+"""Give clusters of emulated clouds the address and certificate authority of the real control plane."""
 
 import base64
 from pathlib import Path
@@ -11,7 +11,7 @@ from rehearsal.realcluster.plane import plane_of
 
 
 class MadeClusters(Wrapper):
-    """A cloud whose one cluster is real. A home has one control plane, so a second cluster is refused."""
+    """A cloud with one real cluster. A home has one control plane, so a second cluster is refused."""
 
     def __init__(self, inside: EmulatedCloud, state: State, home: Path) -> None:
         super().__init__(inside)
@@ -25,7 +25,7 @@ class MadeClusters(Wrapper):
             for record in self._state.find(type=token):
                 raise RefusalError(
                     "OneControlPlane",
-                    f"cluster {record.id} has the one real control plane of this rehearsal.",
+                    f"cluster {record.id} uses the only real control plane of this rehearsal.",
                     "Rehearse the other cluster in a home of its own (TRAINSTACK_REHEARSAL_HOME).",
                 )
         identifier, outputs = self.inside.create(call, inputs, preview=False)
@@ -49,7 +49,7 @@ class MadeClusters(Wrapper):
         return identifier, outputs
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
-        """See `model.EmulatedCloud`; nothing of a cluster is left."""
+        """See `model.EmulatedCloud`; also deletes the control plane's data."""
         self.inside.delete(call, id, outputs)
         if call.type in (EKS_CLUSTER, GKE_CLUSTER):
             self._plane.discard()

@@ -1,4 +1,4 @@
-"""The Node objects of the emulated node groups."""
+"""Node objects of the emulated node groups."""
 
 from decimal import Decimal
 
@@ -7,7 +7,7 @@ from rehearsal.kubernetes.aws.nodes import EFA
 from rehearsal.workloads.controllers import timestamp
 from rehearsal.workloads.scheduling import SchedulerNode
 
-# A machine that the catalog does not know takes whatever is asked for.
+# Capacity of a machine that is not in the catalog.
 _UNKNOWN = {"cpu": Decimal(1024), "memory": Decimal(2**43)}
 # Nodes with EFA reserve 5128 pages of 2 MiB at boot.
 # source: docs.aws.amazon.com/eks/latest/userguide/node-efa.html, read 2026-07
@@ -16,7 +16,7 @@ _PODS = Decimal(110)
 
 
 def node_object(node: SchedulerNode) -> Object:
-    """A node that is ready, as its kubelet would register it."""
+    """A ready node, as its kubelet would register it."""
     amounts = {"pods": _PODS, **(node.capacity or _UNKNOWN), **node.extended}
     if node.extended.get(EFA):
         amounts["hugepages-2Mi"] = _HUGE_PAGES

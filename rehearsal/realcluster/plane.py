@@ -1,4 +1,4 @@
-"""The real control plane of a rehearsal home, with its nodes: started when it is first needed."""
+"""The real control plane of a rehearsal home and its nodes, started on first use."""
 
 import contextlib
 import functools
@@ -12,7 +12,7 @@ from typing import Any
 
 from rehearsal.controlplane.addons import ADDONS
 from rehearsal.controlplane.api import KubernetesApi
-from rehearsal.controlplane.order import ControlPlane, ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlane, ControlPlaneOptions, running
 from rehearsal.controlplane.processes import StartError
 from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
@@ -25,21 +25,21 @@ from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER
 from rehearsal.workloads.translate import Pod
 
 _LOG = logging.getLogger("rehearsal")
-# The nodes of a rehearsal are never lost, and nobody sends their heartbeats.
+# Nodes of a rehearsal are never lost; they send no heartbeats.
 _NODE_GRACE_S = 30 * 24 * 3600
 
 
 @functools.cache
 def plane_of(state: State, home: Path) -> "Plane":
-    """The one control plane of a home in this process."""
+    """The control plane of a home, one per process."""
     return Plane(state, home)
 
 
 class Plane:
     """Thread-safe. Its objects outlive this process; its processes do not.
 
-    When it ends by itself it is started again at the same address, as the API server of a managed cluster is,
-    and the pods on its nodes run on.
+    When it exits it is restarted at the same address, as the API server of a managed cluster is, and the pods
+    on its nodes continue to run.
     """
 
     def __init__(self, state: State, home: Path) -> None:
@@ -52,16 +52,16 @@ class Plane:
 
     @property
     def known(self) -> bool:
-        """Whether it was ever started: there may be objects."""
+        """Whether it was ever started: objects may exist."""
         return self.folder.exists()
 
     @property
     def runs(self) -> bool:
-        """Whether it answers now."""
+        """Whether it responds now."""
         return self._running is not None and self._running.process.poll() is None
 
     def api(self) -> KubernetesApi:
-        """The administrator's connection; starts the control plane. Raises RefusalError when that fails."""
+        """Administrator connection; starts the control plane. Raises RefusalError when that fails."""
         with self._lock:
             if not self.runs:
                 self._run()
@@ -79,12 +79,12 @@ class Plane:
         self._ask(lambda plane: plane.remove(addon))
 
     def pods(self) -> list[dict[str, Any]]:
-        """Every pod on its nodes, for people."""
+        """Every pod on its nodes, as a row of `status`."""
         agent = self._agent
         return agent.describe() if agent else []
 
     def describe(self) -> dict[str, Any]:
-        """The control plane itself, as a row beside its pods."""
+        """The control plane as a row of `status`."""
         running = self._running
         return {
             **dict.fromkeys(("namespace", "reason", "message"), ""),
@@ -102,14 +102,14 @@ class Plane:
         }
 
     def stop(self) -> None:
-        """End its processes; its objects stay."""
+        """End its processes; its objects are kept."""
         with self._lock:
             self._running = self._api = self._agent = None
             self._open.close()
             self._processes.close()
 
     def discard(self) -> None:
-        """End it and forget its objects."""
+        """End it and delete its objects."""
         with self._lock:
             self.stop()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -138,13 +138,13 @@ class Plane:
         threading.Thread(target=self._keep, args=(made,), name="control plane", daemon=True).start()
 
     def _keep(self, made: ControlPlane) -> None:
-        """Start it again if it ends by itself."""
+        """Restart it when it exits."""
         made.process.wait()
         with self._lock:
             if self._running is not made:
                 return
-            _LOG.warning("the control plane ended by itself; its logs are in %s", self.folder)
-            with contextlib.suppress(RefusalError):  # said to who asks for it next
+            _LOG.warning("the control plane exited; its logs are in %s", self.folder)
+            with contextlib.suppress(RefusalError):  # raised for the next caller
                 self._run()
 
     def _connect(self) -> None:
@@ -164,7 +164,7 @@ class Plane:
         self._agent.start()
 
     def _write_login(self) -> None:
-        """The administrator's certificate as a kubeconfig's login command prints it."""
+        """Write the administrator's certificate in the form of a kubeconfig's login command."""
         assert self._running is not None
         access = self._running.access
         assert access.certificate and access.key

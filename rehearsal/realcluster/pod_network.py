@@ -1,4 +1,4 @@
-"""Addresses of pods and Services on this machine, and the names that lead to them."""
+"""Addresses of pods and Services on this machine, and DNS names."""
 
 import ipaddress
 from collections.abc import Callable, Iterable
@@ -16,18 +16,18 @@ from rehearsal.workloads.rewriting import Host
 from rehearsal.workloads.translate import Pod
 
 _SLOT = "node-agent"
-# The API server takes no loopback address as that of an endpoint (apis/core/validation:
-# ValidateNonSpecialIP), so 127.64.0.0/10, where pods really listen, is reported as 10.64.0.0/10.
+# The API server refuses loopback addresses of endpoints (apis/core/validation: ValidateNonSpecialIP), so
+# 127.64.0.0/10, where pods listen, is reported as 10.64.0.0/10.
 _SHOWN = int(ipaddress.ip_address("10.0.0.0")) - int(ipaddress.ip_address("127.0.0.0"))
 
 
 def shown_address(address: str) -> str:
-    """The address of a pod in the cluster, for its address on this machine."""
+    """Reported address of a pod for its local address."""
     return str(ipaddress.ip_address(int(ipaddress.ip_address(address)) + _SHOWN))
 
 
 class EmulatedPodNetwork:
-    """Keeps who has which address; lets Services answer at theirs."""
+    """Assigns addresses to pods; serves Services at theirs."""
 
     def __init__(
         self, state: State, cluster: Callable[[], RealCluster], pods: Callable[[], Iterable[PodRunner]]
@@ -37,24 +37,24 @@ class EmulatedPodNetwork:
         self._open: dict[str, Record] = {}
 
     def services(self) -> Services:
-        """The Services of the cluster as it is now."""
+        """The current Services of the cluster."""
         return _Services(self._cluster(), self._addresses, self._proxy, self._pods)
 
     def urls(self, pod: Pod) -> list[str]:
-        """Where the Services of a pod answered when they were last looked at; asks nobody."""
+        """Last known URLs of a pod's Services, without a request."""
         cluster = replace(self._cluster(), services=tuple(self._open.values()))
         return Services(cluster, self._addresses, self._proxy, self._pods).urls(pod)
 
     def address(self, body: Object) -> str:
-        """The address of a pod; one with a name of its own in DNS has it before it exists."""
+        """Address of a pod; a pod with a DNS name has it before it exists."""
         return self._addresses.of(_slot(body))
 
     def release(self, body: Object) -> None:
-        """Give back the address of a pod that is gone."""
+        """Release the address of a deleted pod."""
         self._addresses.release(_slot(body))
 
     def sync(self) -> None:
-        """Let every Service answer, and no other; give load balancers an address, as a cloud would."""
+        """Serve exactly the existing Services; assign addresses to load balancers, as a cloud does."""
         cluster, services = self._cluster(), self.services()
         present = {record.id: record for record in cluster.objects("Service")}
         for gone in self._open.keys() - present.keys():
@@ -75,7 +75,7 @@ class EmulatedPodNetwork:
         self._proxy.stop()
 
     def _balance(self, cluster: RealCluster, service: Object) -> None:
-        """What the cloud's controller does. Addresses of documentation (RFC 5737, RFC 6761) lead nowhere."""
+        """Assign an address to a load balancer: one for documentation (RFC 5737, RFC 6761), not reachable."""
         metadata = service["metadata"]
         digits = metadata["uid"].replace("-", "")
         row = (
@@ -90,7 +90,7 @@ class EmulatedPodNetwork:
 
 
 class _Services(Services):
-    """Services in whose names pods can be reached before they exist."""
+    """Services that resolve names of pods before the pods exist."""
 
     def reserved(self, name: str) -> Host | None:
         """See `Services`; also `hostname.service.namespace`."""

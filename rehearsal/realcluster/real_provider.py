@@ -1,6 +1,6 @@
-"""Starts the installed pulumi-resource-kubernetes, unmodified, in place of our provider.
+"""Start the installed pulumi-resource-kubernetes, unmodified, in place of our provider.
 
-It becomes this process, which holds a lease of the daemon: while it lives, the control plane does.
+It replaces this process, which holds a lease of the daemon, so that the control plane runs as long.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from rehearsal import control
 
 NAME = "pulumi-resource-kubernetes"
-# What `aws eks get-token` and gke-gcloud-auth-plugin answer, written when the control plane starts.
+# Output of `aws eks get-token` and gke-gcloud-auth-plugin, written when the control plane starts.
 FOLDER, CREDENTIAL = "control-plane", "exec-credential.json"
 _LOGIN = """#!/bin/sh
 # The kubeconfig of an EKS cluster asks the AWS CLI for a login; this is that of the rehearsal's cluster.
@@ -21,20 +21,20 @@ case "$*" in
   *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;
 esac
 """
-# That of a GKE cluster asks a plugin; its arguments say whose login, and here there is one.
+# The kubeconfig of a GKE cluster runs a plugin; here there is one login.
 _GOOGLE_LOGIN = """#!/bin/sh
 exec cat {credential}
 """
 
 
 def installed() -> Path | None:
-    """The provider on PATH, or the newest in the plug-in folder of Pulumi; None when there is none."""
+    """The provider on PATH, or the newest in Pulumi's plug-in folder; None without one."""
     found = shutil.which(NAME)
     return Path(found) if found else max(_plugins(), key=_version, default=None)
 
 
 def admin_kubeconfig(home: Path) -> Path:
-    """The administrator's kubeconfig of a home's control plane, there once it was started."""
+    """Administrator kubeconfig of a home's control plane, once it was started."""
     return home / FOLDER / "admin.kubeconfig"
 
 
@@ -49,7 +49,7 @@ def _version(plugin: Path) -> tuple[int, ...]:
 
 
 def main(provider: str, home: str) -> int:
-    """Become the provider; returns the exit status only when that is impossible."""
+    """Run the provider; returns an exit status only when that is impossible."""
     folder = Path(home) / "login"
     folder.mkdir(exist_ok=True)
     for name, script in (("aws", _LOGIN), ("gke-gcloud-auth-plugin", _GOOGLE_LOGIN)):
@@ -63,5 +63,5 @@ def main(provider: str, home: str) -> int:
         return 1
     connection.socket.set_inheritable(True)
     path = os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
-    # The engine gives its address as the argument.
+    # The engine passes its address as an argument.
     return os.execve(provider, [provider, *sys.argv[4:]], {**os.environ, "PATH": path})  # noqa: S606

@@ -1,8 +1,7 @@
 """Helm releases of a real control plane.
 
-Charts whose controller runs here (Kueue, JobSet, Trainer) are installed as Helm renders them. Of the other
-charts that the rehearsal knows, the custom kinds (with any fields) and the Services are made; their pods are
-not run.
+Charts whose controller runs here (Kueue, JobSet, Trainer) are installed as Helm renders them. For other known
+charts, the custom kinds (with any fields) and the Services are created; their pods do not run.
 """
 
 from collections.abc import Iterator
@@ -90,10 +89,10 @@ def _objects(chart: ChartFacts, inputs: Properties, namespace: str) -> Iterator[
 
 
 def _definition(crd: Crd) -> Object:
-    """A custom kind of which only the name is known."""
+    """CustomResourceDefinition of a kind of which only the name is known."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     annotations = {}
-    if crd.group.endswith(".k8s.io"):  # such a group is reserved; its kinds say that they were approved
+    if crd.group.endswith(".k8s.io"):  # kinds of this reserved group need the annotation
         annotations["api-approved.kubernetes.io"] = "unapproved, of a chart"
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -1,4 +1,4 @@
-"""What the provider asks an API server for: creates, server-side applies and deletions, tried and dry.
+"""The provider's writes to an API server: creates, server-side applies and deletions, also as dry runs.
 
 Source: pulumi/pulumi-kubernetes, provider/pkg/await/await.go, provider/pkg/provider/provider.go.
 """
@@ -19,14 +19,14 @@ from rehearsal.kubernetes.kinds import Kind, is_patch, parse
 MANAGER = "pulumi-kubernetes"
 _DELETE_S = 600.0
 _POLL_S = 0.2
-# Kinds for whose deletion `skipAwait` does not wait (metadata/overrides.go: allowsSkipAwaitWithDelete).
+# Kinds whose deletion is not awaited with `skipAwait` (metadata/overrides.go: allowsSkipAwaitWithDelete).
 _UNAWAITED = {"Namespace", "Pod", "ReplicationController", "DaemonSet", "Deployment", "StatefulSet", "Job"}
 SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation")
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn what an API server says no with into what the engine shows."""
+    """Convert errors of an API server to those that the engine shows."""
     try:
         yield
     except ApiError as error:
@@ -37,30 +37,30 @@ def refusals() -> Iterator[None]:
             "NoMatch", f"{error}; the apiVersion for this resource does not exist.", fix
         ) from error
     except requests.RequestException as error:
-        raise RefusalError("ClusterUnreachable", f"the control plane does not answer: {error}") from error
+        raise RefusalError("ClusterUnreachable", f"the control plane does not respond: {error}") from error
 
 
 def kind_of(token: str) -> Kind:
-    """The kind that objects of a resource type have: that of `NamespacePatch` is Namespace."""
+    """Kind of the objects of a resource type: Namespace for `NamespacePatch`."""
     kind = parse(token)
     return Kind(kind.group, kind.version, kind.kind.removesuffix("Patch")) if is_patch(token) else kind
 
 
 def body_of(token: str, inputs: Properties) -> Object:
-    """The object that a resource's inputs ask for."""
+    """The object of a resource's inputs."""
     kind = kind_of(token)
     asked = {name: value for name, value in inputs.items() if name != "status"}
     return {**asked, "apiVersion": kind.api_version, "kind": kind.kind}
 
 
 def shown(live: Object) -> Properties:
-    """An object as the state keeps it: without the notes on who wrote which field."""
+    """An object as stored in the state: without managed fields."""
     metadata = {name: value for name, value in live["metadata"].items() if name != "managedFields"}
     return {**live, "metadata": metadata}
 
 
 def known(inputs: Properties) -> bool:
-    """Whether a preview knows every value."""
+    """Whether a preview knows all values."""
     return all(value is not UNKNOWN for _, value in walk(inputs))
 
 
@@ -68,12 +68,12 @@ def known(inputs: Properties) -> bool:
 
 
 def dry_create(api: KubernetesApi, body: Object, token: str) -> Object | None:
-    """What the server would make of an object; None where it cannot tell yet. Raises RefusalError."""
+    """Result of a create in a dry run; None where it is not yet known. Raises RefusalError."""
     try:
         with refusals():
             found = api.apply(body, dry_run=True) if is_patch(token) else api.create(body, dry_run=True)
     except RefusalError as refusal:
-        # What is missing may be of the same update; what is forbidden may be allowed by then (quota).
+        # Missing objects may be part of the same update; forbidden ones may be allowed then (quota).
         if refusal.code in ("NotFound", "NoMatch", "AlreadyExists", "Forbidden"):
             return None
         raise
@@ -81,7 +81,7 @@ def dry_create(api: KubernetesApi, body: Object, token: str) -> Object | None:
 
 
 def dry_update(api: KubernetesApi, body: Object, manager: str) -> Object | None:
-    """What the server would make of a change; None where it cannot tell yet. Raises RefusalError."""
+    """Result of an update in a dry run; None where it is not yet known. Raises RefusalError."""
     try:
         with refusals():
             found = api.apply(body, dry_run=True, manager=manager)
@@ -101,7 +101,7 @@ def _unborn(found: Object) -> Object:
 
 
 def apply(api: KubernetesApi, body: Object, manager: str = MANAGER) -> Object:
-    """Server-side apply, after taking over the fields that this manager made by its create."""
+    """Server-side apply, after taking ownership of the fields that this manager created."""
     metadata = body["metadata"]
     live = api.find(
         body["apiVersion"], body["kind"], metadata["name"], metadata.get("namespace") or "default"
@@ -119,14 +119,14 @@ def apply(api: KubernetesApi, body: Object, manager: str = MANAGER) -> Object:
 
 
 def manager_of(call: Call) -> str:
-    """The name under which a resource's fields are noted; that of a patch is its own."""
+    """Field manager of a resource; a patch has its own."""
     if not is_patch(call.type):
         return MANAGER
     return f"{MANAGER}-{hashlib.sha256(call.urn.encode()).hexdigest()[:8]}"
 
 
 def delete(call: Call, api: KubernetesApi, live: Object) -> None:
-    """Delete an object and wait until it is gone. Raises RefusalError when finalizers keep it too long."""
+    """Delete an object and wait until it is gone. Raises RefusalError on a timeout by finalizers."""
     metadata, kind = live["metadata"], live["kind"]
     at = (live["apiVersion"], kind, metadata["name"], metadata.get("namespace") or "")
     with refusals():

@@ -11,7 +11,7 @@ from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training import trainer
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.order import ControlPlane, ControlPlaneOptions, running
+from rehearsal.controlplane.control_plane import ControlPlane, ControlPlaneOptions, running
 
 _HERE = Path(__file__).parent
 _running = ExitStack()

@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
+from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
 from rehearsal.controlplane.nodes import EFA, GPU, NodePool, add_nodes
-from rehearsal.controlplane.order import ControlPlaneOptions, running
 from rehearsal.controlplane.processes import StartError
 from tests.cluster.waiting import eventually
 

@@ -29,8 +29,8 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     Its nodes have no machines: pods that are bound to them only seem to run.
     """
     from components.kubernetes.queueing import kueue_values  # noqa: PLC0415 - help comes without them
+    from rehearsal.controlplane.control_plane import ControlPlaneOptions, running  # noqa: PLC0415
     from rehearsal.controlplane.nodes import NodePool, add_nodes  # noqa: PLC0415
-    from rehearsal.controlplane.order import ControlPlaneOptions, running  # noqa: PLC0415
     from rehearsal.controlplane.processes import StartError  # noqa: PLC0415
 
     counts = _counts(nodes or ["p4d.24xlarge=2"])

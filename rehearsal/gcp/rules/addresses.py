@@ -1,4 +1,4 @@
-"""Addresses that run out: of pods in a cluster's range, of services in a network's."""
+"""Exhaustion of address ranges: pods of a cluster, services of a network."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _SMALLEST = 24  # Cloud SQL takes a /24 of the range for each region
 
 
 def _room(inputs: Properties, world: ProjectView) -> tuple[str, int, int, int] | None:
-    """(range, how many nodes it has room for, how many other pools start, how many they may have)."""
+    """(range, nodes that fit, initial nodes of the other pools, their maximum)."""
     cluster = world.find(inputs.get("cluster"), "container/cluster:Cluster")
     subnetwork = cluster and world.find(cluster.outputs.get("subnetwork"), "compute/subnetwork:Subnetwork")
     if cluster is None or subnetwork is None:

@@ -1,4 +1,4 @@
-"""The book of Google Cloud's rules, and what a rule may look at around a resource."""
+"""Rule book of Google Cloud, and a rule's view of the project."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -28,12 +28,12 @@ BOOK: Book[ProjectView] = Book("GCP")
 
 
 def items(value: Any) -> list[Any]:
-    """A list as it is, and an empty one for a value that is not a list or not known yet."""
+    """The list, or an empty one for a value that is not a list or not yet known."""
     return value if isinstance(value, list) else []
 
 
 def present(properties: Mapping[str, Any], *names: str) -> list[str]:
-    """Which of the properties are known to have a value."""
+    """Names of the properties that have a known value."""
     return [name for name in names if properties.get(name)]
 
 

@@ -44,7 +44,7 @@ def _type(inputs: Properties) -> Iterator[Violation]:
     machine = facts.catalog().machine_types.get(_machine(inputs))
     if machine is None:
         return
-    # Google's own files call the GPU of A2 Ultra both ways.
+    # Google's own files use both names for the GPU of A2 Ultra.
     accepted = {machine.accelerator, *(["nvidia-tesla-a100"] if machine.name.startswith("a2-ultra") else [])}
     for index, one in enumerate(items(block(inputs.get("nodeConfig")).get("guestAccelerators"))):
         kind = block(one).get("type")

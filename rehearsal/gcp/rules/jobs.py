@@ -68,11 +68,11 @@ def _encryption(inputs: Properties) -> Iterator[Violation]:
     advice=True,
 )
 def _proxied(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
-    """Who may pass the proxy is said of a service that has it."""
+    """Rights to pass Identity-Aware Proxy need a service that has it."""
     service = world.find(inputs.get("cloudRunServiceName"), "cloudrunv2/service:Service")
     if service is not None and service.inputs and service.inputs.get("iapEnabled") is not True:
         yield Violation(
             "cloudRunServiceName",
-            f"{service.id} has no Identity-Aware Proxy, so the right lets nobody in",
+            f"{service.id} has no Identity-Aware Proxy, so the right has no effect",
             "Set iapEnabled of the service.",
         )

@@ -1,4 +1,4 @@
-"""Who may use a key: a service encrypts as its own agent, which needs the right to."""
+"""Rights to encryption keys: a service encrypts as its service agent, which needs the right."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties, Record
 from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp import agents
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.rules.book import BOOK, ProjectView, items
 
 # Type -> (property that names a key, the API whose agent uses it).
@@ -35,14 +35,14 @@ _STORAGE = (
 
 
 def _check(token: str, inputs: Properties, world: ProjectView) -> Iterator[Violation]:
-    if world.preview:  # the grant may be about to be created
+    if world.preview:  # the grant may be created in the same update
         return
     for path, api in _USERS[token]:
         key = world.find(at(inputs, path), "kms/cryptoKey:CryptoKey")
-        # Of a key that no program of the rehearsal made, nobody here knows the bindings.
+        # The bindings of keys outside of the rehearsal's programs are unknown.
         if key is None or not key.urn:
             continue
-        member = f"serviceAccount:{agents.email(api, world.number)}"
+        member = f"serviceAccount:{service_agents.email(api, world.number)}"
         if not _granted(world, key, member):
             denied = (
                 f"Permission 'cloudkms.cryptoKeyVersions.useToEncrypt' denied on resource '{key.id}' "

@@ -203,7 +203,7 @@ def _zone(inputs: Properties) -> Iterator[Violation]:
         region = zone.rpartition("-")[0]
         own = zone.removeprefix(f"{region}-")
         known = facts.catalog().regions.get(region)
-        # Besides the zones of letters there are those for AI, such as us-central1-ai1a.
+        # Besides zones with letters there are AI zones, such as us-central1-ai1a.
         if known and zone not in known.zones and not own.startswith("ai"):
             yield Violation("zone", f"{zone} does not exist; {region} has {', '.join(known.zones)}")
 

@@ -34,7 +34,7 @@ def _flex(inputs: Properties) -> bool:
 
 
 def _reservation(inputs: Properties) -> object:
-    """How the pool uses reservations; UNKNOWN while that is not known, the default when absent."""
+    """Reservation use of the pool; UNKNOWN while not known, the default when absent."""
     affinity = _node(inputs).get("reservationAffinity")
     if affinity is UNKNOWN:
         return UNKNOWN
@@ -53,7 +53,7 @@ def _wants_no_reservation(inputs: Properties, why: str) -> Iterator[Violation]:
 @BOOK.rule("GCP-POOL-001", POOL, source=_TOOLKIT)
 def _compact_zone(inputs: Properties) -> Iterator[Violation]:
     """Compact placement works in a single zone."""
-    # A pool that gives no zones has those of its cluster, which may be a single one.
+    # A pool without zones has those of its cluster, which may be a single one.
     if _compact(inputs) and len(items(inputs.get("nodeLocations"))) > 1:
         yield Violation(
             "nodeLocations", "compact placement is only available in a single zone", "Give one zone."
@@ -175,7 +175,7 @@ def _reservation_is_specific(inputs: Properties, world: ProjectView) -> Iterator
         if parts[0] == "projects" and parts[1] != world.project:
             continue
         name = parts[parts.index("reservations") + 1] if "reservations" in parts else parts[0]
-        # Many are bought outside of any program: an unknown one may still exist.
+        # Many are bought outside of programs: an unknown one may still exist.
         found = [one for one in world.others("compute/reservation:Reservation") if one.name == name]
         if found and not found[0].inputs.get("specificReservationRequired"):
             yield Violation(path, f"the consumption type of {name} is not specific", "", "badRequest")

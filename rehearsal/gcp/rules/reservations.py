@@ -1,4 +1,4 @@
-"""Reservations that pools consume: how they are named, and what they hold."""
+"""Reservations that pools consume: names and machines."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _SHORT = "Reservation does not have enough resources for the request"
 
 
 def _named(inputs: Properties) -> Iterator[tuple[str, str]]:
-    """(path, value) of every reservation that a pool names."""
+    """(path, value) of every reservation of a pool."""
     for index, value in enumerate(items(at(inputs, f"{_AFFINITY}.values"))):
         if isinstance(value, str):
             yield f"{_AFFINITY}.values[{index}]", value
@@ -39,7 +39,7 @@ def _full_path(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule_around(
     "GCP-POOL-022",
     POOL,
-    source="GoogleCloudPlatform/gsutil issue 1000 (words); cluster-toolkit@10470803: gke-node-pool/README.md "
+    source="GoogleCloudPlatform/gsutil issue 1000 (text); cluster-toolkit@10470803: gke-node-pool/README.md "
     "(a reservation fits only if machine and local SSDs match)",
 )
 def _fits(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
@@ -68,7 +68,7 @@ def _enough(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
 
 
 def _held(inputs: Properties, world: ProjectView) -> Iterator[tuple[str, Record, Properties]]:
-    """(path, reservation, properties of its machines) of those that a program of this project made."""
+    """(path, reservation, properties of its machines) of reservations of this project's programs."""
     for path, value in _named(inputs):
         parts = value.split("/")
         if parts[0] == "projects" and parts[1] != world.project:
@@ -80,7 +80,7 @@ def _held(inputs: Properties, world: ProjectView) -> Iterator[tuple[str, Record,
 
 
 def _disks(inputs: Properties) -> int | None:
-    """The local SSDs that a pool asks for; None where it says nothing."""
+    """Local SSDs of a pool; None where it does not set them."""
     node = block(inputs.get("nodeConfig"))
     for name in ("ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig"):
         count = block(node.get(name)).get("localSsdCount")

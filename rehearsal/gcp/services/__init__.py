@@ -1,1 +1,1 @@
-"""What rows cannot say, service by service: `HOOKS` of each module maps a type (without `gcp:`) to them."""
+"""Behaviour of services beyond table rows: `HOOKS` of a module maps a type (without `gcp:`) to hooks."""

@@ -9,7 +9,7 @@ from rehearsal.gcp.site import Site
 
 
 def _network_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """A network with an RDMA profile has larger packets than others unless it says how large.
+    """A network with an RDMA profile has a larger default MTU.
 
     Source: VPC documentation, "RDMA network profiles" (MTU).
     """
@@ -18,7 +18,7 @@ def _network_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 
 def _subnetwork_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """The provider shows the network as a link, whatever form the program used."""
+    """The provider returns the network as a link, whatever form the program used."""
     network = site.find(inputs.get("network"), "compute/network:Network")
     return {"network": network.outputs["selfLink"]} if network else {}
 
@@ -39,7 +39,7 @@ def _range_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
 
 
 def _machine_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """Every interface gets an internal address, and an external one where it asks for access."""
+    """Every interface gets an internal address, and an external one with an access config."""
     interfaces = []
     for index, given in enumerate(inputs.get("networkInterfaces") or []):
         access = [

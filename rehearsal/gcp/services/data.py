@@ -35,7 +35,7 @@ def _instance_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
 
 
 def _edition(inputs: Properties) -> str:
-    """What an instance is that says nothing. Source: Cloud SQL documentation, "Introduction to editions"."""
+    """Default edition of an instance. Source: Cloud SQL documentation, "Introduction to editions"."""
     major = re.fullmatch(r"POSTGRES_(\d+)", str(inputs.get("databaseVersion")))
     return "ENTERPRISE_PLUS" if major and int(major[1]) >= 16 else "ENTERPRISE"
 
@@ -50,7 +50,7 @@ def _share_outputs(site: Site, seed: str, inputs: Properties, outputs: Propertie
 
 
 def _bucket_deleting(site: Site, bucket: Record) -> None:
-    """`forceDestroy` empties the bucket first; what pods wrote is in the way as well."""
+    """`forceDestroy` empties the bucket first; objects that pods wrote also block the deletion."""
     if bucket.outputs.get("forceDestroy"):
         for reference in site.state.users(bucket):
             if reference.user.type.removeprefix("gcp:") in _BUCKET_OBJECTS:
@@ -73,7 +73,7 @@ def _objects(site: Site, bucket: Record) -> Path:
 
 
 def _instance_deleting(site: Site, instance: Record) -> None:
-    """Its databases and users go with an instance; private service access is held for some days."""
+    """Databases and users are deleted with an instance; it holds private service access for days."""
     for token in ("sql/database:Database", "sql/user:User"):
         for one in list(site.users(instance, token)):
             site.state.remove(one)
@@ -81,17 +81,17 @@ def _instance_deleting(site: Site, instance: Record) -> None:
 
 
 def _instance_deleted(site: Site, instance: Record) -> None:
-    """An instance that is made again starts empty."""
+    """A new instance of the same name starts empty."""
     folders.remove(folders.database(site.state.path.parent, instance.id))
 
 
 def _files_deleted(kind: str) -> Callable[[Site, Record], None]:
-    """The files of a file system, which lie below `kind`, go with it."""
+    """Delete the files of a file system, stored below `kind`."""
     return lambda site, one: folders.remove(site.state.path.parent / kind / one.id)
 
 
 def _user_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """The id of a user holds its host only where the database has hosts."""
+    """The id of a user has its host only where the database has hosts."""
     host = str(inputs.get("host") or "")
     return {"id": f"{inputs.get('name')}/{host}/{inputs.get('instance')}", "host": host}
 

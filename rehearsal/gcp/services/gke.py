@@ -50,7 +50,7 @@ def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 
 def _endpoints(site: Site, seed: str, inputs: Properties, location: str) -> Properties:
-    """Every cluster has a name besides its address; whom it admits is the program's choice."""
+    """Every cluster has a DNS name and an IP address; the program configures access to them."""
     given = inputs.get("controlPlaneEndpointsConfig")
     given = given if isinstance(given, dict) else {}
     region = location if location.count("-") == 1 else location.rpartition("-")[0]
@@ -82,7 +82,7 @@ def _private(inputs: Properties, endpoint: str, seed: str) -> Properties:
 
 
 def _autopilot(site: Site, inputs: Properties) -> Properties:
-    """Autopilot brings workload identity and Dataplane V2 by itself."""
+    """Autopilot enables workload identity and Dataplane V2."""
     if not inputs.get("enableAutopilot"):
         return {}
     pool = {"workloadPool": f"{site.project}.svc.id.goog"}
@@ -102,7 +102,7 @@ def _path(site: Site, value: str, token: str) -> str:
 
 
 def _cluster_created(site: Site, cluster: Record) -> None:
-    """GKE makes firewall rules of its own in the cluster's network, which go with the cluster.
+    """GKE creates firewall rules in the cluster's network, which are deleted with the cluster.
 
     Source: GKE documentation, "Firewall rules in GKE" (automatically created).
     """
@@ -117,7 +117,7 @@ def _cluster_created(site: Site, cluster: Record) -> None:
 
 
 def _cluster_deleting(site: Site, cluster: Record) -> None:
-    """Node pools go with their cluster: the engine deletes those it knows before."""
+    """Node pools are deleted with their cluster; the engine deletes its own before."""
     for pool in list(site.state.find(package="gcp", type=f"gcp:{POOL}", scope=cluster.scope)):
         if pool.id.startswith(f"{cluster.id}/nodePools/"):
             site.state.remove(pool)
@@ -185,12 +185,12 @@ def _node_config(given: Any) -> Properties:
 
 
 def _pool_updated(site: Site, pool: Record, inputs: Properties) -> Properties:
-    """The version that GKE chose stays."""
+    """The version that GKE chose is kept."""
     return {"version": inputs.get("version") or pool.outputs.get("version")}
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
-    """The control plane never goes back to an older minor version."""
+    """The control plane cannot be downgraded to an older minor version."""
     old, wanted = cluster.outputs, inputs.get("minMasterVersion")
     has = str(old.get("masterVersion"))
     if isinstance(wanted, str) and wanted != "latest" and _minor(wanted) < _minor(has):

@@ -8,12 +8,12 @@ from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 from rehearsal.dataplane.gcp.secret_store import SPACE
-from rehearsal.gcp import agents
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.site import Site, project_number
 
 
 def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """A credentials file as Google's, with a key that opens nothing."""
+    """A credentials file in Google's format, with a key without rights."""
     account = site.find(inputs.get("serviceAccountId"), "serviceaccount/account:Account")
     identity = draw(f"{seed}/key", 40)
     name = f"{account.id if account else inputs.get('serviceAccountId')}/keys/{identity}"
@@ -31,7 +31,7 @@ def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties)
 
 
 def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """Versions of a secret are counted from 1."""
+    """Versions of a secret are numbered from 1."""
     secret = site.find(inputs.get("secret"), "secretmanager/secret:Secret")
     base = secret.outputs["name"] if secret else str(inputs.get("secret"))
     taken = [
@@ -46,12 +46,12 @@ def _version_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 def _agent_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
     """The service agent of an API in this project."""
-    email = agents.email(str(inputs.get("service")), project_number(site.project))
+    email = service_agents.email(str(inputs.get("service")), project_number(site.project))
     return {"email": email, "member": f"serviceAccount:{email}"} if email else {}
 
 
 def _secret_deleted(site: Site, secret: Record) -> None:
-    """The versions of a secret go with it, and its name is free again."""
+    """Delete the versions of a secret; its name can be used again."""
     site.state.drop_document(SPACE, secret.id)
 
 

@@ -1,7 +1,7 @@
 """Cloud Run functions.
 
-Source: Cloud Run functions documentation, "Compare functions" (a function is a service of Cloud Run, of the
-same name, which goes with it).
+Source: Cloud Run functions documentation, "Compare functions" (a function is a Cloud Run service of the
+same name, which is deleted with it).
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _SERVICE = "cloudrunv2/service:Service"
 
 
 def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """The service behind the function, and the trigger in front of it."""
+    """The function's service and its trigger."""
     place = f"projects/{site.project}/locations/{outputs.get('location')}"
     name = outputs.get("name")
     service = {**block(inputs.get("serviceConfig")), "service": f"{place}/services/{name}"}

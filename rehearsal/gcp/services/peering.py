@@ -1,7 +1,7 @@
-"""Private service access, and who holds it.
+"""Private service access and the services that use it.
 
 Source: hashicorp/terraform-provider-google, services/servicenetworking (id, `deletion_policy`), issue 16275
-(words of the refusal; a deleted Cloud SQL instance holds the connection for about four days).
+(error text; a deleted Cloud SQL instance holds the connection for about four days).
 """
 
 import time
@@ -14,7 +14,7 @@ from rehearsal.gcp.rules.book import block
 from rehearsal.gcp.site import Site
 
 CONNECTION, INSTANCE = "servicenetworking/connection:Connection", "sql/databaseInstance:DatabaseInstance"
-# Networks whose connection a deleted instance still holds, and until when: document space.
+# Documents: network -> time until which a deleted instance still holds its connection.
 _HELD = "peering-held"
 _HELD_S = 4 * 86_400
 _PRODUCERS = (INSTANCE, "lustre/instance:Instance", "filestore/instance:Instance")
@@ -22,7 +22,7 @@ _FREE = ("REMOVE_PEERING", "ABANDON")
 
 
 def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """The id holds the network in an escaped form."""
+    """The id contains the network in escaped form."""
     network, service = str(inputs.get("network")), str(inputs.get("service"))
     return {
         "id": f"{quote(network, safe='')}:{quote(service, safe='')}",
@@ -58,7 +58,7 @@ def _deleted(site: Site, connection: Record) -> None:
 
 
 def hold(site: Site, instance: Record) -> None:
-    """Remember that a Cloud SQL instance with a private address is gone."""
+    """Record the deletion of a Cloud SQL instance with a private address."""
     value = block(instance.inputs.get("settings"), "ipConfiguration").get("privateNetwork")
     network = site.find(value, "compute/network:Network")
     begun = site.state.unconfirmed(instance.urn)

@@ -17,8 +17,8 @@ from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
 from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.control_plane import ControlPlane
 from rehearsal.controlplane.nodes import NodePool, add_nodes
-from rehearsal.controlplane.order import ControlPlane
 from tests.cluster.gate.conftest import QUEUE, SMOKE
 from tests.cluster.programs import finished, started
 from tests.cluster.provider.real import needs_provider, stacks

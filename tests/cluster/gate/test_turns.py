@@ -14,7 +14,7 @@ from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
 from infra.outputs.cluster import ValidationRun
 from rehearsal.controlplane.api import KubernetesApi
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.gate.conftest import SMOKE
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.lab import flavor, machines, queues

@@ -17,7 +17,7 @@ from policies.sources.live.records import Account, account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownKindError
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.waiting import eventually
 from tests.trainstack.cli.command import run
 from trainstack.collect import listing

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.waiting import eventually
 
 _GROUP = "rbac.authorization.k8s.io"

@@ -10,7 +10,7 @@ import pulumi_kubernetes as k8s
 import pytest
 
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.provider.real import needs_provider, stacks
 from tests.rehearsal.runs.updates import refused
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.provider.real import needs_provider, stacks
 from tests.rehearsal.kubernetes import kept_state
 from tests.rehearsal.kubernetes.kept_state import Kept

@@ -13,7 +13,7 @@ import pytest
 from pulumi import automation
 
 from rehearsal.controlplane.binaries import FOLDER
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.provider.real import needs_provider, stacks
 from tests.cluster.waiting import eventually
 from tests.rehearsal.runs.updates import counts, refused

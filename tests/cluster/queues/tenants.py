@@ -12,7 +12,7 @@ from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.volumes import VolumeArgs
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from rehearsal.controlplane.certificates import Authority
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually

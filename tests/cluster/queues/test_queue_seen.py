@@ -14,7 +14,7 @@ from infra.errors import UserError
 from infra.outputs.cluster import TeamOutputs
 from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.certificates import Authority
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.queues.tenants import RBAC
 from tests.cluster.waiting import eventually

@@ -10,7 +10,7 @@ from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
 from components.kubernetes.tracking.visitors import MlflowVisitors
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from rehearsal.controlplane.order import ControlPlane
+from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.tenants import RBAC, TEAMS, VOLUMES, Tenants, secret, two_teams
 from tests.cluster.waiting import eventually

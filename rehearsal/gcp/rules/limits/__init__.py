@@ -1,4 +1,4 @@
-"""Limits of single values, as Google Cloud documents them; `core.rules.limits` explains the rows."""
+"""Limits of single values from Google Cloud's documentation; `core.rules.limits` describes the rows."""
 
 from pathlib import Path
 

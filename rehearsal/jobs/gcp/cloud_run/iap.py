@@ -17,7 +17,7 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.iam_bindings import allowed
 from rehearsal.dataplane.gcp.identity import Caller, account_caller
 from rehearsal.dataplane.gcp.signing import SigningKeys, UntrustedError
-from rehearsal.gcp import agents
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.site import project_number
 
 GENERATED = {"X-Goog-IAP-Generated-Response": "true", "Content-Type": "text/html"}
@@ -49,7 +49,7 @@ def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: M
     if not _may(state, account_caller(email), _VISIT, service):
         raise _refused(403, f"You don't have access. {email} may not open this app.")
     number = project_number(str(service.outputs["project"]))
-    if not _may(state, account_caller(agents.email("iap.googleapis.com", number)), _INVOKE, service):
+    if not _may(state, account_caller(service_agents.email("iap.googleapis.com", number)), _INVOKE, service):
         words = "Your client does not have permission to get URL / from this server."  # Cloud Run's own
         raise IapDeniedError(403, words, {"Content-Type": "text/html"})
 

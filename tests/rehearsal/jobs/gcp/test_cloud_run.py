@@ -16,7 +16,7 @@ from components.gcp.jobs.roles import SIGNS
 from components.gcp.jobs.tracking import VISITS
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
-from rehearsal.gcp import agents
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.site import project_number
 from rehearsal.jobs.gcp.cloud_run import front, service
 from smoke_training.launchers import bundle
@@ -26,7 +26,7 @@ from tests.rehearsal.jobs.gcp.conftest import ADA, PROJECT, REGION, TRAINER, Pro
 URI = "https://mlflow-0123456789-uc.a.run.app"
 SERVER = f"mlflow@{PROJECT}.iam.gserviceaccount.com"
 DATABASE = "10.9.0.3"
-AGENT = agents.email("iap.googleapis.com", project_number(PROJECT))
+AGENT = service_agents.email("iap.googleapis.com", project_number(PROJECT))
 ROLE = f"projects/{PROJECT}/roles/signs"
 ECHO = "tests.rehearsal.jobs.gcp.echo"
 # What the validation does: the client of its record, from the zip that jobs bring.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rehearsal.gcp import agents
+from rehearsal.gcp import service_agents
 from rehearsal.gcp.site import project_number
 
 RING = "projects/research/locations/us-central1/keyRings/ring"
@@ -21,7 +21,7 @@ def world(api: str) -> list[Any]:
             {
                 "cryptoKeyId": key,
                 "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
-                "member": f"serviceAccount:{agents.email(service, NUMBER)}",
+                "member": f"serviceAccount:{service_agents.email(service, NUMBER)}",
             },
         )
         for name, key, service in (("key", KEY, api), ("bare", BARE, other))

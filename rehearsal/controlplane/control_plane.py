@@ -1,4 +1,4 @@
-"""What a control plane is made with, and a handle on one that runs."""
+"""Options of a control plane, and a handle on a running one."""
 
 import contextlib
 import json
@@ -19,42 +19,42 @@ from rehearsal.controlplane.servers import ACCESS
 ADMIN = "admin.kubeconfig"
 _STOP_S = 20.0
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class ControlPlaneOptions:
-    """A control plane to start in a folder of its own; what an earlier one left there is removed, or kept."""
+    """A control plane to start in a folder of its own; previous files are removed unless `keep`."""
 
     home: Path
     addons: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Values of the chart of each of `rehearsal.controlplane.addons` that is wanted, by its name."""
+    """Chart values of each enabled add-on of `rehearsal.controlplane.addons`, by name."""
     node_grace_s: int = 50
-    """Seconds without a heartbeat after which a node counts as lost; 50 is Kubernetes' own default."""
+    """Seconds without a heartbeat after which a node is lost; 50 is Kubernetes' default."""
     controller_requests_per_s: int = 20
-    """What each of Kubernetes' controllers may send; 20 is its own default, enough for two Jobs a second."""
+    """Client rate limit of each of Kubernetes' controllers; its default of 20 allows two Jobs a second."""
     keep: bool = False
-    """Go on with what an earlier one left: its objects, its authority, its address."""
+    """Reuse the objects, authority and address of the previous control plane."""
 
     def text(self) -> str:
-        """As one line of JSON."""
+        """The options as one line of JSON."""
         return json.dumps({**asdict(self), "home": str(self.home)})
 
     @classmethod
     def parse(cls, text: str) -> "ControlPlaneOptions":
-        """The order in a line of JSON."""
+        """Options from a line of JSON."""
         said = json.loads(text)
         return cls(**{**said, "home": Path(said["home"])})
 
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """One that runs: its files, and the administrator's access."""
+    """A running control plane: files and administrator access."""
 
     home: Path
     access: Access
     process: "subprocess.Popen[str]"
-    _asking: threading.Lock = field(default_factory=threading.Lock)
+    _requesting: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def kubeconfig(self) -> Path:
@@ -66,16 +66,16 @@ class ControlPlane:
         return KubernetesApi(self.access)
 
     def install(self, addon: str, values: Mapping[str, Any]) -> None:
-        """Install an add-on's chart and run its controller, in place of an earlier one. Raises StartError."""
-        self._ask({"install": addon, "values": dict(values)})
+        """Install an add-on's chart and run its controller, replacing an earlier one. Raises StartError."""
+        self._request({"install": addon, "values": dict(values)})
 
     def remove(self, addon: str) -> None:
-        """End an add-on's controller and delete what its chart brought. Raises StartError."""
-        self._ask({"remove": addon})
+        """End an add-on's controller and delete the objects of its chart. Raises StartError."""
+        self._request({"remove": addon})
 
-    def _ask(self, message: dict[str, Any]) -> None:
+    def _request(self, message: dict[str, Any]) -> None:
         assert self.process.stdin and self.process.stdout
-        with self._asking:
+        with self._requesting:
             try:
                 self.process.stdin.write(json.dumps(message) + "\n")
                 self.process.stdin.flush()
@@ -85,8 +85,8 @@ class ControlPlane:
 
 
 @contextmanager
-def running(order: ControlPlaneOptions, tell: Tell = lambda text: None) -> Iterator[ControlPlane]:
-    """A control plane for as long as the context lasts. Raises StartError with the reason."""
+def running(order: ControlPlaneOptions, progress: Progress = lambda text: None) -> Iterator[ControlPlane]:
+    """A control plane for the duration of the context. Raises StartError with the reason."""
     with subprocess.Popen(
         [sys.executable, "-m", "rehearsal.controlplane"],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -95,7 +95,7 @@ def running(order: ControlPlaneOptions, tell: Tell = lambda text: None) -> Itera
         try:
             process.stdin.write(order.text() + "\n")
             process.stdin.flush()
-            _await_ready(process, tell)
+            _await_ready(process, progress)
             said = json.loads((order.home / ACCESS).read_text(encoding="utf-8"))
             authority, certificate, key = (Path(said[name]) for name in ("authority", "certificate", "key"))
             access = Access(said["server"], authority, certificate, key)
@@ -108,7 +108,7 @@ def running(order: ControlPlaneOptions, tell: Tell = lambda text: None) -> Itera
             process.kill()
 
 
-def _await_ready(process: "subprocess.Popen[str]", tell: Tell) -> None:
+def _await_ready(process: "subprocess.Popen[str]", progress: Progress) -> None:
     assert process.stdout
     for line in process.stdout:
         said = json.loads(line)
@@ -116,5 +116,5 @@ def _await_ready(process: "subprocess.Popen[str]", tell: Tell) -> None:
             raise StartError(said["error"])
         if said.get("ready"):
             return
-        tell(said["step"])
+        progress(said["step"])
     raise StartError("the control plane ended before it was ready")

@@ -1,4 +1,4 @@
-"""What nodes take of the quotas of a project, from the inputs of clusters and pools.
+"""Quota usage of nodes, from the inputs of clusters and pools.
 
 Source: Compute Engine documentation, "Allocation quotas" (disks); the catalog for GPUs and processors.
 """
@@ -21,7 +21,7 @@ _DISK_GB, _MACHINE = 100, "e2-medium"
 
 
 def demands(token: str, name: str, inputs: Properties, location: str) -> "Iterator[Demand]":
-    """What a pool takes when it is created, or a cluster with its first nodes."""
+    """Usage of a new pool, or of a cluster's first nodes."""
     count = nodes(token, inputs, location)
     if not count:
         return
@@ -36,5 +36,5 @@ def demands(token: str, name: str, inputs: Properties, location: str) -> "Iterat
 
 
 def _quotas() -> ModuleType:
-    """The catalog's quotas, fetched when first needed: the daemon starts without them."""
+    """The catalog's quotas, imported on first use so that the daemon starts faster."""
     return importlib.import_module("infra.catalog.gcp.quotas")

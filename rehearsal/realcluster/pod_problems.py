@@ -1,4 +1,4 @@
-"""What is wrong with live pods, in the provider's words (provider/pkg/await/checker/pod)."""
+"""Problems of live pods, with the provider's messages (provider/pkg/await/checker/pod)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ from rehearsal.controlplane.api import Object
 
 
 def complaints(pods: Iterable[Object]) -> list[str]:
-    """One line for each pod that is neither ready nor has succeeded, those with most to say first."""
+    """One line for each pod that is neither ready nor has succeeded, longest first."""
     found = [words for pod in pods if (words := _complaint(pod))]
     return sorted(dict.fromkeys(found), key=len, reverse=True)
 

@@ -1,7 +1,7 @@
-"""What organisation policies forbid, in the words of the services.
+"""Organization policies: what they forbid, with the services' errors.
 
 Source: Organization Policy documentation, "Organization policy constraints"; Workbench documentation,
-"Manage metadata" (what turns off what notebooks may not have); issues 4976 (shielded VMs in the
+"Manage metadata" (keys that disable features of notebooks); issues 4976 (shielded VMs in the
 default pool) and 4989 (nodes forward packets) of hashicorp/terraform-provider-google.
 """
 
@@ -14,7 +14,7 @@ from rehearsal.gcp.sizes import CLUSTER, POOL
 
 _NOTEBOOK, _ACCOUNT = "gcp:workbench/instance:Instance", "gcp:serviceaccount/account:Account"
 _RUN = "gcp:cloudrunv2/service:Service"
-# Constraint -> the key of an instance's metadata that satisfies it, and what is forbidden.
+# Constraint -> (key of an instance's metadata that satisfies it, error)
 _OF_NOTEBOOKS = {
     "ainotebooks.disableFileDownloads": ("notebook-disable-downloads", "Downloading files is not allowed."),
     "ainotebooks.disableRootAccess": ("notebook-disable-root", "Root access is not allowed."),
@@ -26,7 +26,7 @@ _SQL, _PEERING = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:servicenetwor
 def refuse(
     policies: Sequence[str], token: str, inputs: Properties, project: str, cluster: Properties
 ) -> None:
-    """Raise RefusalError for what a policy forbids; `cluster` are the inputs of the cluster of a pool."""
+    """Raise RefusalError for a violated policy; `cluster` are the inputs of a pool's cluster."""
     for constraint, why, path, fix in _broken(token, inputs, cluster):
         if constraint in policies:
             raise RefusalError(
@@ -38,7 +38,7 @@ def refuse(
 
 
 def _broken(token: str, inputs: Properties, cluster: Properties) -> Iterator[tuple[str, str, str, str]]:
-    """(constraint, the service's reason, property, fix) of everything that a policy could forbid."""
+    """(constraint, reason of the service, property, fix) of all violations."""
     if token in (CLUSTER, POOL):
         yield from _nodes(token, inputs, cluster)
     network = block(inputs.get("settings"), "ipConfiguration")
@@ -59,7 +59,7 @@ def _broken(token: str, inputs: Properties, cluster: Properties) -> Iterator[tup
             "Let the organisation allow it for this project.",
         )
     if token == _RUN and inputs.get("ingress", "INGRESS_TRAFFIC_ALL") == "INGRESS_TRAFFIC_ALL":
-        # Emulated as landing zones set it: everything but `all` is allowed.
+        # Emulated with the value of landing zones: everything but `all` is allowed.
         yield (
             "run.allowedIngress",
             "The ingress setting INGRESS_TRAFFIC_ALL is not allowed.",
@@ -76,7 +76,7 @@ def _broken(token: str, inputs: Properties, cluster: Properties) -> Iterator[tup
 
 
 def _notebook(inputs: Properties) -> Iterator[tuple[str, str, str, str]]:
-    """What holds for instances of Workbench."""
+    """Violations of Workbench instances."""
     setup = block(inputs.get("gceSetup"))
     metadata = block(setup.get("metadata"))
     if setup.get("disablePublicIp") is not True:
@@ -106,7 +106,7 @@ def _notebook(inputs: Properties) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _nodes(token: str, inputs: Properties, cluster: Properties) -> Iterator[tuple[str, str, str, str]]:
-    """What holds for nodes: those of a pool, and those that every cluster is created with."""
+    """Violations of nodes: of a pool, and those that a new cluster starts with."""
     if inputs.get("enableAutopilot"):
         return
     shielded = block(inputs.get("nodeConfig"), "shieldedInstanceConfig")
