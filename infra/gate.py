@@ -1,4 +1,4 @@
-"""The gate as the engine's state has it: which validations `up` waited for last, when, and how they ended."""
+"""The validations in the engine's state: which ones the last `up` waited for, when, and their results."""
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,9 +21,9 @@ class Gate:
     run: str
     """Namespace and name of its Job."""
     state: State
-    """`running`: its end is not known, because it goes on or its `up` was killed."""
+    """`running`: its end is unknown, because it is running or its `up` was killed."""
     since: datetime.datetime | None
-    """When the engine saw it end, or begin."""
+    """When the engine recorded its end, or its start."""
     nodes: int
     pool: str
     reason: str
@@ -31,12 +31,12 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether what waits for this validation is there, or may be made."""
+        """Whether resources that depend on this validation exist or may be created."""
         return self.state == "passed"
 
     @property
     def line(self) -> str:
-        """All of it in words."""
+        """The result as one line of text."""
         when = f" {self.since:%Y-%m-%d %H:%M} UTC" if self.since else ""
         return f"{self.run} {self.state}{when} on {self.nodes} nodes of pool {self.pool}"
 
@@ -57,7 +57,7 @@ def gates(resources: Iterable[Resource]) -> list[Gate]:
 
 
 def lines(found: Sequence[Gate], wanted: Iterable[str]) -> Iterator[str]:
-    """What people are told: each pool's last validation, and whether the gate is open.
+    """Yield a line for each pool's last validation, then whether the gate is open.
 
     It is open when each of the pools `wanted` by the stack's spec has passed; one may have no validation yet.
     """

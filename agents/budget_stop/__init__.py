@@ -1,1 +1,1 @@
-"""What a budget that is used up does, on every cloud; the standard library only, for it runs in functions."""
+"""Decisions about used-up budgets, the same on every cloud; standard library only."""

@@ -1,4 +1,4 @@
-"""What a budget that is used up stops: pure decisions from budgets, what runs, and its tags."""
+"""Decide which workloads a used-up budget stops, from budgets, workloads and tags (pure)."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any
 
 PREFIX = "trainstack"
 EXEMPT = f"{PREFIX}:budget-exempt"
-STOP, TELL, EXEMPTED = "stop", "would stop", "exempt"
+STOP, WARN_ONLY, EXEMPTED = "stop", "would stop", "exempt"
 
 
 @dataclass(frozen=True)
-class Budget:
-    """A budget of the stack, and what its month has cost so far, in US dollars."""
+class SpendingBudget:
+    """A budget of the stack and the costs of its month so far, in US dollars."""
 
     name: str
     scope: str
@@ -26,13 +26,13 @@ class Budget:
 
     @property
     def used_up(self) -> bool:
-        """Whether more was spent than is allowed; at the limit nothing is over it yet."""
+        """Whether the costs exceed the limit; costs at the limit do not."""
         return self.spent_usd > self.limit_usd
 
 
 @dataclass(frozen=True)
-class Running:
-    """Something that costs money as long as it runs."""
+class BillableWorkload:
+    """A resource that costs money while it runs."""
 
     kind: str
     """On AWS tuning-job, training-job, app or endpoint; on Google Cloud custom-job, notebook or endpoint."""
@@ -42,48 +42,48 @@ class Running:
     tags: Mapping[str, str]
     """On Google Cloud the labels, under the keys that tags have."""
     handle: Mapping[str, str]
-    """What the service needs to end it."""
+    """Arguments of the service's call that stops it."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of something that runs, and why."""
+    """The action for a workload, with its reason."""
 
-    running: Running
+    running: BillableWorkload
     action: str
     """`stop`, `would stop` (a budget that only warns) or `exempt`."""
-    budget: Budget
+    budget: SpendingBudget
     reason: str
 
 
-def decide(budgets: Iterable[Budget], running: Sequence[Running]) -> list[Decision]:
-    """One decision for each thing that a used-up budget is about; others are left alone.
+def decide(budgets: Iterable[SpendingBudget], running: Sequence[BillableWorkload]) -> list[Decision]:
+    """Return one decision for each workload of a used-up budget.
 
-    Of several budgets about one thing, the one that stops counts; a tag with a reason exempts from all.
+    Of several budgets with one workload, one that stops has precedence; a tag with a reason exempts from all.
     """
     over = sorted(
         (one for one in budgets if one.used_up), key=lambda one: (one.over_budget != STOP, one.name)
     )
     found = []
-    for thing in running:
-        about = next((budget for budget in over if belongs(thing, budget)), None)
-        if about is not None:
-            found.append(_decision(thing, about))
+    for workload in running:
+        relevant = next((budget for budget in over if belongs(workload, budget)), None)
+        if relevant is not None:
+            found.append(_decision(workload, relevant))
     return found
 
 
 def recorded(decision: Decision, outcome: str, now: datetime.datetime) -> dict[str, Any]:
-    """What is kept of a decision and of what came of it, for auditors: `trainstack.budget-stop/1`."""
-    thing, budget = decision.running, decision.budget
+    """The record of a decision and its outcome for auditors: `trainstack.budget-stop/1`."""
+    workload, budget = decision.running, decision.budget
     return {
         "schema_version": "trainstack.budget-stop/1",
         "time": now.isoformat(timespec="seconds"),
         "action": decision.action,
         "outcome": outcome,
-        "kind": thing.kind,
-        "name": thing.name,
-        "arn": thing.arn,
-        "tags": dict(thing.tags),
+        "kind": workload.kind,
+        "name": workload.name,
+        "arn": workload.arn,
+        "tags": dict(workload.tags),
         "budget": budget.name,
         "over_budget": budget.over_budget,
         "limit_usd": budget.limit_usd,
@@ -92,16 +92,16 @@ def recorded(decision: Decision, outcome: str, now: datetime.datetime) -> dict[s
     }
 
 
-def belongs(thing: Running, budget: Budget) -> bool:
-    """Whether a budget is about something: it carries the tag of the budget's scope with its value."""
-    return thing.tags.get(f"{PREFIX}:{budget.scope}") == budget.value
+def belongs(workload: BillableWorkload, budget: SpendingBudget) -> bool:
+    """Return whether a workload carries the tag of the budget's scope with its value."""
+    return workload.tags.get(f"{PREFIX}:{budget.scope}") == budget.value
 
 
-def _decision(thing: Running, budget: Budget) -> Decision:
+def _decision(workload: BillableWorkload, budget: SpendingBudget) -> Decision:
     spent = f"{budget.scope} {budget.value} spent ${budget.spent_usd:,.2f} of ${budget.limit_usd:,.2f}"
-    excuse = thing.tags.get(EXEMPT)
-    if excuse and excuse.strip():
-        return Decision(thing, EXEMPTED, budget, f"{spent}; exempt: {excuse.strip()}")
-    if excuse is not None:
-        spent += f"; its tag {EXEMPT} gives no reason and does not count"
-    return Decision(thing, STOP if budget.over_budget == STOP else TELL, budget, spent)
+    exemption = workload.tags.get(EXEMPT)
+    if exemption and exemption.strip():
+        return Decision(workload, EXEMPTED, budget, f"{spent}; exempt: {exemption.strip()}")
+    if exemption is not None:
+        spent += f"; its tag {EXEMPT} gives no reason and is ignored"
+    return Decision(workload, STOP if budget.over_budget == STOP else WARN_ONLY, budget, spent)

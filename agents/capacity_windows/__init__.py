@@ -1,1 +1,1 @@
-"""Opens and closes pools of limited time for Kueue."""
+"""Opens and closes pools with capacity windows for Kueue."""

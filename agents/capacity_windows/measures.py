@@ -1,11 +1,11 @@
-"""What Prometheus is told about windows; standard library only."""
+"""Prometheus metrics of capacity windows; standard library only."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from agents.shared.exposition import Metric, Sample, text
+from agents.shared.exposition import PrometheusMetric, Sample, text
 
-from .windows import Window
+from .windows import CapacityWindow
 
 _OPEN = "trainstack_capacity_window_open"
 _TURNS = "trainstack_capacity_window_turns_timestamp_seconds"
@@ -13,21 +13,21 @@ _ANSWERS = "trainstack_capacity_window_answers_total"
 
 
 class Measures:
-    """Whether each pool is open, when that changes, and how many jobs were let in and sent away."""
+    """Per pool: whether it is open, when that changes, and how many jobs were admitted and deactivated."""
 
-    def __init__(self, windows: Mapping[str, Window], clock: Callable[[], datetime]) -> None:
+    def __init__(self, windows: Mapping[str, CapacityWindow], clock: Callable[[], datetime]) -> None:
         self._windows, self._clock = windows, clock
         self._answers: dict[tuple[str, str], int] = {}
 
     def count(self, pool: str, *, welcome: bool) -> None:
-        """One more job was let in, or sent away."""
+        """Count a job that was admitted or deactivated."""
         key = pool, "welcome" if welcome else "away"
         self._answers[key] = self._answers.get(key, 0) + 1
 
     def text(self) -> str:
-        """In the text format of Prometheus."""
+        """The metrics in the text format of Prometheus."""
         now = self._clock()
-        # Where hours hold some classes, it is said for these.
+        # Where hours apply to some classes, the metric is for these.
         found = {one.pool: one.upcoming(now, next(iter(one.classes), "")) for one in self._windows.values()}
         opened: list[Sample] = [
             ({"pool": pool}, int(period is not None and period.opens <= now))
@@ -42,17 +42,17 @@ class Measures:
             ({"pool": pool, "answer": answer}, count)
             for (pool, answer), count in sorted(self._answers.items())
         ]
-        turn = "When it closes, or where it is closed, opens. No sample: it never does."
+        turn = "When it closes, or where it is closed, opens. No sample: never."
         return text(
             [
-                Metric(
+                PrometheusMetric(
                     _OPEN, "gauge", opened,
-                    "Whether jobs that are held to the windows of a pool may use it now.",
+                    "Whether jobs that the windows of a pool apply to may use it now.",
                 ),
-                Metric(_TURNS, "gauge", turns, turn),
-                Metric(
+                PrometheusMetric(_TURNS, "gauge", turns, turn),
+                PrometheusMetric(
                     _ANSWERS, "counter", answers,
-                    "Jobs that were let in, and jobs that were sent away or stopped.",
+                    "Jobs that were admitted, and jobs that were deactivated or stopped.",
                 ),
             ]
         )  # fmt: skip

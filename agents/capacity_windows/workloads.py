@@ -1,20 +1,20 @@
-"""Workloads of Kueue, as the keeper of windows reads and changes them; standard library only."""
+"""Client of Kueue's Workloads for the controller of windows; standard library only."""
 
 import urllib.parse
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 
-from agents.shared.api_server import ApiServer, Object, RefusedError
+from agents.shared.api_server import ApiServer, ApiServerError, Object
 from agents.shared.events import event
 from agents.shared.times import stamp
 
 PENDING, READY = "Pending", "Ready"  # states of a check (apis/kueue/v1beta2/workload_types.go)
-# On a Workload that is sent away: the check, and why. One that somebody else deactivated has none.
+# On a deactivated Workload: the check and the reason. Workloads that others deactivated have none.
 AWAY_NOTE = "trainstack.dev/capacity-window"
 _VERSION = "kueue.x-k8s.io/v1beta2"
 _KUEUE = f"/apis/{_VERSION}"
 _ALL = f"{_KUEUE}/workloads"
-# The objects by which people start runs, and where they are found.
+# The objects with which users start runs, and their paths.
 _OWNERS = {
     "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
     "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/{}",
@@ -25,26 +25,26 @@ _GONE, _CONFLICT = 404, 409
 
 
 def is_reserved(workload: Object) -> bool:
-    """Whether a job has its quota, and keeps it."""
+    """Return whether a job has quota that it keeps."""
     rows = (workload.get("status") or {}).get("conditions") or ()
-    said = {row["type"] for row in rows if row["status"] == "True"}
-    gone = said & {"Finished", "Evicted"} or not workload["spec"].get("active", True)
-    return "QuotaReserved" in said and not gone
+    true_conditions = {row["type"] for row in rows if row["status"] == "True"}
+    gone = true_conditions & {"Finished", "Evicted"} or not workload["spec"].get("active", True)
+    return "QuotaReserved" in true_conditions and not gone
 
 
 def is_away(workload: Object) -> bool:
-    """Whether a job was sent away by the keeper, and nobody activated it since."""
+    """Return whether the controller deactivated a job that was not activated since."""
     notes = workload["metadata"].get("annotations") or {}
     return AWAY_NOTE in notes and not workload["spec"].get("active", True)
 
 
 def sent_away_by(workload: Object) -> str:
-    """The check because of which a job is away."""
+    """The check that deactivated a job."""
     return str(workload["metadata"]["annotations"][AWAY_NOTE]).partition(":")[0]
 
 
 def check_of(workload: Object, names: Container[str]) -> Object | None:
-    """The state of the first of a job's checks that has one of these names."""
+    """The state of the first of a job's checks with one of these names."""
     rows = (workload.get("status") or {}).get("admissionChecks") or ()
     return next((row for row in rows if row["name"] in names), None)
 
@@ -56,21 +56,21 @@ def called(workload: Object) -> str:
 
 
 class Workloads:
-    """The Workloads of a cluster. Every method raises RefusedError and OSError as the API server does."""
+    """The Workloads of a cluster. Every method raises ApiServerError and OSError as `ApiServer` does."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
     def paged(self) -> Iterator[tuple[Sequence[Object], str]]:
-        """All of them, a page at once, each time with the version from which a watch goes on."""
+        """All Workloads, one page at a time, each with the version from which to watch."""
         return self._server.paged(_ALL)
 
     def watched(self, version: str, seconds: float) -> Iterator[Object]:
-        """Changes since a version, for so long."""
+        """Changes since a version, for `seconds`."""
         return self._server.watched(_ALL, version, seconds)
 
     def activate_check(self, name: str, now: datetime) -> None:
-        """Say that somebody answers for an AdmissionCheck: its queues are inactive until then."""
+        """Mark an AdmissionCheck as active; its queues are inactive until then."""
         path = f"{_KUEUE}/admissionchecks/{name}"
         found = self._server.must("GET", path)
         rows = (found.get("status") or {}).get("conditions") or ()
@@ -79,7 +79,7 @@ class Workloads:
                 "type": "Active",
                 "status": "True",
                 "reason": "Active",
-                "message": "The windows of the pool are kept",
+                "message": "The controller of the pool's windows runs",
                 "observedGeneration": found["metadata"]["generation"],
                 "lastTransitionTime": stamp(now.timestamp()),
             }
@@ -97,42 +97,42 @@ class Workloads:
         if status == _GONE:
             return None
         if status != 200:
-            raise RefusedError(status, str(found.get("message")))
+            raise ApiServerError(status, str(found.get("message")))
         return found
 
     def ready(self, workload: Object, check: str, words: str, now: datetime) -> bool:
-        """Let a job start, as far as one of its checks goes; False when it was changed meanwhile."""
+        """Set a check of a job to Ready; False when the Workload was changed meanwhile."""
         at = stamp(now.timestamp())
         state = {"name": check, "state": READY, "message": words, "lastTransitionTime": at}
         rows = [state if row["name"] == check else row for row in workload["status"]["admissionChecks"]]
         return self._patch(workload, "/status", {"status": {"admissionChecks": rows}})
 
     def send_away(self, workload: Object, check: str, words: str, now: datetime) -> bool:
-        """Stop a job, or keep it from starting, until it is called back; False as `ready`."""
+        """Deactivate a job: stop it, or prevent its start, until `call_back`; False as `ready`."""
         done = self._patch(workload, "", _activity(f"{check}: {words}"))
         if done:
-            self._tell(workload, words, now)
+            self._report(workload, words, now)
         return done
 
     def call_back(self, workload: Object) -> bool:
-        """Queue a job again that was sent away; False when it was changed meanwhile."""
+        """Activate a deactivated job; False when it was changed meanwhile."""
         return self._patch(workload, "", _activity(None))
 
     def _patch(self, workload: Object, part: str, change: Object) -> bool:
         metadata = workload["metadata"]
         path = f"{_KUEUE}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
-        # Of the version that was looked at, or not at all.
+        # Applies to the version that was read only.
         known = {**change.get("metadata", {}), "resourceVersion": metadata["resourceVersion"]}
         try:
             self._server.must("PATCH", path, {**change, "metadata": known})
-        except RefusedError as error:
+        except ApiServerError as error:
             if error.status not in (_GONE, _CONFLICT):
                 raise
             return False
         return True
 
-    def _tell(self, workload: Object, words: str, now: datetime) -> None:
-        """Leave the reason where people look: at the events of the Job itself."""
+    def _report(self, workload: Object, words: str, now: datetime) -> None:
+        """Report the reason as an event of the Job."""
         metadata = workload["metadata"]
         about = _controller(workload) or {
             "apiVersion": _VERSION,
@@ -152,11 +152,11 @@ class Workloads:
 
 
 def _controller(workload: Object) -> Object | None:
-    """The reference to what a Workload was made for."""
+    """The reference to a Workload's owner."""
     rows = workload["metadata"].get("ownerReferences") or ()
     return next((row for row in rows if row["kind"] in _OWNERS), None)
 
 
 def _activity(away: str | None) -> Object:
-    """The change that deactivates a Workload because of what `away` says, or activates it."""
+    """The change that deactivates a Workload with the reason `away`, or activates it."""
     return {"spec": {"active": away is None}, "metadata": {"annotations": {AWAY_NOTE: away}}}

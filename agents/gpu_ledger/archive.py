@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.gpu_ledger.ledger import SCHEMA
-from agents.gpu_ledger.row import Row
+from agents.gpu_ledger.row import LedgerRow
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The rows of a month that is over, and the terms by which they were read last."""
+    """The rows of a month that is over, with the terms of the last booking."""
 
     team: str
-    rows: list[Row]
+    rows: list[LedgerRow]
     terms: Mapping[str, Any]
 
     def text(self) -> str:
-        """It as JSON."""
+        """The archive as JSON."""
         rows = [[*vars(row).values()] for row in self.rows]
         body = {"schema": SCHEMA, "team": self.team, "rows": rows, "terms": self.terms}
         return json.dumps(body, separators=(",", ":"))
@@ -27,4 +27,4 @@ class Archive:
     def parse(cls, text: str) -> "Archive":
         """The archive in a text."""
         body = json.loads(text)
-        return cls(body["team"], [Row(*row) for row in body["rows"]], body["terms"])
+        return cls(body["team"], [LedgerRow(*row) for row in body["rows"]], body["terms"])

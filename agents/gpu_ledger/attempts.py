@@ -1,9 +1,9 @@
-"""What a Workload of Kueue says about its attempts to run: when it held which GPUs. Pure; runs in a pod.
+"""Read the attempts of a Kueue Workload to run: when it held which GPUs. Pure; runs in a pod.
 
 An attempt begins when `Admitted` turns true and ends when that turns false, or when the Workload is finished
 (kubernetes-sigs/kueue v0.19.2 pkg/workload/admissionchecks.go, `SyncAdmittedCondition`; a finished Workload
-stays admitted). A Workload that is evicted holds its quota, and its pods may run, until it is no more
-admitted. All times are whole seconds since 1970 as Kueue and the API server wrote them.
+stays admitted). A Workload that is evicted holds its quota, and its pods may run, until it is not admitted
+any more. All times are whole seconds since 1970 as Kueue and the API server wrote them.
 """
 
 import datetime
@@ -14,17 +14,17 @@ from typing import Any
 from agents.shared.times import seconds
 from infra.quantity import parse
 
-# Devices of other vendors are beside GPUs (network cards), not what anybody is charged for.
+# Other devices (network cards) are not charged for.
 DEVICES = "nvidia.com/"
-# Kueue copies it from a job to its Workload (`labelKeysToCopy`), once, when it makes the Workload.
+# Kueue copies it from a job to its Workload (`labelKeysToCopy`), once, at creation of the Workload.
 PROJECT_LABEL = "trainstack.dev/project"
 NO_PROJECT = "none"
 UNKNOWN_POOL = "unknown"
-# What a job without a priority class is like (components/kubernetes/queueing/kueue.py, `PRIORITIES`).
+# The class of a job without a priority class (components/kubernetes/queueing/kueue.py, `PRIORITIES`).
 NO_PRIORITY = "default"
 # Parent and variant are both admitted: KEP-8691, pkg/controller/concurrentadmission.
 _PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
-# Who writes `reclaimablePods` (pkg/constants/constants.go, `ReclaimablePodsMgr`).
+# Field manager of `reclaimablePods` (pkg/constants/constants.go, `ReclaimablePodsMgr`).
 _RECLAIMS = "kueue-reclaimable-pods"
 
 Object = Mapping[str, Any]
@@ -34,7 +34,7 @@ Shares = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True)
 class Seen:
-    """What a Workload says now."""
+    """The current state of a Workload."""
 
     uid: str
     namespace: str
@@ -44,9 +44,9 @@ class Seen:
     """Its priority class."""
     created: int
     admitted: int | None
-    """Since when it is admitted; None while it is not."""
+    """Start of its admission; None while it is not admitted."""
     released: int | None
-    """When its last attempt ended by losing its admission; None while it is admitted, or never was."""
+    """End of its last attempt by losing its admission; None while it is admitted, or never was."""
     finished: int | None
     """When it was finished."""
     ready: int | None
@@ -54,17 +54,17 @@ class Seen:
     unready: int | None
     """Since when they are not."""
     asked: Shares
-    """What it was admitted with, or has reserved; while it is neither, what its pods ask for, of no pool."""
+    """The admitted or reserved devices; without either, the requests of its pods, of no pool."""
     shares: Shares
-    """What it holds of that: pods that are done (`reclaimablePods`) hold nothing."""
+    """The devices that it holds of these: pods that are done (`reclaimablePods`) hold none."""
     done: int
-    """How many pods are done."""
+    """Number of pods that are done."""
     changed: int | None
     """When pods were last reported as done."""
     past_s: int
     """Seconds of its attempts that lost their admission, by Kueue's own count."""
     limit_s: int | None
-    """How long all its attempts may take together; None: as long as they like."""
+    """Time limit of all its attempts together; None: no limit."""
 
     @property
     def left_s(self) -> int | None:
@@ -73,7 +73,7 @@ class Seen:
 
 
 def seen(workload: Object) -> Seen | None:
-    """What a Workload says; None of one that is only the parent of others."""
+    """The state of a Workload; None for one that is only the parent of others."""
     metadata, spec = workload["metadata"], workload.get("spec") or {}
     labels, status = metadata.get("labels") or {}, workload.get("status") or {}
     if labels.get(_PARENT) == "true":
@@ -104,7 +104,7 @@ def seen(workload: Object) -> Seen | None:
 
 
 def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """The days (UTC) of a stretch of time: each with the part of the stretch that lies in it."""
+    """Split a period into days (UTC): each with its part of the period."""
     while start < end:
         day = datetime.datetime.fromtimestamp(start, datetime.UTC).date()
         tomorrow = datetime.datetime.combine(day + datetime.timedelta(days=1), datetime.time(), datetime.UTC)
@@ -114,7 +114,7 @@ def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:
 
 
 def month_end(at: int) -> int:
-    """When the month (UTC) of a time ends."""
+    """End of the month (UTC) of a time."""
     day = datetime.datetime.fromtimestamp(at, datetime.UTC)
     return int(
         datetime.datetime(day.year + day.month // 12, day.month % 12 + 1, 1, tzinfo=datetime.UTC).timestamp()
@@ -127,7 +127,7 @@ def _since(conditions: Mapping[str, Object], kind: str, status: str) -> int | No
 
 
 def _assigned(status: Object, done: Mapping[str, int]) -> Shares:
-    """Devices of pods that are not done; `resourceUsage` is of all pods, and stays as it was at admission."""
+    """Devices of pods that are not done; `resourceUsage` is of all pods, as at admission."""
     found: dict[tuple[str, str], int] = {}
     for row in (status.get("admission") or {}).get("podSetAssignments") or ():
         pods = int(row.get("count") or 0)

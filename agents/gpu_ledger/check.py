@@ -1,8 +1,8 @@
-"""The AdmissionCheck by which Kueue asks whether a job starts inside the budget. Pure; runs in a pod.
+"""The AdmissionCheck with which Kueue requests whether a job may start inside the budget. Pure; in a pod.
 
-A job that does not fit is told so in the check, which stays Pending, and deactivated (`spec.active: false`):
-Kueue takes its quota back, and queues it again when whoever keeps the budget activates it. Neither Retry nor
-Rejected does that (docs/adr/0031). A job that runs is never told anything but Ready, and never deactivated.
+A job that does not fit gets the reason in the check, which stays Pending, and is deactivated
+(`spec.active: false`): Kueue releases its quota, and queues it again when the ledger activates it. Neither
+Retry nor Rejected does that (docs/adr/0031). A running job's check is always Ready; it is never deactivated.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ from agents.shared.times import stamp
 CHECK = "gpu-budget"
 CONTROLLER = "trainstack.dev/gpu-budget"
 READY, PENDING = "Ready", "Pending"
-# How the words begin in a check that sent a job back; Kueue keeps them (pkg/workload/evict/evict.go,
-# `resetChecksOnEviction`, leaves what is Pending as it is).
+# Prefix of the message in a check that deactivated a job; Kueue keeps it (pkg/workload/evict/evict.go,
+# `resetChecksOnEviction`, leaves Pending checks as they are).
 OVER = "over budget: "
-# Of a message of a check (apis/kueue/v1beta2/workload_types.go, `AdmissionCheckState.Message`).
+# Limit of a check's message (apis/kueue/v1beta2/workload_types.go, `AdmissionCheckState.Message`).
 _MOST_LETTERS = 32_768
 
 Object = Mapping[str, Any]
 
 
 def asks(workload: Object) -> bool:
-    """Whether Kueue waits for an answer, which it does from the reservation of quota on."""
+    """Return whether Kueue waits for a decision, which it does from the reservation of quota on."""
     state = _state(workload)
     if not state or state["state"] != PENDING or (workload.get("spec") or {}).get("active") is False:
         return False
@@ -31,12 +31,12 @@ def asks(workload: Object) -> bool:
 
 
 def runs(workload: Object) -> bool:
-    """Whether it is admitted: then nothing but Ready may be said."""
+    """Return whether it is admitted: then its check must be Ready."""
     return _is(workload, "Admitted")
 
 
 def promised(workload: Object) -> bool:
-    """Whether it was let in by this check, and waits for another check."""
+    """Return whether this check admitted it, and it waits for another check."""
     state = _state(workload)
     ready = bool(state) and state["state"] == READY
     return (
@@ -47,7 +47,7 @@ def promised(workload: Object) -> bool:
 
 
 def waits(workload: Object) -> bool:
-    """Whether it was sent back by this check, and waits to be called."""
+    """Return whether this check deactivated it, and it waits for activation."""
     inactive = (workload.get("spec") or {}).get("active") is False
     return (
         inactive and str(_state(workload).get("message")).startswith(OVER) and not _is(workload, "Finished")
@@ -55,28 +55,28 @@ def waits(workload: Object) -> bool:
 
 
 def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:
-    """The patch of the Workload's status: a merge patch with every check, for this version of it."""
-    words = why if starts else OVER + why
-    said = {"name": CHECK, "state": READY if starts else PENDING, "message": words[:_MOST_LETTERS]}
+    """The patch of the Workload's status: a merge patch with all checks, for this version of it."""
+    message = why if starts else OVER + why
+    state = {"name": CHECK, "state": READY if starts else PENDING, "message": message[:_MOST_LETTERS]}
     checks = [
-        {**said, "lastTransitionTime": stamp(now)} if row["name"] == CHECK else row
+        {**state, "lastTransitionTime": stamp(now)} if row["name"] == CHECK else row
         for row in workload["status"]["admissionChecks"]
     ]
     return {**_version(workload), "status": {"admissionChecks": checks}}
 
 
 def activated(workload: Object, *, active: bool) -> Object:
-    """The patch of the Workload by which Kueue takes it out of its queue, or queues it again."""
+    """The patch of the Workload that queues it again, or removes it from its queue."""
     return {**_version(workload), "spec": {"active": active}}
 
 
 def active(now: int) -> Object:
-    """The patch of the AdmissionCheck's status: without it, queues with the check take no job."""
+    """The patch of the AdmissionCheck's status: without it, queues with the check admit no job."""
     condition = {
         "type": "Active",
         "status": "True",
         "reason": "Active",
-        "message": "the ledger of GPU-hours answers",
+        "message": "the ledger of GPU-hours runs",
         "lastTransitionTime": stamp(now),
     }
     return {"status": {"conditions": [condition]}}

@@ -1,7 +1,7 @@
-"""Keeps the books of all teams, and answers whether jobs start inside their budgets; runs in a pod.
+"""Controller of the ledger: keeps the books of all teams and decides on job starts; runs in a pod.
 
-Everything that is booked has its time from objects of the API: this pod's clock is asked only how old the
-book is. Standard library only.
+All booked times are from objects of the API: this pod's clock is used only for the age of the book. Standard
+library only.
 """
 
 import argparse
@@ -14,48 +14,48 @@ from typing import Any
 
 from agents.gpu_ledger import check, metrics
 from agents.gpu_ledger.attempts import Seen, seen
-from agents.gpu_ledger.budget import Budget
-from agents.gpu_ledger.decisions import WORKLOADS, Decisions, Team
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.book_store import BookStore, ChangedError
+from agents.gpu_ledger.budget import GpuBudget
+from agents.gpu_ledger.decisions import WORKLOADS, BudgetTeam, Decisions
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import Prices
-from agents.gpu_ledger.shelf import ChangedError, Shelf
-from agents.gpu_ledger.usage import Usage
-from agents.shared.api_server import ApiServer, RefusedError, say
+from agents.gpu_ledger.usage import GpuUsage
+from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.health import Health
-from agents.shared.prometheus import SilentError
+from agents.shared.prometheus import PrometheusError
 from agents.shared.times import seconds, stamp
 
-# One watch lasts as long, at most; what waits for the clock is looked at in between.
+# Longest duration of a watch; timed work is done in between.
 WATCH_S = 5.0
-# A book that changed is written so often, and one that only got older; what people decided is at once.
+# Intervals of writing a changed book and one that only advanced; notes are written at once.
 CHANGED_S, OLDER_S = 10.0, 60.0
-# A change is committed, and seen here, a moment after the time that Kueue writes into it.
+# A change is committed, and visible here, a moment after the time that Kueue writes into it.
 BEHIND_S = 5
-# Nothing is well any more when nobody came around for as long.
+# Unhealthy without a round for this long.
 PATIENCE_S = 120.0
 _RETRY_S = 5.0
 _GONE = 410
-# A jump of the API server's clock beside this pod's that is no mere correction.
+# A jump of the API server's clock, relative to this pod's, beyond a correction.
 _JUMP_S = 60
 
 Object = Mapping[str, Any]
 
 
 class Collector:
-    """The books, and what they are kept from."""
+    """The books and the state from which they are updated."""
 
-    def __init__(self, server: ApiServer, config: Object, tell: Callable[[str], None] = say) -> None:
-        self._server, self._tell = server, tell
+    def __init__(self, server: ApiServer, config: Object, log: Callable[[str], None] = say) -> None:
+        self._server, self._log = server, log
         self._complained = ""
         self._prices: Prices = config["prices"]
         self._teams: Mapping[str, str] = config["teams"]
         """Names by namespace."""
-        self._told: Mapping[str, Object] = config["budgets"]
-        self._budgets = {name: Budget.parse(row) for name, row in self._told.items()}
-        self._shelf = Shelf(server)
-        self._usage = Usage(server, config["prometheus"])
+        self._budget_rows: Mapping[str, Object] = config["budgets"]
+        self._budgets = {name: GpuBudget.parse(row) for name, row in self._budget_rows.items()}
+        self._store = BookStore(server)
+        self._usage = GpuUsage(server, config["prometheus"])
         self._counters = metrics.Counters(self._prices)
-        self._books: dict[str, Book] = {}
+        self._books: dict[str, TeamBook] = {}
         self._existing: dict[str, str] = {}
         """Namespace of each Workload, by its UID."""
         self._decisions: dict[str, Decisions] = {}
@@ -67,10 +67,10 @@ class Collector:
         self._clock: tuple[int, float] | None = None
         self._answers = False
         self.text = "\n"
-        """The metrics, as of the last time that it came around."""
+        """The metrics of the last round."""
 
     def run(self, beat: Callable[[], None]) -> None:
-        """Keep the books until the process ends; what goes wrong is told, and begun anew."""
+        """Keep the books until the process ends; errors are logged, and the books are read again."""
         while True:
             try:
                 beat()
@@ -81,48 +81,48 @@ class Collector:
                     self.settle()
                     beat()
             except ChangedError as error:
-                self._complain(f"read anew, because somebody else wrote: {error}")
+                self._complain(f"read again after a concurrent write: {error}")
                 time.sleep(_RETRY_S)
-            except RefusedError as error:
+            except ApiServerError as error:
                 if error.status != _GONE:
-                    self._complain(f"the API server refuses: {error}")
+                    self._complain(f"the API server returned an error: {error}")
                     time.sleep(_RETRY_S)
             except OSError as error:
                 self._complain(f"the API server cannot be reached: {error}")
                 time.sleep(_RETRY_S)
 
     def begin(self) -> None:
-        """Read every book; what was noted and not kept yet is noted again."""
+        """Read every book; notes that were not stored yet are added again."""
         now = self._now()
         unkept = {name: book.since(self._noted.get(name, 0)) for name, book in self._books.items()}
         self._books.clear()
         self._noted.clear()
         for namespace, team in self._teams.items():
             try:
-                self._books[namespace] = book = self._shelf.read(namespace, team, now)
+                self._books[namespace] = book = self._store.read(namespace, team, now)
             except (KeyError, TypeError, ValueError) as error:
-                # One that nobody can read stops no other team's; it is left as it is.
-                self._tell(f"{namespace}: its book cannot be read, move it away: {error!r}")
+                # An unreadable book does not stop the others; it is left as it is.
+                self._log(f"{namespace}: its book cannot be read, move it away: {error!r}")
                 continue
             for note in unkept.get(namespace, ()):
-                # The answer to a write may be what was lost.
+                # The write may have succeeded with its response lost.
                 if note not in book.notes:
                     book.note(note)
             self._counters.begin(team, book)
-            book.terms = {"prices": self._prices, "budget": self._told.get(namespace)}
+            book.terms = {"prices": self._prices, "budget": self._budget_rows.get(namespace)}
         self._existing.clear()
         self._decisions = {
-            namespace: Decisions(self._server, Team(namespace, budget), self._prices)
+            namespace: Decisions(self._server, BudgetTeam(namespace, budget), self._prices)
             for namespace, budget in self._budgets.items()
             if namespace in self._books
         }
         self._answers = not any(budget.stop for budget in self._budgets.values())
 
     def settle(self) -> None:
-        """Everything that is done from time to time: write books, call who waits, tell the metrics."""
+        """Do the periodic work: write books, activate waiting jobs, update the metrics."""
         now = self._now()
         self._look_at_clock(now)
-        self._say_that_it_answers(now)
+        self._activate_check(now)
         self._measure(now)
         samples: list[tuple[str, metrics.Labels, float]] = []
         month = stamp(now)[:7]
@@ -133,7 +133,7 @@ class Collector:
                 decisions.call(book, now)
                 decisions.warn(book, now)
                 samples += metrics.of_budget(book.team, decisions.uses(book, now), decisions.waiting)
-            self._shelf.archive(namespace, book, now)
+            self._store.archive(namespace, book, now)
             self._keep(namespace, book)
             self._counters.add(book.team, book)
             of_team = (("team", book.team),)
@@ -149,23 +149,23 @@ class Collector:
     # --------------------------------------------------------------------------------------------------
 
     def _measure(self, now: int) -> None:
-        """Book what GPUs did; hours that are held are booked without it, too."""
+        """Book the activity of GPUs; held hours are booked without it, too."""
         try:
             self._changed |= self._usage.book(self._books, now)
-        except (SilentError, RefusedError) as error:
-            self._complain(f"what GPUs do is unknown: {error}")
+        except (PrometheusError, ApiServerError) as error:
+            self._complain(f"no activity of GPUs: {error}")
 
     def _list(self) -> str:
         version, undecided = "", []
-        # Finished Workloads may be many: none of them is kept longer than its page.
+        # Finished Workloads may be many: only one page of them is in memory.
         for page, version in self._server.paged(f"{WORKLOADS}/workloads"):  # noqa: B007 - the last one
             now = self._now()
             for workload in page:
-                said = self._observe(workload, now, watched=False)
-                if said and said.finished is None and said.namespace in self._decisions:
+                state = self._observe(workload, now, watched=False)
+                if state and state.finished is None and state.namespace in self._decisions:
                     undecided.append(workload)
         now = self._now()
-        # Only now is it known what is used.
+        # Only now the total use is known.
         for workload in undecided:
             self._decide(workload, now)
         for namespace, book in self._books.items():
@@ -188,22 +188,22 @@ class Collector:
             elif change["type"] == "DELETED":
                 self._deleted(workload, self._now())
             if time.monotonic() > began + WATCH_S:
-                # Under load, the server's own end of the watch comes late.
+                # Under load, the server ends the watch late.
                 break
         return version
 
     def _observe(self, workload: Object, now: int, *, watched: bool) -> Seen | None:
-        """Book what a Workload says; None where there is nothing to book, or no book."""
+        """Book the state of a Workload; None where there is nothing to book, or no book."""
         metadata = workload["metadata"]
         namespace = metadata["namespace"]
-        book, said = self._books.get(namespace), seen(workload)
-        if book is None or said is None:
+        book, state = self._books.get(namespace), seen(workload)
+        if book is None or state is None:
             return None
-        self._existing[said.uid] = namespace
-        self._usage.observe(workload, said)
-        book.observe(said, now, watched=watched)
+        self._existing[state.uid] = namespace
+        self._usage.observe(workload, state)
+        book.observe(state, now, watched=watched)
         self._changed.add(namespace)
-        return said
+        return state
 
     def _decide(self, workload: Object, now: int) -> None:
         namespace = workload["metadata"]["namespace"]
@@ -215,10 +215,10 @@ class Collector:
         if metadata["uid"] not in self._existing:
             return
         namespace = self._existing.pop(metadata["uid"])
-        said, book = seen(workload), self._books[namespace]
-        if said is not None:
-            self._usage.observe(workload, said)
-            book.observe(said, now, watched=True)
+        state, book = seen(workload), self._books[namespace]
+        if state is not None:
+            self._usage.observe(workload, state)
+            book.observe(state, now, watched=True)
         marked = metadata.get("deletionTimestamp")
         at = seconds(marked) if marked else now
         self._usage.gone(metadata["uid"], at)
@@ -227,50 +227,50 @@ class Collector:
         if namespace in self._decisions:
             self._decisions[namespace].gone(metadata["uid"])
 
-    def _keep(self, namespace: str, book: Book) -> None:
+    def _keep(self, namespace: str, book: TeamBook) -> None:
         every = CHANGED_S if namespace in self._changed else OLDER_S if book.open else float("inf")
         now = time.monotonic()
         noted = self._noted.get(namespace, 0) != book.noted
         if not noted and namespace in self._written and now < self._written[namespace] + every:
             return
-        self._bytes[namespace] = self._shelf.write(namespace, book)
+        self._bytes[namespace] = self._store.write(namespace, book)
         self._noted[namespace] = book.noted
         self._written[namespace], self._kept_at[namespace] = now, time.time()
         self._changed.discard(namespace)
 
     def _complain(self, text: str) -> None:
-        """Tell what goes wrong, once while it stays the same."""
+        """Log an error, once while it stays the same."""
         if text != self._complained:
             self._complained = text
-            self._tell(text)
+            self._log(text)
 
-    def _say_that_it_answers(self, now: int) -> None:
-        """Tell Kueue, once: queues with the check take no job before."""
+    def _activate_check(self, now: int) -> None:
+        """Activate the admission check, once: queues with the check admit no job before."""
         if not self._answers:
             path = f"{WORKLOADS}/admissionchecks/{check.CHECK}/status"
-            status, said = self._server.ask("PATCH", path, check.active(now))
+            status, state = self._server.ask("PATCH", path, check.active(now))
             self._answers = status < 300
             if not self._answers:
-                self._complain(f"no admission check {check.CHECK}: {status} {said.get('message')}")
+                self._complain(f"no admission check {check.CHECK}: {status} {state.get('message')}")
 
     def _now(self) -> int:
         """The API server's time."""
         return self._server.now()
 
     def _look_at_clock(self, now: int) -> None:
-        """Name a jump of the API server's clock beside this machine's steady one."""
+        """Note a jump of the API server's clock relative to this machine's monotonic one."""
         steady = time.monotonic()
         if self._clock is not None:
             jumped = now - self._clock[0] - (steady - self._clock[1])
             if abs(jumped) > _JUMP_S:
-                self._tell(f"the API server's clock jumped by {jumped:.0f} s")
+                self._log(f"the API server's clock jumped by {jumped:.0f} s")
                 for book in self._books.values():
                     book.clock_jumped(now, round(jumped))
         self._clock = (now, steady)
 
 
 def main() -> int:
-    """Keep the books, as the arguments say."""
+    """Run the collector with the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--config", type=json.loads, required=True, help="teams, budgets and prices, as JSON")
     parser.add_argument("--account", type=Path, required=True)

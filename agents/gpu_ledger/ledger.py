@@ -1,9 +1,9 @@
 """The book of a team: GPU-seconds that it held, and which of them are uncertain. Pure; runs in a pod.
 
-A book is a function of what Workloads say, never of how often they are read: rows are what is over, an open
-attempt is kept as the moment until which it is booked, and what is booked already is remembered for as long
-as its Workload exists. So it may be written at any time, read again after a crash, and shown the same
-Workloads once more.
+A book is a function of the states of Workloads, independent of how often they are read: rows are closed, an
+open attempt has the time until which it is booked, and the last booking is kept for as long as its Workload
+exists. So it may be written at any time, read again after a crash, and observe the same states of Workloads
+again.
 """
 
 import hashlib
@@ -13,26 +13,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.gpu_ledger.attempts import Seen, Shares, days
-from agents.gpu_ledger.row import Key, Row
+from agents.gpu_ledger.row import Key, LedgerRow
 
 SCHEMA = "trainstack.ledger/1"
-# The latest ones are kept: a ConfigMap holds 1 MiB (k8s.io/api core/v1, `MaxSecretSize`).
+# Only the latest are kept: a ConfigMap holds 1 MiB (k8s.io/api core/v1, `MaxSecretSize`).
 MOST_NOTES = 300
-# The API server's clock is read from a header that has whole seconds: it may be as late.
+# The API server's clock is read from a header with whole seconds: it may be late by as much.
 LATE_S = 1
 
 
 @dataclass(frozen=True)
 class Open:
-    """An attempt that goes on."""
+    """An attempt that is running."""
 
     name: str
     project: str
     admitted: int
     since: int
-    """Until when it is booked."""
+    """It is booked until this time."""
     ready: int | None
-    """Since when its pods are ready, in what is not booked yet."""
+    """Since when its pods are ready, in the part that is not booked yet."""
     shares: Shares
     done: int
     past_s: int
@@ -40,7 +40,7 @@ class Open:
     """Seconds from its admission after which Kueue ends it."""
 
     def may_take_s(self, now: int, until: int) -> int | None:
-        """Most seconds that it goes on before `until`; None without a limit."""
+        """Most seconds that it may run before `until`; None without a limit."""
         return None if self.left_s is None else max(0, min(self.admitted + self.left_s, until) - now)
 
 
@@ -56,37 +56,37 @@ class Note:
     why: str
 
 
-class Book:
+class TeamBook:
     """The book of one namespace."""
 
     def __init__(self, team: str, begun: int) -> None:
         self.team, self.begun = team, begun
         self.seen = begun
-        """The time of the API server at which all open attempts were last known to go on."""
+        """Time of the API server until which all open attempts are known to have run."""
         self.rows: dict[Key, tuple[int, int]] = {}
         self.uses: dict[Key, tuple[int, int]] = {}
-        """Device-seconds with a figure, and of these the ones in which the device worked."""
+        """Device-seconds with a figure, and of these those in which the device worked."""
         self.measured = begun
-        """Until when figures were asked for."""
+        """Time until which figures were queried."""
         self.figured = 0
         """The time of the latest figure that is booked."""
         self.uncertain: dict[tuple[str, str, str], int] = {}
-        """Device-seconds by day, pool and resource that were held or not, beside the rows: at most these."""
+        """Device-seconds by day, pool and resource that were possibly held, beside the rows."""
         self.open: dict[str, Open] = {}
         self.booked: dict[str, tuple[int, int]] = {}
         """By Workload: the admission of its last booked attempt, and the seconds of all its past ones."""
         self.notes: list[Note] = []
         self.noted = 0
-        """How many notes were made in this process."""
+        """Number of notes added by this process."""
         self.archived: list[str] = []
-        """Months whose rows lie in a book of their own."""
+        """Months whose rows are in a book of their own."""
         self.terms: dict[str, Any] = {}
-        """Prices and budget by which it is read, as its keeper was told last."""
+        """Prices and budget of the configuration at the last booking."""
         self.warned: dict[str, int] = {}
-        """By month and budget: the percentage that was last announced."""
+        """By month and budget: the last percentage of a warning."""
 
     def observe(self, seen: Seen, now: int, *, watched: bool) -> None:
-        """Book what a Workload says. `watched`: no change of it was missed since it was last observed."""
+        """Book the state of a Workload. `watched`: no change was missed since its last observation."""
         attempt = self.open.get(seen.uid)
         if attempt and attempt.admitted != seen.admitted:
             self._ended_unwatched(seen.uid, attempt, seen)
@@ -112,30 +112,30 @@ class Book:
         self.booked.pop(digest(uid), None)
 
     def vanished(self, uid: str, now: int) -> None:
-        """An open attempt's Workload is not there any more, and nobody saw when it went.
+        """Close an open attempt whose Workload is gone, deleted at an unknown time.
 
-        What is certain is booked: until the moment it was last seen. The rest is uncertain: until now, or
-        until Kueue would have ended it.
+        The time until the last observation is booked. The rest is uncertain: until now, or until Kueue would
+        have ended it.
         """
         attempt = self.open[uid]
         known = max(attempt.since, self.seen)
         may = attempt.may_take_s(known, now)
         self._uncertain(attempt.shares, known, known + (max(0, now - known) if may is None else may))
-        self.note(Note(now, "uncertain", attempt.name, "was deleted while nobody looked"))
+        self.note(Note(now, "uncertain", attempt.name, "was deleted unobserved"))
         self._close(uid, attempt, known, 0)
         self.booked.pop(digest(uid), None)
 
     def measure(self, found: Mapping[Key, tuple[int, int]], until: int, latest: int = 0) -> None:
-        """What devices did between the last time and `until`; the latest figure is of then, 0 is none."""
+        """Book device activity until `until`; `latest`: time of the latest figure, 0 for none."""
         for key, (more, work) in found.items():
             measured, used = self.uses.get(key, (0, 0))
             self.uses[key] = (measured + more, used + work)
         self.measured, self.figured = until, max(self.figured, latest)
 
     def look_back(self, now: int) -> None:
-        """Ask again for what a clock that was ahead of `now` asked for too early, when nobody had figures.
+        """Query again the period that was queried too early because a clock was ahead of `now`.
 
-        Never for a time of which figures are booked, whichever clock is right.
+        Never a period with booked figures, whichever clock is right.
         """
         if self.measured > now:
             self.measured = min(self.measured, self.figured)
@@ -146,47 +146,47 @@ class Book:
         self.noted += 1
 
     def since(self, noted: int) -> list[Note]:
-        """The lines that were added in this process after so many."""
+        """The lines that this process added after the first `noted`."""
         return self.notes[len(self.notes) - min(self.noted - noted, len(self.notes)) :]
 
     def clock_jumped(self, now: int, jumped_s: int) -> None:
-        """The API server's clock is another one now; what it says from now on counts."""
+        """Continue with the API server's changed clock."""
         self.seen = now
         self.note(Note(now, "clock", "API server", f"its clock jumped by {jumped_s} s"))
 
     def forget(self, existing: Iterable[str]) -> None:
-        """Forget what was booked of Workloads other than those with these UIDs: they cannot be seen again."""
+        """Forget bookings of Workloads other than those with these UIDs: they cannot be observed again."""
         kept = {digest(uid) for uid in existing}
         self.booked = {key: value for key, value in self.booked.items() if key in kept}
 
-    def totals(self, month: str = "") -> list[Row]:
-        """All rows of a month such as 2026-11, in order, with open attempts until they were last seen."""
+    def totals(self, month: str = "") -> list[LedgerRow]:
+        """All rows of a month such as 2026-11, in order, with open attempts until their last observation."""
         found = dict(self.rows)
         for attempt in self.open.values():
             _add(found, attempt, self.seen)
         return self._listed(found, month)
 
-    def over(self, month: str) -> list[Row]:
+    def over(self, month: str) -> list[LedgerRow]:
         """The rows of a month, without open attempts."""
         return self._listed(self.rows, month)
 
     def take(self, month: str) -> None:
-        """The rows of a month, as `over` gives them, lie elsewhere from now on."""
+        """Remove the rows of a month, as `over` returns them: they are archived."""
         self.rows = {key: amounts for key, amounts in self.rows.items() if not key[0].startswith(month)}
         self.uses = {key: amounts for key, amounts in self.uses.items() if not key[0].startswith(month)}
         self.archived.append(month)
 
     # --------------------------------------------------------------------------------------------------
 
-    def _listed(self, rows: Mapping[Key, tuple[int, int]], month: str) -> list[Row]:
+    def _listed(self, rows: Mapping[Key, tuple[int, int]], month: str) -> list[LedgerRow]:
         keys = sorted(key for key in rows.keys() | self.uses.keys() if key[0].startswith(month))
-        return [Row(*key, *rows.get(key, (0, 0)), *self.uses.get(key, (0, 0))) for key in keys]
+        return [LedgerRow(*key, *rows.get(key, (0, 0)), *self.uses.get(key, (0, 0))) for key in keys]
 
     def _ended_unwatched(self, uid: str, attempt: Open, seen: Seen) -> None:
         """The attempt lost its admission. Kueue has counted its seconds, whole ones from its admission.
 
-        Where several attempts came and went unseen, they are booked as if the first had lasted that long.
-        Kueue forgets its count when it ends a Workload for its time limit: then the condition tells.
+        Several unobserved attempts are booked as if the first had lasted that long. Kueue resets its count
+        when it ends a Workload for its time limit: then the condition has the time.
         """
         counted = seen.past_s - attempt.past_s
         if counted > 0:
@@ -196,21 +196,21 @@ class Book:
         else:
             end = max(attempt.since, min(self.seen, seen.admitted or self.seen))
             self._uncertain(attempt.shares, end, seen.admitted or end)
-            self.note(Note(end, "uncertain", attempt.name, "ended and began again while nobody looked"))
+            self.note(Note(end, "uncertain", attempt.name, "ended and began again unobserved"))
         self._close(uid, attempt, end, seen.past_s)
 
     def _missed(self, seen: Seen, missed_s: int) -> None:
-        """Attempts that nobody saw; what was before this book began is not its business."""
+        """Attempts that were not observed; those before this book began are ignored."""
         if seen.created < self.begun or not seen.asked:
             return
         self._uncertain(seen.asked, self.seen - missed_s, self.seen)
-        self.note(Note(self.seen, "uncertain", seen.name, f"{missed_s} s of attempts that nobody saw"))
+        self.note(Note(self.seen, "uncertain", seen.name, f"{missed_s} s of unobserved attempts"))
 
     def _advanced(self, attempt: Open, seen: Seen, now: int, *, watched: bool) -> Open:
-        """The attempt with its pods ready or not, and done or not, as they are now."""
+        """The attempt with the current state of its pods: ready or not, done or not."""
         if attempt.ready is not None and seen.ready is None:
             attempt = self._stopped(attempt, seen.unready or now)
-        # A condition that is older than the admission is of an attempt before.
+        # A condition that is older than the admission is of an earlier attempt.
         if seen.ready is not None and seen.ready >= seen.admitted:  # type: ignore[operator]  # it is admitted
             if attempt.ready is not None and seen.ready > attempt.ready and seen.ready > attempt.since:
                 attempt = self._stopped(attempt, min(max(self.seen, attempt.ready), seen.ready))
@@ -224,7 +224,7 @@ class Book:
         )
         sure = at if watched or seen.done - attempt.done <= 1 else min(max(self.seen, attempt.since), at)
         attempt = self._booked(attempt, sure)
-        # Pods that were done one after the other, and nobody saw when.
+        # Pods that were done one after the other, at unobserved times.
         less = {key: amount - seen.shares.get(key, 0) for key, amount in attempt.shares.items()}
         self._uncertain(less, sure, at)
         return self._booked(replace(attempt, shares=seen.shares, done=seen.done), at)
@@ -288,15 +288,15 @@ class Book:
         return json.dumps(body, separators=(",", ":"))
 
     @classmethod
-    def parse(cls, text: str) -> "Book":
+    def parse(cls, text: str) -> "TeamBook":
         """The book in a text. Raises ValueError for one of another schema."""
         body = json.loads(text)
         if body.get("schema") != SCHEMA:
-            raise ValueError(f"is of the schema {body.get('schema')}, not {SCHEMA}")
+            raise ValueError(f"is of schema {body.get('schema')}, not {SCHEMA}")
         book = cls(body["team"], body["begun"])
         book.seen = body["seen"]
         book.rows = {(day, *rest): (held, ran) for day, *rest, held, ran in body["rows"]}
-        # Books of before figures have none.
+        # Books written before figures existed have none.
         book.uses = {(day, *rest): (measured, used) for day, *rest, measured, used in body.get("uses", ())}
         book.measured, book.figured = body.get("measured", body["seen"]), body.get("figured", 0)
         book.uncertain = {(day, pool, resource): left for day, pool, resource, left in body["uncertain"]}
@@ -329,7 +329,7 @@ def _begun(seen: Seen) -> Open:
 
 
 def _add(rows: dict[Key, tuple[int, int]], attempt: Open, until: int) -> None:
-    """Add what an attempt held since it was booked."""
+    """Add the held devices of an attempt since its last booking."""
     for day, since, end in days(attempt.since, until):
         ran = 0 if attempt.ready is None else max(0, end - max(since, attempt.ready))
         for (pool, resource), amount in attempt.shares.items():

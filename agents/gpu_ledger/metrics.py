@@ -1,16 +1,16 @@
-"""What the ledger tells Prometheus, in its text format. Pure; runs in a pod.
+"""Metrics of the ledger in the text format of Prometheus. Pure; runs in a pod.
 
-Counters begin at 0 with the process, as those of any exporter: the book is the truth, and `rate` and
-`increase` see what comes to it. They never go back, whatever becomes of the book.
+Counters begin at 0 with the process, as those of any exporter: the book is authoritative, and `rate` and
+`increase` cover its growth. They never decrease, also where the book changes.
 """
 
 from collections.abc import Iterable, Iterator
 
-from agents.gpu_ledger.budget import Use
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.budget import LimitUse
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import HOUR, Prices, usd
 from agents.shared import exposition
-from agents.shared.exposition import Metric
+from agents.shared.exposition import PrometheusMetric
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -29,7 +29,7 @@ _HELP = {
     ),
     "trainstack_ledger_measured_timestamp_seconds": (
         "gauge",
-        "Until when figures were asked for; it stands still while Prometheus does not answer.",
+        "Until when figures were queried; it stands still while Prometheus is unavailable.",
     ),
     "trainstack_gpu_cost_usd_total": (
         "counter",
@@ -38,11 +38,11 @@ _HELP = {
     "trainstack_ledger_unpriced_hours_total": ("counter", "Held device-hours of pools without a price."),
     "trainstack_ledger_uncertain_hours_total": (
         "counter",
-        "Device-hours that were held or not: at most these.",
+        "Device-hours that were possibly held: at most these.",
     ),
     "trainstack_budget_usd": ("gauge", "The team's budget of this month in US dollars."),
     "trainstack_budget_gpu_hours": ("gauge", "The team's budget of this month in GPU-hours."),
-    "trainstack_budget_used_ratio": ("gauge", "Used part of the month's budget, by what it is given in."),
+    "trainstack_budget_used_ratio": ("gauge", "Used part of the month's budget, by its unit."),
     "trainstack_budget_reserved_ratio": (
         "gauge",
         "What running jobs may still take within their time limits.",
@@ -57,26 +57,26 @@ _HELP = {
     ),
     "trainstack_ledger_written_timestamp_seconds": (
         "gauge",
-        "When the book was last kept, by this pod's clock.",
+        "When the book was last stored, by this pod's clock.",
     ),
     "trainstack_ledger_book_bytes": ("gauge", "Size of the book; a ConfigMap holds 1 MiB."),
 }
 
 
 class Counters:
-    """What came to the books since this process began."""
+    """Growth of the books since this process began."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._last: dict[tuple[str, Labels], float] = {}
         self._values: dict[tuple[str, Labels], float] = {}
 
-    def begin(self, team: str, book: Book) -> None:
-        """Count from what a book says now; what was counted from before is not counted again."""
+    def begin(self, team: str, book: TeamBook) -> None:
+        """Count from the current book; earlier counts are not added again."""
         self._last = {**self._sums(team, book), **self._last}
 
-    def add(self, team: str, book: Book) -> None:
-        """Count what came since."""
+    def add(self, team: str, book: TeamBook) -> None:
+        """Count the growth since the last call."""
         for key, value in self._sums(team, book).items():
             more = max(0.0, value - self._last.get(key, 0.0))
             self._values[key] = self._values.get(key, 0.0) + more
@@ -87,7 +87,7 @@ class Counters:
         for (name, labels), value in self._values.items():
             yield name, labels, value
 
-    def _sums(self, team: str, book: Book) -> dict[tuple[str, Labels], float]:
+    def _sums(self, team: str, book: TeamBook) -> dict[tuple[str, Labels], float]:
         found: dict[tuple[str, Labels], float] = {}
 
         def count(name: str, value: float, **labels: str) -> None:
@@ -111,7 +111,7 @@ class Counters:
         return found
 
 
-def of_budget(team: str, uses: Iterable[Use], waiting: int) -> Iterator[tuple[str, Labels, float]]:
+def of_budget(team: str, uses: Iterable[LimitUse], waiting: int) -> Iterator[tuple[str, Labels, float]]:
     """The samples of a team's budget."""
     for use in uses:
         yield f"trainstack_budget_{use.unit}", (("team", team),), use.limit
@@ -122,8 +122,8 @@ def of_budget(team: str, uses: Iterable[Use], waiting: int) -> Iterator[tuple[st
     yield "trainstack_budget_waiting_workloads", (("team", team),), waiting
 
 
-def of_use(book: Book, month: str) -> Iterator[tuple[str, Labels, float]]:
-    """What is not known of the hours that a team holds in a month such as 2026-11, and until when it is.
+def of_use(book: TeamBook, month: str) -> Iterator[tuple[str, Labels, float]]:
+    """Hours of a month such as 2026-11 without activity figures, and until when figures are known.
 
     No counter: hours are unknown until their figures come.
     """
@@ -143,7 +143,7 @@ def text(samples: Iterable[tuple[str, Labels, float]]) -> str:
     for name, labels, value in samples:
         by_name.setdefault(name, []).append((labels, value))
     return exposition.text(
-        Metric(name, kind, [(dict(labels), float(value)) for labels, value in sorted(rows)], words)
+        PrometheusMetric(name, kind, [(dict(labels), float(value)) for labels, value in sorted(rows)], words)
         for name, rows in sorted(by_name.items())
         for kind, words in (_HELP[name],)
     )

@@ -1,15 +1,15 @@
-"""What device-hours cost. Pure; runs in a pod."""
+"""Prices of device-hours. Pure; runs in a pod."""
 
 from collections.abc import Iterable, Mapping
 
 HOUR = 3600
 Prices = Mapping[str, Mapping[str, float]]
 """US dollars of a device-hour by pool and resource: the pool's expected price of a node-hour, divided by the
-devices that a node hands out. A pool that no source prices has no entry."""
+devices of a node. A pool without a source for its price has no entry."""
 
 
 def usd(prices: Prices, pool: str, resource: str, device_s: float) -> float | None:
-    """US dollars for device-seconds of a resource of a pool; None where nobody knows the price."""
+    """US dollars for device-seconds of a resource of a pool; None where the price is unknown."""
     price = prices.get(pool, {}).get(resource)
     return None if price is None else price * device_s / HOUR
 

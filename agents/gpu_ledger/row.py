@@ -8,7 +8,7 @@ Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True)
-class Row:
+class LedgerRow:
     """Device-seconds of one day, project, pool and resource."""
 
     day: str
@@ -16,32 +16,32 @@ class Row:
     pool: str
     resource: str
     held_s: int
-    """Admitted: nobody else could have the devices."""
+    """Admitted: the devices were not available to others."""
     running_s: int
-    """Of these, with all pods ready; nodes boot and images are pulled before."""
+    """Of these, with all pods ready; before, nodes boot and images are pulled."""
     measured_s: int = 0
-    """Of these, in minutes with a figure of what the device did."""
+    """Of these, in minutes with a figure of the device's activity."""
     used_s: int = 0
     """Of the measured ones, those in which it worked."""
 
     @property
     def idle_s(self) -> int:
-        """Of the measured ones, those in which it did nothing."""
+        """Measured seconds in which the device did nothing."""
         return self.measured_s - self.used_s
 
     @property
     def unknown_s(self) -> int:
-        """Held ones of which nobody knows what the device did."""
+        """Held seconds without utilization data."""
         return max(0, self.held_s - self.measured_s)
 
 
-def merged(rows: Iterable[Row]) -> list[Row]:
+def merged(rows: Iterable[LedgerRow]) -> list[LedgerRow]:
     """One row for each day, project, pool and resource, in order.
 
     Hours of a month and their figures may lie in two books: attempts that go on when it ends are booked
     later.
     """
-    found: dict[Key, Row] = {}
+    found: dict[Key, LedgerRow] = {}
     for row in rows:
         key = row.day, row.project, row.pool, row.resource
         before = found.get(key)

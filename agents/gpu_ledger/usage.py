@@ -1,7 +1,7 @@
-"""How many of the seconds that jobs held GPUs the GPUs worked, by DCGM; runs in a pod.
+"""Seconds in which held GPUs worked, by DCGM; runs in a pod.
 
-Kueue knows who held what, Prometheus what each GPU of a pod did. Every few minutes the period since the last
-time is asked for once, minute by minute. A minute without a figure stays unknown.
+Kueue has the holders, Prometheus the activity of each GPU of a pod. Every few minutes the period since the
+last query is queried once, minute by minute. A minute without a figure stays unknown.
 """
 
 import datetime
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.gpu_ledger.attempts import Seen, Shares
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.row import Key
 from agents.shared.api_server import ApiServer
 from agents.shared.dcgm import SHARES, STEP_S, PodKey, Points, points
@@ -18,12 +18,12 @@ from agents.shared.prometheus import over
 
 QUERIES = tuple(f"avg_over_time({metric}[1m]){scale}" for metric, scale in SHARES)
 EVERY_S = 300
-# Samples come with their scrape, every half a minute, and a moment later.
+# Samples arrive with their scrape, every half a minute, and a moment later.
 BEHIND_S = 120
-# What nobody asked for meanwhile stays unknown: pods are not listed much longer than they run. It is far
-# below any retention of Prometheus.
+# Periods before stay unknown: pods are listed hardly longer than they run. It is far below any retention of
+# Prometheus.
 OLDEST_S = 3600
-# Labels of a pod with the name of what Kueue queued. A TrainJob's JobSet has the name of the TrainJob.
+# Labels of a pod with the name of the queued object. A TrainJob's JobSet has the name of the TrainJob.
 _NAMED_BY = (
     "kueue.x-k8s.io/pod-group-name",
     "jobset.sigs.k8s.io/jobset-name",
@@ -37,7 +37,7 @@ Amounts = tuple[int, int]
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time in which a Workload held devices; seconds since 1970."""
+    """A period in which a Workload held devices; seconds since 1970."""
 
     start: int
     end: int | None
@@ -45,42 +45,42 @@ class Span:
     shares: Shares
 
     def held_s(self, begin: float, end: float) -> float:
-        """Seconds between two times that lie in it."""
+        """Seconds of its overlap with a period."""
         return max(0.0, min(end, end if self.end is None else self.end) - max(begin, self.start))
 
 
 @dataclass(frozen=True)
-class Job:
-    """What one Workload held, for whom."""
+class GpuJob:
+    """The periods of one Workload."""
 
     uid: str
     namespace: str
     project: str
     spans: tuple[Span, ...]
-    """Attempts that were seen, in their order."""
+    """Observed attempts, in their order."""
 
 
 def job_name(pod: Object) -> str:
-    """The name of the job, JobSet, TrainJob or group that a pod is of; its own name, if it is of none."""
+    """The name of the pod's job, JobSet, TrainJob or group; its own name, if it has none."""
     labels = pod["metadata"].get("labels") or {}
     return str(next((labels[key] for key in _NAMED_BY if key in labels), pod["metadata"]["name"]))
 
 
 def period(measured: int, now: int) -> tuple[int, int] | None:
-    """The next whole minutes to ask for, as start and end; None while it is too early."""
+    """The next whole minutes to query, as start and end; None while it is too early."""
     end = (now - BEHIND_S) // STEP_S * STEP_S
     begin = max(measured, end - OLDEST_S) // STEP_S * STEP_S
     return (begin, end) if end - begin >= EVERY_S else None
 
 
 def booked(
-    found: Mapping[tuple[PodKey, str], Points], jobs: Mapping[PodKey, Job], after: int
+    found: Mapping[tuple[PodKey, str], Points], jobs: Mapping[PodKey, GpuJob], after: int
 ) -> dict[Key, Amounts]:
     """Device-seconds by day, project, pool and resource, from points later than `after`.
 
-    A point stands for the minute before it, as far as the job held its devices in it. Where a minute has
-    figures of more devices than the job held (a pod that moved from node to node), each counts for less. Pods
-    of which no job is known are left out, as are jobs on several pools: their points do not say on which.
+    A point stands for the minute before it, for the part in which the job held its devices. Where a minute
+    has figures of more devices than the job held (a pod that moved between nodes), each counts for less. Pods
+    without a known job are left out, as are jobs on several pools: their points do not name the pool.
     """
     minutes: dict[tuple[str, float], list[float]] = {}
     for (pod, _), of_gpu in found.items():
@@ -103,56 +103,56 @@ def booked(
     return {key: (round(measured), round(used)) for key, (measured, used) in sums.items()}
 
 
-class Usage:
-    """Asks Prometheus what the GPUs of jobs did, and books it."""
+class GpuUsage:
+    """Queries the activity of the GPUs of jobs and books it."""
 
     def __init__(self, server: ApiServer, prometheus: str | None) -> None:
         self._server, self._prometheus = server, prometheus
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, GpuJob] = {}
         """By UID."""
         self._names: dict[tuple[str, str], str] = {}
-        """UID of the latest Workload, by namespace and name of what Kueue queued."""
+        """UID of the latest Workload, by namespace and name of the queued object."""
         self._pods: dict[PodKey, tuple[str, int]] = {}
-        """UID of its Workload, and when it was listed last, of each pod."""
+        """UID of its Workload, and time of its last listing, of each pod."""
         self._gone: dict[str, int] = {}
         """When Workloads were deleted, by UID."""
         self._asked = 0
 
-    def observe(self, workload: Object, said: Seen) -> None:
-        """Remember from when to when a Workload holds what."""
-        known = self._jobs.get(said.uid)
+    def observe(self, workload: Object, state: Seen) -> None:
+        """Record which devices a Workload holds in which period."""
+        known = self._jobs.get(state.uid)
         spans = known.spans if known else ()
-        if said.admitted is None:
-            spans = _ended(spans, said.released)
-        elif said.asked and "admission" in (workload.get("status") or {}):
-            before = _ended([span for span in spans if span.start < said.admitted], said.admitted)
-            spans = (*before, Span(said.admitted, said.finished, said.asked))
+        if state.admitted is None:
+            spans = _ended(spans, state.released)
+        elif state.asked and "admission" in (workload.get("status") or {}):
+            before = _ended([span for span in spans if span.start < state.admitted], state.admitted)
+            spans = (*before, Span(state.admitted, state.finished, state.asked))
         if spans:
-            self._jobs[said.uid] = Job(said.uid, said.namespace, said.project, spans)
+            self._jobs[state.uid] = GpuJob(state.uid, state.namespace, state.project, spans)
             owners = workload["metadata"].get("ownerReferences") or ()
-            # The Workload of a group of pods is called after the group.
-            names = [*(str(owner["name"]) for owner in owners), said.name]
-            self._names |= {(said.namespace, name): said.uid for name in names}
+            # The Workload of a group of pods has the group's name.
+            names = [*(str(owner["name"]) for owner in owners), state.name]
+            self._names |= {(state.namespace, name): state.uid for name in names}
 
     def gone(self, uid: str, at: int) -> None:
-        """A Workload was deleted then; its last minutes are not asked for yet."""
+        """A Workload was deleted at `at`; its last minutes are not queried yet."""
         if uid in self._jobs:
             self._jobs[uid] = replace(self._jobs[uid], spans=_ended(self._jobs[uid].spans, at))
             self._gone[uid] = at
 
     def only(self, namespace: str, existing: Collection[str], seen: int) -> None:
-        """Other Workloads of a namespace than these were deleted unseen, after the time `seen`."""
+        """Workloads of a namespace other than these were deleted unobserved, after the time `seen`."""
         for job in list(self._jobs.values()):
             if job.namespace == namespace and job.uid not in existing and job.uid not in self._gone:
                 self.gone(job.uid, seen)
 
-    def book(self, books: Mapping[str, Book], now: int) -> set[str]:
-        """Book what is due; the namespaces whose books changed.
+    def book(self, books: Mapping[str, TeamBook], now: int) -> set[str]:
+        """Book what is due; returns the namespaces of changed books.
 
-        Raises SilentError, RefusedError and OSError; then nothing is booked, and the same is asked for again
+        Raises PrometheusError, ApiServerError and OSError; then nothing is booked, and the query is repeated
         some minutes later.
         """
-        # A clock that was ahead of `now` does not keep it from asking.
+        # A clock that was ahead of `now` does not prevent a query.
         if self._prometheus is None or 0 <= now - self._asked < EVERY_S // 2:
             return set()
         for book in books.values():
@@ -171,12 +171,12 @@ class Usage:
             mine = {key: of_gpu for key, of_gpu in found.items() if key[0][0] == namespace}
             latest = max((at for of_gpu in mine.values() for at in of_gpu), default=0)
             books[namespace].measure(booked(mine, jobs, after), until, int(latest))
-        # A book that was not due has the minutes of one period to ask for.
+        # A book that was not due has the minutes of one period to query.
         self._forget(end - EVERY_S)
         return set(due)
 
     def _look_at_pods(self, namespaces: Collection[str], now: int) -> None:
-        """Remember which Workload pods are of: they may be deleted before their figures are asked for."""
+        """Record the Workloads of pods: pods may be deleted before their figures are queried."""
         for namespace in {job.namespace for job in self._jobs.values()} & set(namespaces):
             for pod in self._server.every(f"/api/v1/namespaces/{namespace}/pods"):
                 uid = self._names.get((namespace, job_name(pod)))
@@ -184,12 +184,12 @@ class Usage:
                     self._pods[namespace, str(pod["metadata"]["name"])] = uid, now
 
     def _forget(self, until: int) -> None:
-        """Forget what was over before: all its minutes are asked for."""
+        """Forget Workloads that ended before `until`: all their minutes are queried."""
         for uid in [uid for uid, at in self._gone.items() if at < until]:
             del self._gone[uid], self._jobs[uid]
         for uid, job in self._jobs.items():
             spans = tuple(span for span in job.spans if span.end is None or span.end >= until)
-            # The last one tells a Workload that ended from one that was never let in.
+            # The last span distinguishes a Workload that ended from one that was never admitted.
             self._jobs[uid] = replace(job, spans=spans or job.spans[-1:])
         self._names = {key: uid for key, uid in self._names.items() if uid in self._jobs}
         self._pods = {
@@ -200,5 +200,5 @@ class Usage:
 
 
 def _ended(spans: Iterable[Span], at: int | None) -> tuple[Span, ...]:
-    """The stretches, of which those that went on ended then."""
+    """The spans, with open ones ended at `at`."""
     return tuple(span if span.end is not None else replace(span, end=at) for span in spans)

@@ -1,10 +1,10 @@
-"""What is done to a holder of idle GPUs: announced, taken back, stopped; standard library only."""
+"""Actions on a holder of idle GPUs: announce, withdraw, stop; standard library only."""
 
 from typing import Any
 
-from agents.idle_gpus.decisions import ANNOUNCE, STOP, TAKE_BACK, Verdict
-from agents.idle_gpus.holders import NEVER, STOP_AT, Holder, Pod
-from agents.shared.api_server import ApiServer, RefusedError, say
+from agents.idle_gpus.decisions import ANNOUNCE, STOP, TAKE_BACK, IdleVerdict
+from agents.idle_gpus.holders import NEVER, STOP_AT, GpuPod, Holder
+from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.events import event
 from agents.shared.times import stamp
 
@@ -15,36 +15,36 @@ _CONFLICT = 409
 
 
 class Actions:
-    """Acts on the API server; `stopped` counts what was stopped, by kind."""
+    """Performs actions through the API server; `stopped` counts stopped holders by kind."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self.stopped: dict[str, int] = {}
 
-    def take(self, holder: Holder, verdict: Verdict, now: float) -> None:
-        """Do what the verdict says. Raises RefusedError and OSError."""
+    def take(self, holder: Holder, verdict: IdleVerdict, now: float) -> None:
+        """Perform the action of the verdict. Raises ApiServerError and OSError."""
         if verdict.action == ANNOUNCE and verdict.stop_at is not None:
             self._announce(holder, verdict.stop_at, now)
         elif verdict.action == TAKE_BACK:
             for pod in holder.pods:
                 self._annotate(pod, None)
-            self._tell(holder, "GpusBusy", f"its GPUs are not idle any more ({verdict.state})", now)
+            self._report(holder, "GpusBusy", f"its GPUs are not idle any more ({verdict.state})", now)
         elif verdict.action == STOP:
             self._stop(holder)
             self.stopped[holder.kind] = self.stopped.get(holder.kind, 0) + 1
-            self._tell(holder, "GpusIdleStopped", "stopped: its GPUs did nothing, as was announced", now)
+            self._report(holder, "GpusIdleStopped", "stopped: its GPUs were idle, as announced", now)
 
     def _announce(self, holder: Holder, stop_at: float, now: float) -> None:
         when = NEVER if stop_at == float("inf") else stamp(stop_at)
         for pod in holder.pods:
             self._annotate(pod, when)
         gpus = sum(pod.gpus for pod in holder.pods)
-        ends = "it goes on" if when == NEVER else f"it is stopped at {when}"
+        ends = "it is not stopped" if when == NEVER else f"it is stopped at {when}"
         more = f"use them, write a checkpoint, or set annotation {STOP_AT} to a later time"
-        self._tell(holder, "GpusIdle", f"its {gpus} GPUs do nothing; {ends}: {more}", now)
+        self._report(holder, "GpusIdle", f"its {gpus} GPUs are idle; {ends}: {more}", now)
 
-    def _annotate(self, pod: Pod, when: str | None) -> None:
-        """Write the annotation, or with None take it away; a pod that is gone meanwhile is no loss."""
+    def _annotate(self, pod: GpuPod, when: str | None) -> None:
+        """Write the annotation, or remove it with None; a pod that is gone is ignored."""
         change = {"metadata": {"uid": pod.uid, "annotations": {STOP_AT: when}}}
         self._or_gone("PATCH", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
 
@@ -53,7 +53,7 @@ class Actions:
         match holder.kind:
             case "Pod":
                 for pod in holder.pods:
-                    # Not another pod that has the name meanwhile.
+                    # Never another pod of the same name.
                     only = {"preconditions": {"uid": pod.uid}}
                     self._or_gone("DELETE", f"/api/v1/namespaces/{space}/pods/{pod.name}", only)
             case "StatefulSet":
@@ -64,20 +64,20 @@ class Actions:
                 self._deactivate(holder)
 
     def _deactivate(self, holder: Holder) -> None:
-        """Kueue stops a job whose Workload is not active, keeps it, and starts it again when it is.
+        """Deactivate the Workload: Kueue stops the job, keeps it, and starts it once the Workload is active.
 
-        A Job that was only suspended it would start again at once (kubernetes-sigs/kueue v0.19.2,
+        A Job that is only suspended would be started again at once (kubernetes-sigs/kueue v0.19.2,
         pkg/controller/jobframework/reconciler.go, `startJob`).
         """
         for found in self._server.every(f"{_KUEUE}/namespaces/{holder.namespace}/workloads"):
             head = found["metadata"]
             owners = [(each["kind"], each["name"]) for each in head.get("ownerReferences") or ()]
-            # The JobSet of a TrainJob has its name.
+            # A TrainJob's JobSet has the same name.
             if any(kind in (holder.kind, "TrainJob") and name == holder.name for kind, name in owners):
                 path = f"{_KUEUE}/namespaces/{holder.namespace}/workloads/{head['name']}"
                 self._server.must("PATCH", path, {"spec": {"active": False}})
                 return
-        say(f"{holder.namespace}/{holder.name}: no Workload of this {holder.kind}; it goes on")
+        say(f"{holder.namespace}/{holder.name}: no Workload of this {holder.kind}; not stopped")
 
     def _to_zero(self, plural: str, namespace: str, name: str) -> None:
         path = f"/apis/apps/v1/namespaces/{namespace}/{plural}/{name}/scale"
@@ -91,12 +91,12 @@ class Actions:
     def _or_gone(self, method: str, path: str, body: dict[str, Any]) -> None:
         try:
             self._server.must(method, path, body)
-        except RefusedError as error:
+        except ApiServerError as error:
             if error.status not in (_NOT_FOUND, _CONFLICT):
                 raise
 
-    def _tell(self, holder: Holder, reason: str, words: str, now: float) -> None:
-        """An Event of each pod, for `kubectl describe` and for whoever collects them."""
+    def _report(self, holder: Holder, reason: str, words: str, now: float) -> None:
+        """Report as an Event of the first pod, for `kubectl describe` and collectors of events."""
         say(f"{holder.namespace}/{holder.name}: {reason}: {words}")
         for pod in holder.pods[:1]:
             about = {"apiVersion": "v1", "kind": "Pod", "name": pod.name, "uid": pod.uid}

@@ -1,4 +1,4 @@
-"""What becomes of a holder of GPUs (pure): nothing without figures that prove idleness.
+"""Decide on a holder of GPUs (pure): no action without figures that prove idleness.
 
 Standard library only.
 """
@@ -10,12 +10,12 @@ from agents.idle_gpus.holders import Holder
 from agents.idle_gpus.measures import Activity
 from agents.shared.dcgm import PodKey
 
-# A share of a minute up to this is no work. Published rules take 0 (wseaton/gpu-pruner, query.promql.j2) to 5
-# and 10 % over half an hour (read 2026-11-22): the careful end, above what a driver's own checks cost.
+# Shares of a minute up to this are no work. Published rules use 0 (wseaton/gpu-pruner, query.promql.j2) to 5
+# and 10 % over half an hour (read 2026-11-22); this is the careful end, above the cost of a driver's checks.
 BUSY_SHARE = 0.01
-# A scrape now and then is lost; an exporter that was away for longer leaves the window unproven.
+# Single scrapes get lost; after a longer outage of the exporter the window is unproven.
 COVERAGE = 0.9
-# A clock of a node may be ahead of ours; one that says tomorrow is wrong, or protects itself for ever.
+# A node's clock may be ahead of ours; one a day ahead is wrong, or would protect the holder forever.
 _AHEAD_S = 300.0
 
 BUSY, IDLE = "busy", "idle"
@@ -24,53 +24,53 @@ NOTHING, ANNOUNCE, TAKE_BACK, STOP = "nothing", "announce", "take back", "stop"
 
 
 @dataclass(frozen=True)
-class Policy:
-    """When something is done. Times in seconds."""
+class IdlePolicy:
+    """Thresholds of the actions. Times in seconds."""
 
     window_s: float
-    """So long GPUs have to do nothing."""
+    """GPUs must be idle for this long."""
     grace_s: float
-    """So long after the announcement the holder goes on."""
+    """Time between the announcement and the stop."""
     stop_jobs: bool
-    """Whether jobs are stopped, too; else they are announced, and go on."""
+    """Whether jobs are stopped too; else they are only announced."""
     interval_s: float
-    """A holder that wrote a checkpoint less than this ago is not touched."""
+    """A holder with a checkpoint younger than this is protected."""
     startup_s: float
-    """A holder that started less than this ago is not touched: it may be loading weights."""
+    """A holder that started more recently is protected: it may be loading weights."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a holder does, and what is to be done."""
+class IdleVerdict:
+    """The state of a holder and the action to take."""
 
     state: str
     action: str
     stop_at: float | None = None
-    """With an announcement: when it is stopped; infinite: never."""
+    """Of an announcement: time of the stop; infinite: never."""
 
 
-def judge(holder: Holder, activity: Mapping[PodKey, Activity], policy: Policy, now: float) -> Verdict:
-    """The verdict about a holder, from what its GPUs did until `now`."""
+def judge(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePolicy, now: float) -> IdleVerdict:
+    """The verdict on a holder, from the activity of its GPUs until `now`."""
     state = _state(holder, activity, policy, now)
     stops = holder.interactive or policy.stop_jobs
     announced = _announced(holder)
     if state == IDLE:
         if announced is None or (stops and announced == float("inf")):
-            return Verdict(state, ANNOUNCE, now + policy.grace_s if stops else float("inf"))
-        return Verdict(state, STOP if stops and now >= announced else NOTHING)
+            return IdleVerdict(state, ANNOUNCE, now + policy.grace_s if stops else float("inf"))
+        return IdleVerdict(state, STOP if stops and now >= announced else NOTHING)
     if announced is not None and state in (BUSY, CHECKPOINTED):
-        return Verdict(state, TAKE_BACK)
-    # Of what nobody measured nothing is said, and nothing taken back.
-    return Verdict(state, NOTHING)
+        return IdleVerdict(state, TAKE_BACK)
+    # Without measurements nothing is announced and nothing withdrawn.
+    return IdleVerdict(state, NOTHING)
 
 
 def last_checkpoint(holder: Holder, now: float) -> float | None:
-    """The newest checkpoint that any of its pods told of; None without one that can be true."""
-    told = [pod.last_checkpoint for pod in holder.pods if pod.last_checkpoint is not None]
-    return max((at for at in told if at <= now + _AHEAD_S), default=None)
+    """The newest checkpoint that any of its pods reported; None without a plausible one."""
+    reported = [pod.last_checkpoint for pod in holder.pods if pod.last_checkpoint is not None]
+    return max((at for at in reported if at <= now + _AHEAD_S), default=None)
 
 
-def _state(holder: Holder, activity: Mapping[PodKey, Activity], policy: Policy, now: float) -> str:
+def _state(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePolicy, now: float) -> str:
     measured = [activity.get((pod.namespace, pod.name)) for pod in holder.pods]
     if any(each is not None and each.busiest > BUSY_SHARE for each in measured):
         return BUSY
@@ -86,6 +86,6 @@ def _state(holder: Holder, activity: Mapping[PodKey, Activity], policy: Policy, 
 
 
 def _announced(holder: Holder) -> float | None:
-    """When it is stopped: the latest of what its pods say, and nothing while one of them says nothing."""
-    said = [pod.stop_at for pod in holder.pods if pod.stop_at is not None]
-    return max(said) if len(said) == len(holder.pods) else None
+    """Time of the stop: the latest of its pods' annotations; None while one pod has none."""
+    times = [pod.stop_at for pod in holder.pods if pod.stop_at is not None]
+    return max(times) if len(times) == len(holder.pods) else None

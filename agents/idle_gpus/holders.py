@@ -1,4 +1,4 @@
-"""Who holds GPUs: pods, and the job or session that they belong to; standard library only."""
+"""Holders of GPUs: pods, and the job or session that they belong to; standard library only."""
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,21 +8,21 @@ from typing import Any
 from smoke_training.launchers.checkpoint_policy import LAST
 
 STOP_AT = "trainstack.dev/idle-stop-at"
-"""Annotation of a pod with idle GPUs: when it is stopped, in UTC, or `never`; a later time postpones."""
+"""Annotation of a pod with idle GPUs: time of its stop in UTC, or `never`; a later time postpones it."""
 NEVER = "never"
 PURPOSE_LABEL, INTERACTIVE = "trainstack.dev/purpose", "interactive"
-"""On a pod: a person works in it, and it is stopped as sessions are."""
+"""Label of a pod in which a member works; it is stopped as sessions are."""
 OWNER_LABEL = "trainstack.dev/owner"
-"""On a pod: whom an alert names; without it the team does."""
+"""Label of a pod: the owner that alerts name; default: the team."""
 _POOL_LABEL = "trainstack.dev/pool"
 _JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
-_GPUS = "nvidia.com/"  # whole ones, shares (`gpu.shared`) and partitions (`mig-...`)
+_GPUS = "nvidia.com/"  # whole GPUs, shares (`gpu.shared`) and partitions (`mig-...`)
 _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True)
-class Pod:
-    """A pod that asks for GPUs. Times in seconds since 1970."""
+class GpuPod:
+    """A pod that requests GPUs. Times in seconds since 1970."""
 
     namespace: str
     name: str
@@ -33,30 +33,30 @@ class Pod:
     started: float | None
     """When all of its containers had started; None before."""
     last_checkpoint: float | None
-    """What its run says of its last checkpoint."""
+    """Time of the last checkpoint that its run reported."""
     stop_at: float | None
-    """When it is stopped; infinite for `never`; None where nothing was announced."""
+    """Time of the stop; infinite for `never`; None without an announcement."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """What is stopped as a whole: a job, a session, a pod alone."""
+    """The unit that is stopped as a whole: a job, a session, a single pod."""
 
     kind: str
     """`Pod`, `Job`, `JobSet`, `StatefulSet` or `ReplicaSet`."""
     namespace: str
     name: str
-    pods: tuple[Pod, ...]
+    pods: tuple[GpuPod, ...]
 
     @property
     def interactive(self) -> bool:
-        """Whether a person works in it."""
+        """Whether a member works in it."""
         return all(pod.interactive for pod in self.pods)
 
 
 def holders(objects: Iterable[Mapping[str, Any]], interactive_pools: Sequence[str]) -> list[Holder]:
-    """The holders of GPUs among pods as the API server has them."""
-    found: dict[tuple[str, str, str], list[Pod]] = {}
+    """The holders of GPUs among pods of the API server."""
+    found: dict[tuple[str, str, str], list[GpuPod]] = {}
     for body in objects:
         pod = _pod(body, interactive_pools)
         if pod is not None:
@@ -66,22 +66,22 @@ def holders(objects: Iterable[Mapping[str, Any]], interactive_pools: Sequence[st
 
 
 def seconds(text: str | None) -> float | None:
-    """A time as Kubernetes writes it; None for none, and for what cannot be read."""
+    """A time of Kubernetes in seconds; None for none, and for an invalid one."""
     try:
         return datetime.datetime.fromisoformat(text).timestamp() if text else None
     except ValueError:
         return None
 
 
-def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> Pod | None:
+def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> GpuPod | None:
     head, spec, status = body["metadata"], body["spec"], body.get("status") or {}
     gpus = sum(_asked(container) for container in spec.get("containers") or ())
     if not gpus or status.get("phase") in _ENDED or head.get("deletionTimestamp"):
         return None
     labels, notes = head.get("labels") or {}, head.get("annotations") or {}
     pool = (spec.get("nodeSelector") or {}).get(_POOL_LABEL)
-    said = notes.get(STOP_AT)
-    return Pod(
+    stop_at = notes.get(STOP_AT)
+    return GpuPod(
         namespace=head["namespace"],
         name=head["name"],
         uid=head["uid"],
@@ -90,7 +90,7 @@ def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> Pod | Non
         interactive=labels.get(PURPOSE_LABEL) == INTERACTIVE or pool in interactive_pools,
         started=_started(status),
         last_checkpoint=seconds(notes.get(LAST)),
-        stop_at=float("inf") if said == NEVER else seconds(said),
+        stop_at=float("inf") if stop_at == NEVER else seconds(stop_at),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the GPUs of pods did in a window (pure); standard library only."""
+"""Activity of the GPUs of pods in a window (pure); standard library only."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ QUERIES = tuple(f"max_over_time({metric}[2m]){scale}" for metric, scale in SHARE
 
 @dataclass(frozen=True)
 class Activity:
-    """What the GPUs of one pod did in a window."""
+    """Activity of the GPUs of one pod in a window."""
 
     gpus: int
-    """GPUs of which there is any figure."""
+    """GPUs with any figure."""
     coverage: float
-    """Share of the window's minutes with a figure, of the GPU with the fewest."""
+    """Share of the window's minutes with a figure, of the GPU with the fewest figures."""
     busiest: float
     """Largest share of a minute in which any of them worked, 0 to 1."""
 
 
 def activities(answers: Iterable[Mapping[str, Any]], begin: float, end: float) -> dict[PodKey, Activity]:
-    """The activity of each pod, from answers to `QUERIES` over a range of `STEP_S`."""
+    """The activity of each pod, from responses to `QUERIES` over a range of `STEP_S`."""
     minutes = int((end - begin) // STEP_S) + 1
     found: dict[PodKey, Activity] = {}
     for (pod, _), of_gpu in points(answers).items():

@@ -1,6 +1,6 @@
-"""The program that looks for idle GPUs, as a pod runs it; standard library only.
+"""Main program of the idle GPU watcher in its pod; standard library only.
 
-It asks Prometheus and the API server once in a while, announces, and stops. Where anything fails, nothing is
+It queries Prometheus and the API server periodically, announces, and stops. On any failure nothing is
 stopped.
 """
 
@@ -13,23 +13,23 @@ from typing import Any
 
 from agents.idle_gpus import decisions
 from agents.idle_gpus.actions import Actions
-from agents.idle_gpus.decisions import Policy, Verdict, judge, last_checkpoint
+from agents.idle_gpus.decisions import IdlePolicy, IdleVerdict, judge, last_checkpoint
 from agents.idle_gpus.holders import Holder, holders
 from agents.idle_gpus.measures import QUERIES, Activity, activities
-from agents.shared.api_server import ApiServer, RefusedError, say
+from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.dcgm import STEP_S, PodKey
-from agents.shared.exposition import Metric, Sample, text
+from agents.shared.exposition import PrometheusMetric, Sample, text
 from agents.shared.health import Health
-from agents.shared.prometheus import SilentError, over
+from agents.shared.prometheus import PrometheusError, over
 
-# Several rounds, with an API server that takes its time.
+# Several rounds, with a slow API server.
 _PATIENCE_S = 600.0
 
-Judged = Sequence[tuple[Holder, Verdict]]
+Judged = Sequence[tuple[Holder, IdleVerdict]]
 
 
 def asked(prometheus: str, window_s: float, now: float) -> dict[PodKey, Activity]:
-    """The activity of all pods in the window before `now`. Raises SilentError."""
+    """The activity of all pods in the window before `now`. Raises PrometheusError."""
     begin, end = now - window_s, now
     return activities([over(prometheus, query, begin, end, STEP_S) for query in QUERIES], begin, end)
 
@@ -37,7 +37,7 @@ def asked(prometheus: str, window_s: float, now: float) -> dict[PodKey, Activity
 def measured(
     judged: Judged, stopped: Mapping[str, int], now: float, *, blind: bool, interval_s: float
 ) -> str:
-    """What the program says of itself, in the text format of Prometheus."""
+    """The program's own metrics, in the text format of Prometheus."""
     idle: list[Sample] = [
         ({"namespace": pod.namespace, "pod": pod.name, "owner": pod.owner}, pod.gpus)
         for holder, verdict in judged
@@ -53,62 +53,62 @@ def measured(
     ended: list[Sample] = [({"kind": kind}, count) for kind, count in stopped.items()]
     return text(
         [
-            Metric("trainstack_idle_gpus", "gauge", idle),
-            Metric("trainstack_checkpoint_age_seconds", "gauge", ages),
-            # The policy's, so that a rule can compare ages with it.
-            Metric("trainstack_checkpoint_interval_seconds", "gauge", [({}, interval_s)]),
-            Metric("trainstack_idle_unknown", "gauge", [({}, unknown)]),
-            Metric("trainstack_idle_blind", "gauge", [({}, int(blind))]),
-            Metric("trainstack_idle_stopped_total", "counter", ended),
+            PrometheusMetric("trainstack_idle_gpus", "gauge", idle),
+            PrometheusMetric("trainstack_checkpoint_age_seconds", "gauge", ages),
+            # Of the policy, so that a rule can compare ages with it.
+            PrometheusMetric("trainstack_checkpoint_interval_seconds", "gauge", [({}, interval_s)]),
+            PrometheusMetric("trainstack_idle_unknown", "gauge", [({}, unknown)]),
+            PrometheusMetric("trainstack_idle_blind", "gauge", [({}, int(blind))]),
+            PrometheusMetric("trainstack_idle_stopped_total", "counter", ended),
         ]
     )
 
 
-class Watch:
-    """One round after the other."""
+class IdleWatch:
+    """The loop of the program."""
 
     def __init__(self, server: ApiServer, given: argparse.Namespace) -> None:
         self._server, self._given = server, given
         self._actions = Actions(server)
-        self._policy = Policy(
+        self._policy = IdlePolicy(
             window_s=given.minutes * 60,
             grace_s=given.grace_minutes * 60,
             stop_jobs=given.jobs == "stop",
             interval_s=given.interval_s,
             startup_s=given.startup_s,
         )
-        self.text = self._told([], 0.0, blind=True)
+        self.text = self._text([], 0.0, blind=True)
 
     def round(self) -> None:
-        """Look once, and act. Raises OSError and RefusedError when the API server does not answer."""
+        """Evaluate all holders once and act. Raises OSError and ApiServerError when the API server fails."""
         now = time.time()
         found = holders(self._pods(), self._given.interactive_pools)
         blind = False
         activity: dict[PodKey, Activity] = {}
         try:
             activity = asked(self._given.prometheus, self._policy.window_s, now)
-        except SilentError as error:
+        except PrometheusError as error:
             blind = True
-            say(f"nothing is known, and nothing stopped: {error}")
+            say(f"no data, so nothing is stopped: {error}")
         judged = [(holder, judge(holder, activity, self._policy, now)) for holder in found]
         for holder, verdict in judged:
             try:
                 self._actions.take(holder, verdict, now)
-            except (RefusedError, OSError) as error:
+            except (ApiServerError, OSError) as error:
                 say(f"{holder.namespace}/{holder.name}: {verdict.action}: {error}")
-        self.text = self._told(judged, now, blind=blind)
+        self.text = self._text(judged, now, blind=blind)
 
-    def _told(self, judged: Judged, now: float, *, blind: bool) -> str:
+    def _text(self, judged: Judged, now: float, *, blind: bool) -> str:
         stopped = self._actions.stopped
         return measured(judged, stopped, now, blind=blind, interval_s=self._policy.interval_s)
 
     def _pods(self) -> Iterator[Mapping[str, Any]]:
-        # Pods that ended may be many, and hold nothing: none of them is kept longer than its page.
+        # Ended pods may be many and hold no GPUs: only one page of them is in memory.
         for namespace in self._given.namespaces:
             yield from self._server.every(f"/api/v1/namespaces/{namespace}/pods")
 
 
-def _given(words: Sequence[str] | None) -> argparse.Namespace:
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="idle")
     parser.add_argument("--account", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
@@ -121,18 +121,18 @@ def _given(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--interval-s", type=float, required=True)
     parser.add_argument("--startup-s", type=float, required=True)
     parser.add_argument("--every-s", type=float, required=True)
-    return parser.parse_args(words)
+    return parser.parse_args(arguments)
 
 
-def main(words: Sequence[str] | None = None) -> None:
-    """Look until the pod ends."""
-    given = _given(words)
-    watch = Watch(ApiServer(given.account), given)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run until the pod ends."""
+    given = _given(arguments)
+    watch = IdleWatch(ApiServer(given.account), given)
     health = Health(given.port, lambda: watch.text, _PATIENCE_S)
     while True:
         try:
             watch.round()
-        except (RefusedError, OSError) as error:
+        except (ApiServerError, OSError) as error:
             say(f"the API server: {error}")
         health.beat()
         time.sleep(given.every_s)

@@ -1,1 +1,1 @@
-"""Starts the MLflow server of a cluster."""
+"""Main program of a cluster's MLflow server."""

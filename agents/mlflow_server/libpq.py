@@ -1,6 +1,6 @@
-"""How the tracking server logs in to PostgreSQL without a password; lies beside `serve.py` in the pod.
+"""PostgreSQL login of the tracking server without a stored password; lies beside `serve.py` in the pod.
 
-Its store of secrets hands out tokens by which the database knows an identity (`Tokens`).
+The cloud's store of secrets issues tokens with which the database authenticates an identity (`Tokens`).
 """
 
 import time
@@ -8,28 +8,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-# A token is asked for only when a connection is made, and it is good for about an hour. One that is replaced
-# this often, in seconds, leaves the cloud three quarters of an hour in which it may not answer.
+# A token is used only when a connection is opened, and is valid for about an hour. With this interval, in
+# seconds, the cloud may be unavailable for three quarters of an hour.
 TOKEN_AGE_S = 900.0
 
 
 class Tokens(Protocol):
-    """What hands out tokens."""
+    """Issues tokens."""
 
     def token(self, identity: str) -> str:
-        """A password of the identity that is good for half an hour at least."""
+        """A password of the identity that is valid for at least half an hour."""
 
 
 class Login:
-    """A password file whose password is replaced while the server runs, and the certificates it trusts.
+    """A password file that is renewed while the server runs, and the trusted certificates.
 
-    libpq reads the file whenever it makes a connection (PostgreSQL documentation, "The Password File"), in
-    every process that has PGPASSFILE in its environment: each connection of a pool gets the token of its
-    moment, and MLflow's processes need no code of ours.
+    libpq reads the file whenever it opens a connection (PostgreSQL documentation, "The Password File"), in
+    every process that has PGPASSFILE in its environment: each connection of a pool gets the current token,
+    and MLflow's processes need no code of ours.
     """
 
     environment: dict[str, str]
-    """Variables by which libpq finds both."""
+    """Variables with which libpq finds both."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Login:
             self.environment["PGSSLROOTCERT"] = str(trusted)
 
     def renew(self) -> None:
-        """Replace the password unless it is young. Raises what `token` raises; the file then stays."""
+        """Replace the password unless it is recent. Raises the errors of `token`; the file then stays."""
         if not self._identity or self._clock() - self._written < TOKEN_AGE_S:
             return
         password = self._tokens.token(self._identity).replace("\\", "\\\\").replace(":", "\\:")

@@ -2,19 +2,20 @@
 
 Runs inside the server's image (Python >= 3.10, MLflow with its `auth` extra) from a ConfigMap. Beside it lie
 `libpq.py`, and `secret_store.py`, the cloud's store of secrets: `connect(environment)` there returns a
-`SecretStore`, which also hands out tokens (`libpq.Tokens`) where DATABASE_IDENTITY asks for them. Secrets
+`CredentialStore`, which also issues tokens (`libpq.Tokens`) where DATABASE_IDENTITY requires them. Secrets
 go from the store into this process, the server's environment and one private file: never onto a command
 line, into a log, into Kubernetes or the state of Pulumi. Settings come from the environment:
 
-    HOST, PORT              where to listen
+    HOST, PORT              address to listen on
+
     WORKERS                 worker processes of the server
-    ALLOWED_HOSTS           comma-separated Host headers to accept; MLflow answers others with 403
+    ALLOWED_HOSTS           comma-separated Host headers to accept; MLflow rejects others with 403
     ARTIFACTS_DESTINATION   URI of the object store below which artifacts go
     ADMIN_SECRET            secret with username, password and session_key; filled on the first start
     DATABASE_URI            SQLAlchemy URI; may hold {username} and {password}
-    DATABASE_SECRET         secret with username and password, if DATABASE_URI asks for them
-    DATABASE_IDENTITY       who connects, where short-lived tokens of the cloud are the password
-    DATABASE_CA             certificates (PEM) of who signs the database's certificate; unset: libpq's default
+    DATABASE_SECRET         secret with username and password, if DATABASE_URI has placeholders
+    DATABASE_IDENTITY       database user, where short-lived tokens of the cloud are the password
+    DATABASE_CA             CA certificates (PEM) of the database's certificate; unset: libpq's default
 """
 
 import contextlib
@@ -51,16 +52,16 @@ REQUIRED = (
 PLACEHOLDERS = ("{username}", "{password}")
 ADMIN_FIELDS = ("username", "password", "session_key")
 
-# A managed database may replace its password on its own. Looked for this often, in seconds.
+# A managed database may rotate its password. Interval of checks, in seconds.
 ROTATION_CHECK_S = 60.0
 
-# Held in PostgreSQL while the schema changes, so that replicas which start together take turns. Any constant.
+# PostgreSQL advisory lock during schema changes, so that concurrent replicas migrate in turn. Any constant.
 MIGRATION_LOCK = 7_021_966_305
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The environment of the pod, checked."""
+class ServerSettings:
+    """The validated environment of the pod."""
 
     host: str
     port: int
@@ -76,25 +77,25 @@ class Settings:
 
 @dataclass(frozen=True)
 class Admin:
-    """The first user, and the key that signs browser sessions; every replica needs the same."""
+    """The first user, and the key that signs browser sessions; the same for all replicas."""
 
     username: str
     password: str
     session_key: str
 
 
-class SecretStore(Protocol):
-    """The cloud's store of secrets whose values are JSON objects of texts."""
+class CredentialStore(Protocol):
+    """The cloud's store of secrets whose values are JSON objects of strings."""
 
     def read(self, secret: str) -> tuple[dict[str, str], str] | None:
         """The fields of a secret and their version; None while it has no value."""
 
     def store_first(self, secret: str, fields: Mapping[str, str]) -> bool:
-        """Give a secret its first value; False when another process was faster, whose value then counts."""
+        """Store a secret's first value; False when another process stored one, which is then used."""
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings in `environment`. Raises ValueError that names everything missing or wrong at once."""
+def read_settings(environment: Mapping[str, str]) -> ServerSettings:
+    """The settings in `environment`. Raises ValueError with all that is missing or invalid."""
     required = list(REQUIRED)
     if any(mark in environment.get("DATABASE_URI", "") for mark in PLACEHOLDERS):
         required.append("DATABASE_SECRET")
@@ -106,7 +107,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     ]
     if wrong:
         raise ValueError("; ".join(wrong))
-    return Settings(
+    return ServerSettings(
         host=environment["HOST"],
         port=int(environment["PORT"]),
         workers=int(environment["WORKERS"]),
@@ -121,7 +122,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
 
 
 def database_uri(template: str, credentials: Mapping[str, str]) -> str:
-    """`template` with the placeholders filled; a generated password may hold characters special in a URI."""
+    """`template` with the placeholders filled; special characters of a generated password are quoted."""
     uri = template
     for mark in PLACEHOLDERS:
         if mark in uri:
@@ -132,8 +133,8 @@ def database_uri(template: str, credentials: Mapping[str, str]) -> str:
 def auth_ini(uri: str, admin_username: str) -> str:
     """The configuration of MLflow's basic-auth app, which keeps its users in the tracking database.
 
-    A user sees nothing without a grant. Checked passwords are remembered for a minute (in each worker):
-    hashing one takes longer than most requests, and a training job sends many.
+    A user sees nothing without a grant. Verified passwords are cached for a minute (in each worker): hashing
+    one takes longer than most requests, and a training job sends many.
     """
     escaped = uri.replace("%", "%%")  # configparser would read %40 as a reference
     return (
@@ -146,7 +147,7 @@ def auth_ini(uri: str, admin_username: str) -> str:
     )
 
 
-def server_arguments(settings: Settings) -> list[str]:
+def server_arguments(settings: ServerSettings) -> list[str]:
     """The arguments of `mlflow`; they hold no secret."""
     return [
         "server",
@@ -176,8 +177,10 @@ def server_environment(inherited: Mapping[str, str], uri: str, admin: Admin, ini
     }
 
 
-def admin_credentials(store: SecretStore, secret: str, pause: Callable[[float], None] = time.sleep) -> Admin:
-    """The admin of the server; makes one, and stores it, when the secret has no value yet."""
+def admin_credentials(
+    store: CredentialStore, secret: str, pause: Callable[[float], None] = time.sleep
+) -> Admin:
+    """The admin of the server; creates and stores one when the secret has no value yet."""
     found = store.read(secret)
     if found is None:
         store_new_admin(store, secret)
@@ -189,8 +192,8 @@ def admin_credentials(store: SecretStore, secret: str, pause: Callable[[float], 
     return Admin(**{name: fields[name] for name in ADMIN_FIELDS})
 
 
-def store_new_admin(store: SecretStore, secret: str) -> None:
-    """Store a new password, unless another replica was faster."""
+def store_new_admin(store: CredentialStore, secret: str) -> None:
+    """Store a new password, unless another replica stored one."""
     fields = {
         "username": "admin",
         "password": secrets.token_urlsafe(32),
@@ -203,9 +206,9 @@ def store_new_admin(store: SecretStore, secret: str) -> None:
 
 
 def read_new_secret(
-    store: SecretStore, secret: str, pause: Callable[[float], None]
+    store: CredentialStore, secret: str, pause: Callable[[float], None]
 ) -> tuple[dict[str, str], str]:
-    """A value that was just written, which may take a moment to show. Raises ValueError without one."""
+    """Read a new value, which may take a moment to be visible. Raises ValueError without one."""
     for wait in (0.2, 0.5, 1.0, 2.0, 4.0, 0.0):
         found = store.read(secret)
         if found is not None:
@@ -215,21 +218,21 @@ def read_new_secret(
 
 
 def migrate(uri: str, *, users: bool = True) -> None:
-    """Bring tracking and, with `users`, auth tables to this MLflow's schema; on an empty database, make them.
+    """Migrate tracking and, with `users`, auth tables to this MLflow's schema; creates them where absent.
 
-    MLflow refuses to start on an older schema, and its migrations must not run twice at once.
+    MLflow does not start on an older schema, and its migrations must not run concurrently.
     """
     sqlalchemy: Any = importlib.import_module("sqlalchemy")
     tracking = importlib.import_module("mlflow.db").commands
     auth = importlib.import_module("mlflow.server.auth.db.cli").commands if users else None
-    # Without a pool, so that the connection really ends here: the lock lives as long as it does.
+    # Without a pool, so that the connection closes here: the lock lasts as long as the connection.
     engine = sqlalchemy.create_engine(uri, poolclass=sqlalchemy.pool.NullPool)
     with engine.connect() as connection, contextlib.ExitStack() as held:
         if engine.dialect.name == "postgresql":
             connection.execute(sqlalchemy.text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
         elif engine.url.database:
-            # A database that is a file, shared by replicas on one machine: SQLite has no lock that lasts
-            # through several transactions. The kernel gives this one back with the process.
+            # A database file, shared by replicas on one machine: SQLite has no lock that spans several
+            # transactions. The kernel releases this one with the process.
             lock = held.enter_context(Path(f"{engine.url.database}.migration").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         tracking(["upgrade", uri], standalone_mode=False)
@@ -238,7 +241,7 @@ def migrate(uri: str, *, users: bool = True) -> None:
 
 
 def supervise(server: "subprocess.Popen[bytes]", changed: Callable[[], bool], interval_s: float) -> bool:
-    """Wait until the server ends; True if it was ended here because `changed()` said so."""
+    """Wait until the server ends; True if it was stopped here because `changed()` returned True."""
 
     def forward(signum: int, _frame: FrameType | None) -> None:
         server.send_signal(signum)
@@ -251,15 +254,15 @@ def supervise(server: "subprocess.Popen[bytes]", changed: Callable[[], bool], in
             return False
         except subprocess.TimeoutExpired:
             if changed():
-                # Not all replicas at the same moment.
+                # Spread restarts of replicas.
                 time.sleep(random.uniform(0, interval_s / 2))  # noqa: S311 - spreads load, guards nothing
                 server.terminate()
                 server.wait()
                 return True
 
 
-def database_credentials(settings: Settings, store: SecretStore) -> tuple[Mapping[str, str], str]:
-    """User and password of the database and their version; empty for a database that asks for none."""
+def database_credentials(settings: ServerSettings, store: CredentialStore) -> tuple[Mapping[str, str], str]:
+    """User and password of the database with their version; empty for a database without a password."""
     if not settings.database_secret:
         return {}, ""
     found = store.read(settings.database_secret)
@@ -268,20 +271,20 @@ def database_credentials(settings: Settings, store: SecretStore) -> tuple[Mappin
     return found
 
 
-def serve(settings: Settings) -> None:
-    """Migrate and become the MLflow server; the secrets are in the environment already.
+def serve(settings: ServerSettings) -> None:
+    """Migrate the database and become the MLflow server; the secrets are in the environment.
 
-    This process imports, migrates and then only waits for the workers: collecting garbage meanwhile took a
-    quarter of its processor time. The workers are processes of their own and do collect.
+    This process imports, migrates and then only waits for the workers. Garbage collection took a quarter of
+    its processor time meanwhile, so it is off. The workers are processes of their own with collection.
     """
     gc.disable()
     migrate(os.environ["MLFLOW_BACKEND_STORE_URI"])
-    # The same as the `mlflow` command, in this process: importing MLflow a second time would take seconds.
+    # As the `mlflow` command, but in this process: importing MLflow a second time would take seconds.
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
-def database_login(settings: Settings, uri: str, store: SecretStore, folder: Path) -> Any:
-    """A `libpq.Login` with its first token; None for a database that has a password, or another driver."""
+def database_login(settings: ServerSettings, uri: str, store: CredentialStore, folder: Path) -> Any:
+    """A `libpq.Login` with its first token; None for a database with a password, or another driver."""
     if not uri.startswith("postgresql") or not (settings.database_identity or settings.database_ca):
         return None
     login: Any = importlib.import_module("libpq").Login(
@@ -291,8 +294,8 @@ def database_login(settings: Settings, uri: str, store: SecretStore, folder: Pat
     return login
 
 
-def start(settings: Settings, store: SecretStore) -> int:
-    """Fetch the secrets and run the server with them; its exit code. Starts over after a rotation."""
+def start(settings: ServerSettings, store: CredentialStore) -> int:
+    """Fetch the secrets and run the server with them; returns its exit code. Restarts after a rotation."""
     credentials, version = database_credentials(settings, store)
     uri = database_uri(settings.database_uri, credentials)
     admin = admin_credentials(store, settings.admin_secret)
@@ -304,8 +307,8 @@ def start(settings: Settings, store: SecretStore) -> int:
                 login.renew()
             return bool(version) and database_credentials(settings, store)[1] != version
         except Exception as problem:
-            # A server that works must not end because the store does not answer.
-            log.warning("cannot see whether the password was rotated: %s", type(problem).__name__)
+            # A working server must not end because the store is unavailable.
+            log.warning("cannot check for a rotated password: %s", type(problem).__name__)
             return False
 
     with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
@@ -326,12 +329,12 @@ def start(settings: Settings, store: SecretStore) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Without arguments: fetch secrets and supervise. `serve`: the server itself, with secrets at hand."""
+    """Fetch secrets and supervise the server; with the argument `serve`: run the server itself."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
         settings = read_settings(os.environ)
         if arguments != ["serve"]:
-            store: SecretStore = importlib.import_module("secret_store").connect(os.environ)
+            store: CredentialStore = importlib.import_module("secret_store").connect(os.environ)
     except ValueError as problem:
         log.error("cannot start: %s", problem)
         return 2

@@ -1,8 +1,7 @@
-"""Writes every alert that Alertmanager hands it as one line of JSON, for a cloud that mails from its logs.
+"""Webhook of Alertmanager: writes each alert as one line of JSON, for a cloud that mails about log lines.
 
-Where a cloud has no service that Alertmanager can tell without a secret, it may still collect what pods
-print, and mail about lines. Runs in a pod of its own that may do nothing. Standard library
-only.
+For clouds without a notification service that Alertmanager can use without a secret. Runs in a pod of its own
+without permissions. Standard library only.
 """
 
 import argparse
@@ -22,9 +21,9 @@ _MOST_BYTES = 4 * 1024 * 1024
 
 
 def lines(receiver: str, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What is written about a message of Alertmanager (webhook version 4): a line for each alert in it.
+    """The lines for a message of Alertmanager (webhook version 4), one for each alert.
 
-    One that ended has another `event`, so that nobody is mailed. Raises KeyError for anything else.
+    An alert that ended has another `event`, about which no mail is sent. Raises KeyError for other input.
     """
     for alert in message["alerts"]:
         labels, notes = alert["labels"], alert.get("annotations", {})
@@ -42,7 +41,7 @@ def lines(receiver: str, message: Mapping[str, Any]) -> Iterator[dict[str, Any]]
 
 
 class Log:
-    """Answers POST /RECEIVER, /healthz and /metrics."""
+    """Serves POST /RECEIVER, /healthz and /metrics."""
 
     def __init__(self, port: int) -> None:
         self._written, self._lock = 0, Lock()
@@ -51,12 +50,12 @@ class Log:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers.get("Content-Length", 0))
-                self._say(*log.take(self.path.strip("/"), self.rfile.read(min(length, _MOST_BYTES))))
+                self._respond(*log.take(self.path.strip("/"), self.rfile.read(min(length, _MOST_BYTES))))
 
             def do_GET(self) -> None:
-                self._say(200, log.metrics() if self.path == "/metrics" else "ok\n")
+                self._respond(200, log.metrics() if self.path == "/metrics" else "ok\n")
 
-            def _say(self, status: int, text: str) -> None:
+            def _respond(self, status: int, text: str) -> None:
                 self.send_response(status)
                 self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
                 self.send_header("Content-Length", str(len(text.encode())))
@@ -64,17 +63,17 @@ class Log:
                 self.wfile.write(text.encode())
 
             def log_message(self, format: str, *args: object) -> None:
-                """Only alerts are written: a probe every few seconds is no news."""
+                """Log alerts only, no request."""
 
-        # The policy of the namespace says who reaches it.
+        # The network policy of the namespace restricts access.
         self.server = ThreadingHTTPServer((os.environ.get(ADDRESS, ""), port), Handler)
 
     def take(self, receiver: str, content: bytes) -> tuple[int, str]:
-        """Write the alerts of a message; the status and the words of the answer."""
+        """Write the alerts of a message; returns status and text of the response."""
         try:
             found = list(lines(receiver, json.loads(content)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            # Alertmanager gives up on a 4xx, and says so in its own metrics.
+            # Alertmanager does not retry after a 4xx, and counts it in its own metrics.
             return 400, f"no message of Alertmanager: {error!r}\n"
         with self._lock:
             for line in found:
@@ -84,7 +83,7 @@ class Log:
         return 200, "ok\n"
 
     def metrics(self) -> str:
-        """How many lines were written, in the text format of Prometheus."""
+        """The number of lines written, in the text format of Prometheus."""
         name = "trainstack_alerts_logged_total"
         return f"# TYPE {name} counter\n{name} {self._written}\n"
 
@@ -93,7 +92,7 @@ def main() -> int:
     """Listen until the pod ends."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--account", type=Path, required=True, help="not used: the account may do nothing")
+    parser.add_argument("--account", type=Path, required=True, help="not used")
     Log(parser.parse_args().port).server.serve_forever()
     return 0
 

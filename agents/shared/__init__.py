@@ -1,1 +1,1 @@
-"""Modules that several programs use."""
+"""Modules that several programs share."""

@@ -1,4 +1,4 @@
-"""What Prometheus says about the GPUs that pods hold (pure); standard library only.
+"""Utilization of the GPUs of pods, from the responses of Prometheus (pure); standard library only.
 
 The names are those of NVIDIA's DCGM exporter (NVIDIA/dcgm-exporter d5e5f51 of 2026-05-12,
 `etc/default-counters.csv`).
@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 SHARES = (
-    # Share of the time that any engine worked. Off on GPUs that DCGM cannot profile.
+    # Share of the time that any engine worked. Absent on GPUs that DCGM cannot profile.
     ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", ""),
     ("DCGM_FI_DEV_GPU_UTIL", " / 100"),
 )
-"""Metrics that tell the share of the time in which a GPU worked, each with what makes it 0 to 1."""
+"""Metrics of the share of time in which a GPU worked, each with the expression that scales it to 0 to 1."""
 STEP_S = 60
-# Far above any share: what DCGM writes where a GPU has no such counter (9223372036854775794).
+# Far above any share: DCGM writes such a value where a GPU has no such counter (9223372036854775794).
 _NO_FIGURE = 1e6
 
 PodKey = tuple[str, str]
@@ -24,14 +24,14 @@ Points = dict[float, float]
 """Shares by time, seconds since 1970."""
 
 
-def points(answers: Iterable[Mapping[str, Any]]) -> dict[tuple[PodKey, str], Points]:
-    """The points of each GPU of each pod, from answers to queries of `SHARES` over one range.
+def points(responses: Iterable[Mapping[str, Any]]) -> dict[tuple[PodKey, str], Points]:
+    """The points of each GPU of each pod, from responses to queries of `SHARES` over one range.
 
-    A GPU counts once, whatever metrics it has: its larger figure of a time counts.
+    A GPU with several metrics counts once: with the largest value of each time.
     """
     found: dict[tuple[PodKey, str], Points] = {}
-    for answer in answers:
-        for series in (answer.get("data") or {}).get("result") or ():
+    for response in responses:
+        for series in (response.get("data") or {}).get("result") or ():
             labels = series["metric"]
             pod = _pod(labels)
             if pod is None:
@@ -46,7 +46,7 @@ def points(answers: Iterable[Mapping[str, Any]]) -> dict[tuple[PodKey, str], Poi
 
 
 def _pod(labels: Mapping[str, str]) -> PodKey | None:
-    """Who holds the GPU. Without `honorLabels` the scrape's own labels take the place of the exporter's."""
+    """The pod that holds the GPU. Without `honorLabels` the scrape's own labels replace the exporter's."""
     for prefix in ("exported_", ""):
         namespace, pod = labels.get(f"{prefix}namespace"), labels.get(f"{prefix}pod")
         if namespace and pod:

@@ -1,4 +1,4 @@
-"""Events, by which a program tells people beside the object; standard library only."""
+"""Kubernetes Events with which a program reports on an object; standard library only."""
 
 from collections.abc import Mapping
 from typing import Any

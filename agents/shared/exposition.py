@@ -11,7 +11,7 @@ Sample = tuple[Mapping[str, str], float]
 
 
 @dataclass(frozen=True)
-class Metric:
+class PrometheusMetric:
     """One metric with all of its samples."""
 
     name: str
@@ -19,15 +19,15 @@ class Metric:
     """`counter` or `gauge`."""
     samples: Iterable[Sample]
     words: str = ""
-    """What it is; default: no line says so."""
+    """Text of the HELP line; default: none."""
 
 
-def text(metrics: Iterable[Metric]) -> str:
-    """The metrics as Prometheus reads them: integers without a point, others as short as they are exact."""
+def text(metrics: Iterable[PrometheusMetric]) -> str:
+    """The metrics in the format of Prometheus: integers without a point, others exact."""
     return "".join(f"{line}\n" for metric in metrics for line in _lines(metric))
 
 
-def _lines(metric: Metric) -> Iterator[str]:
+def _lines(metric: PrometheusMetric) -> Iterator[str]:
     if metric.words:
         yield f"# HELP {metric.name} {metric.words}"
     yield f"# TYPE {metric.name} {metric.kind}"
@@ -36,8 +36,8 @@ def _lines(metric: Metric) -> Iterator[str]:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    said = [f'{key}="{_escaped(value)}"' for key, value in labels.items()]
-    return f"{{{','.join(said)}}}" if said else ""
+    pairs = [f'{key}="{_escaped(value)}"' for key, value in labels.items()]
+    return f"{{{','.join(pairs)}}}" if pairs else ""
 
 
 def _escaped(value: str) -> str:

@@ -1,4 +1,4 @@
-"""How a standing program tells that it lives, and what it measures; standard library only."""
+"""HTTP server of a long-running program: /healthz and /metrics; standard library only."""
 
 import os
 import threading
@@ -7,14 +7,14 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ADDRESS = "LISTEN_ADDRESS"
-"""The variable with the address at which it listens; without it at all of them. A rehearsal has one network
-of all pods, and puts a pod's own address where a value is `0.0.0.0`, so no two programs want one port."""
+"""Variable with the address to listen on; default: all. A rehearsal has one network of all pods, and replaces
+a value of `0.0.0.0` by the pod's own address, so that no two programs use one port."""
 # The text format of Prometheus (prometheus/docs, instrumenting/exposition_formats).
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Health:
-    """Answers /healthz and /metrics; a program that did not come around for `patience_s` is not well."""
+    """Serves /healthz and /metrics; unhealthy when the program calls no `beat` for `patience_s`."""
 
     def __init__(self, port: int, metrics: Callable[[], str], patience_s: float) -> None:
         self._metrics, self._patience_s = metrics, patience_s
@@ -32,19 +32,19 @@ class Health:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """A probe every few seconds is no news."""
+                """Log no request: a probe arrives every few seconds."""
 
-        # The pod's network policy says who reaches it; the kubelet asks at the pod's address.
+        # The pod's network policy restricts access; the kubelet probes the pod's address.
         self._server = ThreadingHTTPServer((os.environ.get(ADDRESS, ""), port), Handler)
         threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port on which it listens."""
         return int(self._server.server_address[1])
 
     def beat(self) -> None:
-        """The program came around once more."""
+        """Note that the program is alive."""
         self._seen = time.monotonic()
 
     def answer(self, path: str) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Makes folders of a mounted file system; runs in a pod, as root.
+"""Create folders of a mounted file system; runs in a pod, as root.
 
 A folder of a parallel file system can be mounted only when it exists, and a new file system belongs to root.
 Standard library only.
@@ -11,15 +11,15 @@ from pathlib import Path
 
 
 def make(root: Path, write: Sequence[str], read: Sequence[str] = ()) -> None:
-    """Make folders that everybody may write to, and folders that belong to root, with their parents.
+    """Create folders that all users may write to, and folders that belong to root, with their parents.
 
-    What is there already stays, with its content.
+    Existing folders stay, with their content.
     """
     for folder in (*write, *read):
         (root / folder).mkdir(parents=True, exist_ok=True)
         sys.stdout.write(f"{folder}\n")
     for folder in write:
-        # Containers run as any user; who may mount the folder at all, the cluster decides.
+        # Containers run as any user; the cluster restricts who may mount the folder.
         (root / folder).chmod(0o1777)
 
 

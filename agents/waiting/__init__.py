@@ -1,1 +1,1 @@
-"""Jobs that `up` waits for."""
+"""Programs of the Jobs that `up` waits for."""

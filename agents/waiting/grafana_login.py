@@ -1,8 +1,8 @@
-"""Makes the login of Grafana's one user, once; runs in a pod of its own.
+"""Create the login of Grafana's one user, once; runs in a pod of its own.
 
-The password is made here and lies in one Secret, which Grafana reads: it passes neither through the state of
-Pulumi nor through a log. A login that is there stays as it is. Exit codes: 0 it is there, 1 it is not; the
-reason is the container's termination message. Standard library only.
+The password is generated here and is in one Secret, which Grafana reads: it is neither in the state of Pulumi
+nor in a log. An existing login stays as it is. Exit codes: 0 it exists, 1 it does not; the reason is the
+container's termination message. Standard library only.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, finish, say
 
 USER = "admin"
 POLL_S = 1.0
-# 32 random bytes: longer than any that people would choose.
+# 32 random bytes.
 _BYTES = 32
 
 
@@ -33,7 +33,7 @@ def body(name: str, namespace: str) -> Object:
 
 
 def make(server: ApiServer, name: str, namespace: str, limit_s: float) -> tuple[bool, str]:
-    """Create the Secret unless it exists; (it is there, what was said last)."""
+    """Create the Secret unless it exists; returns whether it does, and the last state."""
     began = time.monotonic()
     while True:
         try:
@@ -44,18 +44,18 @@ def make(server: ApiServer, name: str, namespace: str, limit_s: float) -> tuple[
         except OSError as error:
             status, state = 0, f"the API server cannot be reached: {error}"
         if status == 201:
-            return True, f"the login {namespace}/{name} is made"
+            return True, f"the login {namespace}/{name} is created"
         if status == 409:
             return True, f"the login {namespace}/{name} exists"
         patience_s = min(limit_s, FORBIDDEN_S) if status in (401, 403) else limit_s
         if time.monotonic() > began + patience_s:
-            return False, f"the login {namespace}/{name} cannot be made: {state}"
+            return False, f"the login {namespace}/{name} cannot be created: {state}"
         say(state)
         time.sleep(POLL_S)
 
 
 def main() -> int:
-    """Make the login that the arguments name."""
+    """Create the login of the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--name", required=True, help="of the Secret")
     parser.add_argument("--namespace", required=True)

@@ -1,10 +1,10 @@
-"""Gives every team a user of the tracking server, with an experiment, and leaves the login in its namespace.
+"""Create a user of the tracking server and an experiment for every team, with the login as a Secret.
 
-Runs in a pod of its own whenever a team comes or goes, with the server's first user, whose secret it fetches
-itself. A login is a Secret that members of the namespace read, and pods mount as MLflow's file: passwords
-are made here and are nowhere else, neither on a command line, nor in a log, nor in the state of Pulumi. What
-works already stays as it is. Exit codes: 0 every login works, 1 one does not; the reason is the container's
-termination message. Standard library only; `secret_store` beside it is the cloud's store of secrets.
+Runs in a pod of its own whenever teams are added or removed, as the server's first user, whose secret it
+fetches itself. A login is a Secret that members of the namespace read, and pods mount as MLflow's file:
+passwords are generated here and are in no command line, log or state of Pulumi. A working login stays as it
+is. Exit codes: 0 every login works, 1 one does not; the reason is the container's termination message.
+Standard library only; `secret_store` beside it is the cloud's store of secrets.
 """
 
 import argparse
@@ -37,8 +37,8 @@ _URL, _USER, _WORD, _EXPERIMENT = (
 _FILE = "credentials"
 
 
-class RefusedError(Exception):
-    """What was asked for was refused, or did not arrive: worth another try."""
+class MlflowRequestError(Exception):
+    """A request failed or was not delivered: retry."""
 
 
 class Mlflow:
@@ -49,7 +49,7 @@ class Mlflow:
         self._login = base64.b64encode(f"{user}:{password}".encode()).decode()
 
     def ask(self, method: str, path: str, body: Object | None = None) -> tuple[int, Mapping[str, Any]]:
-        """The HTTP status and the answer. Raises RefusedError when the server cannot be reached."""
+        """The HTTP status and the response. Raises MlflowRequestError when the server cannot be reached."""
         headers = {"Authorization": f"Basic {self._login}", "Content-Type": "application/json"}
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self._url}/api/{path}", data, headers, method=method)  # noqa: S310
@@ -59,25 +59,25 @@ class Mlflow:
         except urllib.error.HTTPError as error:
             return error.code, {"message": error.read(500).decode(errors="replace")}
         except (OSError, ValueError) as error:
-            raise RefusedError(f"{method} {path}: {type(error).__name__}: {error}") from error
+            raise MlflowRequestError(f"{method} {path}: {type(error).__name__}: {error}") from error
 
     def must(self, method: str, path: str, body: Object | None = None) -> Mapping[str, Any]:
-        """The answer. Raises RefusedError for any status that says no."""
+        """The response. Raises MlflowRequestError for an error status."""
         status, said = self.ask(method, path, body)
         if status >= 300:
-            raise RefusedError(f"{method} {path}: status {status}: {said.get('message')}")
+            raise MlflowRequestError(f"{method} {path}: status {status}: {said.get('message')}")
         return said
 
     def works(self) -> bool:
-        """Whether the server takes this login."""
+        """Return whether the server accepts this login."""
         status, _ = self.ask("GET", "2.0/mlflow/users/current")
         if status not in (200, 401):
-            raise RefusedError(f"the server answers a login with status {status}")
+            raise MlflowRequestError(f"the server responds to a login with status {status}")
         return status == 200
 
 
 def grant(admin: Mlflow, user: str, experiment: str, permission: str) -> None:
-    """The experiment, which the user may use as `permission` says."""
+    """Create the experiment if absent, and grant the user `permission` on it."""
     named = urllib.parse.urlencode({"experiment_name": experiment})
     status, said = admin.ask("GET", f"2.0/mlflow/experiments/get-by-name?{named}")
     if status == 200:
@@ -85,17 +85,17 @@ def grant(admin: Mlflow, user: str, experiment: str, permission: str) -> None:
     elif status == 404:
         found = admin.must("POST", "2.0/mlflow/experiments/create", {"name": experiment})["experiment_id"]
     else:
-        raise RefusedError(f"experiment {experiment}: status {status}: {said.get('message')}")
+        raise MlflowRequestError(f"experiment {experiment}: status {status}: {said.get('message')}")
     what = {"username": user, "resource_type": "experiment", "resource_id": str(found)}
     path = "3.0/mlflow/users/permissions"
     said = admin.must("GET", f"{path}/get?{urllib.parse.urlencode(what)}")
     if said.get("permission") != permission:
-        admin.ask("POST", f"{path}/revoke", what)  # refused where there is nothing to revoke
+        admin.ask("POST", f"{path}/revoke", what)  # an error where there is nothing to revoke
         admin.must("POST", f"{path}/grant", {**what, "permission": permission})
 
 
 def new_password(admin: Mlflow, user: str) -> str:
-    """Make the user, or give the one that exists another password, which is returned."""
+    """Create the user, or set another password for an existing one; returns the password."""
     password = secrets.token_urlsafe(32)
     login = {"username": user, "password": password}
     if admin.ask("GET", f"2.0/mlflow/users/get?{urllib.parse.urlencode({'username': user})}")[0] == 404:
@@ -106,22 +106,22 @@ def new_password(admin: Mlflow, user: str) -> str:
 
 
 class Logins:
-    """The Secrets in which logins lie."""
+    """The Secrets with the logins."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
 
     def find(self, namespace: str) -> dict[str, str] | None:
-        """What the Secret of a namespace holds, None when there is none."""
+        """Content of the Secret of a namespace, None when there is none."""
         status, said = self._server.ask("GET", f"{_secrets(namespace)}/{SECRET}")
         if status == 404:
             return None
         if status != 200:
-            raise RefusedError(f"Secret {namespace}/{SECRET}: status {status}: {said.get('message')}")
+            raise MlflowRequestError(f"Secret {namespace}/{SECRET}: status {status}: {said.get('message')}")
         return {key: base64.b64decode(text).decode() for key, text in (said.get("data") or {}).items()}
 
     def store(self, namespace: str, values: Mapping[str, str], labels: Mapping[str, str]) -> None:
-        """Put the values in place of what the Secret holds."""
+        """Replace the content of the Secret."""
         data = {key: base64.b64encode(text.encode()).decode() for key, text in values.items()}
         metadata = {"name": SECRET, "namespace": namespace, "labels": dict(labels)}
         body = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
@@ -129,7 +129,7 @@ class Logins:
         if status == 409:
             status, said = self._server.ask("PUT", f"{_secrets(namespace)}/{SECRET}", body)
         if status >= 300:
-            raise RefusedError(f"Secret {namespace}/{SECRET}: status {status}: {said.get('message')}")
+            raise MlflowRequestError(f"Secret {namespace}/{SECRET}: status {status}: {said.get('message')}")
 
 
 def _secrets(namespace: str) -> str:
@@ -137,7 +137,7 @@ def _secrets(namespace: str) -> str:
 
 
 def give(logins: Logins, admin: Mlflow, url: str, login: Mapping[str, str], labels: Mapping[str, str]) -> str:
-    """See that one login works; says what was done. `login`: user, namespace, experiment, permission."""
+    """Ensure that one login works; returns a message. `login`: user, namespace, experiment, permission."""
     user, namespace, experiment = login["user"], login["namespace"], login["experiment"]
     found = logins.find(namespace) or {}
     known = {_URL: url, _USER: user, _EXPERIMENT: experiment}
@@ -158,31 +158,31 @@ def give_all(
     one: Callable[[Mapping[str, str]], str],
     wanted: list[Mapping[str, str]],
     limit_s: float,
-    tell: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> tuple[bool, str]:
-    """Give every login, each again until it works or the time is over; (all given, what was said last)."""
+    """Provide every login, retrying until the time is over; returns whether all work, and the last state."""
     end = time.monotonic() + limit_s
-    left, state = list(wanted), "nobody needs a login"
+    left, state = list(wanted), "no logins requested"
     while left:
         try:
             state = one(left[0])
-            tell(state)
+            log(state)
             del left[0]
-        except (RefusedError, OSError) as error:
+        except (MlflowRequestError, OSError) as error:
             if time.monotonic() > end:
                 return False, f"after {limit_s:.0f} s still: {error}"
             if str(error) != state:
                 state = str(error)
-                tell(state)
+                log(state)
             time.sleep(POLL_S)
     return True, f"{len(wanted)} logins work"
 
 
 def main() -> int:
-    """Give the logins that the arguments name."""
+    """Provide the logins of the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True)
-    parser.add_argument("--admin", required=True, help="the secret of the first user, as the store calls it")
+    parser.add_argument("--admin", required=True, help="the store's name of the first user's secret")
     parser.add_argument("--logins", type=json.loads, required=True, help="a list, as JSON")
     parser.add_argument("--labels", type=json.loads, required=True, help="of the Secrets, as JSON")
     parser.add_argument("--seconds", type=float, required=True)
@@ -195,7 +195,7 @@ def main() -> int:
     def one(login: Mapping[str, str]) -> str:
         first = store.read(asked.admin)
         if first is None:
-            raise RefusedError(f"the secret {asked.admin} has no value yet")
+            raise MlflowRequestError(f"the secret {asked.admin} has no value yet")
         admin = Mlflow(asked.url, first[0]["username"], first[0]["password"])
         return give(logins, admin, asked.url, login, asked.labels)
 

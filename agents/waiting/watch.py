@@ -1,9 +1,9 @@
-"""Ends as the Job of a validation ends, or with the reason why that never ran; runs in a pod of its own.
+"""Wait until the Job of a validation ends and pass its verdict on; runs in a pod of its own.
 
 `pulumi up` waits for the Job that runs this file, and not for the validation's own Job: that one is queued,
-and the provider waits for a suspended Job for ever (docs/adr/0010). Standard library only. It reads the Job,
+and the provider waits forever for a suspended Job (docs/adr/0010). Standard library only. It reads the Job,
 its pods and its Kueue Workload every few seconds and changes nothing. Exit codes: 0 the validation passed,
-1 it did not, or it did not run in time; the verdict is the container's termination message
+1 it did not, or did not run in time; the verdict is the container's termination message
 (`smoke_training.launchers.verdict_record`).
 """
 
@@ -20,7 +20,7 @@ from smoke_training.launchers.verdict_record import VerdictRecord, records
 
 POLL_S = 2.0
 _KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-# Why the pool of a run sent it away (`agents.capacity_windows.workloads`).
+# The reason why a pool deactivated the run (`agents.capacity_windows.workloads`).
 _AWAY = "trainstack.dev/capacity-window"
 
 
@@ -28,8 +28,8 @@ End = tuple[bool, VerdictRecord]
 """Whether the validation passed, and its record."""
 
 
-class DeniedError(Exception):
-    """The API server refuses to answer."""
+class AccessDeniedError(Exception):
+    """The API server denies access."""
 
 
 class Reader:
@@ -48,26 +48,26 @@ class Reader:
         return list((self._get("/api/v1", f"pods?labelSelector={labels}") or {}).get("items") or ())
 
     def workloads(self, uid: str) -> Sequence[Object]:
-        """The Workloads by which Kueue queues the Job with this uid."""
+        """The Workloads of Kueue for the Job with this uid."""
         labels = urllib.parse.quote(f"kueue.x-k8s.io/job-uid={uid}")
         return list((self._get(_KUEUE, f"workloads?labelSelector={labels}") or {}).get("items") or ())
 
     def _get(self, group: str, path: str) -> Object | None:
-        """Raises OSError when the server cannot be reached or is not well, DeniedError when it refuses."""
+        """Raises OSError when the server is unreachable or fails, AccessDeniedError when it denies access."""
         place = f"{group}/namespaces/{self._namespace}/{path}"
         status, found = self._server.ask("GET", place)
         if status == 404:
             return None
         if status in (401, 403):
-            raise DeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
+            raise AccessDeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
         if status != 200:
             raise OSError(f"{self._server.address}{place}: {status} {found.get('message')}")
         return found
 
 
 @dataclass
-class Limits:
-    """How long each part may take, seconds."""
+class WaitLimits:
+    """Time limits of the phases, seconds."""
 
     queue_s: float
     """In the queue, all waits together."""
@@ -78,11 +78,11 @@ class Limits:
 
 
 @dataclass
-class Watch:
-    """What is known of one run; `step` takes what there is to see and says how it ended, once it has."""
+class RunWatch:
+    """State of one run; `step` takes the current objects and returns the end, once there is one."""
 
     uid: str
-    limits: Limits
+    limits: WaitLimits
     queued_s: float = 0.0
     state: str = "the Job is not there yet"
     _seen: float = field(default=-1.0, repr=False)
@@ -91,7 +91,7 @@ class Watch:
     def step(
         self, now: float, job: Object | None, pods: Sequence[Object], workloads: Sequence[Object]
     ) -> End | None:
-        """The end as seen at `now` seconds after the beginning; None while it goes on."""
+        """The end, as of `now` seconds after the start; None while the run goes on."""
         since, self._seen = (now - self._seen if self._seen >= 0 else 0.0), now
         if job is None:
             ended: End | None = None
@@ -165,7 +165,7 @@ def _messages(pods: Sequence[Object]) -> list[str]:
 
 
 def _not_running(job: Object, pods: Sequence[Object]) -> str:
-    """Why not all pods of an admitted Job run yet, empty when they do or did."""
+    """Why not all pods of an admitted Job run yet; empty when they do or did."""
     wanted = int(job["spec"].get("parallelism") or 1)
     started = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in (None, "Pending")]
     if len(started) >= wanted:
@@ -189,7 +189,7 @@ def _pending(pod: Object) -> str:
 
 
 def _why_queued(workloads: Sequence[Object]) -> str:
-    """What Kueue says: why there is no quota, why it was evicted, whether it has seen the Job at all."""
+    """The reason of Kueue: no quota, evicted, or no Workload."""
     if not workloads:
         return "Kueue has made no Workload for it; is its controller running, and does the queue exist?"
     if away := ((workloads[0].get("metadata") or {}).get("annotations") or {}).get(_AWAY):
@@ -202,7 +202,7 @@ def _why_queued(workloads: Sequence[Object]) -> str:
     return "Kueue has not looked at it yet"
 
 
-def watch(reader: Reader, job: str, run: Watch, log: Callable[[str], None]) -> End:
+def watch(reader: Reader, job: str, run: RunWatch, log: Callable[[str], None]) -> End:
     """Poll until the Job has ended."""
     began, logged, allowed = time.monotonic(), "", 0.0
     while True:
@@ -213,10 +213,10 @@ def watch(reader: Reader, job: str, run: Watch, log: Callable[[str], None]) -> E
             uid = found["metadata"]["uid"] if found else ""
             suspended = bool(found and found["spec"].get("suspend"))
             ended = run.step(now, found, reader.pods(job), reader.workloads(uid) if suspended else ())
-        except DeniedError as error:
-            run.state, ended, denied = f"the API server refuses to answer: {error}", None, True
+        except AccessDeniedError as error:
+            run.state, ended, denied = f"the API server denies access: {error}", None, True
         except OSError as error:
-            # An API server that is being upgraded comes back.
+            # An API server during an upgrade is unavailable for a while.
             run.state, ended = f"the API server cannot be reached: {error}", None
             if now > run.limits.total_s:
                 ended = _gave_up(f"it did not end within {run.limits.total_s:.0f} s: {run.state}")
@@ -242,9 +242,9 @@ def main() -> int:
     for name in ("account", "message"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     asked = parser.parse_args()
-    limits = Limits(asked.queue_seconds, asked.start_seconds, asked.total_seconds)
+    limits = WaitLimits(asked.queue_seconds, asked.start_seconds, asked.total_seconds)
     reader = Reader(asked.namespace, ApiServer(asked.account))
-    passed, found = watch(reader, asked.job, Watch(asked.uid, limits), say)
+    passed, found = watch(reader, asked.job, RunWatch(asked.uid, limits), say)
     record = replace(found, run=f"{asked.namespace}/{asked.job}", pool=asked.pool)
     say(record.text)
     asked.message.write_text(record.line(), encoding="utf-8")

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.gpu_ledger.collector import CHANGED_S
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.ledger import TeamBook
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
@@ -108,7 +108,7 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
     }
 
 
-def _compared(books: Mapping[str, Book], watcher: Watcher) -> Mapping[str, Any]:
+def _compared(books: Mapping[str, TeamBook], watcher: Watcher) -> Mapping[str, Any]:
     """Each team's books against what was held: that is at least what is certain, and at most all of it.
 
     Uncertain are ends of one pod of two, and attempts that were preempted while the ledger was away. Nothing
@@ -203,12 +203,12 @@ class _Run:
             time.sleep(poll_s)
 
 
-def _settled(run: _Run, standing: Standing, jobs: int) -> Mapping[str, Book]:
+def _settled(run: _Run, standing: Standing, jobs: int) -> Mapping[str, TeamBook]:
     """The books once every job is booked, no attempt is open, and nothing came to them for a while.
 
     They are written some seconds late, and one that was written before a last attempt has none open.
     """
-    found: dict[str, Book] = {}
+    found: dict[str, TeamBook] = {}
     seen, since = "", time.monotonic()
 
     def closed() -> bool:

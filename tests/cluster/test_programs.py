@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agents.shared import api_server
-from agents.shared.api_server import ApiServer, RefusedError
+from agents.shared.api_server import ApiServer, ApiServerError
 from rehearsal.controlplane.api import KubernetesApi
 
 
@@ -86,9 +86,9 @@ def test_what_is_refused_is_told_with_its_status(server: ApiServer, namespace: s
         ("GET", f"{path}/nothing", 404),
         ("GET", "/api/v1/secrets", 403),
     ):
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(ApiServerError) as refused:
             server.must(method, wanted)
         assert refused.value.status == status and str(refused.value).startswith(f"{status} ")
-    with pytest.raises(RefusedError) as forbidden:
+    with pytest.raises(ApiServerError) as forbidden:
         list(server.watched("/api/v1/secrets", "0", 5))
     assert forbidden.value.status == 403

@@ -1,4 +1,4 @@
-"""What `status` says of the gate, from states as the engine saves them."""
+"""The gate in `status`, from states as the engine saves them."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_it_is_open_when_every_pool_of_the_spec_has_passed() -> None:
     assert list(lines([], [])) == []
 
 
-def test_only_what_nobody_could_decide_is_undecided() -> None:
+def test_only_inconclusive_verdicts_are_undecided() -> None:
     open_question = UNREADY + VerdictRecord("INCONCLUSIVE", "FAIL is a word of this sentence").line()
     assert undecided(["created but failed to initialize", open_question])
     assert not undecided([FAILURE])

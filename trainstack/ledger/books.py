@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.gpu_ledger.archive import Archive
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.book_store import KEY, NAME
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import HOUR, usd
-from agents.gpu_ledger.row import Row, merged
-from agents.gpu_ledger.shelf import KEY, NAME
+from agents.gpu_ledger.row import LedgerRow, merged
 from infra.errors import Problem, UserError
 
 Ask = Callable[[Sequence[str]], tuple[int, str, str]]
@@ -22,7 +22,7 @@ class Line:
 
     team: str
     namespace: str
-    row: Row
+    row: LedgerRow
     usd: float | None
     """US dollars of the held hours; None where the pool has no price."""
 
@@ -91,7 +91,7 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
     if text is None:
         fix = "It is written a minute after `up`; look at the pod: kubectl -n trainstack-accounting get pods"
         raise UserError([Problem("team", team, f"there is no book in namespace {namespace} yet", fix)])
-    book = Book.parse(text)
+    book = TeamBook.parse(text)
     rows, terms = list(book.totals(month)), dict(book.terms)
     if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):
         found = Archive.parse(archive)

@@ -1,1 +1,1 @@
-"""What runs on AWS Lambda when a budget is used up; the standard library and boto3 only."""
+"""The AWS Lambda function that stops workloads of a used-up budget; standard library and boto3 only."""

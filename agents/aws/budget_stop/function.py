@@ -1,8 +1,8 @@
-"""The function that a budget's notification wakes: it asks, lets `decisions` decide, acts and records.
+"""AWS Lambda function: stops or reports the workloads of budgets that are used up, and records each action.
 
-It also runs every hour, so a job that starts after the notification is found. Woken twice, it does what is
-left to do: what it stopped runs no more, and its records have names that do not change within a day. It takes
-the figures from AWS Budgets itself and not from the text of the notification.
+It runs on each notification of AWS Budgets and every hour, so that it finds jobs that start later. It is
+idempotent: stopped workloads do not run any more, and names of records do not change within a day. It reads
+the figures from the API of AWS Budgets, not from the text of the notification.
 """
 
 import datetime
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.aws.budget_stop import running
-from agents.budget_stop.decisions import STOP, Budget, Decision, decide, recorded
+from agents.budget_stop.decisions import STOP, Decision, SpendingBudget, decide, recorded
 
 SETTINGS = "TRAINSTACK_BUDGETS"
 """JSON: stack, account, bucket, topic, people (team by person), budgets (name, scope, value, over_budget)."""
@@ -22,9 +22,9 @@ AUDIT = "audit/budgets"
 
 
 def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
-    """Answer a notification of SNS, or the hourly call of EventBridge.
+    """Handle a notification of SNS, or the hourly call of EventBridge.
 
-    Raises the first error of a service after everything else was tried: Lambda then calls again.
+    Raises the first error of a service after all other actions: Lambda then retries.
     """
     import boto3  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - of the function's image
 
@@ -41,7 +41,7 @@ def act(
     clients: Mapping[str, Any],
     now: datetime.datetime,
 ) -> dict[str, Any]:
-    """Stop, or tell, what the used-up budgets are about; returns what was done, by name."""
+    """Stop or report the workloads of used-up budgets; returns the actions by name."""
     budgets = _asked(event, settings, clients["budgets"])
     if not any(one.used_up for one in budgets):
         return {"over": [], "done": []}
@@ -52,21 +52,21 @@ def act(
     for decision in decide(budgets, things):
         try:
             outcome = _carried_out(decision, clients["sagemaker"])
-        except Exception as error:  # one refusal must not keep the rest running
+        except Exception as error:  # one error must not keep the others running
             outcome = f"failed: {error}"
             failed.append(error)
         record = recorded(decision, outcome, now)
         done.append(record)
         if _keep(record, settings["bucket"], clients["s3"]):
             news.append(record)
-    _tell(news, settings, clients["sns"])
+    _notify(news, settings, clients["sns"])
     if failed:
         raise failed[0]
     return {"over": [one.name for one in budgets if one.used_up], "done": done}
 
 
-def _asked(event: Mapping[str, Any], settings: Mapping[str, Any], client: Any) -> list[Budget]:
-    """The budgets of the stack that the event names, as they stand now; all of them where it names none."""
+def _asked(event: Mapping[str, Any], settings: Mapping[str, Any], client: Any) -> list[SpendingBudget]:
+    """The budgets of the stack that the event names, with current figures; all where it names none."""
     messages = [row["Sns"]["Message"] for row in event.get("Records", ()) if "Sns" in row]
     named = {name for message in messages for name in named_budgets(message)}
     rows = settings["budgets"]
@@ -83,10 +83,10 @@ def named_budgets(message: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"^Budget Name:\s*(\S.*?)\s*$", message, re.MULTILINE)))
 
 
-def _budget(row: Mapping[str, str], told: Mapping[str, Any]) -> Budget:
-    budget = told["Budget"]
+def _budget(row: Mapping[str, str], response: Mapping[str, Any]) -> SpendingBudget:
+    budget = response["Budget"]
     spent = budget.get("CalculatedSpend", {}).get("ActualSpend", {}).get("Amount", 0)
-    return Budget(**row, limit_usd=float(budget["BudgetLimit"]["Amount"]), spent_usd=float(spent))
+    return SpendingBudget(**row, limit_usd=float(budget["BudgetLimit"]["Amount"]), spent_usd=float(spent))
 
 
 def _carried_out(decision: Decision, sagemaker: Any) -> str:
@@ -96,7 +96,7 @@ def _carried_out(decision: Decision, sagemaker: Any) -> str:
 
 
 def _keep(record: Mapping[str, Any], bucket: str, s3: Any) -> bool:
-    """In the log, and as an object of its own; whether that is new today."""
+    """Write the record to the log and to an object of its own; returns whether it is new today."""
     text = json.dumps(record, sort_keys=True)
     sys.stdout.write(f"{text}\n")
     day, name = record["time"][:10], record["arn"].rpartition(":")[2].replace("/", "-")
@@ -108,8 +108,8 @@ def _keep(record: Mapping[str, Any], bucket: str, s3: Any) -> bool:
     return True
 
 
-def _tell(news: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], sns: Any) -> None:
-    """One message about all of it; what is left running is told once a day."""
+def _notify(news: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], sns: Any) -> None:
+    """Send one message about all records; those left running are reported once a day."""
     if not news:
         return
     lines = [

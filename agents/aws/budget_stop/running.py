@@ -1,15 +1,15 @@
-"""What of a stack runs on SageMaker, and how it is ended."""
+"""List and stop a stack's SageMaker workloads."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.budget_stop.decisions import PREFIX, Running
+from agents.budget_stop.decisions import PREFIX, BillableWorkload
 
-# Said of something that ended between the question and the stop.
+# Error codes for a workload that ended between the listing and the stop.
 _ENDED = ("ValidationException", "ResourceNotFound")
 
 
-def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[Running]:
+def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[BillableWorkload]:
     """Tuning and training jobs, apps and endpoints with the stack's tag; `teams` is the team of each person.
 
     Tuning jobs come first: one that goes on starts another training job for each that is stopped.
@@ -18,8 +18,8 @@ def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[Run
     return [one for one in found if one.tags.get(f"{PREFIX}:stack") == stack]
 
 
-def end(sagemaker: Any, one: Running) -> bool:
-    """End it; False when it had ended by itself. Raises what the service says otherwise."""
+def end(sagemaker: Any, one: BillableWorkload) -> bool:
+    """Stop a workload; False when it had ended already. Raises other errors of the service."""
     ways = {
         "tuning-job": sagemaker.stop_hyper_parameter_tuning_job,
         "training-job": sagemaker.stop_training_job,
@@ -35,7 +35,7 @@ def end(sagemaker: Any, one: Running) -> bool:
     return True
 
 
-def _searches(sagemaker: Any) -> Iterator[Running]:
+def _searches(sagemaker: Any) -> Iterator[BillableWorkload]:
     """Tuning jobs in progress."""
     for page in sagemaker.get_paginator("list_hyper_parameter_tuning_jobs").paginate(
         StatusEquals="InProgress"
@@ -43,39 +43,39 @@ def _searches(sagemaker: Any) -> Iterator[Running]:
         for row in page["HyperParameterTuningJobSummaries"]:
             name, arn = row["HyperParameterTuningJobName"], row["HyperParameterTuningJobArn"]
             handle = {"HyperParameterTuningJobName": name}
-            yield Running("tuning-job", name, arn, _tags(sagemaker, arn), handle)
+            yield BillableWorkload("tuning-job", name, arn, _tags(sagemaker, arn), handle)
 
 
-def _jobs(sagemaker: Any) -> Iterator[Running]:
-    """Those in progress; one that is stopping already is no more."""
+def _jobs(sagemaker: Any) -> Iterator[BillableWorkload]:
+    """Training jobs in progress; excludes jobs that are already stopping."""
     pages = sagemaker.get_paginator("list_training_jobs").paginate(StatusEquals="InProgress")
     for page in pages:
         for row in page["TrainingJobSummaries"]:
             name, arn = row["TrainingJobName"], row["TrainingJobArn"]
             handle = {"TrainingJobName": name}
-            yield Running("training-job", name, arn, _tags(sagemaker, arn), handle)
+            yield BillableWorkload("training-job", name, arn, _tags(sagemaker, arn), handle)
 
 
-def _apps(sagemaker: Any, teams: Mapping[str, str]) -> Iterator[Running]:
-    """Apps that run, with the tags of who owns them where the service passed none on."""
+def _apps(sagemaker: Any, teams: Mapping[str, str]) -> Iterator[BillableWorkload]:
+    """Running apps, with tags for their owner where the service did not propagate any."""
     for page in sagemaker.get_paginator("list_apps").paginate():
         for row in page["Apps"]:
             if row["Status"] not in ("InService", "Pending"):
                 continue
             keys = ("DomainId", "UserProfileName", "SpaceName", "AppType", "AppName")
             handle = {key: row[key] for key in keys if row.get(key)}
-            told = sagemaker.describe_app(**handle)
+            app = sagemaker.describe_app(**handle)
             owner = row.get("UserProfileName") or _owner(sagemaker, row)
-            tags = {**_owned(owner, teams), **_tags(sagemaker, told["AppArn"])}
+            tags = {**_owned(owner, teams), **_tags(sagemaker, app["AppArn"])}
             tags.setdefault(f"{PREFIX}:stack", _stack(sagemaker, row["DomainId"]))
-            yield Running("app", f"{owner}/{row['AppName']}", told["AppArn"], tags, handle)
+            yield BillableWorkload("app", f"{owner}/{row['AppName']}", app["AppArn"], tags, handle)
 
 
-def _endpoints(sagemaker: Any) -> Iterator[Running]:
+def _endpoints(sagemaker: Any) -> Iterator[BillableWorkload]:
     for page in sagemaker.get_paginator("list_endpoints").paginate(StatusEquals="InService"):
         for row in page["Endpoints"]:
             name, arn = row["EndpointName"], row["EndpointArn"]
-            yield Running("endpoint", name, arn, _tags(sagemaker, arn), {"EndpointName": name})
+            yield BillableWorkload("endpoint", name, arn, _tags(sagemaker, arn), {"EndpointName": name})
 
 
 def _owner(sagemaker: Any, row: Mapping[str, Any]) -> str:

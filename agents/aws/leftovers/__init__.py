@@ -1,1 +1,1 @@
-"""What runs on AWS Lambda when a domain is deleted; the standard library and boto3 only."""
+"""AWS Lambda function that cleans up a SageMaker domain before its deletion; standard library and boto3."""

@@ -1,11 +1,11 @@
-"""The function that removes what a domain holds beside its program, when a stack is destroyed.
+"""AWS Lambda function: deletes apps, spaces and security groups of a SageMaker domain before its deletion.
 
-Spaces and apps are made by people, so the engine knows nothing of them, and a profile with an app cannot be
+Members create spaces and apps, so they are not in the engine's state, and a profile with an app cannot be
 deleted ("ResourceInUse: Unable to delete UserProfile ... App(s) are associated",
 aws/amazon-sagemaker-feedback issue 113). The two groups of the home file system outlive it and refer to each
 other, so that neither can be deleted before both have lost their rules; they hold the VPC.
 
-The engine calls it by `aws:lambda/invocation:Invocation` with the lifecycle CRUD: `tf.action` says for what.
+The engine calls it by `aws:lambda/invocation:Invocation` (lifecycle CRUD); `tf.action` names the operation.
 """
 
 import json
@@ -14,22 +14,22 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# An app that is being deleted takes minutes; asked so often, the service answers a few hundred times.
+# Deletion of an app takes minutes, so this is a few hundred requests.
 _PAUSE_S = 2.0
-# Left for an answer, of the time that the function may run.
+# Part of the function's time limit that is reserved for its response.
 _ANSWER_S = 30.0
 _GROUPS = ("security-group-for-inbound-nfs-d-*", "security-group-for-outbound-nfs-d-*")
 _HELD, _GONE = "DependencyViolation", "InvalidGroup.NotFound"
 
 
 class StillThereError(Exception):
-    """What could not be removed in time; the next destroy goes on from there."""
+    """Resources were not deleted in time; the next destroy continues."""
 
 
 def handler(event: Mapping[str, Any], context: Any) -> dict[str, Any]:
     """Clean up when the resource behind the call is deleted; otherwise do nothing.
 
-    `event` has `domain` (apps and spaces in it go) or `vpc` (groups in it go). Raises StillThereError.
+    `event` has `domain` (deletes its apps and spaces) or `vpc` (deletes its groups). Raises StillThereError.
     """
     if event.get("tf", {}).get("action") != "delete":
         return {"removed": []}
@@ -89,7 +89,7 @@ def remove_groups(
 
 
 def _lives(row: Mapping[str, Any]) -> bool:
-    """Apps that failed or are deleted are listed for a day, and need no deletion."""
+    """Return whether an app needs deletion; deleted and failed ones are listed for a day."""
     return row["Status"] not in ("Deleted", "Failed")
 
 

@@ -1,6 +1,6 @@
 """AWS Secrets Manager for the program of the tracking pods; runs beside `serve.py` in the server's image.
 
-Implements `agents.mlflow_server.serve.SecretStore`. AWS_REGION names the region of the secrets.
+Implements `agents.mlflow_server.serve.CredentialStore`. AWS_REGION names the region of the secrets.
 """
 
 import importlib
@@ -8,12 +8,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-# Secrets Manager keeps one value per request token: replicas that start together all use this one, so only
-# the first gets through and the others read what it wrote. 32 to 64 characters.
+# Secrets Manager keeps one value per request token. Replicas that start together all use this token, so only
+# the first write succeeds and the others read its value. 32 to 64 characters.
 FIRST_VALUE = "trainstack-mlflow-admin-first-value"
 
 
-class SecretsManager:
+class AwsSecrets:
     """Secrets by ARN."""
 
     def __init__(self, client: Any) -> None:
@@ -38,9 +38,9 @@ class SecretsManager:
         return True
 
 
-def connect(environment: Mapping[str, str]) -> SecretsManager:
+def connect(environment: Mapping[str, str]) -> AwsSecrets:
     """The store of the region in AWS_REGION. Raises ValueError when that is not set."""
     if not environment.get("AWS_REGION"):
         raise ValueError("AWS_REGION is not set")
     boto3: Any = importlib.import_module("boto3")
-    return SecretsManager(boto3.client("secretsmanager", region_name=environment["AWS_REGION"]))
+    return AwsSecrets(boto3.client("secretsmanager", region_name=environment["AWS_REGION"]))

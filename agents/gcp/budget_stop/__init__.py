@@ -1,1 +1,1 @@
-"""What runs on Cloud Run functions when a budget tells what was spent; the standard library only."""
+"""The Cloud Run function that stops workloads of a used-up budget; standard library only."""

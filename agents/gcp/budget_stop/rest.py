@@ -1,6 +1,6 @@
-"""Google's APIs over HTTP, with the rights of the function; the standard library only.
+"""Client of Google's APIs over HTTP, with the service account of the function; standard library only.
 
-As in Google's own tools, variables lead elsewhere: GCE_METADATA_HOST (as in its libraries), and
+As in Google's own tools, variables override the endpoints: GCE_METADATA_HOST (as in its libraries), and
 CLOUDSDK_API_ENDPOINT_OVERRIDES_<API> (as in gcloud) for AIPLATFORM, NOTEBOOKS and STORAGE.
 """
 
@@ -20,16 +20,16 @@ _TOKEN = "computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S
 _REQUEST_S = 30.0
 
 
-class RefusedError(OSError):
-    """An API said no; `status` is its HTTP status, `said` its answer."""
+class GoogleApiError(OSError):
+    """An API returned an error; `status` is the HTTP status, `said` the body of the response."""
 
     def __init__(self, what: str, status: int, said: str) -> None:
         super().__init__(f"{what}: status {status}: {said}")
         self.status, self.said = status, said
 
 
-class Google:
-    """The APIs that the function asks. One object for each call: its token is good for longer."""
+class GoogleApis:
+    """The APIs that the function uses. One object for each call, which is shorter than its token is valid."""
 
     def __init__(self, environment: Mapping[str, str], region: str) -> None:
         self._metadata = f"http://{environment.get('GCE_METADATA_HOST') or 'metadata.google.internal'}"
@@ -41,7 +41,7 @@ class Google:
         self._token = ""
 
     def pages(self, api: str, path: str, key: str, **query: str) -> Iterator[Mapping[str, Any]]:
-        """All items below `key` of a list. Raises RefusedError."""
+        """All items below `key` of a list. Raises GoogleApiError."""
         token = ""
         while True:
             asked = {**query, **({"pageToken": token} if token else {})}
@@ -52,15 +52,15 @@ class Google:
                 return
 
     def post(self, api: str, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Ask for something to be done. Raises RefusedError."""
+        """Send a POST request. Raises GoogleApiError."""
         return self._ask("POST", api, path, json.dumps(body).encode())
 
     def keep(self, bucket: str, name: str, text: str) -> bool:
-        """Write an object unless there is one of that name; whether it was written. Raises RefusedError."""
+        """Write an object unless its name exists; returns whether it was written. Raises GoogleApiError."""
         query = urllib.parse.urlencode({"uploadType": "media", "name": name, "ifGenerationMatch": "0"})
         try:
             self._ask("POST", "storage", f"upload/storage/v1/b/{bucket}/o?{query}", text.encode())
-        except RefusedError as error:
+        except GoogleApiError as error:
             if error.status != 412:
                 raise
             return False
@@ -81,6 +81,6 @@ def _fetch(url: str, method: str, headers: Mapping[str, str], data: bytes | None
             found: Mapping[str, Any] = json.loads(answer.read() or b"{}")
             return found
     except urllib.error.HTTPError as error:
-        raise RefusedError(
+        raise GoogleApiError(
             url.partition("?")[0], error.code, error.read(2000).decode(errors="replace")
         ) from error

@@ -1,1 +1,1 @@
-"""What runs in the tracking server's container on Cloud Run; the standard library and MLflow only."""
+"""The program of the tracking server's container on Cloud Run; standard library and MLflow only."""

@@ -1,6 +1,6 @@
-"""Tokens of the account as which a Cloud Run service runs, from the metadata server; standard library only.
+"""Tokens of a Cloud Run service's own account, from the metadata server; standard library only.
 
-As in Google's libraries, GCE_METADATA_HOST leads elsewhere.
+As in Google's libraries, GCE_METADATA_HOST overrides the server.
 """
 
 import http.client
@@ -12,16 +12,16 @@ import urllib.request
 from collections.abc import Callable, Mapping
 
 _TOKEN = "computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - a path
-# All that a login needs (Cloud SQL documentation, "Log in using IAM database authentication").
+# The scope of a login (Cloud SQL documentation, "Log in using IAM database authentication").
 LOGIN_SCOPE = "https://www.googleapis.com/auth/sqlservice.login"
 _REQUEST_S = 10.0
-# A new instance may ask before its metadata server answers.
+# The metadata server of a new instance may not respond yet.
 PATIENCE_S = 30.0
 _PAUSE_S = 1.0
 
 
 class NoTokenError(OSError):
-    """The metadata server gave no token; the message holds none either."""
+    """The metadata server returned no token; the message contains no secret."""
 
 
 class OwnTokens:
@@ -39,23 +39,22 @@ class OwnTokens:
         self._patient_until = clock() + PATIENCE_S
 
     def token(self, identity: str) -> str:
-        """A token that is good for logins to databases alone. Raises NoTokenError.
+        """A token that is valid only for database logins. Raises NoTokenError.
 
-        `identity` is only who asks: an instance has one account, and no other's tokens.
+        `identity` is used in messages only: an instance has tokens of its own account only.
         """
         while True:
             try:
-                return self._asked()
+                return self._requested()
             except (OSError, http.client.HTTPException, ValueError, KeyError) as error:
                 if self._clock() + _PAUSE_S > self._patient_until:
-                    said = f"no token for {identity}: {type(error).__name__}"
-                    raise NoTokenError(said) from error
+                    raise NoTokenError(f"no token for {identity}: {type(error).__name__}") from error
             self._pause(_PAUSE_S)
 
-    def _asked(self) -> str:
+    def _requested(self) -> str:
         query = urllib.parse.urlencode({"scopes": LOGIN_SCOPE})
         request = urllib.request.Request(
             f"http://{self._host}/{_TOKEN}?{query}", headers={"Metadata-Flavor": "Google"}
         )
-        with urllib.request.urlopen(request, timeout=_REQUEST_S) as answer:  # noqa: S310
-            return str(json.loads(answer.read())["access_token"])
+        with urllib.request.urlopen(request, timeout=_REQUEST_S) as response:  # noqa: S310
+            return str(json.loads(response.read())["access_token"])

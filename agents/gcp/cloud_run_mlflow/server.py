@@ -1,15 +1,15 @@
 """Start MLflow on Cloud Run; the main program of the tracking server's container.
 
 Runs inside the server's image (Python >= 3.10 with MLflow) from a zip, together with `libpq` and `serve` of
-the tracking server in a cluster. Who may come is decided before a request arrives: by Identity-Aware Proxy.
-So the server has no users of its own. Settings come from the environment:
+the tracking server in a cluster. Identity-Aware Proxy authorizes requests before they arrive, so the server
+has no users of its own. Settings come from the environment:
 
-    PORT                    where to listen; Cloud Run sets it
+    PORT                    the port to listen on; Cloud Run sets it
     WORKERS                 worker processes of the server
     ARTIFACTS_DESTINATION   URI of the object store below which artifacts go
     DATABASE_URI            SQLAlchemy URI without a password
-    DATABASE_IDENTITY       the account as which this runs, whose tokens are the password; empty: none is
-    DATABASE_CA             certificates (PEM) of who signs the database's certificate; unset: libpq's default
+    DATABASE_IDENTITY       this program's account, whose tokens are the password; empty: no password
+    DATABASE_CA             CA certificates (PEM) of the database's certificate; unset: libpq's default
 """
 
 import gc
@@ -28,13 +28,13 @@ from agents.mlflow_server import libpq, serve
 
 log = logging.getLogger("trainstack.mlflow")
 REQUIRED = ("PORT", "WORKERS", "ARTIFACTS_DESTINATION", "DATABASE_URI")
-# How often the password file is looked at, in seconds; `libpq` replaces it every quarter of an hour.
+# Interval of checks of the password file, seconds; `libpq` replaces it every quarter of an hour.
 _LOOK_S = 60.0
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The environment of the container, checked."""
+class CloudRunSettings:
+    """The validated environment of the container."""
 
     port: int
     workers: int
@@ -44,8 +44,8 @@ class Settings:
     database_ca: str = ""
 
 
-def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings in `environment`. Raises ValueError that names everything missing or wrong at once."""
+def read_settings(environment: Mapping[str, str]) -> CloudRunSettings:
+    """The settings in `environment`. Raises ValueError with all that is missing or invalid."""
     wrong = [f"{name} is not set" for name in REQUIRED if not environment.get(name)]
     wrong += [
         f"{name} is not a number: {environment[name]}"
@@ -54,7 +54,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     ]
     if wrong:
         raise ValueError("; ".join(wrong))
-    return Settings(
+    return CloudRunSettings(
         port=int(environment["PORT"]),
         workers=int(environment["WORKERS"]),
         artifacts_destination=environment["ARTIFACTS_DESTINATION"],
@@ -64,11 +64,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     )
 
 
-def server_arguments(settings: Settings) -> list[str]:
+def server_arguments(settings: CloudRunSettings) -> list[str]:
     """The arguments of `mlflow`; they hold no secret.
 
-    Any Host header is accepted: Google's front end asks for this service by its own names only, and those are
-    not known before the service is made.
+    Any Host header is accepted: Google's front end routes only the service's own names, which are not known
+    before the service is created.
     """
     return [
         "server",
@@ -80,8 +80,8 @@ def server_arguments(settings: Settings) -> list[str]:
     ]
 
 
-def server_environment(inherited: Mapping[str, str], settings: Settings) -> dict[str, str]:
-    """The environment of the server. Job execution is off for the reason that `serve` gives."""
+def server_environment(inherited: Mapping[str, str], settings: CloudRunSettings) -> dict[str, str]:
+    """The environment of the server. Job execution is off; `serve` has the reason."""
     return {
         **inherited,
         "MLFLOW_BACKEND_STORE_URI": settings.database_uri,
@@ -90,8 +90,8 @@ def server_environment(inherited: Mapping[str, str], settings: Settings) -> dict
     }
 
 
-def start(settings: Settings, command: list[str]) -> int:
-    """Run `command` with a login that is renewed as long as it runs; its exit code."""
+def start(settings: CloudRunSettings, command: list[str]) -> int:
+    """Run `command`, renewing its login while it runs; returns its exit code."""
     with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
         environment = server_environment(os.environ, settings)
         login = libpq.Login(
@@ -107,7 +107,7 @@ def start(settings: Settings, command: list[str]) -> int:
             try:
                 login.renew()
             except OSError as problem:
-                # Connections that stand go on; the next look asks again.
+                # Open connections stay; the next check retries.
                 log.warning("no new token: %s", problem)
             return False
 
@@ -117,15 +117,15 @@ def start(settings: Settings, command: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def run(settings: Settings) -> None:
-    """Migrate and become the MLflow server; the login is in the environment already."""
+def run(settings: CloudRunSettings) -> None:
+    """Migrate the database and become the MLflow server; the login is in the environment."""
     gc.disable()  # this process then only waits for the workers
     serve.migrate(os.environ["MLFLOW_BACKEND_STORE_URI"], users=False)
     importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
 
 
 def main(arguments: list[str]) -> int:
-    """Without arguments: log in and supervise. `serve`: the server itself."""
+    """Log in and supervise the server; with the argument `serve`: run the server itself."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     try:
         settings = read_settings(os.environ)
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _this() -> list[str]:
-    """How Python runs this program once more: from its zip, or as a module of the tree."""
+    """Arguments of Python for this program: its zip, or its module in the tree."""
     zipped = sys.argv[0]
     return [zipped] if zipped.endswith(".zip") else ["-m", __name__ if __name__ != "__main__" else _MODULE]
 

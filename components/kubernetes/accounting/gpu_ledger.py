@@ -6,8 +6,8 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
+from agents.gpu_ledger.book_store import NAME
 from agents.gpu_ledger.check import CHECK
-from agents.gpu_ledger.shelf import NAME
 from components.base import Component
 from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.programs.home import Home, Rule, granted, settled

@@ -15,7 +15,7 @@ from components.ordering import after
 NAMESPACE = "trainstack-capacity"
 NAME = "capacity-keeper"
 PROGRAM = Program(
-    "agents.capacity_windows.keeper",
+    "agents.capacity_windows.controller",
     imports=[
         "agents.capacity_windows.measures",
         "agents.capacity_windows.verdicts",

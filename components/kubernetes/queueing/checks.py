@@ -8,7 +8,7 @@ from components.kubernetes.capacity.args import window_check
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
 from infra.naming import flavor_name
 
-# Who answers for the windows of pools: `agents.capacity_windows.keeper`.
+# Who answers for the windows of pools: `agents.capacity_windows.controller`.
 KEEPER = "trainstack.dev/capacity-window"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 

@@ -1,4 +1,4 @@
-"""Which jobs a pool that closes takes, and which it sends back."""
+"""Jobs that a closing pool admits, and those that it deactivates."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.capacity_windows.verdicts import LONGEST, START, Run, admit, keep, said_by
+from agents.capacity_windows.verdicts import LONGEST, START, RunLimits, admit, keep, run_limits
 from agents.capacity_windows.windows import Period
 from components.kubernetes.queueing.kueue_values import PODS_READY_TIMEOUT
 
@@ -18,8 +18,8 @@ OPEN = Period(NOON - 10 * _H, CLOSES)
 lengths = st.none() | st.timedeltas(timedelta(minutes=1), timedelta(days=10))
 
 
-def run(limit: timedelta | None = None, interval: timedelta | None = None) -> Run:
-    return Run(limit, interval, "default")
+def run(limit: timedelta | None = None, interval: timedelta | None = None) -> RunLimits:
+    return RunLimits(limit, interval, "default")
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def run(limit: timedelta | None = None, interval: timedelta | None = None) -> Ru
         (run(), False),
     ],
 )
-def test_a_job_starts_if_it_ends_in_time_or_checkpoints(job: Run, welcome: bool) -> None:
+def test_a_job_starts_if_it_ends_in_time_or_checkpoints(job: RunLimits, welcome: bool) -> None:
     assert admit(job, OPEN, NOON).welcome is welcome
 
 
-def test_who_is_sent_away_is_told_why_and_is_looked_at_again_soon() -> None:
+def test_a_deactivated_job_has_a_reason_and_is_evaluated_again_soon() -> None:
     soon = admit(run(limit=_H), Period(NOON + timedelta(minutes=5), NOON + 9 * _H), NOON)
     assert soon.again == timedelta(minutes=5) and "opens at 2026-12-01 12:05 UTC" in soon.words
     later = admit(run(limit=_H), Period(NOON + 99 * _H, NOON + 199 * _H), NOON)
@@ -107,7 +107,7 @@ def _jobs(*seconds: int | None) -> list[dict[str, Any]]:
 def test_how_long_a_job_takes_is_the_shortest_of_what_is_said(
     workload: dict[str, Any], found: dict[str, Any] | None, limit_s: int | None
 ) -> None:
-    limit = said_by(workload, found).limit
+    limit = run_limits(workload, found).limit
     assert limit == (None if limit_s is None else timedelta(seconds=limit_s))
 
 
@@ -116,12 +116,12 @@ def test_how_long_a_job_takes_is_the_shortest_of_what_is_said(
 )
 def test_how_often_it_checkpoints_is_a_number_of_minutes(note: str, minutes: float | None) -> None:
     job = owner("Job", {}, annotations={"trainstack.dev/checkpoint-minutes": note})
-    assert said_by({}, job).interval == (None if minutes is None else timedelta(minutes=minutes))
+    assert run_limits({}, job).interval == (None if minutes is None else timedelta(minutes=minutes))
 
 
 def test_the_class_of_a_job_that_names_none_is_default() -> None:
-    assert said_by({}, None).priority == "default"
-    assert said_by({"spec": {"priorityClassRef": {"name": "sweep"}}}, None).priority == "sweep"
+    assert run_limits({}, None).priority == "default"
+    assert run_limits({"spec": {"priorityClassRef": {"name": "sweep"}}}, None).priority == "sweep"
 
 
 def test_a_start_takes_as_long_as_the_queue_lets_it() -> None:

@@ -1,4 +1,4 @@
-"""Which Workloads the keeper of windows has to do with."""
+"""Workloads that the controller of windows handles."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def workload(*conditions: str, active: bool = True, note: str | None = None) -> 
 def test_only_those_that_it_sent_away_are_called_back() -> None:
     away = workload("Evicted", active=False, note="window-h100: the pool opens at 8")
     assert is_away(away) and sent_away_by(away) == "window-h100"
-    # Somebody else deactivated it, or activated it since.
+    # Another actor deactivated it, or activated it since.
     assert not is_away(workload("Evicted", active=False))
     assert not is_away(workload(note="window-h100: the pool opens at 8"))
 

@@ -1,4 +1,4 @@
-"""What tests of the ledger have in common."""
+"""Fixtures of the ledger's tests."""
 
 from collections.abc import Iterator
 

@@ -10,8 +10,8 @@ from json import dumps
 from typing import Any
 
 from agents.gpu_ledger.attempts import seen
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.usage import Usage
+from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger.usage import GpuUsage
 from tests.agents.gpu_ledger.workloads import MIDNIGHT, workload
 
 T = MIDNIGHT + 36_000
@@ -84,16 +84,16 @@ def of_pod(pod: str, gpu: str, share: float | Share, metric: str = PROFILED) -> 
     return metric, labels, share if callable(share) else lambda at: share
 
 
-def usage(prometheus: Prometheus, cluster: Any, project: str = "llama") -> Usage:
+def usage(prometheus: Prometheus, cluster: Any, project: str = "llama") -> GpuUsage:
     """One that knows the job `train`."""
     body = workload(admitted=T - 600, labels={"trainstack.dev/project": project})
     body["metadata"]["ownerReferences"] = [{"name": "train"}]
-    made, said = Usage(cluster, prometheus.url), seen(body)
+    made, said = GpuUsage(cluster, prometheus.url), seen(body)
     assert said
     made.observe(body, said)
     return made
 
 
-def total(book: Book) -> tuple[int, int]:
+def total(book: TeamBook) -> tuple[int, int]:
     """Measured and used GPU-seconds."""
     return sum(row.measured_s for row in book.totals()), sum(row.used_s for row in book.totals())

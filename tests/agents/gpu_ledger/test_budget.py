@@ -1,30 +1,30 @@
-"""Who starts inside a budget, and the words for who does not."""
+"""Jobs that start inside a budget, and the reasons for those that do not."""
 
 from typing import Any
 
 import pytest
 
 from agents.gpu_ledger.attempts import month_end
-from agents.gpu_ledger.budget import Asked, Budget, Exemption, judge, uses
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.budget import Exemption, GpuBudget, JobRequest, judge, uses
+from agents.gpu_ledger.ledger import TeamBook
 from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
 
 NOW = MIDNIGHT
 PRICES = {POOL: {GPU: 4.0}}
-HOURS = Budget(usd=None, gpu_hours=10, stop=True)
-DOLLARS = Budget(usd=40, gpu_hours=None, stop=True)
+HOURS = GpuBudget(usd=None, gpu_hours=10, stop=True)
+DOLLARS = GpuBudget(usd=40, gpu_hours=None, stop=True)
 
 
-def asked(hours: float | None, gpus: int = 8, **more: Any) -> Asked:
+def asked(hours: float | None, gpus: int = 8, **more: Any) -> JobRequest:
     seconds = None if hours is None else round(hours * 3600)
-    return Asked(
+    return JobRequest(
         **{"job": "a", "priority": "default", "shares": {(POOL, GPU): gpus}, "left_s": seconds, **more}
     )
 
 
-def used(hours: float, *, limit: int | None = None, goes_on: bool = False) -> Book:
+def used(hours: float, *, limit: int | None = None, goes_on: bool = False) -> TeamBook:
     """A book with a job of one GPU that ran for so many hours, and maybe goes on."""
-    book = Book("A", NOW)
+    book = TeamBook("A", NOW)
     start = NOW - round(hours * 3600)
     end = None if goes_on else NOW
     book.observe(said(admitted=start, gpus=1, limit=limit, finished=end), NOW, watched=True)
@@ -32,14 +32,14 @@ def used(hours: float, *, limit: int | None = None, goes_on: bool = False) -> Bo
 
 
 def starts(
-    asked: Asked, budget: Budget, book: Book, prices: Any = PRICES, promised: Any = ()
+    asked: JobRequest, budget: GpuBudget, book: TeamBook, prices: Any = PRICES, promised: Any = ()
 ) -> tuple[bool, str]:
     verdict = judge(asked, budget, uses(budget, book, promised, prices, NOW), prices, NOW)
     return verdict.starts, verdict.why
 
 
 @pytest.mark.parametrize("budget", [HOURS, DOLLARS])
-def test_what_can_end_inside_the_rest_starts(budget: Budget) -> None:
+def test_what_can_end_inside_the_rest_starts(budget: GpuBudget) -> None:
     assert starts(asked(1), budget, used(2))[0]
     held, why = starts(asked(1.01), budget, used(2))
     assert not held and "The month ends 2026-12-01T00:00:00Z" in why
@@ -60,30 +60,30 @@ def test_without_a_time_limit_a_job_starts_while_anything_is_left() -> None:
 
 
 def test_of_a_budget_of_0_nothing_starts_and_what_asks_for_no_gpu_does() -> None:
-    nothing = Budget(usd=0, gpu_hours=None, stop=True)
+    nothing = GpuBudget(usd=0, gpu_hours=None, stop=True)
     assert not starts(asked(1), nothing, used(0))[0]
     assert not starts(asked(None), nothing, used(0))[0]
     assert starts(asked(1, shares={}), nothing, used(0))[0]
 
 
-def test_a_price_that_nobody_knows_is_no_price_of_0() -> None:
+def test_an_unknown_price_is_no_price_of_0() -> None:
     book, unpriced = used(2), uses(DOLLARS, used(2), [], {}, NOW)
     assert unpriced[0].unpriced == {POOL} and unpriced[0].used == 0
     started, why = starts(asked(1000), DOLLARS, book, prices={})
-    assert started and "what it costs is unknown: no price of a100" in why
-    full = Budget(usd=0, gpu_hours=None, stop=True)
+    assert started and "no price of a100" in why
+    full = GpuBudget(usd=0, gpu_hours=None, stop=True)
     assert "is of a pool without a price" in starts(asked(1), full, book, prices={})[1]
 
 
 def test_only_the_part_inside_the_month_counts() -> None:
     late = month_end(NOW) - 3600
-    book = Book("A", late)
+    book = TeamBook("A", late)
     verdict = judge(asked(100), HOURS, uses(HOURS, book, [], PRICES, late), PRICES, late)
     assert verdict.starts  # 8 GPU-hours until the month ends
 
 
 def test_both_limits_hold() -> None:
-    both = Budget(usd=40, gpu_hours=5, stop=True)
+    both = GpuBudget(usd=40, gpu_hours=5, stop=True)
     assert not starts(asked(0.7), both, used(0))[0]
     assert starts(asked(0.6), both, used(0))[0]
 
@@ -101,7 +101,7 @@ def test_exempt_jobs_start_and_it_is_said_who_decided(
     kind: str, name: str, last_day: str, exempt: bool
 ) -> None:
     row = Exemption(kind, name, "deadline", "lead@example.com", last_day)
-    budget = Budget(usd=None, gpu_hours=1, stop=True, exempt=[row])
+    budget = GpuBudget(usd=None, gpu_hours=1, stop=True, exempt=[row])
     found, why = starts(asked(5), budget, used(0))
     assert found == exempt
     assert ("lead@example.com: deadline" in why) == exempt

@@ -1,4 +1,4 @@
-"""The collector: held hours go on whatever Prometheus does, and figures are booked once, whoever dies."""
+"""The collector: held hours are booked without Prometheus too, and figures once, after any crash."""
 
 import weakref
 from collections.abc import Iterator, Mapping
@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from agents.gpu_ledger import collector
+from agents.gpu_ledger.book_store import KEY
 from agents.gpu_ledger.collector import Collector
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.shelf import KEY
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, OLDEST_S
-from agents.shared.api_server import RefusedError
+from agents.shared.api_server import ApiServerError
 from tests.agents.gpu_ledger.metering import Prometheus, T, of_pod, total
 from tests.agents.gpu_ledger.workloads import workload
 
@@ -42,7 +42,7 @@ class Cluster:
             return
         assert path == PODS
         if self.forbids_pods:
-            raise RefusedError(403, "pods is forbidden")
+            raise ApiServerError(403, "pods is forbidden")
         labels = {"batch.kubernetes.io/job-name": "train"}
         yield [{"metadata": {"name": "train-0", "labels": labels}}], "1"
 
@@ -65,10 +65,10 @@ class Cluster:
         self.book = {**body, "metadata": {**body["metadata"], "resourceVersion": str(version)}}
         return self.book
 
-    def kept(self) -> Book:
+    def kept(self) -> TeamBook:
         """The book as it lies in the cluster."""
         assert self.book
-        return Book.parse(self.book["data"][KEY])
+        return TeamBook.parse(self.book["data"][KEY])
 
 
 def run(cluster: Cluster, prometheus: str | None, until: int) -> Collector:
@@ -167,7 +167,7 @@ def test_a_book_of_before_figures_is_read(prometheus: Prometheus) -> None:
 
 
 class Many(Cluster):
-    """A cluster with finished jobs, page after page, which knows how many bodies somebody still has."""
+    """A cluster with pages of finished jobs, which counts the bodies that are still referenced."""
 
     PAGES, PAGE = 20, 50
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from agents.gpu_ledger.budget import Budget
+from agents.gpu_ledger.budget import GpuBudget
 from agents.gpu_ledger.check import CHECK
-from agents.gpu_ledger.decisions import Decisions, Team
-from agents.gpu_ledger.ledger import Book
-from agents.shared.api_server import RefusedError
+from agents.gpu_ledger.decisions import BudgetTeam, Decisions
+from agents.gpu_ledger.ledger import TeamBook
+from agents.shared.api_server import ApiServerError
 from tests.agents.gpu_ledger.workloads import MIDNIGHT, workload
 
 NOW = MIDNIGHT + 60
@@ -26,7 +26,7 @@ class Server:
     def must(self, method: str, path: str, body: Any) -> Mapping[str, Any]:
         if self.overtaken:
             self.overtaken -= 1
-            raise RefusedError(409, "the object has been modified")
+            raise ApiServerError(409, "the object has been modified")
         self.taken.append(path.rpartition("/")[2])
         return asking()
 
@@ -52,8 +52,8 @@ def asking() -> dict[str, Any]:
 @pytest.mark.parametrize("overtaken", [0, 1, 3])
 def test_who_is_sent_back_is_noted_once_however_often_the_answer_came_too_late(overtaken: int) -> None:
     server: Any = Server(overtaken)
-    budget = Budget(usd=None, gpu_hours=0.0, stop=True, exempt=())
-    book, decisions = Book("A", MIDNIGHT), Decisions(server, Team("team-a", budget), {})
+    budget = GpuBudget(usd=None, gpu_hours=0.0, stop=True, exempt=())
+    book, decisions = TeamBook("A", MIDNIGHT), Decisions(server, BudgetTeam("team-a", budget), {})
     for _ in range(overtaken + 3):
         decisions.observe(asking(), book, NOW)
     assert [note.what for note in book.notes] == ["held"]

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.gpu_ledger.ledger import Book
+from agents.gpu_ledger.ledger import TeamBook
 from tests.agents.gpu_ledger.workloads import MIDNIGHT, said
 
 GPUS = 8
@@ -59,7 +59,7 @@ class Life:
 class Watching:
     """A collector: what it has in memory, and what it kept."""
 
-    book: Book = field(default_factory=lambda: Book("A", MIDNIGHT))
+    book: TeamBook = field(default_factory=lambda: TeamBook("A", MIDNIGHT))
     kept: str = ""
     up: bool = True
 
@@ -84,7 +84,7 @@ class Watching:
         if self.up:
             return
         self.up = True
-        self.book = Book.parse(self.kept) if self.kept else Book("A", MIDNIGHT)
+        self.book = TeamBook.parse(self.kept) if self.kept else TeamBook("A", MIDNIGHT)
         existing = [life for life in lives if not life.gone]
         for life in existing:
             self.book.observe(life.seen(), now, watched=False)

@@ -2,34 +2,34 @@
 
 from agents.gpu_ledger.archive import Archive
 from agents.gpu_ledger.attempts import month_end, seen
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.row import Row
+from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger.row import LedgerRow
 from agents.shared.times import stamp
 from tests.agents.gpu_ledger.workloads import DAY, GPU, MIDNIGHT, POOL, said, workload
 
 T = MIDNIGHT
 
 
-def book(begun: int = T) -> Book:
-    return Book("A", begun)
+def book(begun: int = T) -> TeamBook:
+    return TeamBook("A", begun)
 
 
-def held(made: Book) -> int:
+def held(made: TeamBook) -> int:
     return sum(row.held_s for row in made.totals())
 
 
-def running(made: Book) -> int:
+def running(made: TeamBook) -> int:
     return sum(row.running_s for row in made.totals())
 
 
-def uncertain(made: Book) -> int:
+def uncertain(made: TeamBook) -> int:
     return sum(made.uncertain.values())
 
 
-def again(made: Book) -> Book:
+def again(made: TeamBook) -> TeamBook:
     """The book as another process reads it."""
     text = made.text()
-    read = Book.parse(text)
+    read = TeamBook.parse(text)
     assert read.text() == text
     return read
 
@@ -41,7 +41,7 @@ def test_held_from_admission_to_the_end_and_running_while_pods_are_ready() -> No
     made.observe(said(admitted=T + 10, unready=T + 200), T + 200, watched=True)
     made.observe(said(admitted=T + 10, ready=T + 230), T + 230, watched=True)
     made.observe(said(admitted=T + 10, ready=T + 230, finished=T + 300), T + 301, watched=True)
-    assert made.totals() == [Row("2026-11-25", "none", POOL, GPU, 8 * 290, 8 * 170)]
+    assert made.totals() == [LedgerRow("2026-11-25", "none", POOL, GPU, 8 * 290, 8 * 170)]
     assert uncertain(made) == 0
 
 
@@ -86,7 +86,7 @@ def test_pods_that_ended_unseen_are_uncertain_between_what_is_sure() -> None:
     assert held(made) == 32 * 20 + 8 * 40 and uncertain(made) == 24 * 30
 
 
-def test_an_eviction_while_nobody_looked_is_booked_by_kueues_count() -> None:
+def test_an_unobserved_eviction_is_booked_by_kueues_count() -> None:
     made = book()
     made.observe(said(admitted=T), T, watched=True)
     made.seen = T + 30
@@ -96,7 +96,7 @@ def test_an_eviction_while_nobody_looked_is_booked_by_kueues_count() -> None:
     assert held(made) == 8 * (90 + 10) and uncertain(made) == 0
 
 
-def test_attempts_that_nobody_saw_are_uncertain_with_their_bound() -> None:
+def test_unobserved_attempts_are_uncertain_with_their_bound() -> None:
     made = book()
     made.seen = T + 900
     made.observe(said(admitted=T + 800, past=90, created=T + 1), T + 900, watched=False)
@@ -168,7 +168,7 @@ def test_a_month_that_is_over_is_moved_and_open_attempts_come_later() -> None:
 
 def test_pods_are_done_when_the_api_server_wrote_it_though_its_clock_is_read_a_second_late() -> None:
     """The header `Date` has whole seconds, cut off: a change may be ahead of what is read there."""
-    book = Book("A", MIDNIGHT)
+    book = TeamBook("A", MIDNIGHT)
     book.observe(said(admitted=MIDNIGHT, pods=2), MIDNIGHT, watched=True)
     done = said(admitted=MIDNIGHT, pods=2, done=2, done_at=MIDNIGHT + 10)
     book.observe(done, MIDNIGHT + 9, watched=True)

@@ -1,4 +1,4 @@
-"""What GPUs did counts as far as a job held them: never more is used than was held."""
+"""Activity of GPUs counts only while a job held them: used hours never exceed held hours."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agents.gpu_ledger.attempts import seen
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.usage import BEHIND_S, Usage
+from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger.usage import BEHIND_S, GpuUsage
 from tests.agents.gpu_ledger.metering import (
     PROFILED,
     Cluster,
@@ -22,7 +22,7 @@ from tests.agents.gpu_ledger.workloads import workload
 TRAIN = {"train-0": "train"}
 
 
-def tell(asks: Usage, book: Book, **said: Any) -> None:
+def observe(asks: GpuUsage, book: TeamBook, **said: Any) -> None:
     """The ledger sees a state of the job `train`."""
     body = workload(**said)
     body["metadata"]["ownerReferences"] = [{"name": "train"}]
@@ -36,9 +36,9 @@ def asked(
     prometheus: Prometheus, states: Sequence[dict[str, Any]], until: int = T + 600
 ) -> tuple[int, int, int]:
     """Held, measured and used GPU-seconds."""
-    book, asks = Book("A", T - 600), Usage(Cluster(**TRAIN), prometheus.url)  # type: ignore[arg-type]
+    book, asks = TeamBook("A", T - 600), GpuUsage(Cluster(**TRAIN), prometheus.url)  # type: ignore[arg-type]
     for state in states:
-        tell(asks, book, **state)
+        observe(asks, book, **state)
     book.seen = until
     asks.book({"team-a": book}, until + BEHIND_S)
     return sum(row.held_s for row in book.totals()), *total(book)
@@ -88,7 +88,7 @@ def test_an_exporter_that_began_anew_is_a_gap_and_no_second_gpu(prometheus: Prom
 
 def test_pods_that_were_deleted_since_the_last_time_keep_their_figures(prometheus: Prometheus) -> None:
     prometheus.series = [of_pod("train-0", "A", lambda at: 1.0 if at <= T + 540 else None)]
-    cluster, book = Cluster(**TRAIN), Book("A", T)
+    cluster, book = Cluster(**TRAIN), TeamBook("A", T)
     asks = usage(prometheus, cluster)
     asks.book({"team-a": book}, T + 300 + BEHIND_S)
     cluster.jobs = {}
@@ -98,7 +98,7 @@ def test_pods_that_were_deleted_since_the_last_time_keep_their_figures(prometheu
 
 def test_a_job_that_was_deleted_unseen_ends_when_it_was_seen_last(prometheus: Prometheus) -> None:
     prometheus.series = [of_pod("train-0", "A", 1.0)]
-    book, asks = Book("A", T), usage(prometheus, Cluster(**TRAIN))
+    book, asks = TeamBook("A", T), usage(prometheus, Cluster(**TRAIN))
     asks.only("team-a", {"u1"}, T + 60)
     asks.only("team-b", set(), T + 60)
     asks.only("team-a", set(), T + 200)
@@ -113,9 +113,9 @@ def test_a_job_on_several_pools_is_unknown(prometheus: Prometheus) -> None:
     second = {**first, "name": "other", "flavors": dict.fromkeys(first["flavors"], "h100")}
     body["status"]["admission"]["podSetAssignments"] = [first, second]
     body["metadata"]["ownerReferences"] = [{"name": "train"}]
-    said, book = seen(body), Book("A", T)
+    said, book = seen(body), TeamBook("A", T)
     assert said
-    asks = Usage(Cluster(**TRAIN), prometheus.url)  # type: ignore[arg-type]
+    asks = GpuUsage(Cluster(**TRAIN), prometheus.url)  # type: ignore[arg-type]
     asks.observe(body, said)
     asks.book({"team-a": book}, T + 600 + BEHIND_S)
     assert total(book) == (0, 0) and book.measured == T + 600
@@ -124,7 +124,7 @@ def test_a_job_on_several_pools_is_unknown(prometheus: Prometheus) -> None:
 @pytest.mark.parametrize("back_s", [3000, 2 * 86_400])
 def test_a_clock_that_goes_back_for_a_while_books_nothing_twice(prometheus: Prometheus, back_s: int) -> None:
     prometheus.series = [of_pod("train-0", "A", 1.0)]
-    book, asks = Book("A", T), usage(prometheus, Cluster(**TRAIN))
+    book, asks = TeamBook("A", T), usage(prometheus, Cluster(**TRAIN))
     asks.book({"team-a": book}, T + 600 + BEHIND_S)
     for later in range(0, 900, 50):
         asks.book({"team-a": book}, T + 700 - back_s + later)

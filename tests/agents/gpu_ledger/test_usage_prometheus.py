@@ -1,4 +1,4 @@
-"""How many of the held hours GPUs worked, as Prometheus itself answers."""
+"""Held hours in which GPUs worked, from responses of a real Prometheus."""
 
 import time
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agents.gpu_ledger.attempts import seen
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.usage import BEHIND_S, Usage
+from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger.usage import BEHIND_S, GpuUsage
 from tests.agents.gpu_ledger.metering import PROFILED, total
 from tests.agents.gpu_ledger.workloads import workload
 from tests.components.kubernetes.monitoring.prometheus import running
@@ -32,7 +32,7 @@ def booked(prometheus: str, job: str, now: int) -> tuple[int, int]:
     body = workload(admitted=now - 86_400, gpus=1)
     body["metadata"] |= {"namespace": "team-vision", "ownerReferences": [{"name": job}]}
     server: Any = Pods()
-    asks, said, book = Usage(server, prometheus), seen(body), Book("Vision", now - LASTED_S)
+    asks, said, book = GpuUsage(server, prometheus), seen(body), TeamBook("Vision", now - LASTED_S)
     assert said
     asks.observe(body, said)
     asks.book({"team-vision": book}, now + BEHIND_S)

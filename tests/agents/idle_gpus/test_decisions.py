@@ -1,4 +1,4 @@
-"""Who is told and who is stopped, of any history; nothing is stopped without proof."""
+"""Announcements and stops, for any history; nothing is stopped without proof."""
 
 import dataclasses
 
@@ -16,20 +16,20 @@ from agents.idle_gpus.decisions import (
     STOP,
     TAKE_BACK,
     UNKNOWN,
-    Policy,
+    IdlePolicy,
     judge,
     last_checkpoint,
 )
-from agents.idle_gpus.holders import Holder, Pod
+from agents.idle_gpus.holders import GpuPod, Holder
 from agents.idle_gpus.measures import Activity
 from agents.shared.dcgm import PodKey
 
 NOW = 1_800_000_000.0
 FOREVER = float("inf")
-POLICY = Policy(window_s=2700, grace_s=900, stop_jobs=False, interval_s=1800, startup_s=3600)
+POLICY = IdlePolicy(window_s=2700, grace_s=900, stop_jobs=False, interval_s=1800, startup_s=3600)
 STOPPING = dataclasses.replace(POLICY, stop_jobs=True)
 SILENT = Activity(gpus=2, coverage=1.0, busiest=0.0)
-POD = Pod(
+POD = GpuPod(
     namespace="team-vision",
     name="notebook",
     uid="u",
@@ -42,24 +42,24 @@ POD = Pod(
 )
 
 
-def holder(*pods: Pod, kind: str = "Pod") -> Holder:
+def holder(*pods: GpuPod, kind: str = "Pod") -> Holder:
     return Holder(kind, "team-vision", "notebook", pods or (POD,))
 
 
-def changed(**more: object) -> Pod:
+def changed(**more: object) -> GpuPod:
     return dataclasses.replace(POD, **more)  # type: ignore[arg-type]
 
 
-def of(*pods: Pod, activity: Activity | None = SILENT) -> dict[PodKey, Activity]:
+def of(*pods: GpuPod, activity: Activity | None = SILENT) -> dict[PodKey, Activity]:
     return {(pod.namespace, pod.name): activity for pod in (pods or (POD,)) if activity is not None}
 
 
-def test_an_idle_session_is_told_first_and_stopped_after_the_grace() -> None:
+def test_an_idle_session_is_announced_first_and_stopped_after_the_grace() -> None:
     first = judge(holder(), of(), POLICY, NOW)
     assert (first.state, first.action, first.stop_at) == (IDLE, ANNOUNCE, NOW + 900)
-    told = changed(stop_at=first.stop_at)
-    assert judge(holder(told), of(), POLICY, NOW + 899).action == NOTHING
-    assert judge(holder(told), of(), POLICY, NOW + 900).action == STOP
+    announced = changed(stop_at=first.stop_at)
+    assert judge(holder(announced), of(), POLICY, NOW + 899).action == NOTHING
+    assert judge(holder(announced), of(), POLICY, NOW + 900).action == STOP
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_an_idle_session_is_told_first_and_stopped_after_the_grace() -> None:
         (POD, None, UNKNOWN),
         (POD, dataclasses.replace(SILENT, coverage=0.8), UNKNOWN),
         (POD, dataclasses.replace(SILENT, gpus=1), UNKNOWN),
-        # A clock that says tomorrow protects nobody.
+        # A clock a day ahead protects no holder.
         (changed(last_checkpoint=NOW + 86_400), SILENT, IDLE),
         (changed(last_checkpoint=NOW - 1801), SILENT, IDLE),
         # The first activity ends the start.
         (changed(started=NOW - 60), dataclasses.replace(SILENT, busiest=0.5), BUSY),
     ],
 )
-def test_what_protects_a_holder(pod: Pod, activity: Activity | None, state: str) -> None:
+def test_what_protects_a_holder(pod: GpuPod, activity: Activity | None, state: str) -> None:
     due = dataclasses.replace(pod, stop_at=NOW - 1)
     found = judge(holder(due), of(due, activity=activity), STOPPING, NOW)
     assert found.state == state
@@ -87,13 +87,13 @@ def test_what_protects_a_holder(pod: Pod, activity: Activity | None, state: str)
     assert found.action == expected.get(state, NOTHING)
 
 
-def test_a_job_is_told_and_goes_on_unless_the_spec_says_otherwise() -> None:
+def test_a_job_is_announced_and_not_stopped_unless_the_spec_says_otherwise() -> None:
     pod = changed(interactive=False)
-    told = judge(holder(pod, kind="Job"), of(pod), POLICY, NOW)
-    assert (told.action, told.stop_at) == (ANNOUNCE, FOREVER)
+    verdict = judge(holder(pod, kind="Job"), of(pod), POLICY, NOW)
+    assert (verdict.action, verdict.stop_at) == (ANNOUNCE, FOREVER)
     never = dataclasses.replace(pod, stop_at=FOREVER)
     assert judge(holder(never, kind="Job"), of(never), POLICY, NOW + 1e6).action == NOTHING
-    # The spec changes its mind: it is told anew, with a time.
+    # The spec changed: the stop is announced again, with a time.
     again = judge(holder(never, kind="Job"), of(never), STOPPING, NOW)
     assert (again.action, again.stop_at) == (ANNOUNCE, NOW + 900)
 
@@ -107,20 +107,20 @@ def test_one_pod_that_works_protects_its_whole_job() -> None:
     assert last_checkpoint(holder(*fresh), NOW) == NOW - 10
 
 
-def test_somebody_who_sets_a_later_time_is_left_alone_until_then() -> None:
+def test_a_later_time_in_the_annotation_postpones_the_stop() -> None:
     later = changed(stop_at=NOW + 86_400)
     assert judge(holder(later), of(), POLICY, NOW + 80_000).action == NOTHING
     assert judge(holder(later), of(), POLICY, NOW + 86_400).action == STOP
 
 
-def test_a_pod_that_came_later_is_told_too() -> None:
-    told, new = changed(name="a", stop_at=NOW - 1), changed(name="b")
-    assert judge(holder(told, new), of(told, new), POLICY, NOW).action == ANNOUNCE
+def test_a_pod_that_came_later_is_announced_too() -> None:
+    announced, new = changed(name="a", stop_at=NOW - 1), changed(name="b")
+    assert judge(holder(announced, new), of(announced, new), POLICY, NOW).action == ANNOUNCE
 
 
 TIMES = st.none() | st.floats(NOW - 1e5, NOW + 1e5)
 PODS = st.builds(
-    Pod,
+    GpuPod,
     namespace=st.just("team-vision"),
     name=st.sampled_from(["a", "b", "c"]),
     uid=st.just("u"),
@@ -142,7 +142,7 @@ ACTIVITY = st.builds(
     st.booleans(),
 )
 def test_nothing_is_stopped_without_an_announcement_a_proof_and_an_old_checkpoint(
-    pods: list[Pod], measured: dict[str, Activity], stop_jobs: bool
+    pods: list[GpuPod], measured: dict[str, Activity], stop_jobs: bool
 ) -> None:
     policy = dataclasses.replace(POLICY, stop_jobs=stop_jobs)
     whole = Holder("Job", "team-vision", "run", tuple(pods))

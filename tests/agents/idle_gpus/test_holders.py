@@ -1,4 +1,4 @@
-"""Who holds GPUs, from objects as the API server has them."""
+"""Holders of GPUs, from objects of the API server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What answers of Prometheus say about the GPUs of pods."""
+"""Activity of the GPUs of pods, from responses of Prometheus."""
 
 import pytest
 
@@ -47,7 +47,7 @@ def test_a_gap_is_seen_of_the_gpu_that_has_it() -> None:
     assert found[NOTEBOOK].coverage == pytest.approx(0.5)
 
 
-def test_partitions_of_one_gpu_are_told_apart() -> None:
+def test_partitions_of_one_gpu_are_distinct() -> None:
     parts = [series("notebook", [0.0] * MINUTES, end=END, GPU_I_ID=part) for part in ("1", "2")]
     assert activities([answer(*parts)], BEGIN, END)[NOTEBOOK].gpus == 2
 
@@ -65,7 +65,7 @@ def test_what_is_no_figure_is_none(figure: float) -> None:
     assert activities([answer(series("notebook", [figure] * MINUTES, end=END))], BEGIN, END) == {}
 
 
-def test_a_gpu_that_nobody_holds_is_nobodys() -> None:
+def test_a_gpu_without_a_pod_is_ignored() -> None:
     free = series("x", [0.0], end=END)
     del free["metric"]["pod"], free["metric"]["namespace"]
     assert activities([answer(free)], BEGIN, END) == {}

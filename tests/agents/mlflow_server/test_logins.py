@@ -14,7 +14,7 @@ from mlflow.utils.credentials import read_mlflow_creds
 
 from agents.shared.api_server import ApiServer
 from agents.waiting import mlflow_logins as program
-from agents.waiting.mlflow_logins import Logins, Mlflow, RefusedError, give, give_all
+from agents.waiting.mlflow_logins import Logins, Mlflow, MlflowRequestError, give, give_all
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.record import tracking
@@ -156,7 +156,7 @@ def test_what_is_refused_is_tried_again_until_the_time_is_over(monkeypatch: pyte
     now = iter(range(1000))
     clock = SimpleNamespace(monotonic=lambda: next(now), sleep=lambda _: None)
     monkeypatch.setattr(program, "time", clock)
-    answers: Iterator[str | Exception] = iter([RefusedError("starting"), OSError("away"), "made"])
+    answers: Iterator[str | Exception] = iter([MlflowRequestError("starting"), OSError("away"), "made"])
 
     def one(_: Mapping[str, str]) -> str:
         answer = next(answers)
@@ -169,7 +169,7 @@ def test_what_is_refused_is_tried_again_until_the_time_is_over(monkeypatch: pyte
     assert said == ["starting", "away", "made"]
 
     def never(_: Mapping[str, str]) -> str:
-        raise RefusedError("status 401")
+        raise MlflowRequestError("status 401")
 
     assert give_all(never, [VISION], 20, said.append) == (False, "after 20 s still: status 401")
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sqlalchemy.engine import make_url
 
 from agents.aws.mlflow_server import secret_store
-from agents.aws.mlflow_server.secret_store import SecretsManager
+from agents.aws.mlflow_server.secret_store import AwsSecrets
 from agents.mlflow_server import serve as program
 
 ENVIRONMENT = {
@@ -78,7 +78,7 @@ def test_settings_are_read() -> None:
     assert (settings.port, settings.workers) == (5000, 2)
 
 
-def test_everything_missing_or_wrong_is_told_at_once() -> None:
+def test_everything_missing_or_wrong_is_reported_at_once() -> None:
     with pytest.raises(ValueError, match="HOST is not set") as caught:
         program.read_settings(ENVIRONMENT | {"HOST": "", "PORT": "http", "DATABASE_SECRET": ""})
     assert "DATABASE_SECRET is not set" in str(caught.value)
@@ -111,7 +111,7 @@ def test_new_users_see_nothing() -> None:
 
 def test_first_start_stores_a_strong_admin_password_and_later_ones_use_it() -> None:
     secrets = Secrets()
-    first = program.admin_credentials(SecretsManager(secrets), "arn:admin")
+    first = program.admin_credentials(AwsSecrets(secrets), "arn:admin")
     assert len(first.password) >= 40
     assert len(first.session_key) >= 40
     assert first.password != first.session_key
@@ -120,14 +120,14 @@ def test_first_start_stores_a_strong_admin_password_and_later_ones_use_it() -> N
         "password": first.password,
         "session_key": first.session_key,
     }
-    assert program.admin_credentials(SecretsManager(secrets), "arn:admin") == first
+    assert program.admin_credentials(AwsSecrets(secrets), "arn:admin") == first
 
 
 def test_replicas_that_start_together_agree_on_the_password() -> None:
     secrets = Secrets()
-    program.store_new_admin(SecretsManager(secrets), "arn:admin")
+    program.store_new_admin(AwsSecrets(secrets), "arn:admin")
     fast = secrets.current["arn:admin"][0]
-    program.store_new_admin(SecretsManager(secrets), "arn:admin")  # saw no value either, and comes second
+    program.store_new_admin(AwsSecrets(secrets), "arn:admin")  # saw no value either, and comes second
     assert secrets.current["arn:admin"][0] == fast
 
 
@@ -135,7 +135,7 @@ def test_a_new_value_may_take_a_moment_to_show() -> None:
     secrets = Secrets()
     secrets.blind_reads = 3
     waits: list[float] = []
-    admin = program.admin_credentials(SecretsManager(secrets), "arn:admin", waits.append)
+    admin = program.admin_credentials(AwsSecrets(secrets), "arn:admin", waits.append)
     assert admin.password
     assert len(waits) == 2
 
@@ -143,7 +143,7 @@ def test_a_new_value_may_take_a_moment_to_show() -> None:
 def test_secret_without_a_field_is_an_error_that_shows_no_value() -> None:
     secrets = Secrets(**{"arn:admin": {"username": "admin", "password": "hush-hush-hush"}})
     with pytest.raises(ValueError, match=r"arn:admin lacks session_key") as caught:
-        program.admin_credentials(SecretsManager(secrets), "arn:admin")
+        program.admin_credentials(AwsSecrets(secrets), "arn:admin")
     assert "hush" not in str(caught.value)
 
 
@@ -246,7 +246,7 @@ def test_start_gives_the_secrets_to_the_server_in_a_private_file(
     )
     monkeypatch.setattr(program, "__file__", stand_in(tmp_path, body))
     secrets = Secrets(**{"arn:database": {"username": "u", "password": "p@ss"}})
-    assert program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets)) == 7
+    assert program.start(program.read_settings(ENVIRONMENT), AwsSecrets(secrets)) == 7
     argv, file_mode, folder_mode, ini, environment = json.loads(seen.read_text())
     assert argv[1:] == ["serve"]
     assert stat.S_IMODE(int(file_mode, 8)) == 0o600
@@ -268,7 +268,7 @@ def test_start_begins_again_after_a_rotation(tmp_path: Path, monkeypatch: pytest
         0.5, secrets.current.update, ({"arn:database": ('{"username": "u", "password": "new"}', "2")},)
     ).start()
     with pytest.raises(RestartedError):
-        program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets))
+        program.start(program.read_settings(ENVIRONMENT), AwsSecrets(secrets))
 
 
 def test_start_carries_on_when_secrets_manager_does_not_answer(
@@ -278,7 +278,7 @@ def test_start_carries_on_when_secrets_manager_does_not_answer(
     monkeypatch.setattr(program, "ROTATION_CHECK_S", 0.1)
     secrets = Secrets(**{"arn:database": {"username": "u", "password": "p"}})
     threading.Timer(0.3, setattr, (secrets, "blind_reads", 10_000)).start()
-    assert program.start(program.read_settings(ENVIRONMENT), SecretsManager(secrets)) == 0
+    assert program.start(program.read_settings(ENVIRONMENT), AwsSecrets(secrets)) == 0
     assert secrets.blind_reads < 10_000
 
 

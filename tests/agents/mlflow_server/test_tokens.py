@@ -62,7 +62,7 @@ def login(store: Store, folder: Path, clock: Clock | None = None) -> libpq.Login
     return libpq.Login(store, folder, identity=IDENTITY, authorities="", clock=clock or Clock())
 
 
-def settings(**changes: str) -> program.Settings:
+def settings(**changes: str) -> program.ServerSettings:
     given = {**ENVIRONMENT, "DATABASE_URI": URI, "DATABASE_IDENTITY": IDENTITY, **changes}
     del given["DATABASE_SECRET"]
     return program.read_settings(given)

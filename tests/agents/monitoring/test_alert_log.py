@@ -65,7 +65,7 @@ def test_each_alert_is_one_line_of_json(address: str, capsys: pytest.CaptureFixt
         "labels": {"alertname": "GpuXidError", "severity": "critical", "team": "vision"},
         "since": "2026-11-25T20:00:00Z",
     }
-    # Nobody is mailed about what ended.
+    # No mail is sent about an alert that ended.
     assert (second["event"], second["subject"]) == ("alert-ended", "MlflowDown")
 
 
@@ -87,7 +87,7 @@ def test_what_is_no_message_is_refused_and_writes_nothing(
 
 
 def line(severity: str) -> str:
-    """The severity that the log service is told."""
+    """The severity in the log service."""
     message = {"alerts": [{"status": "firing", "labels": {"alertname": "A", "severity": severity}}]}
     return str(next(lines("x", message))["severity"])
 

@@ -1,13 +1,13 @@
 """Metrics of programs, in the text format that Prometheus reads."""
 
-from agents.shared.exposition import Metric, text
+from agents.shared.exposition import PrometheusMetric, text
 
 
 def test_labels_are_escaped_and_numbers_are_exact() -> None:
     found = text(
         [
-            Metric("a_total", "counter", [({"owner": 'x "y" \\ \n'}, 3), ({}, 0.1)], "What it is."),
-            Metric("b", "gauge", [({}, float("inf"))]),
+            PrometheusMetric("a_total", "counter", [({"owner": 'x "y" \\ \n'}, 3), ({}, 0.1)], "What it is."),
+            PrometheusMetric("b", "gauge", [({}, float("inf"))]),
         ]
     )
     assert found == (

@@ -1,4 +1,4 @@
-"""A standing program is well while it comes around, and tells what it measures."""
+"""Health and metrics of a long-running program."""
 
 import urllib.error
 import urllib.request
@@ -41,7 +41,7 @@ def test_one_that_did_not_come_around_is_not_well(asked: Health, now: list[float
     assert said(asked, "/healthz") == (200, "ok\n")
 
 
-def test_measures_are_told_whether_it_is_well_or_not(asked: Health, now: list[float]) -> None:
+def test_metrics_are_served_whether_it_is_healthy_or_not(asked: Health, now: list[float]) -> None:
     now[0] = 1000
     assert said(asked, "/metrics?x=1") == (200, "trainstack_things 1\n")
     assert said(asked, "/") == (404, "not found\n")

@@ -1,4 +1,4 @@
-"""What counts as an answer to a dry run, and when the program that asks gives up."""
+"""Responses to a dry run, and when the program gives up."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def test_everything_else_is_asked_again_until_it_is_answered(not_yet: Said | OSE
     assert len(server.asked) == 2 + IN_A_ROW
 
 
-def test_an_api_server_that_has_not_heard_of_the_webhook_yet_starts_the_count_again() -> None:
+def test_an_api_server_that_does_not_know_the_webhook_yet_starts_the_count_again() -> None:
     server = Server(MADE, MADE, CALLING, MADE)
     assert asked(server)[0]
     assert len(server.asked) == 3 + IN_A_ROW
@@ -81,12 +81,12 @@ def test_an_account_without_the_right_ends_before_the_limit() -> None:
     server = Server(NO_RIGHT)
     assert asked(server) == (
         False,
-        'the account of this pod may not ask: 403 User "u" may not',
+        'the account of this pod is denied access: 403 User "u" may not',
     )
     assert len(server.asked) == FORBIDDEN_S / POLL_S + 1
 
 
-def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again() -> None:
+def test_an_api_server_that_does_not_know_the_role_yet_is_retried() -> None:
     assert asked(Server(NO_RIGHT, NO_RIGHT, OSError("away"), NO_RIGHT, MADE)) == (True, "201")
 
 

@@ -1,4 +1,4 @@
-"""What the watcher of a validation says of what it sees, and when it gives up."""
+"""The watcher of a validation: states, verdicts and time limits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,10 +9,10 @@ import pytest
 from agents.capacity_windows.workloads import AWAY_NOTE
 from agents.shared.api_server import FORBIDDEN_S, ApiServer
 from agents.waiting import watch as program
-from agents.waiting.watch import End, Limits, Reader, Watch
+from agents.waiting.watch import End, Reader, RunWatch, WaitLimits
 from smoke_training.launchers.verdict_record import VerdictRecord
 
-LIMITS = Limits(queue_s=100, start_s=50, total_s=300)
+LIMITS = WaitLimits(queue_s=100, start_s=50, total_s=300)
 Seen = tuple[Mapping[str, Any] | None, list[Mapping[str, Any]], list[Mapping[str, Any]]]
 
 
@@ -59,7 +59,7 @@ RUNS: Seen = (job(), [pod("Running"), pod("Running", 1)], [])
 
 def test_a_job_that_completes_passes_with_the_words_of_its_first_pod() -> None:
     pods = [pod("Succeeded", 1, ended(0, "second")), pod("Succeeded", 0, ended(0, "PASS in 60 s"))]
-    found = Watch("u1", LIMITS).step(9, job(Complete=("", "")), pods, [])
+    found = RunWatch("u1", LIMITS).step(9, job(Complete=("", "")), pods, [])
     assert found == (True, VerdictRecord("PASS", "PASS in 60 s"))
 
 
@@ -79,7 +79,7 @@ def test_a_failed_job_has_the_record_of_the_pod_that_failed(
     reason: str, message: str, record: VerdictRecord
 ) -> None:
     pods = [pod("Succeeded", 0, ended(0, "done")), pod("Failed", 1, ended(1, message))]
-    found = Watch("u1", LIMITS).step(9, job(Failed=(reason, "no more tries")), pods if message else [], [])
+    found = RunWatch("u1", LIMITS).step(9, job(Failed=(reason, "no more tries")), pods if message else [], [])
     of_job = f"[{reason}] no more tries"
     expected = (
         replace(record, details=(*record.details, of_job)) if message else replace(record, message=of_job)
@@ -88,7 +88,7 @@ def test_a_failed_job_has_the_record_of_the_pod_that_failed(
 
 
 def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     assert watch.step(0, *QUEUED) is None
     assert "insufficient unused quota for nvidia.com/gpu" in watch.state
     assert watch.step(100, *QUEUED) is None
@@ -100,7 +100,7 @@ def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
 
 
 def test_without_a_workload_the_controller_is_suspected() -> None:
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     watch.step(0, job(suspend=True), [], [])
     assert "Kueue has made no Workload for it" in watch.state
 
@@ -108,13 +108,13 @@ def test_without_a_workload_the_controller_is_suspected() -> None:
 def test_a_run_whose_pool_is_closed_says_until_when() -> None:
     found = workload("QuotaReserved", "False", "Pending", "The workload is deactivated")
     found["metadata"] = {"annotations": {AWAY_NOTE: "window-h100: the pool opens at 2026-12-01 11:30 UTC"}}
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     watch.step(0, job(suspend=True), [], [found])
     assert "takes no jobs now: window-h100: the pool opens at 2026-12-01 11:30 UTC" in watch.state
 
 
 def test_time_that_it_ran_is_not_time_in_the_queue() -> None:
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     for now, seen in ((0, QUEUED), (60, QUEUED), (61, RUNS), (200, RUNS), (201, QUEUED), (239, QUEUED)):
         assert watch.step(now, *seen) is None
     assert watch.queued_s == pytest.approx(60 + 1 + 38)
@@ -129,7 +129,7 @@ def test_pods_that_do_not_start_end_it_with_their_reason() -> None:
         {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
     ]
     pods = [pod("Pending", 0, waiting), pod("Pending", 1, conditions=unscheduled)]
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     assert watch.step(10, job(), pods, []) is None
     found = watch.step(61, job(), pods, [])
     assert found is not None
@@ -138,7 +138,7 @@ def test_pods_that_do_not_start_end_it_with_their_reason() -> None:
 
 
 def test_an_eviction_gives_the_pods_their_time_again() -> None:
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     pending = [pod("Pending"), pod("Pending", 1)]
     assert watch.step(0, job(), pending, []) is None
     assert watch.step(45, *QUEUED) is None
@@ -148,13 +148,13 @@ def test_an_eviction_gives_the_pods_their_time_again() -> None:
 
 
 def test_a_run_without_an_end_ends_at_the_last_limit() -> None:
-    watch = Watch("u1", LIMITS)
+    watch = RunWatch("u1", LIMITS)
     assert watch.step(300, *RUNS) is None
     assert watch.step(301, *RUNS) == gave_up("it did not end within 300 s: its pods run")
 
 
 def test_another_job_of_the_same_name_is_another_run() -> None:
-    found = Watch("u1", LIMITS).step(1, job(uid="u2"), [], [])
+    found = RunWatch("u1", LIMITS).step(1, job(uid="u2"), [], [])
     assert found == gave_up("the Job was replaced by another one of the same name")
 
 
@@ -173,10 +173,10 @@ class Forbidding(ApiServer):
 
 
 def watched(server: ApiServer) -> End:
-    return program.watch(Reader("lab", server), "run", Watch("u1", LIMITS), lambda _: None)
+    return program.watch(Reader("lab", server), "run", RunWatch("u1", LIMITS), lambda _: None)
 
 
-def test_an_api_server_that_has_not_heard_of_the_right_yet_is_asked_again(now: list[float]) -> None:
+def test_an_api_server_that_does_not_know_the_role_yet_is_retried(now: list[float]) -> None:
     assert watched(Forbidding(3)) == (True, VerdictRecord("PASS", "passed"))
 
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agents.gpu_ledger.book_store import KEY, NAME
 from agents.gpu_ledger.check import CHECK, CONTROLLER, active
-from agents.gpu_ledger.ledger import Book
-from agents.gpu_ledger.shelf import KEY, NAME
+from agents.gpu_ledger.ledger import TeamBook
 from components.kubernetes.accounting.gpu_ledger import NAMESPACE, PROGRAM, GpuLedger
 from components.kubernetes.queueing.kueue import API_VERSION
 from rehearsal.controlplane.api import KubernetesApi, Object
@@ -86,10 +86,10 @@ class Standing:
         except OSError:
             return ""
 
-    def book(self, namespace: str) -> Book | None:
+    def book(self, namespace: str) -> TeamBook | None:
         """A team's book as its ConfigMap has it."""
         found = self.api.find("v1", "ConfigMap", NAME, namespace)
-        return Book.parse(found["data"][KEY]) if found else None
+        return TeamBook.parse(found["data"][KEY]) if found else None
 
 
 def component(namespaces: Sequence[str]) -> Graph:
@@ -128,7 +128,7 @@ def ledger(
         gone(api, [body for body in bodies if body["kind"] == "Namespace"])
 
 
-def booked(standing: Standing, namespace: str, what: Any) -> Book:
+def booked(standing: Standing, namespace: str, what: Any) -> TeamBook:
     """The book once `what` holds of it."""
     return eventually(  # type: ignore[no-any-return]
         lambda: (book := standing.book(namespace)) and what(book) and book, standing.last_words

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from agents.gpu_ledger.archive import Archive
-from agents.gpu_ledger.ledger import Book, Note
-from agents.gpu_ledger.shelf import KEY
+from agents.gpu_ledger.book_store import KEY
+from agents.gpu_ledger.ledger import Note, TeamBook
 from infra.errors import UserError
 from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
 from trainstack.ledger import books, forms
@@ -18,9 +18,9 @@ MONTH, NAMESPACE = "2026-11", "team-research"
 TERMS = {"prices": {POOL: {GPU: 4.0}}, "budget": {"usd": 100, "gpu_hours": None, "stop": True, "exempt": []}}
 
 
-def book(terms: object = TERMS) -> Book:
+def book(terms: object = TERMS) -> TeamBook:
     """8 GPUs for an hour on each of two days, of which half an hour with pods ready."""
-    made = Book("Research", MIDNIGHT)
+    made = TeamBook("Research", MIDNIGHT)
     made.terms = dict(terms)  # type: ignore[call-overload]  # what the collector gives it
     for day in range(2):
         at = MIDNIGHT + day * 86_400
@@ -44,7 +44,7 @@ def kubectl(**config_maps: str) -> books.Ask:
     return ask
 
 
-def read(made: Book, **more: str) -> books.Month:
+def read(made: TeamBook, **more: str) -> books.Month:
     return books.read(kubectl(gpu_ledger=made.text(), **more), "Research", NAMESPACE, MONTH)
 
 
@@ -120,7 +120,7 @@ def test_a_day_without_figures_is_unknown_and_not_idle() -> None:
 
 def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_later() -> None:
     """A job that goes on at the end of the month: its figures are in the archive, its hours in the book."""
-    made, admitted = Book("Research", MIDNIGHT), MIDNIGHT + 5 * 86_400
+    made, admitted = TeamBook("Research", MIDNIGHT), MIDNIGHT + 5 * 86_400
     key = ("2026-11-30", "none", POOL, GPU)
     made.observe(said(admitted=admitted), admitted, watched=True)
     made.measure({key: (8 * 3600, 3600)}, admitted + 86_400)

@@ -107,7 +107,7 @@ def services() -> Iterator[Services]:
         stub.assert_no_pending_responses()
 
 
-def test_a_job_of_the_person_is_stopped_recorded_and_told(services: Services) -> None:
+def test_a_job_of_the_person_is_stopped_recorded_and_reported(services: Services) -> None:
     services.spent("small-person-eve-monthly", "600.5")
     services.runs({"stack": "small", "person": "eve"})
     services.says("sagemaker", "stop_training_job", {}, TrainingJobName=JOB.rpartition("/")[2])
@@ -154,7 +154,7 @@ def test_every_hour_all_budgets_are_asked_and_one_that_warns_leaves_everything_r
     assert (record["action"], record["outcome"]) == ("would stop", "left running")
 
 
-def test_what_was_told_today_is_not_told_again(services: Services) -> None:
+def test_a_record_is_reported_once_a_day(services: Services) -> None:
     services.spent("small-monthly", "501")
     services.spent("small-person-eve-monthly", "10")
     services.runs({"stack": "small", "person": "eve"})

@@ -1,4 +1,4 @@
-"""Which budget a notification of AWS Budgets is about."""
+"""Budget names in notifications of AWS Budgets."""
 
 from agents.aws.budget_stop.function import named_budgets
 

@@ -1,4 +1,4 @@
-"""What the function does with a message of Cloud Billing: whom it stops, what it records and what it says."""
+"""Handling of a Cloud Billing message: stopped workloads, records and log lines."""
 
 import base64
 import datetime
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from agents.gcp.budget_stop import function
-from agents.gcp.budget_stop.rest import Google as Apis
-from agents.gcp.budget_stop.rest import RefusedError
+from agents.gcp.budget_stop.rest import GoogleApiError
+from agents.gcp.budget_stop.rest import GoogleApis as Apis
 from components.gcp.functions.function import ENTRY, digest, sources
 from tests.agents.gcp.budget_stop.google import PLACE, PROJECT, REGION, Google, running
 
@@ -50,11 +50,11 @@ def message(spent: float = 600, name: str = "small-person-eve-monthly", **more: 
     }
 
 
-def act(google: Google, told: dict[str, Any]) -> dict[str, Any]:
-    return function.act(told, SETTINGS, Apis(google.environment, REGION), NOW)
+def act(google: Google, message: dict[str, Any]) -> dict[str, Any]:
+    return function.act(message, SETTINGS, Apis(google.environment, REGION), NOW)
 
 
-def test_above_her_limit_all_that_a_person_runs_is_stopped_and_nobody_elses(google: Google) -> None:
+def test_above_the_limit_all_workloads_of_the_person_are_stopped_and_no_others(google: Google) -> None:
     google.job("hers", stack="small", person="eve")
     google.job("waits", "JOB_STATE_QUEUED", stack="small", person="eve")
     google.job("adas", stack="small", person="ada")
@@ -88,15 +88,15 @@ def test_up_to_the_limit_nothing_is_stopped(google: Google, spent: float) -> Non
     assert google.posted == [] and google.objects == {}
 
 
-def test_a_budget_that_warns_tells_what_it_would_have_stopped(
+def test_a_budget_that_warns_logs_what_it_would_have_stopped(
     google: Google, capsys: pytest.CaptureFixture[str]
 ) -> None:
     google.job("hers", stack="small", person="eve")
     (done,) = act(google, message(name="small-monthly"))["done"]
     assert (done["action"], done["outcome"], google.posted) == ("would stop", "left running", [])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    (told,) = [line for line in lines if line["event"] == "budget-stop"]
-    assert told["subject"] == "small: a budget is used up" and "would stop, left running" in told["text"]
+    (logged,) = [line for line in lines if line["event"] == "budget-stop"]
+    assert logged["subject"] == "small: a budget is used up" and "would stop, left running" in logged["text"]
 
 
 def test_a_label_with_a_reason_exempts_and_is_recorded(google: Google) -> None:
@@ -135,20 +135,20 @@ def test_one_refusal_does_not_keep_the_rest_running_and_the_message_comes_again(
     google.job("first", stack="small", person="eve")
     google.job("second", stack="small", person="eve")
     google.refusals = {"first:cancel": (403, "PERMISSION_DENIED")}
-    with pytest.raises(RefusedError, match="status 403"):
+    with pytest.raises(GoogleApiError, match="status 403"):
         act(google, message())
     assert [path.rpartition("/")[2] for path, _ in google.posted] == ["second:cancel"]
     assert any(one["outcome"].startswith("failed: ") for one in google.objects.values())
 
 
 @pytest.mark.parametrize(
-    "told",
+    "message",
     [message(name="of-another-stack"), message(costIntervalStart="2026-10-01T07:00:00Z")],
     ids=["another stack's", "of a month ago"],
 )
-def test_a_message_about_something_else_stops_nothing(google: Google, told: dict[str, Any]) -> None:
+def test_a_message_about_something_else_stops_nothing(google: Google, message: dict[str, Any]) -> None:
     google.job("hers", stack="small", person="eve")
-    assert act(google, told)["done"] == [] and google.posted == []
+    assert act(google, message)["done"] == [] and google.posted == []
 
 
 def test_euros_are_not_taken_for_dollars(google: Google) -> None:
@@ -163,8 +163,8 @@ def test_a_message_arrives_as_a_cloud_event(google: Google, monkeypatch: pytest.
     monkeypatch.setenv(function.SETTINGS, json.dumps(SETTINGS))
     recent = (datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=3)).isoformat()
     data = base64.b64encode(json.dumps(message(costIntervalStart=recent)).encode()).decode()
-    told = function.handle(SimpleNamespace(data={"message": {"data": data}}))
-    assert told["over"] == ["small-person-eve-monthly"] and len(google.posted) == 1
+    result = function.handle(SimpleNamespace(data={"message": {"data": data}}))
+    assert result["over"] == ["small-person-eve-monthly"] and len(google.posted) == 1
 
 
 def test_the_source_holds_all_that_the_function_imports(tmp_path: Path) -> None:

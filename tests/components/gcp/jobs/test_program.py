@@ -130,7 +130,7 @@ def test_without_a_metadata_server_the_start_fails_after_some_patience_and_says_
 
 
 def test_the_server_needs_no_user_and_takes_any_name_that_the_front_end_has() -> None:
-    settings = server.Settings(8080, 1, "gs://artifacts/mlflow", "sqlite://")
+    settings = server.CloudRunSettings(8080, 1, "gs://artifacts/mlflow", "sqlite://")
     arguments = server.server_arguments(settings)
     assert "--app-name" not in arguments
     assert arguments[arguments.index("--allowed-hosts") + 1] == "*"

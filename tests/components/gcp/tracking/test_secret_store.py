@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.gcp.mlflow_server.secret_store import PATIENCE_S, RefusedError, SecretManager, connect
+from agents.gcp.mlflow_server.secret_store import PATIENCE_S, SecretManagerClient, SecretManagerError, connect
 from agents.mlflow_server import serve
 from tests.components.gcp.tracking.google import Google, google
 
@@ -32,9 +32,9 @@ class Clock:
         self.now += seconds
 
 
-def store(cloud: Google, clock: Clock | None = None) -> SecretManager:
+def store(cloud: Google, clock: Clock | None = None) -> SecretManagerClient:
     clock = clock or Clock()
-    return SecretManager(cloud.environment, clock=clock, pause=clock.pause)
+    return SecretManagerClient(cloud.environment, clock=clock, pause=clock.pause)
 
 
 def test_an_empty_secret_has_no_value_and_then_the_first_one(cloud: Google) -> None:
@@ -71,7 +71,7 @@ def test_a_value_that_people_replaced_is_the_latest(cloud: Google, state: str) -
 def test_a_secret_without_a_value_that_can_be_read_is_no_empty_one(cloud: Google) -> None:
     """A server that took it for empty would store a password that its database does not know."""
     cloud.add(SECRET, LOGIN, "DISABLED")
-    with pytest.raises(RefusedError, match="status 400"):
+    with pytest.raises(SecretManagerError, match="status 400"):
         store(cloud).read(SECRET)
 
 
@@ -86,7 +86,7 @@ def test_later_a_refusal_is_one(cloud: Google) -> None:
     secrets = store(cloud, clock)
     clock.now = PATIENCE_S
     cloud.refusals = [403]
-    with pytest.raises(RefusedError, match="status 403"):
+    with pytest.raises(SecretManagerError, match="status 403"):
         secrets.read(SECRET)
     assert cloud.refusals == []
 
@@ -94,7 +94,7 @@ def test_later_a_refusal_is_one(cloud: Google) -> None:
 def test_no_patience_lasts_for_ever(cloud: Google) -> None:
     clock = Clock()
     cloud.refusals = [403] * 1000
-    with pytest.raises(RefusedError):
+    with pytest.raises(SecretManagerError):
         store(cloud, clock).read(SECRET)
     assert clock.now <= PATIENCE_S
 
@@ -123,7 +123,7 @@ def test_the_pods_own_token_is_kept_until_it_ends(cloud: Google) -> None:
 
 def test_what_went_wrong_names_the_secret_and_no_value(cloud: Google) -> None:
     cloud.refusals = [400]
-    with pytest.raises(RefusedError, match=f"{SECRET}:addVersion: status 400: .*not yet") as caught:
+    with pytest.raises(SecretManagerError, match=f"{SECRET}:addVersion: status 400: .*not yet") as caught:
         store(cloud).store_first(SECRET, LOGIN)
     assert "pass" not in str(caught.value) and "token-of" not in str(caught.value)
 
@@ -133,8 +133,8 @@ def test_no_answer_at_all_is_an_error_of_the_operating_system() -> None:
     clock = Clock()
     nowhere = {"GCE_METADATA_HOST": "127.0.0.1:1"}
     with pytest.raises(OSError, match="computeMetadata"):
-        SecretManager(nowhere, clock=clock, pause=clock.pause).read(SECRET)
+        SecretManagerClient(nowhere, clock=clock, pause=clock.pause).read(SECRET)
 
 
 def test_it_needs_no_setting() -> None:
-    assert isinstance(connect({}), SecretManager)
+    assert isinstance(connect({}), SecretManagerClient)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.gcp.budget_stop import function
-from agents.gcp.budget_stop.rest import Google, RefusedError
+from agents.gcp.budget_stop.rest import GoogleApiError, GoogleApis
 from components.gcp.money.stopper import STOPS
 from rehearsal.core.validate import SIGNATURE
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, Project
@@ -53,7 +53,7 @@ def woken(project: Project) -> dict[str, Any]:
         "bucket": "runs-bucket",
         "budgets": [BUDGET],
     }
-    return function.act(MESSAGE, settings, Google(environment, REGION), NOW)
+    return function.act(MESSAGE, settings, GoogleApis(environment, REGION), NOW)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_the_record_lies_in_the_bucket_once(stopping: Project) -> None:
 
 def test_without_its_role_the_function_may_not_even_look(project: Project) -> None:
     project.add("serviceaccount/account:Account", STOPPER, {}, email=STOPPER)
-    with pytest.raises(RefusedError, match="status 403"):
+    with pytest.raises(GoogleApiError, match="status 403"):
         woken(project)
 
 

@@ -1,46 +1,46 @@
-"""Where books are kept: ConfigMaps in the namespace of the team, which its members read; runs in a pod."""
+"""Stores books in ConfigMaps in the namespace of the team, which its members read; runs in a pod."""
 
 import datetime
 from collections.abc import Mapping
 from typing import Any
 
 from agents.gpu_ledger.archive import Archive
-from agents.gpu_ledger.ledger import Book
-from agents.shared.api_server import ApiServer, RefusedError
+from agents.gpu_ledger.ledger import TeamBook
+from agents.shared.api_server import ApiServer, ApiServerError
 
 NAME, KEY = "gpu-ledger", "book.json"
-# What the stack puts into a team's namespace: a policy lets members read it and not change it
+# Labels of objects that the stack puts into a team's namespace: a policy lets members only read them
 # (components/kubernetes/queueing/tenancy.py, `GIVEN_LABEL`).
 _LABELS = {"trainstack.dev/given": "yes", "app.kubernetes.io/name": NAME}
-# Rows of a month may still come for as long after its end: jobs that ended while nobody looked.
+# Rows of a month may be added for this long after its end: jobs whose end was not observed.
 _ARCHIVE_AFTER = datetime.timedelta(hours=1)
 _CONFLICT, _MISSING = 409, 404
 
 
 class ChangedError(Exception):
-    """Somebody else wrote the book: what is in memory may count twice, and is thrown away."""
+    """Another process wrote the book: the one in memory may count twice, and is dropped."""
 
 
-class Shelf:
-    """The books of a cluster, each written whole, and only over the version that was read."""
+class BookStore:
+    """The books of a cluster, written as a whole, and only over the version that was read."""
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._versions: dict[str, str] = {}
 
-    def read(self, namespace: str, team: str, now: int) -> Book:
-        """The book of a namespace, a new one where there is none. Raises RefusedError and OSError."""
+    def read(self, namespace: str, team: str, now: int) -> TeamBook:
+        """The book of a namespace, a new one where there is none. Raises ApiServerError and OSError."""
         status, found = self._server.ask("GET", _path(namespace, NAME))
         if status == _MISSING:
             self._versions.pop(namespace, None)
-            return Book(team, now)
+            return TeamBook(team, now)
         if status >= 300:
-            raise RefusedError(status, str(found.get("message")))
+            raise ApiServerError(status, str(found.get("message")))
         self._versions[namespace] = found["metadata"]["resourceVersion"]
-        return Book.parse(found["data"][KEY])
+        return TeamBook.parse(found["data"][KEY])
 
-    def write(self, namespace: str, book: Book) -> int:
-        """Keep a book; how many bytes it has. Raises ChangedError, RefusedError and OSError."""
+    def write(self, namespace: str, book: TeamBook) -> int:
+        """Store a book; returns its size in bytes. Raises ChangedError, ApiServerError and OSError."""
         text = book.text()
         body = _config_map(NAME, namespace, text)
         version = self._versions.get(namespace)
@@ -50,24 +50,24 @@ class Shelf:
             else:
                 metadata = {**body["metadata"], "resourceVersion": version}
                 kept = self._server.must("PUT", _path(namespace, NAME), {**body, "metadata": metadata})
-        except RefusedError as error:
+        except ApiServerError as error:
             if error.status in (_CONFLICT, _MISSING):
                 raise ChangedError(f"{namespace}: {error}") from error
             raise
         self._versions[namespace] = kept["metadata"]["resourceVersion"]
         return len(text)
 
-    def archive(self, namespace: str, book: Book, now: int) -> None:
+    def archive(self, namespace: str, book: TeamBook, now: int) -> None:
         """Move months that are over into ConfigMaps of their own, `gpu-ledger-2026-11`.
 
-        The archive is written first; until the book says that the month is there (`archived`), nobody reads
-        it, and a second try writes it anew. Raises as `write` does.
+        The archive is written first; until the book lists the month (`archived`), it is not read, and a retry
+        writes it again. Raises as `write` does.
         """
         today = datetime.datetime.fromtimestamp(now, datetime.UTC)
         this = f"{today - _ARCHIVE_AFTER:%Y-%m}"
         for month in sorted({key[0][:7] for key in book.rows} - set(book.archived)):
             if month < this:
-                # Without attempts that go on: theirs come as rows of that month when they end.
+                # Without running attempts: those become rows of that month when they end.
                 text = Archive(book.team, book.over(month), book.terms).text()
                 self._put(_config_map(f"{NAME}-{month}", namespace, text))
                 book.take(month)
@@ -77,7 +77,7 @@ class Shelf:
         namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
         try:
             self._server.must("POST", _path(namespace), body)
-        except RefusedError as error:
+        except ApiServerError as error:
             if error.status != _CONFLICT:
                 raise
             self._server.must("PUT", _path(namespace, name), body)

@@ -1,10 +1,10 @@
-"""Opens and closes pools with windows: answers for their AdmissionChecks, for as long as the stack stands.
+"""Controller of the AdmissionChecks of pools with windows: admits jobs, and stops them when a pool closes.
 
-Kueue gives a job its quota and then asks the checks of its flavor. A job that the pool takes now is Ready.
-Others are deactivated, by which Kueue takes their quota back, and stops them where they run; they are
-activated again once the pool takes them (docs/adr/0033: why a check is neither Retry nor Rejected). While
-this program is away nobody is stopped, and no job starts on such a pool. It runs in a pod of its own, with
-the standard library only.
+Kueue reserves quota for a job and then requests the checks of its flavor. A job that is admitted is Ready.
+Others are deactivated: Kueue releases their quota, and stops them where they run. They are activated again
+once the pool admits them (docs/adr/0033: why a check is neither Retry nor Rejected). While this program is
+down, no job is stopped, and none starts on such a pool. It runs in a pod of its own, with the standard
+library only.
 """
 
 import argparse
@@ -14,40 +14,40 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from agents.shared.api_server import ApiServer, Object, RefusedError, say
+from agents.shared.api_server import ApiServer, ApiServerError, Object, say
 from agents.shared.health import Health
 
 from .measures import Measures
-from .verdicts import LONGEST, Verdict, admit, keep, said_by
-from .windows import Window, read
+from .verdicts import LONGEST, AdmissionVerdict, admit, keep, run_limits
+from .windows import CapacityWindow, read
 from .workloads import PENDING, Workloads, called, check_of, is_away, is_reserved, sent_away_by
 
 TICK_S = 5.0
 _RETRY_S = 1.0
 
 
-class Keeper:
-    """The jobs that have something to do with a window."""
+class WindowController:
+    """Decides on the jobs of pools with windows."""
 
     def __init__(
-        self, workloads: Workloads, windows: Mapping[str, Window], clock: Callable[[], datetime]
+        self, workloads: Workloads, windows: Mapping[str, CapacityWindow], clock: Callable[[], datetime]
     ) -> None:
         self._workloads, self._windows, self._clock = workloads, windows, clock
         self._seen: dict[str, Object] = {}
-        # When those that were sent away are looked at again, by uid.
+        # When deactivated jobs are evaluated again, by uid.
         self._look_at: dict[str, datetime] = {}
         self.measures = Measures(windows, clock)
 
     def begin(self) -> str:
-        """Say that the checks are answered for, look at every job, and from where changes are to be watched.
+        """Activate the checks and evaluate all jobs; returns the version from which changes are watched.
 
-        Raises RefusedError and OSError, as every method that asks the API server.
+        Raises ApiServerError and OSError, as every method that calls the API server.
         """
         for name in self._windows:
             self._workloads.activate_check(name, self._clock())
         found: dict[str, Object] = {}
         version = ""
-        # Finished Workloads may be many: none of them is kept longer than its page.
+        # Finished Workloads may be many: only one page of them is in memory.
         for page, version in self._workloads.paged():  # noqa: B007 - the last one
             found |= {row["metadata"]["uid"]: row for row in page if self._concerns(row)}
         self._seen = found
@@ -56,7 +56,7 @@ class Keeper:
         return version
 
     def changed(self, kind: str, workload: Object) -> None:
-        """A Workload was ADDED, MODIFIED or DELETED."""
+        """Handle a Workload that was ADDED, MODIFIED or DELETED."""
         uid = workload["metadata"]["uid"]
         self._seen.pop(uid, None)
         if kind == "DELETED" or not self._concerns(workload):
@@ -66,7 +66,7 @@ class Keeper:
             self._look(workload)
 
     def tick(self) -> None:
-        """Time has gone on: pools open and close."""
+        """Evaluate all jobs again: pools open and close with time."""
         for workload in list(self._seen.values()):
             self._look(workload)
 
@@ -81,16 +81,16 @@ class Keeper:
             self._look_at[uid] = now + self._call_back(workload, now)
 
     def _answer(self, workload: Object, now: datetime) -> None:
-        """Say whether a job that has its quota starts, or goes on."""
+        """Update the check of a job that has its quota: start it, let it run on, or deactivate it."""
         check = check_of(workload, self._windows)
         if check is None:
             return
         window = self._windows[check["name"]]
         if check["state"] == PENDING:
-            verdict: Verdict | None = self._admitted(window, workload, now)
+            verdict: AdmissionVerdict | None = self._admitted(window, workload, now)
         else:
-            # How long it takes does not matter any more.
-            verdict = keep(window.upcoming(now, said_by(workload, None).priority), now)
+            # A running job's duration does not matter any more.
+            verdict = keep(window.upcoming(now, run_limits(workload, None).priority), now)
         if verdict is None:
             return
         if verdict.welcome:
@@ -98,30 +98,30 @@ class Keeper:
         else:
             done = self._workloads.send_away(workload, check["name"], verdict.words, now)
         if done:
-            self._told(window, workload, verdict)
+            self._report(window, workload, verdict)
 
     def _call_back(self, workload: Object, now: datetime) -> timedelta:
-        """Activate a job that was sent away, if the pool takes it now; else, when to look again."""
+        """Activate a deactivated job if the pool admits it now; returns when to evaluate it again."""
         window = self._windows.get(sent_away_by(workload))
         verdict = self._admitted(window, workload, now) if window else None
         if verdict is None or verdict.welcome:
             self._workloads.call_back(workload)
         return (verdict and verdict.again) or LONGEST
 
-    def _admitted(self, window: Window, workload: Object, now: datetime) -> Verdict:
-        run = said_by(workload, self._workloads.owner(workload))
+    def _admitted(self, window: CapacityWindow, workload: Object, now: datetime) -> AdmissionVerdict:
+        run = run_limits(workload, self._workloads.owner(workload))
         return admit(run, window.upcoming(now, run.priority), now)
 
-    def _told(self, window: Window, workload: Object, verdict: Verdict) -> None:
-        # What was written comes back as a change; until then nothing is said twice.
+    def _report(self, window: CapacityWindow, workload: Object, verdict: AdmissionVerdict) -> None:
+        # The write arrives as a change; until then it is not reported twice.
         self._seen.pop(workload["metadata"]["uid"], None)
         self.measures.count(window.pool, welcome=verdict.welcome)
         say(f"{called(workload)} {'may run' if verdict.welcome else 'is sent away'}: {verdict.words}")
 
 
-def run(workloads: Workloads, keeper: Keeper, beat: Callable[[], None]) -> None:
-    """Answer until the process ends. What fails is said once, and tried again."""
-    said, version = "", ""
+def run(workloads: Workloads, keeper: WindowController, beat: Callable[[], None]) -> None:
+    """Handle changes until the process ends; errors are logged once and retried."""
+    logged, version = "", ""
     while True:
         try:
             version = version or keeper.begin()
@@ -130,26 +130,26 @@ def run(workloads: Workloads, keeper: Keeper, beat: Callable[[], None]) -> None:
                 if change["type"] != "BOOKMARK":
                     keeper.changed(change["type"], change["object"])
             keeper.tick()
-            said = ""
-        except (RefusedError, OSError) as error:
-            version, words = "", str(error)
-            if words != said:
-                say(words)
-            said = words
+            logged = ""
+        except (ApiServerError, OSError) as error:
+            version, text = "", str(error)
+            if text != logged:
+                say(text)
+            logged = text
             time.sleep(_RETRY_S)
-        # It is well as long as it tries: a restart brings no API server back.
+        # It is healthy while it retries: a restart does not fix the API server.
         beat()
 
 
 def main() -> int:
-    """Keep the windows that the arguments give."""
+    """Run the controller with the windows of the arguments."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--windows", type=read, required=True)
     parser.add_argument("--account", type=Path, required=True)
     parser.add_argument("--port", type=int, required=True)
     asked = parser.parse_args()
     workloads = Workloads(ApiServer(asked.account))
-    keeper = Keeper(workloads, asked.windows, lambda: datetime.now(UTC))
+    keeper = WindowController(workloads, asked.windows, lambda: datetime.now(UTC))
     health = Health(asked.port, keeper.measures.text, patience_s=90)
     run(workloads, keeper, health.beat)
     return 0
