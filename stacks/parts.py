@@ -11,10 +11,10 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import pulumi
 
-from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.monitoring.scrapes import GpuExporterArgs
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
+from components.kubernetes.queueing.quotas import FlavorArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
 from infra.jobs.roles import JobClass
@@ -36,58 +36,33 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool of GPU nodes of one machine type."""
+    """Nodes of one machine type: a pool of a cluster, or a machine type of a service's jobs."""
 
     machine: str
     """The cloud's name of the machine type."""
-    max_nodes: int
-    labels: Mapping[str, str]
-    """Labels of every node."""
     offer: NodeOffer
     """What jobs may request of one node."""
     usd_per_hour: float | None
     """Expected price of one node; None where no source gives it."""
-    next_usd_per_hour: float | None
-    """What one more node adds to the bill: nothing where it is paid whether it runs or not."""
-    preference: int
-    """Jobs try pools of a lower number first, among equals the cheapest."""
-    own_queue: bool
-    """Whether jobs get it only through the queue of its name."""
     facts: Mapping[str, Any]
     """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
-    provisioning_class: str | None = None
-    """The class of ProvisioningRequests by which the queue asks for all nodes of a job; None: it does not."""
-    taint: str | None = None
-    """A taint of its nodes besides that of GPUs, which only jobs from the queue tolerate."""
-    topology: Sequence[str] = ()
-    """Labels of its nodes from the widest network layer to the node itself, by which the queue places jobs;
-    empty: it does not."""
-    window: WindowArgs | None = None
-    """When jobs may use it; None: at any time."""
 
 
-def pool_of_jobs(
-    name: str, max_nodes: int, usd_per_hour: float | None, offer: NodeOffer, facts: Mapping[str, Any]
-) -> Pool:
-    """A machine type of a service's jobs as a pool of it; nobody queues for it, and nobody labels it."""
-    return Pool(
-        machine=name,
-        max_nodes=max_nodes,
-        labels={},
-        offer=offer,
-        usd_per_hour=usd_per_hour,
-        next_usd_per_hour=usd_per_hour,
-        preference=0,
-        own_queue=False,
-        facts=facts,
-    )
+@dataclass(frozen=True)
+class NodePool(Pool):
+    """A pool of a cluster."""
+
+    labels: Mapping[str, str]
+    """Labels of every node."""
+    flavor: FlavorArgs
+    """The pool as queues hand it out."""
 
 
 @dataclass(frozen=True)
 class Pools:
     """The GPU pools of a cluster."""
 
-    by_name: Mapping[str, Pool]
+    by_name: Mapping[str, NodePool]
     drivers: Mapping[str, Mapping[str, Any]]
     """Charts that hand out the devices of the pools' fabrics: their values by the chart's key."""
     host_engine_port: int | None

@@ -1,6 +1,6 @@
 """The queues of a stack as plain objects, from its spec alone: the same that `up` makes."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.kueue import Body
@@ -12,33 +12,31 @@ from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
 from stacks.clouds.aws import pools as aws_pools
 from stacks.clouds.gcp import pools as gcp_pools
-from stacks.layouts.cluster import flavor, gate, team
-from stacks.parts import Pool
+from stacks.layouts.cluster import gate, team
+from stacks.parts import NodePool
 
 
 def queue_objects(spec: StackSpec) -> list[Body]:
     """Every object of Kueue that the stack has. Raises UserError for a stack without a cluster."""
-    pools = _pools(spec)
-    flavors = [flavor(name, pool) for name, pool in pools.items()]
+    flavors = [pool.flavor for pool in _pools(spec)]
     teams = [team(one) for one in spec.teams]
     return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]
 
 
-def _pools(spec: StackSpec) -> Mapping[str, Pool]:
-    """The pools; labels of nodes and names of networks are for other parts of the stack."""
+def _pools(spec: StackSpec) -> Sequence[NodePool]:
+    """The pools, without labels of nodes and names of networks, which queues do not need."""
     match spec.layout, spec.on:
         case ClusterLayout() as layout, AwsSpec() as on:
-            return {
-                pool.name: aws_pools.pool_record(
-                    pool, {}, region=spec.region, efa_driver=demanded(on.efa_driver)
-                )
+            driver = demanded(on.efa_driver)
+            return [
+                aws_pools.pool_record(pool, {}, region=spec.region, efa_driver=driver)
                 for pool in layout.pools
-            }
+            ]
         case ClusterLayout() as layout, GcpSpec() as google:
-            return {
-                pool.name: gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
+            return [
+                gcp_pools.pool_record(pool, google, {}, region=spec.region, networks=None)
                 for pool in layout.pools
-            }
+            ]
     rule = "this profile has no queues"
     fix = "Choose profile medium or small-cluster."
     raise UserError(

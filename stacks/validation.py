@@ -18,6 +18,7 @@ from smoke_training.launchers.validation import CHECKPOINTS, RESULT_COPIES, RUNS
 from stacks.parts import (
     Alerts,
     Cluster,
+    NodePool,
     Pool,
     ServiceAccount,
     SharedFolder,
@@ -41,7 +42,7 @@ def validations(
     spec: StackSpec,
     *,
     cluster: Cluster,
-    pools: Mapping[str, Pool],
+    pools: Mapping[str, NodePool],
     store: Store,
     tracking: Tracking,
     queueing: Queueing,
@@ -78,11 +79,11 @@ def validations(
             "timeout_s": spec.smoke.timeout_s,
             "queue_timeout_s": spec.smoke.queue_timeout_s,
         }
-        if pool.provisioning_class is not None:
+        if "provisioning_class" in pool.flavor:
             run["provisioned"] = True
-        if pool.topology:
+        if "topology" in pool.flavor:
             # As near as it can be: the layer of the switch that connects the nodes.
-            run["topology_level"] = pool.topology[-2]
+            run["topology_level"] = pool.flavor["topology"][-2]
         if claim and store.checkpoints:
             run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
         opts = pulumi.ResourceOptions.merge(cluster.inside, ready)

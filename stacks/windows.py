@@ -36,7 +36,7 @@ def capacity_windows(
     spec: StackSpec, *, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
 ) -> list[pulumi.Resource]:
     """What keeps the windows of pools, before which no job starts on such a pool; empty without windows."""
-    windows = {name: pool.window for name, pool in pools.by_name.items() if pool.window is not None}
+    windows = {name: pool.flavor["window"] for name, pool in pools.by_name.items() if "window" in pool.flavor}
     if not windows:
         return []
     opts = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing]))

@@ -39,7 +39,7 @@ def pool(name: str, nodes: int, gpus: int, usd_per_hour: float) -> FlavorArgs:
     """A pool that holds all jobs by itself."""
     labels = {"trainstack.dev/pool": name}
     return {
-        "name": name, "node_labels": labels, "nodes": nodes, "cpu": 7 * gpus, "memory_gib": 28 * gpus,
+        "name": name, "node_labels": labels, "max_nodes": nodes, "cpu": 7 * gpus, "memory_gib": 28 * gpus,
         "gpus": gpus, "usd_per_hour": usd_per_hour,
     }  # fmt: skip
 

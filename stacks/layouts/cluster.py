@@ -5,9 +5,9 @@ from typing import Any
 
 import pulumi
 
-from components.kubernetes.accelerators import POOL_LABEL, Accelerators, AcceleratorsArgs
+from components.kubernetes.accelerators import Accelerators, AcceleratorsArgs
 from components.kubernetes.queueing.queues import Queueing
-from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
+from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
 from components.kubernetes.training.trainer import Trainer
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
@@ -16,7 +16,7 @@ from stacks.accounting import gpu_ledger
 from stacks.admission import admission
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
-from stacks.parts import Cluster, ClusterCloud, ClusterT, Pool, Pools, StoreT, TeamData, Tracking
+from stacks.parts import Cluster, ClusterCloud, ClusterT, Pools, StoreT, TeamData, Tracking
 from stacks.teams import logins, teams_at_work, visitors
 from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
@@ -120,7 +120,7 @@ def _queueing(
     return Queueing(
         f"{spec.name}-queueing",
         {
-            "flavors": [flavor(name, pool) for name, pool in pools.by_name.items()],
+            "flavors": [pool.flavor for pool in pools.by_name.values()],
             "teams": [{**team(one), "people": data[one.name].people} for one in spec.teams],
             "gate": gate(spec),
             "ready_image": tracking.image,
@@ -147,34 +147,3 @@ def team(one: TeamSpec) -> TeamArgs:
         "gpus": one.gpus,
         "budgeted": one.over_budget == "stop",
     }
-
-
-def flavor(name: str, pool: Pool) -> FlavorArgs:
-    """A pool, as queues know it."""
-    made: FlavorArgs = {
-        "name": name,
-        "node_labels": {POOL_LABEL: name},
-        "nodes": pool.max_nodes,
-        "cpu": pool.offer["cpu"],
-        "memory_gib": pool.offer["memory_gib"],
-        "gpus": pool.offer["gpus"],
-        "preference": pool.preference,
-        "own_queue": pool.own_queue,
-    }
-    if pool.next_usd_per_hour is not None:
-        made["usd_per_hour"] = pool.next_usd_per_hour
-    if "fabric" in pool.offer:
-        made["fabric"] = pool.offer["fabric"]
-    if "pod" in pool.offer:
-        made["pod"] = pool.offer["pod"]
-    if "gpus_per_pod" in pool.offer:
-        made["gpus_per_pod"] = pool.offer["gpus_per_pod"]
-    if pool.provisioning_class is not None:
-        made["provisioning_class"] = pool.provisioning_class
-    if pool.taint is not None:
-        made["taint"] = pool.taint
-    if pool.topology:
-        made["topology"], made["fixed_size"] = pool.topology, True
-    if pool.window is not None:
-        made["window"] = pool.window
-    return made

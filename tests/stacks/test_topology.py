@@ -12,7 +12,7 @@ from infra.stackspec.document import read
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
 from infra.stackspec.load import CONFIG
 from stacks.clouds.aws.pools import pool_record
-from stacks.topology import topology_of
+from stacks.flavors import topology_of
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def a100() -> PoolSpec:
 def test_a_pool_of_fixed_size_with_a_queue_of_its_own_is(a100: PoolSpec) -> None:
     fixed = a100.model_copy(update={"min_nodes": a100.max_nodes})
     record = pool_record(fixed, {}, region="us-east-1", efa_driver="device_plugin")
-    assert record.topology == [*NETWORK_LAYERS, "kubernetes.io/hostname"]
+    assert record.flavor["topology"] == [*NETWORK_LAYERS, "kubernetes.io/hostname"]
 
 
 @pytest.mark.parametrize(

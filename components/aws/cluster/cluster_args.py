@@ -21,14 +21,12 @@ _GRAVITON = re.compile(r"[a-z]+\d+g[a-z]*\.")
 class SystemPoolArgs(TypedDict):
     """The nodes that run the cluster's own services, never training."""
 
-    instance_types: Sequence[str]
-    """EC2 types of one processor architecture, the preferred one first."""
-    min_size: int
-    """Fewest nodes."""
-    max_size: int
+    machine: str
+    """An EC2 type without an accelerator."""
+    min_nodes: int
+    """Fewest nodes, also at creation."""
+    max_nodes: int
     """Most nodes."""
-    desired_size: int
-    """Nodes at creation; later changes are the autoscaler's."""
     live: NotRequired[LiveSizeArgs]
     """The node group as it is now; absent before it exists."""
 
@@ -75,20 +73,14 @@ def is_graviton(instance_type: str) -> bool:
 def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon]) -> list[Problem]:
     """Everything in `args` that AWS would refuse or that would leave the cluster unusable or open."""
     pool = args["system_pool"]
-    least, wanted, most = pool["min_size"], pool["desired_size"], pool["max_size"]
-    problems = [
+    least, most = pool["min_nodes"], pool["max_nodes"]
+    return [
         *addon_problems(args["addons"], known_addons),
         *access.cluster_name_problems("name", args["name"]),
         *api_access_problems("endpoint_public_access_cidrs", args["endpoint_public_access_cidrs"]),
         *access.admin_problems("admin_principal_arns", args["admin_principal_arns"]),
         *facts.limits["log_retention_days"].problems("log_retention_days", args["log_retention_days"]),
-        *pools.size_problems("system_pool.min_size", least, "system_pool.max_size", most),
-        *order_problems("system_pool.min_size", least, "system_pool.desired_size", wanted),
-        *order_problems("system_pool.desired_size", wanted, "system_pool.max_size", most),
-        *shrinking_problems("system_pool.max_size", most, pool.get("live")),
+        *pools.size_problems("system_pool.min_nodes", least, "system_pool.max_nodes", most),
+        *order_problems("system_pool.min_nodes", least, "system_pool.max_nodes", most),
+        *shrinking_problems("system_pool.max_nodes", most, pool.get("live")),
     ]
-    if len({is_graviton(kind) for kind in pool["instance_types"]}) != 1:
-        rule = "must name types of one processor architecture"
-        fix = "Keep either the Graviton types (m7g, ...) or the others."
-        problems.append(Problem("system_pool.instance_types", list(pool["instance_types"]), rule, fix))
-    return problems

@@ -214,7 +214,7 @@ class AwsCluster(Component):
 
     def _system_pool(self, args: AwsClusterArgs) -> aws.eks.NodeGroup:
         pool = args["system_pool"]
-        size = scaling(pool["min_size"], pool["max_size"], pool["desired_size"], pool.get("live"))
+        size = scaling(pool["min_nodes"], pool["max_nodes"], pool.get("live"))
         template = aws.ec2.LaunchTemplate(
             f"{self._prefix}-system",
             description=f"System nodes of {args['name']}",
@@ -224,7 +224,7 @@ class AwsCluster(Component):
             tag_specifications=nodes.tag_specifications(f"{self._prefix}-system", args.get("tags", {})),
             opts=self.child(),
         )
-        arm = is_graviton(pool["instance_types"][0])
+        arm = is_graviton(pool["machine"])
         return aws.eks.NodeGroup(
             nodes.group_name(f"{self._prefix}-system"),
             cluster_name=self._cluster.name,
@@ -234,7 +234,7 @@ class AwsCluster(Component):
             release_version=args.get("node_image"),
             ami_type="AL2023_ARM_64_STANDARD" if arm else "AL2023_x86_64_STANDARD",
             capacity_type="ON_DEMAND",
-            instance_types=list(pool["instance_types"]),
+            instance_types=[pool["machine"]],
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),

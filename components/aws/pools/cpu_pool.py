@@ -40,15 +40,15 @@ class AwsCpuPoolArgs(TypedDict):
     """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
     node_role_arn: pulumi.Input[str]
     """The cluster's role for nodes."""
-    instance_type: str
+    machine: str
     """An EC2 type of the catalog without a GPU."""
     subnet_ids: Sequence[pulumi.Input[str]]
     """Private subnets: one per zone to try."""
-    capacity: str
-    """How the nodes are paid: `on_demand` or `spot`."""
-    min_size: int
+    purchase: str
+    """How nodes are bought: `on_demand` or `spot`."""
+    min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
-    max_size: int
+    max_nodes: int
     """Most nodes."""
     live: NotRequired[LiveSizeArgs]
     """The node group as it is now; absent before it exists."""
@@ -74,27 +74,27 @@ class AwsCpuPool(Component):
 
     def __init__(self, name: str, args: AwsCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        pool, least, most = args["pool"], args["min_size"], args["max_size"]
+        pool, least, most = args["pool"], args["min_nodes"], args["max_nodes"]
         problems = [
-            *pools.cpu_problems(f"{pool}.instance_type", args["instance_type"]),
-            *pools.cpu_purchase_problems(f"{pool}.capacity", args["capacity"]),
-            *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
-            *order_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
-            *shrinking_problems(f"{pool}.max_size", most, args.get("live")),
+            *pools.cpu_problems(f"{pool}.machine", args["machine"]),
+            *pools.cpu_purchase_problems(f"{pool}.purchase", args["purchase"]),
+            *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
+            *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
+            *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
             *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
         ]
-        machine = facts.cpu_type(args["instance_type"])
+        machine = facts.cpu_type(args["machine"])
         if problems or machine is None:
             raise UserError(problems)
         self.labels = {
             f"{RESERVED_LABELS}pool": pool,
             f"{RESERVED_LABELS}purpose": args["purpose"],
-            f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+            f"{RESERVED_LABELS}capacity": args["purchase"].replace("_", "-"),
             f"{RESERVED_LABELS}fabric": Fabric.TCP,
         }
         template = aws.ec2.LaunchTemplate(
             f"{name}-nodes",
-            description=f"{pool}: {machine.name}, {args['capacity']}",
+            description=f"{pool}: {machine.name}, {args['purchase']}",
             update_default_version=True,
             instance_type=machine.name,
             block_device_mappings=[nodes.root_volume(args["disk_gib"])],
@@ -112,7 +112,7 @@ class AwsCpuPool(Component):
     def _node_group(
         self, name: str, args: AwsCpuPoolArgs, template: aws.ec2.LaunchTemplate, image: str
     ) -> aws.eks.NodeGroup:
-        size = scaling(args["min_size"], args["max_size"], args["min_size"], args.get("live"))
+        size = scaling(args["min_nodes"], args["max_nodes"], args.get("live"))
         return aws.eks.NodeGroup(
             nodes.group_name(f"{name}-nodes"),
             cluster_name=args["cluster_name"],
@@ -121,7 +121,7 @@ class AwsCpuPool(Component):
             version=args["kubernetes_version"],
             release_version=args.get("node_image"),
             ami_type=image,
-            capacity_type=_CAPACITY_TYPES[args["capacity"]],
+            capacity_type=_CAPACITY_TYPES[args["purchase"]],
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),

@@ -21,7 +21,7 @@ _CAPACITY_TYPES = {
     "on_demand": "ON_DEMAND",
     "reserved": "ON_DEMAND",  # to EKS a reservation is on-demand; the launch template names it
     "spot": "SPOT",
-    "capacity_block": "CAPACITY_BLOCK",
+    "block": "CAPACITY_BLOCK",
 }
 # One drained node ends a job that spans the pool, so going node by node only makes the interruption longer.
 _UPDATED_AT_ONCE_PERCENT = 33
@@ -42,7 +42,7 @@ class AwsGpuPool(Component):
 
     def __init__(self, name: str, args: AwsGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        machine = facts.instance_type(args["instance_type"])
+        machine = facts.instance_type(args["machine"])
         problems = pool_problems(args, machine)
         if problems:
             raise UserError(problems)
@@ -53,7 +53,7 @@ class AwsGpuPool(Component):
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_group = self._node_group(args, machine, template)
         nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
-        if args["efa"]:
+        if args["rdma"]:
             self._tell_autoscaler(machine)
         self.node_group_name = self.node_group.node_group_name
         self.register_outputs(
@@ -62,17 +62,17 @@ class AwsGpuPool(Component):
 
     def _launch_template(self, args: AwsGpuPoolArgs, machine: InstanceType) -> aws.ec2.LaunchTemplate:
         interfaces = None
-        if args["efa"]:
+        if args["rdma"]:
             groups = [args["cluster_security_group_id"], args["efa_security_group_id"]]
             interfaces = efa.network_interfaces(machine, groups)
         user_data = node_user_data(
             local_nvme=bool(machine.local_nvme_gb),
-            with_efa=args["efa"],
+            with_efa=args["rdma"],
             lustre_over_efa=args.get("lustre_over_efa", False),
         )
         return aws.ec2.LaunchTemplate(
             f"{self._prefix}-nodes",
-            description=f"{args['pool']}: {machine.name}, {args['capacity']}",
+            description=f"{args['pool']}: {machine.name}, {_capacity(args)}",
             update_default_version=True,
             # Here and not on the node group: a change of type then updates the group instead of replacing it,
             # and a Capacity Block is accepted no other way.
@@ -99,7 +99,7 @@ class AwsGpuPool(Component):
         """
         if "placement_group_name" in args:
             return aws.ec2.LaunchTemplatePlacementArgs(group_name=args["placement_group_name"])
-        if not args["efa"] or args["capacity"] in PREPAID or not machine.supports_cluster_placement:
+        if not args["rdma"] or args["purchase"] in PREPAID or not machine.supports_cluster_placement:
             return None
         group = aws.ec2.PlacementGroup(f"{self._prefix}-close", strategy="cluster", opts=self.child())
         return aws.ec2.LaunchTemplatePlacementArgs(group_name=group.name)
@@ -107,8 +107,8 @@ class AwsGpuPool(Component):
     def _node_group(
         self, args: AwsGpuPoolArgs, machine: InstanceType, template: aws.ec2.LaunchTemplate
     ) -> aws.eks.NodeGroup:
-        prepaid = args["capacity"] in PREPAID
-        size = scaling(args["min_size"], args["max_size"], args["desired_size"], args.get("live"))
+        prepaid = args["purchase"] in PREPAID
+        size = scaling(args["min_nodes"], args["max_nodes"], args.get("live"))
         return aws.eks.NodeGroup(
             nodes.group_name(f"{self._prefix}-nodes"),
             cluster_name=args["cluster_name"],
@@ -117,7 +117,7 @@ class AwsGpuPool(Component):
             version=args["kubernetes_version"],
             release_version=args.get("node_image"),
             ami_type=_AMI_TYPES[machine.architecture],
-            capacity_type=_CAPACITY_TYPES[args["capacity"]],
+            capacity_type=_CAPACITY_TYPES[args["purchase"]],
             launch_template=aws.eks.NodeGroupLaunchTemplateArgs(
                 id=template.id, version=template.latest_version.apply(str)
             ),
@@ -165,10 +165,15 @@ def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
         f"{RESERVED_LABELS}pool": args["pool"],
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,
-        f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
-        f"{RESERVED_LABELS}fabric": Fabric.EFA if args["efa"] else Fabric.TCP,
+        f"{RESERVED_LABELS}capacity": _capacity(args).replace("_", "-"),
+        f"{RESERVED_LABELS}fabric": Fabric.EFA if args["rdma"] else Fabric.TCP,
         "k8s.amazonaws.com/accelerator": machine.accelerator,
     }
+
+
+def _capacity(args: AwsGpuPoolArgs) -> str:
+    """The purchase as EKS names it, in lower case, but for reservations, which EKS does not know."""
+    return "capacity_block" if args["purchase"] == "block" else args["purchase"]
 
 
 def _repair(args: RepairArgs) -> aws.eks.NodeGroupNodeRepairConfigArgs:
@@ -198,7 +203,7 @@ def _reservation(
     return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
         # Never fall back to on-demand in silence: that pays twice, for the reservation and for the node.
         capacity_reservation_preference=(
-            "capacity-reservations-only" if args["capacity"] == "reserved" else None
+            "capacity-reservations-only" if args["purchase"] == "reserved" else None
         ),
         capacity_reservation_target=(
             aws.ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs(
@@ -210,6 +215,6 @@ def _reservation(
 
 def _market(args: AwsGpuPoolArgs) -> aws.ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
     # Only for Capacity Blocks: for spot EKS sets the market itself and refuses a template that does.
-    if args["capacity"] != "capacity_block":
+    if args["purchase"] != "block":
         return None
     return aws.ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")

@@ -11,8 +11,8 @@ from infra.catalog.aws.model import InstanceType
 from infra.catalog.pools import label_problems, order_problems, rdma_zone_problems, reserved_zone_problems
 from infra.errors import Problem
 
-CAPACITIES = ("on_demand", "spot", "capacity_block", "reserved")
-PREPAID = ("capacity_block", "reserved")
+PURCHASES = ("on_demand", "spot", "block", "reserved")
+PREPAID = ("block", "reserved")
 
 
 class RepairRuleArgs(TypedDict):
@@ -55,27 +55,25 @@ class AwsGpuPoolArgs(TypedDict):
     cluster_security_group_id: pulumi.Input[str]
     """The security group EKS made for control plane and nodes."""
     efa_security_group_id: NotRequired[pulumi.Input[str]]
-    """The group whose members may exchange EFA traffic; needed with `efa`."""
-    instance_type: str
+    """The group whose members may exchange EFA traffic; needed with `rdma`."""
+    machine: str
     """An EC2 GPU type of the catalog."""
     subnet_ids: Sequence[pulumi.Input[str]]
-    """Private subnets: one with EFA or prepaid capacity, else one per zone to try."""
-    efa: bool
+    """Private subnets: one with RDMA or prepaid nodes, else one per zone to try."""
+    rdma: bool
     """Attach every EFA device of the type and place the nodes close together."""
     lustre_over_efa: NotRequired[bool]
-    """With `efa`: let Lustre's client use these devices. Default: it uses TCP."""
-    capacity: str
-    """How the nodes are paid: `on_demand`, `spot`, `capacity_block` or `reserved` (an own reservation)."""
+    """With `rdma`: let Lustre's client use these devices. Default: it uses TCP."""
+    purchase: str
+    """How nodes are bought: `on_demand`, `spot`, `block` (a Capacity Block) or `reserved` (a reservation)."""
     reservation_id: NotRequired[str]
     """The Capacity Block or On-Demand Capacity Reservation to launch into; needed for these two."""
     placement_group_name: NotRequired[pulumi.Input[str]]
     """The cluster placement group that a `reserved` reservation was made in, if it was made in one."""
-    min_size: int
+    min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
-    max_size: int
+    max_nodes: int
     """Most nodes."""
-    desired_size: int
-    """Nodes at creation; later changes are the autoscaler's."""
     live: NotRequired[LiveSizeArgs]
     """The node group as it is now; absent before it exists."""
     disk_gib: int
@@ -93,42 +91,41 @@ class AwsGpuPoolArgs(TypedDict):
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with the way out."""
-    pool, capacity, zones = args["pool"], args["capacity"], len(args["subnet_ids"])
-    least, wanted, most = args["min_size"], args["desired_size"], args["max_size"]
+    pool, purchase, zones = args["pool"], args["purchase"], len(args["subnet_ids"])
+    least, most = args["min_nodes"], args["max_nodes"]
     problems = [
-        *(pools.efa_problems(f"{pool}.efa", machine) if args["efa"] else ()),
-        *(rdma_zone_problems(f"{pool}.subnet_ids", zones) if args["efa"] else ()),
-        *(reserved_zone_problems(f"{pool}.subnet_ids", zones) if capacity in PREPAID else ()),
-        *_capacity_problems(args, machine),
-        *pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most),
-        *order_problems(f"{pool}.min_size", least, f"{pool}.desired_size", wanted),
-        *order_problems(f"{pool}.desired_size", wanted, f"{pool}.max_size", most),
-        *shrinking_problems(f"{pool}.max_size", most, args.get("live")),
+        *(pools.efa_problems(f"{pool}.rdma", machine) if args["rdma"] else ()),
+        *(rdma_zone_problems(f"{pool}.subnet_ids", zones) if args["rdma"] else ()),
+        *(reserved_zone_problems(f"{pool}.subnet_ids", zones) if purchase in PREPAID else ()),
+        *_purchase_problems(args, machine),
+        *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
+        *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
+        *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
         *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
         *label_problems(f"{pool}.labels", args["labels"]),
     ]
     if not zones:
         problems.append(Problem(f"{pool}.subnet_ids", [], "needs a subnet", "Name a zone."))
-    if args["efa"] and "efa_security_group_id" not in args:
+    if args["rdma"] and "efa_security_group_id" not in args:
         fix = "Pass the network's efa_security_group_id."
         rule = "needs a security group that lets EFA traffic through"
-        problems.append(Problem(f"{pool}.efa", None, rule, fix))
-    if capacity != "reserved" and "placement_group_name" in args:
+        problems.append(Problem(f"{pool}.rdma", None, rule, fix))
+    if purchase != "reserved" and "placement_group_name" in args:
         rule = "only a reservation of one's own is made in a placement group"
         path = f"{pool}.placement_group_name"
-        problems.append(Problem(path, capacity, rule, "Remove it: the pool makes its own where it helps."))
+        problems.append(Problem(path, purchase, rule, "Remove it: the pool makes its own where it helps."))
     return problems
 
 
-def _capacity_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:
-    path, capacity, reservation = args["pool"], args["capacity"], args.get("reservation_id")
-    if capacity not in CAPACITIES:
-        fix = f"Choose from {', '.join(CAPACITIES)}."
-        yield Problem(f"{path}.capacity", capacity, "unknown capacity type", fix)
-    if capacity == "capacity_block":
-        yield from pools.block_problems(f"{path}.capacity", machine)
-    if capacity in PREPAID:
+def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:
+    path, purchase, reservation = args["pool"], args["purchase"], args.get("reservation_id")
+    if purchase not in PURCHASES:
+        fix = f"Choose from {', '.join(PURCHASES)}."
+        yield Problem(f"{path}.purchase", purchase, "unknown way to buy nodes", fix)
+    if purchase == "block":
+        yield from pools.block_problems(f"{path}.purchase", machine)
+    if purchase in PREPAID:
         yield from pools.reservation_problems(f"{path}.reservation_id", reservation)
     elif reservation is not None:
         fix = "Remove it, or launch the nodes into the reservation."
-        yield Problem(f"{path}.reservation_id", reservation, f"{capacity} nodes use none", fix)
+        yield Problem(f"{path}.reservation_id", reservation, f"{purchase} nodes use none", fix)

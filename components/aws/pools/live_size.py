@@ -48,7 +48,7 @@ def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions)
     return found
 
 
-def scaling(least: int, most: int, wanted: int, live: LiveSizeArgs | None) -> Scaling:
+def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
     """Bounds as wished, and as many nodes as there are.
 
     A change of the bounds sends the number of nodes with them, whatever `ignore_changes` says: the state's,
@@ -57,7 +57,7 @@ def scaling(least: int, most: int, wanted: int, live: LiveSizeArgs | None) -> Sc
     number is sent, and only then; a smallest size above it starts nodes.
     """
     changed = live is not None and (live["min_size"], live["max_size"]) != (least, most)
-    nodes = max(least, live["nodes"]) if live is not None and changed else wanted
+    nodes = max(least, live["nodes"]) if live is not None and changed else least
     return Scaling(
         aws.eks.NodeGroupScalingConfigArgs(min_size=least, max_size=most, desired_size=nodes),
         [] if changed else ["scalingConfig.desiredSize"],

@@ -31,11 +31,11 @@ class PoolArgs(TypedDict):
     """Key of Cloud KMS for boot disks, which Compute Engine's agent may use. Default: Google's own keys."""
     disk_gib: int
     """Boot disk; it holds container images."""
-    capacity: str
-    """How the nodes are paid."""
-    min_size: int
+    purchase: str
+    """How nodes are bought."""
+    min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
-    max_size: int
+    max_nodes: int
     """Most nodes, of all zones together."""
     pods_per_node: int
     """Most pods of a node; its range of addresses has twice as many. A change replaces the pool."""
@@ -45,9 +45,9 @@ class PoolArgs(TypedDict):
 
 def common_problems(args: PoolArgs) -> Iterator[Problem]:
     """What no pool can have."""
-    pool, least, most = args["pool"], args["min_size"], args["max_size"]
-    yield from order_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
-    yield from pools.size_problems(f"{pool}.min_size", least, f"{pool}.max_size", most)
+    pool, least, most = args["pool"], args["min_nodes"], args["max_nodes"]
+    yield from order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most)
+    yield from pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most)
     yield from facts.limits["pods_per_node"].problems(f"{pool}.pods_per_node", args["pods_per_node"])
     yield from facts.limits["boot_disk_gib"].problems(f"{pool}.disk_gib", args["disk_gib"])
     if not args["zones"]:

@@ -44,7 +44,7 @@ def common(
         labels=dict(labels),
         taints=list(taints),
         resource_labels=dict(args["resource_labels"]),
-        spot=True if args["capacity"] == "spot" else None,
+        spot=True if args["purchase"] == "spot" else None,
         gvnic=gcp.container.NodePoolNodeConfigGvnicArgs(enabled=True),
         gcfs_config=gcp.container.NodePoolNodeConfigGcfsConfigArgs(enabled=True),
         shielded_instance_config=gcp.container.NodePoolNodeConfigShieldedInstanceConfigArgs(
@@ -60,12 +60,12 @@ def common(
     )
 
 
-def upgrades(max_size: int, *, spare: bool) -> gcp.container.NodePoolUpgradeSettingsArgs:
+def upgrades(max_nodes: int, *, spare: bool) -> gcp.container.NodePoolUpgradeSettingsArgs:
     """A third of the pool at a time; with `spare` capacity new nodes start before old ones end.
 
     One drained node ends a job that spans the pool, so going node by node only makes the interruption longer.
     """
-    at_once = max(1, min(_AT_ONCE, math.floor(max_size * _AT_ONCE_SHARE)))
+    at_once = max(1, min(_AT_ONCE, math.floor(max_nodes * _AT_ONCE_SHARE)))
     return gcp.container.NodePoolUpgradeSettingsArgs(
         strategy="SURGE", max_surge=at_once if spare else 0, max_unavailable=0 if spare else at_once
     )

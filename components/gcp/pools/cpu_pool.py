@@ -13,7 +13,7 @@ from smoke_training.fabric import Fabric
 
 
 class GcpCpuPoolArgs(PoolArgs):
-    """What a `GcpCpuPool` is made of; `capacity` is `on_demand` or `spot`."""
+    """What a `GcpCpuPool` is made of; `purchase` is `on_demand` or `spot`."""
 
 
 class GcpCpuPool(Component):
@@ -32,14 +32,14 @@ class GcpCpuPool(Component):
         problems = [
             *common_problems(args),
             *pools.cpu_problems(f"{args['pool']}.machine", args["machine"]),
-            *pools.cpu_purchase_problems(f"{args['pool']}.capacity", args["capacity"]),
+            *pools.cpu_purchase_problems(f"{args['pool']}.purchase", args["purchase"]),
         ]
         if problems:
             raise UserError(problems)
         self.labels = {
             f"{RESERVED_LABELS}pool": args["pool"],
             f"{RESERVED_LABELS}purpose": args["purpose"],
-            f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+            f"{RESERVED_LABELS}capacity": args["purchase"].replace("_", "-"),
             f"{RESERVED_LABELS}fabric": Fabric.TCP,
         }
         # No job has to tolerate this. A pod of the system that strayed here would keep the node for ever.
@@ -54,10 +54,10 @@ class GcpCpuPool(Component):
             node_locations=list(args["zones"]),
             max_pods_per_node=args["pods_per_node"],
             autoscaling=config.autoscaling(
-                args["min_size"], args["max_size"], anywhere=args["capacity"] == "spot"
+                args["min_nodes"], args["max_nodes"], anywhere=args["purchase"] == "spot"
             ),
             management=gcp.container.NodePoolManagementArgs(auto_repair=True, auto_upgrade=True),
-            upgrade_settings=config.upgrades(args["max_size"], spare=True),
+            upgrade_settings=config.upgrades(args["max_nodes"], spare=True),
             node_drain_configs=config.draining(),
             network_config=gcp.container.NodePoolNetworkConfigArgs(enable_private_nodes=True),
             node_config=config.common(args, self.labels, [away]),

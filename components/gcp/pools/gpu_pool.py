@@ -50,7 +50,7 @@ class GcpGpuPool(Component):
         self._prefix = name
         self.labels = node_labels(args, machine)
         self.taints = {TAINT_KEY: f"{TAINT_VALUE}:NoSchedule"}
-        if args["capacity"] == "queued":
+        if args["purchase"] == "queued":
             self.taints[QUEUED_KEY] = "true:NoSchedule"
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_pool = self._node_pool(args, machine)
@@ -58,7 +58,7 @@ class GcpGpuPool(Component):
         self.register_outputs({"pool_id": self.pool_id, "labels": self.labels, "taints": self.taints})
 
     def _node_pool(self, args: GcpGpuPoolArgs, machine: MachineType) -> gcp.container.NodePool:
-        capacity = args["capacity"]
+        purchase = args["purchase"]
         return gcp.container.NodePool(
             config.pool_name(f"{self._prefix}-nodes"),
             cluster=args["cluster"],
@@ -66,18 +66,18 @@ class GcpGpuPool(Component):
             node_locations=list(args["zones"]),
             max_pods_per_node=args["pods_per_node"],
             # Machines with GPUs are scarce: where there are some counts more than an even spread.
-            autoscaling=config.autoscaling(args["min_size"], args["max_size"], anywhere=True),
+            autoscaling=config.autoscaling(args["min_nodes"], args["max_nodes"], anywhere=True),
             queued_provisioning=gcp.container.NodePoolQueuedProvisioningArgs(enabled=True)
-            if capacity == "queued"
+            if purchase == "queued"
             else None,
             # GKE refuses to repair nodes that it could not get again, and to upgrade those of the queue. It
             # wants all others upgraded; when, and whether at all, the cluster's maintenance policy says.
             management=gcp.container.NodePoolManagementArgs(
-                auto_repair=capacity not in DYNAMIC, auto_upgrade=capacity != "queued"
+                auto_repair=purchase not in DYNAMIC, auto_upgrade=purchase != "queued"
             ),
             # Old nodes end before new ones start: spare GPUs for both are rarely to be had. Nodes of Dynamic
             # Workload Scheduler are upgraded as they end, which GKE sets by itself.
-            upgrade_settings=None if capacity in DYNAMIC else config.upgrades(args["max_size"], spare=False),
+            upgrade_settings=None if purchase in DYNAMIC else config.upgrades(args["max_nodes"], spare=False),
             node_drain_configs=config.draining(),
             placement_policy=self._placement(args, machine),
             network_config=_network(args),
@@ -86,7 +86,7 @@ class GcpGpuPool(Component):
                 pulumi.ResourceOptions(
                     ignore_changes=config.IGNORED,
                     # The same reserved machines cannot be in two pools at once.
-                    delete_before_replace=capacity in PREPAID,
+                    delete_before_replace=purchase in PREPAID,
                 )
             ),
         )
@@ -121,10 +121,10 @@ def node_labels(args: GcpGpuPoolArgs, machine: MachineType) -> dict[str, str]:
         f"{RESERVED_LABELS}pool": args["pool"],
         f"{RESERVED_LABELS}purpose": args["purpose"],
         f"{RESERVED_LABELS}accelerator": machine.accelerator,
-        f"{RESERVED_LABELS}capacity": args["capacity"].replace("_", "-"),
+        f"{RESERVED_LABELS}capacity": args["purchase"].replace("_", "-"),
         f"{RESERVED_LABELS}fabric": fabric(args, machine),
         **({_DRANET: "true"} if managed(args) else {}),
-        **({QUEUED_KEY: "true"} if args["capacity"] == "queued" else {}),
+        **({QUEUED_KEY: "true"} if args["purchase"] == "queued" else {}),
     }
 
 
@@ -149,7 +149,7 @@ def _nodes(
     taint = gcp.container.NodePoolNodeConfigTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")
     found = config.common(args, labels, [taint], secure_boot=machine.secure_boot)
     found.guest_accelerators = [_accelerator(args, machine)]
-    found.flex_start = True if args["capacity"] in DYNAMIC else None
+    found.flex_start = True if args["purchase"] in DYNAMIC else None
     found.reservation_affinity = _reservation(args)
     found.gpudirect_strategy = "RDMA" if managed(args) else None
     found.linux_node_config = gcp.container.NodePoolNodeConfigLinuxNodeConfigArgs(
@@ -210,13 +210,13 @@ def _reservation(
     args: GcpGpuPoolArgs,
 ) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs | None:
     """Prepaid nodes use their reservation alone; on-demand ones may use what is open; the others use none."""
-    if args["capacity"] in PREPAID:
+    if args["purchase"] in PREPAID:
         # Never fall back to on-demand in silence: that pays twice, for the reservation and for the node.
         return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
             consume_reservation_type="SPECIFIC_RESERVATION",
             key=_RESERVATION_KEY,
-            values=[args["reservation"]],
+            values=[args["reservation_id"]],
         )
-    if args["capacity"] == "on_demand":
+    if args["purchase"] == "on_demand":
         return None
     return gcp.container.NodePoolNodeConfigReservationAffinityArgs(consume_reservation_type="NO_RESERVATION")

@@ -37,13 +37,13 @@ class SharingArgs(TypedDict):
 class GcpGpuPoolArgs(PoolArgs):
     """What a `GcpGpuPool` is made of.
 
-    `capacity` is `on_demand`, `spot`, `reserved` (a reservation of one's own), `block` (the reservation that
+    `purchase` is `on_demand`, `spot`, `reserved` (a reservation of one's own), `block` (the reservation that
     a future reservation in calendar mode makes), `flex_start` or `queued`.
     """
 
     driver: str
     """Which NVIDIA driver GKE installs: `default` for the version of the nodes, or `latest`."""
-    reservation: NotRequired[str]
+    reservation_id: NotRequired[str]
     """The reservation, `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one
     is meant; needed with `reserved` and `block`."""
     rdma: bool
@@ -67,7 +67,7 @@ def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
     """Every combination in `args` that cannot run, each with the way out."""
     return [
         *common_problems(args),
-        *_capacity_problems(args),
+        *_purchase_problems(args),
         *(_network_problems(args, machine) if args["rdma"] else _unused_networks(args)),
         *(_placement_problems(args) if args["compact"] else ()),
         *(_sharing_problems(args, args["sharing"], machine) if "sharing" in args else ()),
@@ -81,15 +81,15 @@ def managed(args: GcpGpuPoolArgs) -> bool:
     return args["rdma"] and "attachments" not in args
 
 
-def _capacity_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
-    pool, capacity = args["pool"], args["capacity"]
-    if capacity not in pools.KINDS:
+def _purchase_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
+    pool, purchase = args["pool"], args["purchase"]
+    if purchase not in pools.KINDS:
         fix = f"Choose from {', '.join(pools.KINDS)}."
-        yield Problem(f"{pool}.capacity", capacity, "unknown kind of capacity", fix)
-    if capacity in pools.PREPAID:
+        yield Problem(f"{pool}.purchase", purchase, "unknown way to buy nodes", fix)
+    if purchase in pools.PREPAID:
         yield from reserved_zone_problems(f"{pool}.zones", len(args["zones"]))
-    yield from pools.reservation_problems(f"{pool}.reservation", capacity, args.get("reservation"))
-    yield from pools.queued_problems(f"{pool}.capacity", capacity, f"{pool}.min_size", args["min_size"])
+    yield from pools.reservation_problems(f"{pool}.reservation_id", purchase, args.get("reservation_id"))
+    yield from pools.queued_problems(f"{pool}.purchase", purchase, f"{pool}.min_nodes", args["min_nodes"])
     if args["driver"] not in _DRIVERS:
         fix = f"Choose from {', '.join(_DRIVERS)}."
         yield Problem(f"{pool}.driver", args["driver"], "GKE knows no such driver", fix)
@@ -98,7 +98,7 @@ def _capacity_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Problem]:
     pool = args["pool"]
     yield from rdma_zone_problems(f"{pool}.zones", len(args["zones"]))
-    yield from fabrics.rack_problems(f"{pool}.max_size", args["max_size"], machine)
+    yield from fabrics.rack_problems(f"{pool}.max_nodes", args["max_nodes"], machine)
     yield from fabrics.rdma_problems(f"{pool}.rdma", machine)
     if machine.fabric is not None:
         given = None if managed(args) else len(args["attachments"])
@@ -114,7 +114,7 @@ def _unused_networks(args: GcpGpuPoolArgs) -> Iterator[Problem]:
 def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     pool, zones = args["pool"], len(args["zones"])
     path = f"{pool}.compact"
-    yield from pools.compact_problems(path, f"{pool}.capacity", args["capacity"], f"{pool}.zones", zones)
+    yield from pools.compact_problems(path, f"{pool}.purchase", args["purchase"], f"{pool}.zones", zones)
     if args["rdma"]:
         yield from pools.rdma_compact_problems(path, f"{pool}.rdma")
 

@@ -32,7 +32,7 @@ def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
 def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
     path = f"flavors[{index}]"
     counts = {
-        "nodes": (flavor["nodes"], 1),
+        "max_nodes": (flavor["max_nodes"], 1),
         "cpu": (flavor["cpu"], 1),
         "memory_gib": (flavor["memory_gib"], 1),
         "gpus": (flavor["gpus"], 0),
@@ -68,7 +68,7 @@ def _team_problems(index: int, team: TeamArgs, flavors: Sequence[FlavorArgs]) ->
 
 
 def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Problem]:
-    most = {flavor["name"]: flavor["nodes"] for flavor in flavors}
+    most = {flavor["name"]: flavor["max_nodes"] for flavor in flavors}
     for name, nodes in gate["nodes"].items():
         path = f"gate.nodes.{name}"
         if name in most:
@@ -86,7 +86,7 @@ def _promise_problems(
         yield from kueue.guarantee_problems(
             f"flavors[{index}].nodes",
             sum(team.get("gpus", {}).get(name, 0) for team in teams),
-            nodes=flavor["nodes"],
+            nodes=flavor["max_nodes"],
             gpus_per_node=flavor["gpus"],
             gate_nodes=gate["nodes"].get(name, 0),
         )

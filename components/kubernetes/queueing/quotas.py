@@ -24,7 +24,7 @@ class FlavorArgs(NodeOffer):
     """Name of the pool."""
     node_labels: Mapping[str, str]
     """Labels every node of the pool carries; jobs admitted to the flavor are bound to them."""
-    nodes: int
+    max_nodes: int
     """Nodes the pool can grow to."""
     usd_per_hour: NotRequired[float]
     """What one more node costs by the hour; default: unknown, tried after all that is known."""
@@ -100,7 +100,7 @@ def per_node(flavor: FlavorArgs) -> Resources:
 
 def capacity(flavor: FlavorArgs) -> Resources:
     """What the flavor holds at its largest."""
-    return {name: flavor["nodes"] * amount for name, amount in per_node(flavor).items()}
+    return {name: flavor["max_nodes"] * amount for name, amount in per_node(flavor).items()}
 
 
 def split(total: int, weights: Sequence[float]) -> list[int]:

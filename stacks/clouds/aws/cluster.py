@@ -129,10 +129,9 @@ class AwsCloud:
     def _eks(self, network: AwsNetwork) -> AwsCluster:
         pool = self._layout.system_pool
         size: SystemPoolArgs = {
-            "instance_types": [pool.machine],
-            "min_size": pool.min_nodes,
-            "max_size": pool.max_nodes,
-            "desired_size": pool.min_nodes,
+            "machine": pool.machine,
+            "min_nodes": pool.min_nodes,
+            "max_nodes": pool.max_nodes,
         }
         if (live := self._live.get(f"{self._spec.name}-cluster-system")) is not None:
             size["live"] = live

@@ -14,7 +14,7 @@ from infra.catalog.aws.jobs import jobs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec
-from stacks.parts import Alerts, JobPlace, JobValidation, Pool, pool_of_jobs
+from stacks.parts import Alerts, JobPlace, JobValidation, Pool
 from stacks.validation import RESULTS
 
 
@@ -87,4 +87,4 @@ def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
         hardware = facts.instance_type(name)
         offer = node_offer(hardware, None)
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, efa=False)}
-    return pool_of_jobs(name, machine.max_nodes, usd_per_hour, offer, known)
+    return Pool(machine=name, offer=offer, usd_per_hour=usd_per_hour, facts=known)

@@ -15,12 +15,8 @@ from infra.cost.aws.cluster import node_price
 from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
 from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
 from infra.stackspec.model import demanded
-from stacks.parts import Pool
-from stacks.topology import topology_of
-from stacks.windows import window_of
-
-# The words of the component for how nodes are bought, where they differ from the spec.
-_CAPACITIES = {"block": "capacity_block"}
+from stacks.flavors import flavor_of
+from stacks.parts import NodePool
 
 
 def pool_args(
@@ -47,14 +43,13 @@ def pool_args(
         "node_role_arn": eks.node_role_arn,
         "cluster_security_group_id": eks.security_group_id,
         "efa_security_group_id": network.efa_security_group_id,
-        "instance_type": pool.machine,
+        "machine": pool.machine,
         "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
-        "efa": pool.rdma,
+        "rdma": pool.rdma,
         "lustre_over_efa": lustre_over_efa,
-        "capacity": _CAPACITIES.get(pool.purchase.kind, pool.purchase.kind),
-        "min_size": pool.min_nodes,
-        "max_size": pool.max_nodes,
-        "desired_size": pool.min_nodes,
+        "purchase": pool.purchase.kind,
+        "min_nodes": pool.min_nodes,
+        "max_nodes": pool.max_nodes,
         "disk_gib": pool.disk_gib,
         "repair": _repair(demanded(on.repair)),
         "labels": {},
@@ -87,11 +82,11 @@ def cpu_pool_args(
         "cluster_name": eks.cluster_name,
         "kubernetes_version": eks.kubernetes_version,
         "node_role_arn": eks.node_role_arn,
-        "instance_type": pool.machine,
+        "machine": pool.machine,
         "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
-        "capacity": pool.purchase.kind,
-        "min_size": pool.min_nodes,
-        "max_size": pool.max_nodes,
+        "purchase": pool.purchase.kind,
+        "min_nodes": pool.min_nodes,
+        "max_nodes": pool.max_nodes,
         "disk_gib": pool.disk_gib,
         "tags": tags,
         "launch_tags": launch_tags,
@@ -119,7 +114,7 @@ def _repair(wanted: RepairSpec) -> RepairArgs:
     }
 
 
-def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> Pool:
+def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> NodePool:
     """What layouts see of the pool, whose nodes have these labels."""
     price = node_price(pool, region)
     usd_per_hour = price.usd_per_hour_expected if price else None
@@ -130,16 +125,12 @@ def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_d
         machine = facts.instance_type(pool.machine)
         offer = node_offer(machine, efa_driver if pool.rdma else None)
         known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, efa=pool.rdma)}
-    return Pool(
+    drain = facts.block_drain_minutes
+    return NodePool(
         machine=pool.machine,
-        max_nodes=pool.max_nodes,
-        labels=labels,
         offer=offer,
         usd_per_hour=usd_per_hour,
-        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | CapacityBlock) else usd_per_hour,
-        preference=pool.preference,
-        own_queue=pool.own_queue,
-        topology=topology_of(pool, layers(pool.machine)),
-        window=window_of(pool, facts.block_drain_minutes),
         facts=known,
+        labels=labels,
+        flavor=flavor_of(pool, offer, usd_per_hour, layers=layers(pool.machine), drain_minutes=drain),
     )

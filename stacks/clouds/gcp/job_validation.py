@@ -19,7 +19,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
 from stacks.clouds.gcp.validation import results_folder
-from stacks.parts import Alerts, JobValidation, Pool, pool_of_jobs
+from stacks.parts import Alerts, JobValidation, Pool
 from stacks.validation import RESULTS
 
 # What a job may use of a machine is what a node of GKE with the fewest pods offers: less than it has.
@@ -125,4 +125,4 @@ def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
             hardware, pods_per_node=_PODS_PER_NODE, disk_gib=_DISK_GIB, rdma=False, networks=()
         )
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, rdma=False)}
-    return pool_of_jobs(machine.machine, machine.max_nodes, usd_per_hour, offer, known)
+    return Pool(machine=machine.machine, offer=offer, usd_per_hour=usd_per_hour, facts=known)

@@ -23,11 +23,10 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
+from infra.stackspec.layouts import PoolSpec, Reserved
 from infra.stackspec.model import demanded
-from stacks.parts import Pool
-from stacks.topology import topology_of
-from stacks.windows import window_of
+from stacks.flavors import flavor_of
+from stacks.parts import NodePool
 
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
@@ -52,8 +51,8 @@ def gpu_pool_args(
         "compact": extra.compact,
         "labels": {},
     }
-    if isinstance(pool.purchase, Reserved | CapacityBlock):
-        args["reservation"] = pool.purchase.id
+    if isinstance(pool.purchase, Reserved | Block):
+        args["reservation_id"] = pool.purchase.id
     if attachments is not None:
         args["attachments"] = attachments
     if extra.sharing is not None:
@@ -83,9 +82,9 @@ def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping
         "node_service_account": cluster.node_service_account,
         "boot_disk_key": cluster.key_id,
         "disk_gib": pool.disk_gib,
-        "capacity": pool.purchase.kind,
-        "min_size": pool.min_nodes,
-        "max_size": pool.max_nodes,
+        "purchase": pool.purchase.kind,
+        "min_nodes": pool.min_nodes,
+        "max_nodes": pool.max_nodes,
         "pods_per_node": demanded(on.pods_per_node),
         "resource_labels": labels,
     }
@@ -93,7 +92,7 @@ def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping
 
 def pool_record(
     pool: PoolSpec, on: GcpSpec, labels: Mapping[str, str], *, region: str, networks: Sequence[str] | None
-) -> Pool:
+) -> NodePool:
     """What layouts see of the pool; `networks` are the Network objects of its pods where there are some."""
     price = pool_price(pool, region)
     usd_per_hour = price.expected if price else None
@@ -109,21 +108,17 @@ def pool_record(
         machine = facts.machine_type(pool.machine)
         offer = _gpu_offer(pool, on, machine, networks or ())
         known = {"peak_tflops": peak_tflops(machine), **link_rates(machine, rdma=pool.rdma)}
-    queued = pool.purchase.kind == "queued"
-    return Pool(
+    passed = layers(pool.machine, pool.purchase.kind)
+    flavor = flavor_of(pool, offer, usd_per_hour, layers=passed, drain_minutes=facts.block_drain_minutes)
+    if pool.purchase.kind == "queued":
+        flavor["provisioning_class"], flavor["taint"] = QUEUED_CLASS, QUEUED_KEY
+    return NodePool(
         machine=pool.machine,
-        max_nodes=pool.max_nodes,
-        labels=labels,
         offer=offer,
         usd_per_hour=usd_per_hour,
-        next_usd_per_hour=0.0 if isinstance(pool.purchase, Reserved | CapacityBlock) else usd_per_hour,
-        preference=pool.preference,
-        own_queue=pool.own_queue,
-        topology=topology_of(pool, layers(pool.machine, pool.purchase.kind)),
-        window=window_of(pool, facts.block_drain_minutes),
         facts=known,
-        provisioning_class=QUEUED_CLASS if queued else None,
-        taint=QUEUED_KEY if queued else None,
+        labels=labels,
+        flavor=flavor,
     )
 
 

@@ -27,7 +27,7 @@ from tests.components.graph import deploy_graph
 LABELS = {"trainstack.dev/pool": "gate-a100"}
 TAINT = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 FLAVOR: FlavorArgs = {
-    "name": "gate-a100", "node_labels": LABELS, "nodes": 2, "cpu": 90, "memory_gib": 1000, "gpus": 8,
+    "name": "gate-a100", "node_labels": LABELS, "max_nodes": 2, "cpu": 90, "memory_gib": 1000, "gpus": 8,
 }  # fmt: skip
 TEAM: TeamArgs = {"name": "gate-team", "weight": 1.0}
 QUEUE = gate_queue("gate-a100")

@@ -34,7 +34,7 @@ def flavor(name: str, machine: str, nodes: int, **more: Any) -> FlavorArgs:
     made = {
         "name": name,
         "node_labels": {POOL_LABEL: name},
-        "nodes": nodes,
+        "max_nodes": nodes,
         **node_offer(known, "device_plugin" if known.efa_interfaces else None),
         **more,
     }
@@ -301,7 +301,7 @@ def machines(
     for row in flavors:
         labels, taints = dict(row["node_labels"]), [GPU_TAINT] if row["gpus"] else ()
         pool = NodePool(
-            row["name"], types[row["name"]], row["nodes"], labels=labels, taints=taints, block=block
+            row["name"], types[row["name"]], row["max_nodes"], labels=labels, taints=taints, block=block
         )
         for body in pool_nodes(pool):
             amounts = {

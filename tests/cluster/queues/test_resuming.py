@@ -19,7 +19,7 @@ from tests.cluster.queues.lab import queues
 from tests.cluster.waiting import eventually
 
 LOCAL: FlavorArgs = {
-    "name": "local", "node_labels": {"kubernetes.io/hostname": local_node.NAME}, "nodes": 1,
+    "name": "local", "node_labels": {"kubernetes.io/hostname": local_node.NAME}, "max_nodes": 1,
     "cpu": 60, "memory_gib": 200, "gpus": 0,
 }  # fmt: skip
 TEAM: list[TeamArgs] = [{"name": "Research", "weight": 1}]

@@ -19,11 +19,11 @@ ARGS = {
     "cluster_name": "dev",
     "kubernetes_version": "1.35",
     "node_role_arn": "arn:role",
-    "instance_type": "m6i.4xlarge",
+    "machine": "m6i.4xlarge",
     "subnet_ids": ["subnet-a", "subnet-b"],
-    "capacity": "on_demand",
-    "min_size": 0,
-    "max_size": 4,
+    "purchase": "on_demand",
+    "min_nodes": 0,
+    "max_nodes": 4,
     "disk_gib": 300,
     "tags": {"trainstack:stack": "dev"},
     "launch_tags": {"owner": "ml"},
@@ -61,15 +61,15 @@ def test_disks_are_encrypted_and_pods_do_not_take_the_nodes_role() -> None:
 
 
 def test_arm_nodes_get_their_image_and_spot_is_spot() -> None:
-    group = pool(instance_type="m7g.4xlarge", capacity="spot").find("NodeGroup")
+    group = pool(machine="m7g.4xlarge", purchase="spot").find("NodeGroup")
     assert (group["amiType"], group["capacityType"]) == ("AL2023_ARM_64_STANDARD", "SPOT")
 
 
 def test_everything_that_cannot_run_is_refused_at_once() -> None:
     with pytest.raises(UserError) as refused:
-        pool(instance_type="m6i.large", capacity="reserved", min_size=5)
+        pool(machine="m6i.large", purchase="reserved", min_nodes=5)
     assert {problem.path for problem in refused.value.problems} == {
-        "cpu.instance_type", "cpu.capacity", "cpu.min_size",
+        "cpu.machine", "cpu.purchase", "cpu.min_nodes",
     }  # fmt: skip
 
 

@@ -18,8 +18,8 @@ COMPUTED: Computed = {
         "resources": [{"autoscalingGroups": [{"name": "eks-asg-1"}]}],
     },
 }
-BLOCK = {"capacity": "capacity_block", "reservation_id": "cr-0123456789abcdef0"}
-RESERVED = {"capacity": "reserved", "reservation_id": "cr-0123456789abcdef0"}
+BLOCK = {"purchase": "block", "reservation_id": "cr-0123456789abcdef0"}
+RESERVED = {"purchase": "reserved", "reservation_id": "cr-0123456789abcdef0"}
 
 
 def arguments(**changes: Any) -> AwsGpuPoolArgs:
@@ -31,13 +31,12 @@ def arguments(**changes: Any) -> AwsGpuPoolArgs:
         "node_role_arn": "arn:aws:iam::111122223333:role/nodes",
         "cluster_security_group_id": "sg-cluster",
         "efa_security_group_id": "sg-efa",
-        "instance_type": "p5.48xlarge",
+        "machine": "p5.48xlarge",
         "subnet_ids": ["subnet-a"],
-        "efa": True,
-        "capacity": "on_demand",
-        "min_size": 0,
-        "max_size": 4,
-        "desired_size": 2,
+        "rdma": True,
+        "purchase": "on_demand",
+        "min_nodes": 0,
+        "max_nodes": 4,
         "disk_gib": 200,
         "repair": {"at_once": 1, "stop_above": 2, "rules": []},
         "labels": {"team": "vision"},
@@ -77,7 +76,7 @@ def test_efa_nodes_lie_close_together(made: Graph) -> None:
 
 
 def test_a_pool_without_efa_leaves_interfaces_and_placement_to_eks() -> None:
-    plain = pool(efa=False, subnet_ids=["subnet-a", "subnet-b"], instance_type="g6.xlarge")
+    plain = pool(rdma=False, subnet_ids=["subnet-a", "subnet-b"], machine="g6.xlarge")
     template = plain.find("LaunchTemplate")
 
     assert "networkInterfaces" not in template
@@ -91,8 +90,8 @@ def test_a_pool_without_efa_leaves_interfaces_and_placement_to_eks() -> None:
 @pytest.mark.parametrize(
     ("changes", "capacity_type"),
     [
-        ({"capacity": "on_demand"}, "ON_DEMAND"),
-        ({"capacity": "spot"}, "SPOT"),
+        ({"purchase": "on_demand"}, "ON_DEMAND"),
+        ({"purchase": "spot"}, "SPOT"),
         (BLOCK, "CAPACITY_BLOCK"),
         (RESERVED, "ON_DEMAND"),
     ],
@@ -132,7 +131,7 @@ def test_a_reservation_made_in_a_placement_group_is_reached_through_it() -> None
     assert reserved.all("PlacementGroup") == {}
 
 
-@pytest.mark.parametrize("changes", [{"capacity": "on_demand"}, {"capacity": "spot"}])
+@pytest.mark.parametrize("changes", [{"purchase": "on_demand"}, {"purchase": "spot"}])
 def test_other_pools_name_neither_market_nor_reservation(changes: dict[str, str]) -> None:
     template = pool(**changes).find("LaunchTemplate")
 
@@ -192,7 +191,7 @@ def test_nodes_say_what_they_are_and_keep_others_off(made: Graph) -> None:
 
 
 def test_the_pool_scales_to_zero_and_its_size_belongs_to_the_autoscaler(made: Graph) -> None:
-    assert made.find("NodeGroup")["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 2}
+    assert made.find("NodeGroup")["scalingConfig"] == {"minSize": 0, "maxSize": 4, "desiredSize": 0}
     assert made.ignored["NodeGroup:dev-aws-train-nodes"] == ["scalingConfig.desiredSize"]
 
 
@@ -247,7 +246,7 @@ def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph
     assert "strategy: RAID0" in user_data
     assert "vm.nr_hugepages = 5128" in user_data
 
-    plain = base64.b64decode(pool(efa=False).find("LaunchTemplate")["userData"]).decode()
+    plain = base64.b64decode(pool(rdma=False).find("LaunchTemplate")["userData"]).decode()
     assert "strategy: RAID0" in plain
     assert "hugepages" not in plain
 
@@ -255,23 +254,23 @@ def test_efa_nodes_set_huge_pages_aside_and_stripe_their_local_disks(made: Graph
 @pytest.mark.parametrize(
     ("changes", "paths"),
     [
-        ({"instance_type": "g4dn.xlarge"}, ["train.efa"]),
+        ({"machine": "g4dn.xlarge"}, ["train.rdma"]),
         ({"subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
         ({"subnet_ids": []}, ["train.subnet_ids"]),
-        ({"capacity": "lottery"}, ["train.capacity"]),
-        ({"capacity": "capacity_block"}, ["train.reservation_id"]),
-        ({"capacity": "reserved"}, ["train.reservation_id"]),
+        ({"purchase": "lottery"}, ["train.purchase"]),
+        ({"purchase": "block"}, ["train.reservation_id"]),
+        ({"purchase": "reserved"}, ["train.reservation_id"]),
         ({**RESERVED, "reservation_id": "r-1"}, ["train.reservation_id"]),
         ({"reservation_id": "cr-0123456789abcdef0"}, ["train.reservation_id"]),
-        ({**BLOCK, "efa": False, "subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
-        ({**BLOCK, "instance_type": "g5.48xlarge"}, ["train.capacity"]),
+        ({**BLOCK, "rdma": False, "subnet_ids": ["subnet-a", "subnet-b"]}, ["train.subnet_ids"]),
+        ({**BLOCK, "machine": "g5.48xlarge"}, ["train.purchase"]),
         ({"placement_group_name": "close"}, ["train.placement_group_name"]),
-        ({"min_size": 3}, ["train.min_size"]),
-        ({"max_size": 0, "desired_size": 0}, ["train.max_size"]),
+        ({"min_nodes": 5}, ["train.min_nodes"]),
+        ({"max_nodes": 0}, ["train.max_nodes"]),
         ({"labels": {"trainstack.dev/pool": "mine"}}, ["train.labels"]),
         (
-            {"instance_type": "g6.xlarge", "subnet_ids": ["a", "b"], "capacity": "capacity_block"},
-            ["train.efa", *["train.subnet_ids"] * 2, "train.capacity", "train.reservation_id"],
+            {"machine": "g6.xlarge", "subnet_ids": ["a", "b"], "purchase": "block"},
+            ["train.rdma", *["train.subnet_ids"] * 2, "train.purchase", "train.reservation_id"],
         ),
     ],
 )
@@ -298,4 +297,4 @@ def test_efa_needs_its_security_group() -> None:
 
 def test_an_unknown_type_is_named_with_similar_ones() -> None:
     with pytest.raises(UnknownFactError, match=r"p5\.48xlarge"):
-        pool(instance_type="p5.49xlarge")
+        pool(machine="p5.49xlarge")

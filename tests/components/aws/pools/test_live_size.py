@@ -20,15 +20,15 @@ def live(least: int, most: int, nodes: int) -> LiveSizeArgs:
 @pytest.mark.parametrize(
     ("wish", "now", "sent", "ignored"),
     [
-        ((0, 4, 0), None, (0, 4, 0), True),  # a new group
-        ((0, 4, 0), live(0, 4, 3), (0, 4, 0), True),  # nothing changes: nothing is sent
-        ((0, 6, 0), live(0, 4, 3), (0, 6, 3), False),  # more room, around what runs
-        ((2, 4, 2), live(0, 4, 0), (2, 4, 2), False),  # EKS refuses fewer nodes than the smallest size
-        ((0, 3, 0), live(0, 4, 3), (0, 3, 3), False),
+        ((0, 4), None, (0, 4, 0), True),  # a new group
+        ((0, 4), live(0, 4, 3), (0, 4, 0), True),  # nothing changes: nothing is sent
+        ((0, 6), live(0, 4, 3), (0, 6, 3), False),  # more room, around what runs
+        ((2, 4), live(0, 4, 0), (2, 4, 2), False),  # EKS refuses fewer nodes than the smallest size
+        ((0, 3), live(0, 4, 3), (0, 3, 3), False),
     ],
 )
 def test_what_is_sent(
-    wish: tuple[int, int, int], now: LiveSizeArgs | None, sent: tuple[int, int, int], ignored: bool
+    wish: tuple[int, int], now: LiveSizeArgs | None, sent: tuple[int, int, int], ignored: bool
 ) -> None:
     size = scaling(*wish, now)
     assert (size.config.min_size, size.config.max_size, size.config.desired_size) == sent

@@ -19,9 +19,9 @@ def deployed(**changes: Any) -> Graph:
         "machine": "n2-standard-8",
         "node_service_account": "nodes@acme-ml.iam.gserviceaccount.com",
         "disk_gib": 100,
-        "capacity": "on_demand",
-        "min_size": 0,
-        "max_size": 8,
+        "purchase": "on_demand",
+        "min_nodes": 0,
+        "max_nodes": 8,
         "pods_per_node": 32,
         "resource_labels": {},
     }
@@ -47,7 +47,7 @@ def test_new_nodes_start_before_old_ones_end() -> None:
 
 
 def test_spot_nodes_start_where_they_stay_longest() -> None:
-    spot = deployed(capacity="spot").find("NodePool")
+    spot = deployed(purchase="spot").find("NodePool")
     assert spot["autoscaling"]["locationPolicy"] == "ANY" and spot["nodeConfig"]["spot"] is True
     assert deployed().find("NodePool")["autoscaling"]["locationPolicy"] == "BALANCED"
 
@@ -63,8 +63,8 @@ def test_the_boot_disk_is_one_that_the_series_takes(machine: str, disk: str) -> 
     ("changes", "said"),
     [
         ({"machine": "g2-standard-48"}, "no CPU type for a pool"),
-        ({"capacity": "reserved"}, "neither reserved nor waited for"),
-        ({"max_size": 0}, "1 to 1000 nodes"),
+        ({"purchase": "reserved"}, "neither reserved nor waited for"),
+        ({"max_nodes": 0}, "1 to 1000 nodes"),
     ],
 )
 def test_what_cannot_run_is_refused(changes: Mapping[str, Any], said: str) -> None:

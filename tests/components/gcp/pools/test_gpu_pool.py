@@ -29,9 +29,9 @@ def arguments(**changes: Any) -> GcpGpuPoolArgs:
         "node_service_account": "nodes@acme-ml.iam.gserviceaccount.com",
         "boot_disk_key": "projects/acme-ml/locations/us-central1/keyRings/dev/cryptoKeys/disks",
         "disk_gib": 300,
-        "capacity": "on_demand",
-        "min_size": 0,
-        "max_size": 4,
+        "purchase": "on_demand",
+        "min_nodes": 0,
+        "max_nodes": 4,
         "pods_per_node": 32,
         "driver": "default",
         "rdma": False,
@@ -66,11 +66,11 @@ def problems(**changes: Any) -> str:
 
 EVERY: tuple[Mapping[str, Any], ...] = (
     {},
-    {"capacity": "spot"},
-    {"capacity": "reserved", "reservation": RESERVATION},
-    {"capacity": "block", "reservation": f"{RESERVATION}/reservationBlocks/b1"},
-    {"capacity": "flex_start", "min_size": 1},
-    {"capacity": "queued", **A3_ULTRA},
+    {"purchase": "spot"},
+    {"purchase": "reserved", "reservation_id": RESERVATION},
+    {"purchase": "block", "reservation_id": f"{RESERVATION}/reservationBlocks/b1"},
+    {"purchase": "flex_start", "min_nodes": 1},
+    {"purchase": "queued", **A3_ULTRA},
     {"compact": True},
     A3_ULTRA,
     {**A3_ULTRA, "attachments": attachments(9)},
@@ -133,7 +133,7 @@ def test_labels_are_those_of_the_other_cloud_and_cost_labels_reach_machines() ->
 
 
 def test_the_program_never_counts_nodes() -> None:
-    graph = deployed(max_size=9)
+    graph = deployed(max_nodes=9)
     made = graph.find("NodePool")
     assert not {"nodeCount", "initialNodeCount", "version"} & made.keys()
     assert made["autoscaling"] == {
@@ -154,7 +154,7 @@ def test_when_nodes_are_upgraded_only_the_cluster_says() -> None:
 
 
 def test_a_reservation_is_named_in_full_and_its_machines_are_in_one_pool_at_a_time() -> None:
-    graph = deployed(capacity="reserved", reservation=RESERVATION)
+    graph = deployed(purchase="reserved", reservation_id=RESERVATION)
     assert graph.find("NodePool")["nodeConfig"]["reservationAffinity"] == {
         "consumeReservationType": "SPECIFIC_RESERVATION",
         "key": "compute.googleapis.com/reservation-name",
@@ -166,14 +166,14 @@ def test_a_reservation_is_named_in_full_and_its_machines_are_in_one_pool_at_a_ti
 
 def test_spot_and_dynamic_nodes_use_no_reservation() -> None:
     for capacity in ("spot", "flex_start", "queued"):
-        nodes = pool(capacity=capacity)["nodeConfig"]
+        nodes = pool(purchase=capacity)["nodeConfig"]
         assert nodes["reservationAffinity"] == {"consumeReservationType": "NO_RESERVATION"}
-    assert pool(capacity="spot")["nodeConfig"]["spot"] is True
+    assert pool(purchase="spot")["nodeConfig"]["spot"] is True
     assert "reservationAffinity" not in pool()["nodeConfig"]
 
 
 def test_dynamic_nodes_are_neither_repaired_nor_given_an_upgrade_strategy() -> None:
-    flex, queued = pool(capacity="flex_start"), pool(capacity="queued")
+    flex, queued = pool(purchase="flex_start"), pool(purchase="queued")
     assert flex["management"] == {"autoRepair": False, "autoUpgrade": True}
     assert queued["management"] == {"autoRepair": False, "autoUpgrade": False}
     assert "upgradeSettings" not in flex and "upgradeSettings" not in queued
@@ -182,7 +182,7 @@ def test_dynamic_nodes_are_neither_repaired_nor_given_an_upgrade_strategy() -> N
 
 
 def test_queued_nodes_can_be_told_by_their_label_and_keep_others_away() -> None:
-    made = deployed(capacity="queued")
+    made = deployed(purchase="queued")
     assert made.outputs["labels"]["cloud.google.com/gke-queued"] == "true"
     assert made.outputs["taints"]["cloud.google.com/gke-queued"] == "true:NoSchedule"
 
@@ -210,7 +210,7 @@ def test_networks_of_the_stack_exclude_those_of_gke() -> None:
 
 
 def test_a_rack_is_placed_by_a_workload_policy() -> None:
-    made = deployed(machine="a4x-highgpu-4g", rdma=True, max_size=18)
+    made = deployed(machine="a4x-highgpu-4g", rdma=True, max_nodes=18)
     assert made.find("ResourcePolicy")["workloadPolicy"] == {
         "type": "HIGH_THROUGHPUT",
         "acceleratorTopology": "1x72",
@@ -246,17 +246,17 @@ def test_g4_gives_whole_processors() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"capacity": "lease"}, "unknown kind of capacity"),
-        ({"capacity": "reserved"}, "must be the full name of a reservation"),
-        ({"capacity": "reserved", "reservation": "h100"}, "must be the full name of a reservation"),
+        ({"purchase": "lease"}, "unknown way to buy nodes"),
+        ({"purchase": "reserved"}, "must be the full name of a reservation"),
+        ({"purchase": "reserved", "reservation_id": "h100"}, "must be the full name of a reservation"),
         (
-            {"capacity": "block", "reservation": RESERVATION, "zones": ["us-central1-a", "us-central1-b"]},
+            {"purchase": "block", "reservation_id": RESERVATION, "zones": ["us-central1-a", "us-central1-b"]},
             "a reservation is in one zone",
         ),
-        ({"reservation": RESERVATION}, "on_demand nodes use none"),
-        ({"capacity": "queued", "min_size": 1}, "come for a job"),
-        ({"capacity": "queued", "compact": True}, "takes no compact placement"),
-        ({"capacity": "flex_start", "compact": True}, "takes no compact placement"),
+        ({"reservation_id": RESERVATION}, "on_demand nodes use none"),
+        ({"purchase": "queued", "min_nodes": 1}, "come for a job"),
+        ({"purchase": "queued", "compact": True}, "takes no compact placement"),
+        ({"purchase": "flex_start", "compact": True}, "takes no compact placement"),
         (
             {"compact": True, "zones": ["us-central1-a", "us-central1-b"]},
             "a compact placement is in one zone",
@@ -274,12 +274,12 @@ def test_g4_gives_whole_processors() -> None:
         ({"machine": "a3-highgpu-8g", "local_ssds": 4}, "always has 16"),
         ({"image_cache": "torch"}, "full name of a disk image"),
         ({"labels": {"trainstack.dev/pool": "x"}}, "is reserved for pools"),
-        ({"min_size": 5}, "above the largest"),
+        ({"min_nodes": 5}, "above the largest"),
         ({"pods_per_node": 300}, "8 to 256 pods"),
         ({"disk_gib": 10}, "50 to 65536 GiB"),
         ({"zones": []}, "needs a zone"),
         ({"driver": "R570"}, "no such driver"),
-        ({"machine": "a4x-highgpu-4g", "rdma": True, "max_size": 19}, "at most 18 machines"),
+        ({"machine": "a4x-highgpu-4g", "rdma": True, "max_nodes": 19}, "at most 18 machines"),
     ],
 )
 def test_what_cannot_run_is_refused_with_the_way_out(changes: Mapping[str, Any], said: str) -> None:
@@ -287,7 +287,7 @@ def test_what_cannot_run_is_refused_with_the_way_out(changes: Mapping[str, Any],
 
 
 def test_all_problems_come_at_once() -> None:
-    found = problems(capacity="reserved", disk_gib=10, image_cache="torch")
+    found = problems(purchase="reserved", disk_gib=10, image_cache="torch")
     assert len(found.splitlines()) == 3
 
 

@@ -87,7 +87,7 @@ def test_nobody_reaches_it_but_who_reads_measures(graph: Graph) -> None:
 
 
 def test_only_queues_of_teams_that_a_budget_stops_ask() -> None:
-    node: Any = {"name": "a100", "node_labels": {}, "nodes": 2, "cpu": 8, "memory_gib": 8, "gpus": 8}
+    node: Any = {"name": "a100", "node_labels": {}, "max_nodes": 2, "cpu": 8, "memory_gib": 8, "gpus": 8}
     teams: Any = [{"name": "A", "weight": 1, "budgeted": True}, {"name": "B", "weight": 1}]
     bodies = [body for layer in kueue.layers([node], teams, {"nodes": {}}) for body in layer]
     checks = [body for body in bodies if body["kind"] == "AdmissionCheck"]

@@ -15,7 +15,7 @@ def gpu_flavor(name: str = "a100", *, nodes: int = 4, gpus: int = 8, adapters: i
     flavor: FlavorArgs = {
         "name": name,
         "node_labels": {"trainstack.dev/pool": name},
-        "nodes": nodes,
+        "max_nodes": nodes,
         "cpu": 90,
         "memory_gib": 1000,
         "gpus": gpus,

@@ -59,11 +59,11 @@ def clusters(draw: st.DrawFn) -> tuple[list[FlavorArgs], list[TeamArgs], GateArg
         )
         flavors.append({**flavor, "cpu": draw(st.integers(1, 200)), "memory_gib": draw(st.integers(1, 4000))})
     chosen = draw(st.lists(st.sampled_from(flavors), unique_by=lambda flavor: flavor["name"]))
-    gate: GateArgs = {"nodes": {each["name"]: draw(st.integers(1, each["nodes"])) for each in chosen}}
+    gate: GateArgs = {"nodes": {each["name"]: draw(st.integers(1, each["max_nodes"])) for each in chosen}}
     weights = draw(st.lists(st.floats(0.001, 1000), min_size=1, max_size=5))
     people: list[TeamArgs] = [{"name": f"t{index}", "weight": weight} for index, weight in enumerate(weights)]
     for flavor in flavors:
-        left = (flavor["nodes"] - gate["nodes"].get(flavor["name"], 0)) * flavor["gpus"]
+        left = (flavor["max_nodes"] - gate["nodes"].get(flavor["name"], 0)) * flavor["gpus"]
         for team in people:
             if flavor["gpus"] and draw(st.booleans()):
                 promised = draw(st.integers(0, left))
