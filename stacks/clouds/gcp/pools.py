@@ -23,7 +23,7 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import PoolSpec, Reserved
+from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
 from infra.stackspec.model import demanded
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
@@ -51,7 +51,7 @@ def gpu_pool_args(
         "compact": extra.compact,
         "labels": {},
     }
-    if isinstance(pool.purchase, Reserved | Block):
+    if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation_id"] = pool.purchase.id
     if attachments is not None:
         args["attachments"] = attachments
