@@ -1,1 +1,1 @@
-"""The emulated AWS: one generic engine, one table row per type, and functions where a row cannot say it."""
+"""The emulated AWS: a row per resource type for the generic engine, and hooks for further behavior."""

@@ -1,4 +1,4 @@
-"""The AWS of a rehearsal: what is AWS's own about accounts, names, tags and errors."""
+"""The emulated AWS cloud: accounts, names, tags and errors of AWS."""
 
 import re
 from typing import Any
@@ -41,7 +41,7 @@ class EmulatedAws(TableCloud[Site]):
     )
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """A region is needed, as by the real provider; a profile or key is not, nothing real is asked."""
+        """Require a region, like the real provider; credentials are not needed."""
         region = config.get("region")
         if region is UNKNOWN:
             return []
@@ -67,12 +67,12 @@ class EmulatedAws(TableCloud[Site]):
         return references.resolve(site, row, inputs)
 
     def identifiers(self, row: Row, id: str, outputs: Properties) -> set[str]:
-        """Names too: that a resource of another region has one makes no difference there."""
+        """Names, too; a name in another region does not conflict."""
         name = row.display_name(outputs)
         return super().identifiers(row, id, outputs) | ({name} if name else set())
 
     def replaces(self, row: Row, path: str, old: Properties, new: Properties) -> bool:
-        """No resource moves to another region."""
+        """A change of the region replaces every resource."""
         return path == "region" or super().replaces(row, path, old, new)
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:

@@ -1,4 +1,4 @@
-"""The network that every account has in every region, made when a program first asks for it.
+"""The default VPC of every account and region, created on first use.
 
 Source: Amazon VPC User Guide, "Default VPC components": 172.31.0.0/16 with a /20 subnet in each zone, an
 internet gateway, and a default security group.
@@ -21,7 +21,7 @@ _GROUP, _GATEWAY = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/internetGatew
 
 
 def ensure(state: State, account: str, region: str) -> None:
-    """Make the default VPC of an account and region, once."""
+    """Create the default VPC of an account and region, once."""
     scope = f"{account}/{region}"
     with state.transaction():
         if state.document(_SPACE, scope):
@@ -63,7 +63,7 @@ def ensure(state: State, account: str, region: str) -> None:
 
 
 def is_default(state: State, record: Record) -> bool:
-    """Whether a VPC or subnet belongs to the account itself, not to a program."""
+    """Return whether a VPC or subnet belongs to the account itself, not to a program."""
     return not record.urn and bool(state.document(_SPACE, record.scope))
 
 

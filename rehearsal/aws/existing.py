@@ -1,4 +1,4 @@
-"""What an account holds that no program of the rehearsal made: once it is known, programs may refer to it."""
+"""Registration of resources that no program of the rehearsal made, so that programs can refer to them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ _ARN = re.compile(r"arn:[a-z-]+:[a-z0-9-]+:(?P<region>[a-z0-9-]*):(?P<account>\d
 
 
 def seed(state: State, resources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Make resources known; returns the ids of those that were not.
+    """Register resources; returns the ids of the new ones.
 
-    Each has its full `type`, its `id`, and what else is known: `outputs`, `account` and `region` (else those
-    in its ARN, else those of the rehearsal). They belong to no program: none deletes them.
+    Each has its full `type` and `id`, and optionally `outputs`, `account` and `region` (by default those in
+    its ARN, else those of the rehearsal). They belong to no program, so none deletes them.
     """
     with state.transaction():
         return [one["id"] for one in resources if _insert(state, one)]
@@ -33,9 +33,9 @@ def _insert(state: State, one: Mapping[str, Any]) -> bool:
     scope = f"{account}/{'global' if row.place == 'global' else region}"
     if state.get(PACKAGE, token, scope, key):
         return False
-    words = {"account": account, "region": region, "id": key, "name": key, "path": "/"}
+    values = {"account": account, "region": region, "id": key, "name": key, "path": "/"}
     outputs: Properties = {**row.defaults, "tagsAll": {}, "region": region, **given}
-    outputs.setdefault("arn", key if found else expand(row.link, key, {**words, **outputs}))
+    outputs.setdefault("arn", key if found else expand(row.link, key, {**values, **outputs}))
     record: Record = state.insert(
         package=PACKAGE, type=token, scope=scope, id=key, urn="", name="", inputs={}, outputs=outputs
     )

@@ -1,4 +1,4 @@
-"""The catalog's facts about AWS, fetched when a rule first needs one: the daemon starts without them."""
+"""Facts of the AWS catalog, loaded on first use: the daemon starts without them."""
 
 import functools
 import importlib

@@ -1,4 +1,4 @@
-"""The provider's functions: what a program may ask the emulated AWS without creating anything."""
+"""Functions of the emulated AWS provider, which create no resource."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ from rehearsal.dataplane.aws.secret_store import CURRENT, SecretStore
 
 
 def answer_to(site: Site, args: Properties) -> Properties:
-    """The result of the function that the site's call names. Raises RefusalError when it has none."""
+    """The result of the function that the site's call names. Raises RefusalError without one."""
     return answer(TABLE, FUNCTIONS, _read, site, args)
 
 
@@ -122,8 +122,8 @@ def _addon_version(site: Site, args: Properties) -> Properties:
 
 
 def _ami(site: Site, args: Properties) -> Properties:
-    """Some image: which one is newest cannot be known offline."""
-    # The fields of a message come in any order.
+    """Any image: the newest one is unknown offline."""
+    # The fields of a message have any order.
     seed = f"{site.region}{json.dumps(args, sort_keys=True, default=str)}"
     identifier = f"ami-{draw(seed, 17)}"
     return {
@@ -139,7 +139,7 @@ def _ami(site: Site, args: Properties) -> Properties:
 
 
 def _instance_type(site: Site, args: Properties) -> Properties:
-    """What the catalog knows about a machine type."""
+    """Facts of the catalog about a machine type."""
     kind = facts.catalog().instance_type(str(args.get("instanceType")))
     accelerator = facts.catalog().accelerators[kind.accelerator]
     return {
@@ -164,7 +164,7 @@ def _instance_type(site: Site, args: Properties) -> Properties:
 
 
 def _offerings(site: Site, args: Properties) -> Properties:
-    """Which machine types the region or its zones offer, of those in the catalog."""
+    """Machine types of the catalog that the region or its zones offer."""
     region = facts.catalog().regions.get(site.region)
     wanted: list[str] = []
     for one in args.get("filters") or []:

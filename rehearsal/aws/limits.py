@@ -1,7 +1,7 @@
-"""The AWS cloud with limits: quotas of the account, and machines that a scenario has made scarce.
+"""Limits of the emulated AWS: quotas of the account, and scarce machines of a scenario.
 
-Of machines there are always enough, but for the rows that a scenario gives: then spot and on-demand requests
-can fail, and fall back to another zone, type or market.
+Machines are scarce only by the rows of a scenario: then spot and on-demand requests can fail, or use another
+zone, type or market.
 """
 
 import importlib
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from infra.catalog.aws.quotas import PlannedResource, Shortfall
 
 _NODES, _INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
-# Of these a region may have a number (`infra.catalog.aws.quotas.COUNTED`).
+# Types with a quota on their number per region (`infra.catalog.aws.quotas.COUNTED`).
 _COUNTED = frozenset(
     {
         "aws:ec2/vpc:Vpc",
@@ -33,7 +33,7 @@ _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemp
 
 
 class Limited(Wrapper):
-    """Refuses what the account may not have, in the service's words."""
+    """Refuses creates beyond the limits of the account, with the service's messages."""
 
     def __init__(self, inside: EmulatedCloud, state: State, faults: Path) -> None:
         super().__init__(inside)
@@ -68,7 +68,7 @@ class Limited(Wrapper):
         return {**inputs, "instanceTypes": [machine]} if machine else inputs
 
     def _zones(self, inputs: Properties) -> list[str]:
-        """The zones in which machines are asked for."""
+        """The zones of the requested machines."""
         if isinstance(inputs.get("availabilityZone"), str):
             return [inputs["availabilityZone"]]
         subnets = inputs.get("subnetIds") or [inputs.get("subnetId")]
@@ -82,7 +82,7 @@ class Limited(Wrapper):
 
 
 class Account:
-    """What a scenario (`faults.json`) says of the account's quotas and of the machines left in zones."""
+    """Quotas and machines left in zones, from a scenario (`faults.json`)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -90,7 +90,7 @@ class Account:
     def refuse(
         self, token: str, name: str, inputs: Properties, zones: list[str], rest: "list[PlannedResource]"
     ) -> None:
-        """Raise RefusalError where the service would; `rest` is what exists in the region."""
+        """Raise RefusalError where the service would; `rest` are the resources of the region."""
         quotas = _quotas()
         faults = read(self._path)
         me = quotas.PlannedResource(token, name, inputs)
@@ -107,7 +107,7 @@ class Account:
 
 
 def _left(faults: Faults, machine: str, market: str, zones: list[str]) -> float:
-    """How many machines the zones have together; infinite without a row about one of them."""
+    """Machines that the zones have left together; infinite without a row about one of them."""
     return sum(faults.machines_left(machine, zone, market) for zone in zones or ["*"])
 
 
@@ -118,5 +118,5 @@ def _exceeded(short: "Shortfall") -> RefusalError:
 
 
 def _quotas() -> ModuleType:
-    """The catalog's quotas, fetched when first needed: the daemon starts without them."""
+    """Quotas of the catalog, loaded on first use: the daemon starts without them."""
     return importlib.import_module("infra.catalog.aws.quotas")

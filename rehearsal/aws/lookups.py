@@ -12,9 +12,9 @@ from rehearsal.core.emulation.functions import Function, absent
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record, RefusalError
 
-# Arguments that say how to look, not what for.
+# Arguments that control the search and are no criteria.
 _MANNERS = frozenset({"filters", "tags", "region", "default", "defaultForAz", "state", "mostRecent"})
-# Filter names of the EC2 API whose property is called otherwise.
+# Filter names of the EC2 API that differ from the property.
 _PROPERTIES = {
     "cidr": "cidrBlock",
     "group-name": "name",
@@ -39,7 +39,7 @@ def one_of(token: str) -> Function[Site]:
         if set(wanted) == {"id"}:
             raise absent(TABLE, token, wanted["id"], MISSING)
         message = f"no matching EC2 {kind} found: {wanted}"
-        raise RefusalError("NotFound", message, "Create it in the program, or in a stack before.")
+        raise RefusalError("NotFound", message, "Create it in the program, or in an earlier stack.")
 
     return read
 
@@ -120,7 +120,7 @@ def _shown(site: Site, record: Record) -> Properties:
 
 
 def _policy(site: Site, args: Properties) -> Properties:
-    """A policy of the account, or one that AWS manages (whose document is not known here)."""
+    """A policy of the account, or one that AWS manages (without its document)."""
     wanted = args.get("arn") or args.get("name")
     for record in site.all("iam/policy:Policy"):
         if wanted in (record.outputs.get("arn"), record.outputs.get("name")):
@@ -133,7 +133,7 @@ def _policy(site: Site, args: Properties) -> Properties:
 
 
 def _key(site: Site, args: Properties) -> Properties:
-    """A key by id, ARN or alias; those of the services themselves exist everywhere."""
+    """A key by id, ARN or alias; those of the services always exist."""
     wanted = str(args.get("keyId"))
     alias = wanted.rpartition(":")[2] if ":alias/" in wanted else wanted
     if alias.startswith("alias/aws/"):

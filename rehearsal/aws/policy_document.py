@@ -72,7 +72,7 @@ def _principals(given: list[Properties]) -> Any:
 
 
 def _one_or_many(values: list[Any], *, ordered: bool = False) -> Any:
-    """One value stands alone; sets are sorted from the end, as the provider does, lists keep their order."""
+    """A single value is no list; sets are sorted in reverse, as by the provider, lists keep their order."""
     if len(values) == 1:
         return values[0]
     return list(values) if ordered else sorted(values, reverse=True)

@@ -1,4 +1,4 @@
-"""Which property values name other resources, and whether those exist."""
+"""References in property values to other resources, and checks that these exist."""
 
 import functools
 import re
@@ -15,7 +15,7 @@ from rehearsal.core.properties import at, head, walk
 _ID = re.compile(r"([a-z]+)-[0-9a-f]{8}(?:[0-9a-f]{9})?")
 # Free text of the user, never a reference.
 _IGNORED = frozenset({"tags", "tagsAll", "description", "userData", "__defaults"})
-# What every account has, or AWS makes when it is needed.
+# Resources that every account has, or AWS creates on demand.
 _PRESENT = re.compile(
     rf"arn:aws:iam::(?:aws:policy/|\d{{12}}:role/(?:aws-service-role/|aws-reserved/|{DEPLOYER_ROLE}$))"
 )
@@ -24,7 +24,7 @@ _PRESENT = re.compile(
 def resolve(site: Site, row: Row, inputs: Properties) -> dict[str, Record]:
     """Property path -> resource it refers to. Raises RefusalError for the first that does not exist.
 
-    In a preview, names are let pass: what bears the name may be about to be created.
+    In a preview, names are not checked: the resource may be created by the same update.
     """
     found: dict[str, Record] = {}
     for path, value in walk(inputs):
@@ -71,7 +71,7 @@ def _by_arn(site: Site, path: str, value: str) -> Record | None:
             return record
     parts = plain.split(":", 5)
     if len(parts) < 6 or parts[4] not in ("", site.account) or "*" in plain:
-        return None  # another account's, or a pattern: nothing that could be known here
+        return None  # another account's, or a pattern: unknown here
     for pattern, target in _by_pattern():
         if pattern.fullmatch(plain) and not (site.preview and target.id in ("{name}", "{arn}")):
             raise _missing(site, target.token, path, value)
@@ -80,11 +80,11 @@ def _by_arn(site: Site, path: str, value: str) -> Record | None:
 
 def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
     code, message = TABLE.rows[target].missing or MISSING
-    elsewhere = [record.scope for record in site.state.issued(value) if record.package == "aws"]
+    others = [record.scope for record in site.state.issued(value) if record.package == "aws"]
     kind = target.rpartition(":")[2]
     fix = (
-        f"It exists in {elsewhere[0]}, but this resource is in {site.scope}."
-        if elsewhere
+        f"It exists in {others[0]}, but this resource is in {site.scope}."
+        if others
         else f"Use an output of the {kind} that the program creates, or look one up. {SEEDED}"
     )
     return refuse(code, message.format(value=value), path, fix)
@@ -92,7 +92,7 @@ def _missing(site: Site, target: str, path: str, value: str) -> RefusalError:
 
 @functools.cache
 def _by_prefix() -> dict[str, tuple[str, ...]]:
-    """Prefix of an id -> types (without `aws:`) whose ids begin so."""
+    """Prefix of an id -> types (without `aws:`) with such ids."""
     found: dict[str, list[str]] = {}
     for row in TABLE.rows.values():
         match = re.match(r"([a-z]+)-\{hex17\}", row.id)
@@ -108,7 +108,7 @@ def _by_prefix() -> dict[str, tuple[str, ...]]:
 
 @functools.cache
 def _by_pattern() -> tuple[tuple[re.Pattern[str], Row], ...]:
-    """The form of the ARNs of every type whose absence has a known error."""
+    """Patterns of the ARNs of every type whose absence has a known error."""
     return tuple(
         (re.compile(_pattern(row.link)), row)
         for row in TABLE.rows.values()

@@ -1,4 +1,4 @@
-"""The account and region in which a request of the AWS cloud takes place."""
+"""Account and region of a request to the emulated AWS."""
 
 import re
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ from rehearsal.core.state import State
 PACKAGE = "aws"
 DEFAULT_REGION = "us-east-1"
 MISSING = ("ResourceNotFoundException", "{value} does not exist")
-SEEDED = "What the account holds already becomes known by `trainstack rehearse seed FILE`."
-# The account that a rehearsal is in, where no provider says which one it assumes or demands.
+SEEDED = "Register resources that the account has already with `trainstack rehearse seed FILE`."
+# The account of a rehearsal, unless a provider assumes a role or demands an account.
 ACCOUNT = "123456789012"
 
 
@@ -30,7 +30,7 @@ class Site(site.BaseSite):
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        """The scope of the resource, this region, and what has no region."""
+        """The scope of the resource, this region, and resources without a region."""
         return tuple(dict.fromkeys((self.scope, f"{self.account}/{self.region}", f"{self.account}/global")))
 
     @property
@@ -48,7 +48,7 @@ class Site(site.BaseSite):
         return TABLE.row(record.type).everywhere and record.scope.startswith(f"{self.account}/")
 
     def known_as(self, token: str, value: object) -> Record:
-        """The resource of a type under an id, name or ARN. Raises RefusalError when there is none."""
+        """The resource of a type under an id, name or ARN. Raises RefusalError without one."""
         for record in self.all(token):
             if value in (record.id, record.name, record.outputs.get("arn"), record.outputs.get("name")):
                 return record
@@ -58,7 +58,7 @@ class Site(site.BaseSite):
 
 
 def site_of(state: State, call: Call, given: Properties, *, preview: bool = False) -> Site:
-    """Where a request with the properties `given` takes place."""
+    """The site of a request with the properties `given`."""
     config = call.instance.config
     account, region = account_of(config), given.get("region")
     if not isinstance(region, str):
@@ -68,7 +68,7 @@ def site_of(state: State, call: Call, given: Properties, *, preview: bool = Fals
 
 
 def account_of(config: Mapping[str, Any]) -> str:
-    """The account of a provider: that of the role it assumes, else the one that it demands.
+    """The account of a provider: that of its role, else the one that it demands.
 
     A rehearsal has no credentials, so those that a provider would accept (`allowedAccountIds`) are assumed.
     """

@@ -37,7 +37,7 @@ def amount_is_positive(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule("AWS-BUD-002", _BUDGET, source=_NOTICE)
-def somebody_is_told(inputs: Properties) -> Iterator[Violation]:
+def notification_has_a_subscriber(inputs: Properties) -> Iterator[Violation]:
     """A notification has a subscriber."""
     for path, notice in items(inputs, "notifications"):
         people = (notice.get("subscriberEmailAddresses"), notice.get("subscriberSnsTopicArns"))
@@ -144,7 +144,7 @@ def one_managed_monitor(inputs: Properties, site: AwsContext) -> Iterator[Violat
 
 
 @BOOK.rule("AWS-CE-004", _SUBSCRIPTION, source=_SUBSCRIPTIONS)
-def topics_hear_at_once(inputs: Properties) -> Iterator[Violation]:
+def topics_are_notified_immediately(inputs: Properties) -> Iterator[Violation]:
     """An SNS topic is notified IMMEDIATE, an email address DAILY or WEEKLY."""
     frequency = inputs.get("frequency")
     for path, one in items(inputs, "subscribers"):

@@ -1,4 +1,4 @@
-"""The book of AWS rules, and what a rule can see."""
+"""The book of AWS rules, and the access of rules to other resources."""
 
 from typing import Protocol
 
@@ -7,7 +7,7 @@ from rehearsal.core.rules.model import Book
 
 
 class AwsContext(model.RuleContext, Protocol):
-    """What exists around a resource, in its account and region."""
+    """Access of a rule to resources of the account and region."""
 
     @property
     def account(self) -> str:

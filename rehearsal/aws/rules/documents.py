@@ -1,4 +1,4 @@
-"""Where policy documents are given, and their statements. What is wrong with them is said in `iam`."""
+"""Policy documents in inputs, and their statements; rules about them are in `iam`."""
 
 import fnmatch
 from collections.abc import Iterator
@@ -8,14 +8,14 @@ from rehearsal.aws.rules.book import AwsContext
 from rehearsal.aws.rules.reading import document, many, principals
 from rehearsal.core.model import Properties, Record
 
-# Policies of identities: what a role may do. They name no principal.
+# Policies of identities, without principal.
 IDENTITY = {
     "aws:iam/rolePolicy:RolePolicy": "policy",
     "aws:iam/policy:Policy": "policy",
     "aws:iam/userPolicy:UserPolicy": "policy",
     "aws:iam/groupPolicy:GroupPolicy": "policy",
 }
-# Policies of resources and trust policies of roles: who may do it. They name principals.
+# Policies of resources and trust policies of roles, with principals.
 RESOURCE = {
     "aws:iam/role:Role": "assumeRolePolicy",
     "aws:s3/bucketPolicy:BucketPolicy": "policy",
@@ -30,7 +30,7 @@ _PATHS = tuple(dict.fromkeys(ALL.values()))
 
 
 def given(inputs: Properties) -> tuple[str, Any] | None:
-    """The property that holds the document and its value; None when there is none or it is not known."""
+    """The property that holds the document and its value; None when it is absent or unknown."""
     for path in ("assumeRolePolicy", *_PATHS):
         value = inputs.get(path)
         if isinstance(value, str | dict):
@@ -50,7 +50,7 @@ def statements(inputs: Properties) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 
 def principal_arns(inputs: Properties) -> Iterator[tuple[str, str]]:
-    """(property, ARN) of the roles and users that a document names as principals."""
+    """(property, ARN) of the roles and users that are principals of a document."""
     for path, _, statement in statements(inputs):
         principal = statement.get("Principal")
         for one in many(principal.get("AWS")) if isinstance(principal, dict) else []:
@@ -59,9 +59,9 @@ def principal_arns(inputs: Properties) -> Iterator[tuple[str, str]]:
 
 
 def lets(site: AwsContext, key: Record, kind: str, name: str, *actions: str) -> bool:
-    """Whether the policy of a KMS key lets a principal do all actions on it.
+    """Return whether the policy of a KMS key allows all actions to a principal.
 
-    `kind` is AWS or Service, and the principal `name` or what ends in it. Conditions are not looked at.
+    `kind` is AWS or Service, and the principal is `name` or ends in it. Conditions are ignored.
     """
     own = (one.outputs for one in site.users(key, "kms/keyPolicy:KeyPolicy"))
     policy = document(next(own, key.outputs).get("policy"))

@@ -1,4 +1,4 @@
-"""EventBridge: what a rule matches."""
+"""EventBridge rules and their event patterns."""
 
 import json
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ def matches_something(inputs: Properties) -> Iterator[Violation]:
 @BOOK.rule(
     "AWS-EVT-002",
     _RULE,
-    source='EventBridge user guide, "Creating event patterns"; words in getmoto/moto events/models.py',
+    source='EventBridge user guide, "Creating event patterns"; messages in getmoto/moto events/models.py',
 )
 def pattern_of_events(inputs: Properties) -> Iterator[Violation]:
-    """A pattern is an object of objects, whose values are lists of what is matched."""
+    """A pattern is an object of objects, whose values are lists of matches."""
     pattern = text(inputs.get("eventPattern"))
     for reason in () if pattern is None else _faults(pattern):
         message = f"Event pattern is not valid. Reason: {reason}"

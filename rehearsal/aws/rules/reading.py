@@ -1,4 +1,4 @@
-"""Reading inputs that may hold unknowns: a rule says nothing about what it cannot see."""
+"""Helpers to read inputs with unknowns: a rule reports nothing about unknown values."""
 
 import json
 from collections.abc import Mapping
@@ -17,27 +17,27 @@ def items(inputs: Properties, name: str) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def number(value: Any) -> float | None:
-    """A number, or None for what is none or is not known."""
+    """A number, or None for other or unknown values."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def text(value: Any) -> str | None:
-    """A text, or None for what is none or is not known."""
+    """A string, or None for other or unknown values."""
     return value if isinstance(value, str) else None
 
 
 def given(inputs: Mapping[str, Any], *names: str) -> list[str]:
-    """Which of the properties are set, known or not."""
+    """The properties that are set, known or not."""
     return [name for name in names if inputs.get(name) is not None]
 
 
 def is_set(value: Any) -> bool:
-    """Whether something is given that is neither empty nor false; an unknown counts as given."""
+    """Return whether a value is neither empty nor false; an unknown counts as set."""
     return value is not None and (not known(value) or bool(value))
 
 
 def document(value: Any) -> Any:
-    """A JSON document that may be given as text; None when it is not readable."""
+    """A JSON document, maybe given as text; None when it cannot be parsed."""
     if not isinstance(value, str):
         return value if isinstance(value, dict) else None
     try:
@@ -53,17 +53,17 @@ def subnets(site: AwsContext, values: Any) -> list[Record]:
 
 
 def zones(found: list[Record]) -> list[str]:
-    """The zones that subnets are in, sorted."""
+    """The zones of subnets, sorted."""
     return sorted({str(subnet.outputs.get("availabilityZone")) for subnet in found})
 
 
 def vpcs(found: list[Record]) -> set[str]:
-    """The VPCs that subnets are in."""
+    """The VPCs of subnets."""
     return {str(subnet.outputs.get("vpcId")) for subnet in found}
 
 
 def all_known(values: Any) -> bool:
-    """Whether something is a list of which a preview knows every item."""
+    """Return whether a value is a list of known items."""
     return isinstance(values, list) and all(known(value) for value in values)
 
 
@@ -74,7 +74,7 @@ def vpc_of_group(site: AwsContext, value: Any) -> str | None:
 
 
 def named(record: Record) -> str:
-    """How a refusal calls another resource."""
+    """Name of another resource in a refusal."""
     return record.urn or record.id
 
 
@@ -85,7 +85,7 @@ def template_of(site: AwsContext, inputs: Properties) -> Record | None:
 
 
 def trusts(role: Record, service: str, action: str = "sts:AssumeRole") -> bool:
-    """Whether a role's trust policy lets a service do `action` (or the trust policy is not readable)."""
+    """Return whether a role's trust policy allows `action` to a service, or cannot be parsed."""
     policy = document(role.outputs.get("assumeRolePolicy"))
     if not isinstance(policy, dict):
         return True
@@ -101,7 +101,7 @@ def trusts(role: Record, service: str, action: str = "sts:AssumeRole") -> bool:
 
 
 def principals(statement: Mapping[str, Any], kind: str) -> set[str]:
-    """Who a statement of a policy is about, of a kind: AWS or Service; * is everybody."""
+    """Principals of a policy statement, of a kind: AWS or Service; * is every principal."""
     named_there = statement.get("Principal")
     return set(map(str, many(named_there.get(kind) if isinstance(named_there, dict) else named_there)))
 

@@ -1,4 +1,4 @@
-"""SageMaker: names are in `limits`; here roles, networks and variants."""
+"""SageMaker: roles, networks and variants; names are in `limits`."""
 
 from collections.abc import Iterator
 
@@ -77,7 +77,7 @@ def closed_domain_has_groups(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule("AWS-SM-006", _DOMAIN, source=f"{_API} CreateDomainRequest (AppSecurityGroupManagement)")
-def closed_rstudio_says_who_manages_groups(inputs: Properties) -> Iterator[Violation]:
+def closed_rstudio_needs_managed_groups(inputs: Properties) -> Iterator[Violation]:
     """RStudio in a domain whose traffic stays in the VPC needs groups that SageMaker manages."""
     role = at(inputs, "domainSettings.rStudioServerProDomainSettings.domainExecutionRoleArn")
     managed = inputs.get("appSecurityGroupManagement")

@@ -1,4 +1,4 @@
-"""EventBridge Scheduler: the role as which a schedule acts."""
+"""EventBridge Scheduler: the role of a schedule."""
 
 import fnmatch
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ from rehearsal.core.properties import at
 from rehearsal.core.rules.model import Violation
 
 _SCHEDULE, _SERVICE = "aws:scheduler/schedule:Schedule", "scheduler.amazonaws.com"
-_SOURCE = "aws:sourcearn"  # keys of conditions know no case
+_SOURCE = "aws:sourcearn"  # keys of conditions are case-insensitive
 
 
 @BOOK.rule_around(
     "AWS-SCHED-001",
     _SCHEDULE,
     source='EventBridge Scheduler user guide, "Confused deputy prevention" (the ARN of a group, never of a '
-    "schedule); words in hashicorp/terraform-provider-aws internal/service/scheduler/retry.go",
+    "schedule); messages in hashicorp/terraform-provider-aws internal/service/scheduler/retry.go",
 )
 def role_trusts_the_group(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The role lets the service take it, for the group of the schedule."""
@@ -36,7 +36,7 @@ def role_trusts_the_group(inputs: Properties, site: AwsContext) -> Iterator[Viol
 
 
 def _sources(role: Record) -> Iterator[Any]:
-    """The patterns of each condition on the source in the role's trust policy; None where there are none."""
+    """The patterns of each condition on the source in the role's trust policy; None without conditions."""
     policy = document(role.outputs.get("assumeRolePolicy"))
     statements = many(policy.get("Statement")) if isinstance(policy, dict) else []
     for statement in statements:

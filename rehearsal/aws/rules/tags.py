@@ -1,4 +1,4 @@
-"""Tags, whatever they are on."""
+"""Tags of every resource type."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from rehearsal.core.rules.model import Violation
 
 _SOURCE = "botocore 1.44.5 eks/2017-11-01 CreatePodIdentityAssociationRequest (tags: basic restrictions)"
 _MOST, _KEY, _VALUE = 50, 128, 256
-# An object has at most ten tags, and Auto Scaling groups have another form of tags.
+# An object has at most ten tags, and Auto Scaling groups have another format of tags.
 _OTHERS = ("aws:s3/bucketObject:BucketObject", "aws:s3/bucketObjectv2:BucketObjectv2", "aws:autoscaling/")
 _TAGGED = tuple(token for token in TABLE.rows if not token.startswith(_OTHERS))
 

@@ -1,1 +1,1 @@
-"""What rows cannot say, service by service: `HOOKS` of each module maps a type (without `aws:`) to them."""
+"""Hooks by service: `HOOKS` of each module maps a type (without `aws:`) to its hooks."""

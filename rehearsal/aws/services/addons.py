@@ -1,8 +1,8 @@
 """Add-ons of a cluster: those that are Deployments need a node that takes their pods.
 
 Source: hashicorp/terraform-provider-aws internal/service/eks/addon.go (waitAddonCreated waits 20 minutes
-through CREATING and DEGRADED); aws/containers-roadmap issues 1389 (only tainted nodes), 2328 (what EKS says)
-and 2167 (what CoreDNS tolerates); kubernetes-sigs/aws-ebs-csi-driver charts/aws-ebs-csi-driver/values.yaml.
+through CREATING and DEGRADED); aws/containers-roadmap issues 1389 (only tainted nodes), 2328 (messages)
+and 2167 (tolerations of CoreDNS); kubernetes-sigs/aws-ebs-csi-driver charts/aws-ebs-csi-driver/values.yaml.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,12 +21,12 @@ _CLUSTER, _GROUP = "eks/cluster:Cluster", "eks/nodeGroup:NodeGroup"
 _CRITICAL = {"key": "CriticalAddonsOnly", "operator": "Exists"}
 _CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
 _EVICTED_LATER = {"effect": "NoExecute", "operator": "Exists"}
-# Add-on -> where its settings hold its tolerations, and those that it has without.
+# Add-on -> path of the tolerations in its settings, and its default tolerations.
 _DEPLOYMENTS: Mapping[str, tuple[str, tuple[Mapping[str, str], ...]]] = {
     "coredns": ("tolerations", (_CRITICAL, _CONTROL_PLANE)),
     "aws-ebs-csi-driver": ("controller.tolerations", (_CRITICAL, _EVICTED_LATER)),
 }
-# Machines that may join a cluster without being said to be its own.
+# Machines that may join a cluster without a reference to it.
 _MACHINES = (
     "autoscaling/group:Group",
     "ec2/fleet:Fleet",
@@ -44,12 +44,12 @@ def _outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> 
 
 
 def addon_version(name: str, kubernetes: str) -> str:
-    """A version in the form of EKS; the current one is not known offline."""
+    """A version in the format of EKS; the current one is unknown offline."""
     return f"v{kubernetes}.0-eksbuild.1" if name in ("kube-proxy",) else "v1.0.0-eksbuild.1"
 
 
 def _created(site: Site, addon: Record) -> None:
-    """Say which of its pods will not get the role that the add-on is given for their service accounts."""
+    """Warn about pods that will not get the role of the add-on for their service accounts."""
     cluster = site.find(addon.inputs.get("clusterName"), _CLUSTER)
     role = role_record(site.state, str(addon.inputs.get("serviceAccountRoleArn")))
     known = facts.catalog().eks.addons.get(str(addon.inputs["addonName"]))
@@ -81,10 +81,10 @@ def _unready(site: Site, addon: Record) -> str:
 
 
 def _other_machines(site: Site, cluster: Record) -> bool:
-    """Whether pods may run elsewhere: on Fargate, in Auto Mode, on machines that join by themselves."""
+    """Return whether pods may run on Fargate, in Auto Mode, or on machines that join by themselves."""
     fargate = site.all("eks/fargateProfile:FargateProfile")
     return (
-        not cluster.urn  # made by nobody here: its nodes are not known
+        not cluster.urn  # made outside of the rehearsal: its nodes are unknown
         or at(cluster.outputs, "computeConfig.enabled") is True
         or cluster.outputs.get("remoteNetworkConfig") is not None
         or any(one.inputs.get("clusterName") == cluster.id for one in fargate)
@@ -93,7 +93,7 @@ def _other_machines(site: Site, cluster: Record) -> bool:
 
 
 def _tolerations(name: str, settings: Any) -> list[Mapping[str, Any]] | None:
-    """What an add-on's pods tolerate; None where its settings cannot be read, as those in YAML."""
+    """Tolerations of an add-on's pods; None where its settings cannot be parsed, such as YAML."""
     path, usual = _DEPLOYMENTS[name]
     if not settings:
         return list(usual)

@@ -9,7 +9,7 @@ from rehearsal.core.model import Properties, Record, RefusalError
 
 
 def _address(seed: str, *octets: int) -> str:
-    """An address that follows from the seed; 198.18.0.0/15 is reserved for benchmarks."""
+    """An address derived from the seed; 198.18.0.0/15 is reserved for benchmarks."""
     digits = draw(seed, 4)
     rest = [int(digits[:2], 16), 1 + int(digits[2:], 16) % 254]
     return ".".join(str(octet) for octet in (*octets, *rest))

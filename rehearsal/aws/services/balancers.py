@@ -9,7 +9,7 @@ from rehearsal.core.model import Properties
 
 
 def _balancer_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """Its DNS name says whether it is internal; its subnets say where it is."""
+    """DNS name (with a prefix if internal), and zones and VPC of its subnets."""
     scheme = "internal-" if inputs.get("internal") is True else ""
     name, number = outputs.get("name"), digits(f"{seed}/dns", 10)
     subnet = next(iter(inputs.get("subnets") or ()), None)
@@ -21,7 +21,7 @@ def _balancer_outputs(site: Site, seed: str, inputs: Properties, outputs: Proper
 
 
 def _listener_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """Its ARN is that of its load balancer with one part more."""
+    """ARN: that of its load balancer with a suffix."""
     balancer = str(inputs.get("loadBalancerArn") or "")
     arn = f"{balancer.replace(':loadbalancer/', ':listener/')}/{draw(f'{seed}/listener', 16)}"
     return {"id": arn, "arn": arn}

@@ -6,13 +6,13 @@ from rehearsal.aws.site import Site
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.model import Properties, Record
 
-# What a template says besides the content of its versions. Source: hashicorp/terraform-provider-aws
+# Properties of a template outside of the content of its versions. Source: hashicorp/terraform-provider-aws
 # internal/service/ec2/ec2_launch_template.go (`updateKeys` in resourceLaunchTemplateUpdate).
 _BESIDES = frozenset({"tags", "name", "namePrefix", "defaultVersion", "updateDefaultVersion", "region"})
 
 
 def _next_version(site: Site, template: Record, inputs: Properties) -> Properties:
-    """Every change of the content makes a new version; it becomes the default one when asked for."""
+    """Every change of the content makes a new version, and the default one if requested."""
     was, now = ({k: v for k, v in x.items() if k not in _BESIDES} for x in (template.inputs, inputs))
     if was == now:
         return {}

@@ -1,6 +1,6 @@
-"""Repositories that hold images. Nothing pushes images here; what runs from one is taken as the proof of it.
+"""Repositories with images. Nothing pushes images here; a workload that starts from one proves it exists.
 
-Source: Amazon ECR API Reference, DeleteRepository; moto 5.2.5 moto/ecr/exceptions.py (words);
+Source: Amazon ECR API Reference, DeleteRepository; moto 5.2.5 moto/ecr/exceptions.py (messages);
 hashicorp/terraform-provider-aws internal/service/ecr/repository.go (force_delete); AWS Lambda Developer
 Guide, images-create (the image of a function must be there when it is created).
 """

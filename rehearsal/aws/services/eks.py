@@ -49,7 +49,7 @@ def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 
 def _cluster_created(site: Site, cluster: Record) -> None:
-    """EKS makes a security group of its own for nodes and control plane."""
+    """Create the security group of EKS for nodes and control plane."""
     network = cluster.outputs["vpcConfig"]
     group = network["clusterSecurityGroupId"]
     outputs = {"name": f"eks-cluster-sg-{cluster.id}", "vpcId": network["vpcId"], "id": group}
@@ -57,12 +57,12 @@ def _cluster_created(site: Site, cluster: Record) -> None:
 
 
 def _cluster_updated(site: Site, cluster: Record, inputs: Properties) -> Properties:
-    """The version that EKS chose stays."""
+    """Keep the version that EKS chose."""
     return {"version": inputs.get("version") or cluster.outputs.get("version")}
 
 
 def _cluster_deleting(site: Site, cluster: Record) -> None:
-    """Logs that come after their group was deleted make it again, without key and retention, and it stays.
+    """Late logs recreate a deleted log group, without key and retention, and it stays.
 
     Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
     """

@@ -1,4 +1,4 @@
-"""Policies wherever they are given, roles, keys, secrets. Source: API References of each service."""
+"""Roles, policies, keys and secrets. Source: API References of each service."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from rehearsal.core.model import Properties, Record
 
 
 def _role_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """IAM hands back the trust policy as text."""
+    """The trust policy as text, as IAM returns it."""
     trust = inputs.get("assumeRolePolicy")
     return {"assumeRolePolicy": json.dumps(trust) if isinstance(trust, dict) else trust}
 

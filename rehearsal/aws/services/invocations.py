@@ -1,9 +1,9 @@
-"""Calls of functions by an engine: `aws:lambda/invocation:Invocation` asks Lambda, and waits for the answer.
+"""Invocations of functions by an engine: `aws:lambda/invocation:Invocation` calls Lambda and waits.
 
 Source: hashicorp/terraform-provider-aws internal/service/lambda/invocation.go (buildInput: the action and the
 input before, under `terraform_key`, where the scope is CRUD; invoke: a FunctionError fails the operation;
-resourceInvocationDelete: no call where the scope is CREATE_ONLY). The services of a home answer while an
-engine works; where there are none, as without a daemon, nobody is called.
+resourceInvocationDelete: no call where the scope is CREATE_ONLY). The services of a home run while an
+engine works; without them, as without a daemon, no function is called.
 """
 
 import http.client
@@ -21,7 +21,7 @@ _LONGEST_S = 930.0  # the longest that a function may run, and its start
 
 
 def _called(site: Site, action: str, old: Properties | None, new: Properties) -> Properties:
-    """The result of a call, as the resource has it. Raises RefusalError."""
+    """The result of a call, as output of the resource. Raises RefusalError."""
     home = site.state.path.parent
     always = new.get("lifecycleScope") == "CRUD"
     if not (home / service_ports.FILES["aws"]).exists() or (action == "delete" and not always):
@@ -42,13 +42,13 @@ def _invoke(site: Site, name: str, payload: str) -> str:
         path = f"/2015-03-31/functions/{quote(name, safe='')}/invocations"
         place.request("POST", path, payload, {"Authorization": signed, "Content-Type": "application/json"})
         answer = place.getresponse()
-        said = answer.read().decode()
+        result = answer.read().decode()
     finally:
         place.close()
     if answer.status != http.client.OK or answer.headers.get("X-Amz-Function-Error"):
         code = answer.headers.get("x-amzn-ErrorType") or "FunctionError"
-        raise RefusalError(code, f"invoking Lambda Function ({name}): {said}")
-    return said
+        raise RefusalError(code, f"invoking Lambda Function ({name}): {result}")
+    return result
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {"lambda/invocation:Invocation": Hooks(calls=_called)}

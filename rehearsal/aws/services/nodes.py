@@ -50,9 +50,9 @@ def _changed(site: Site, group: Record) -> None:
 
 
 def _connect(site: Site, group: Record) -> None:
-    """The network interfaces of the nodes, which hold subnets and security groups while nodes may run.
+    """Create network interfaces of the nodes, which block the deletion of subnets and security groups.
 
-    One per subnet stands for those of all nodes. Without groups in a launch template, nodes get that of the
+    One per subnet represents those of all nodes. Without groups in a launch template, nodes get that of the
     cluster (EKS User Guide, launch template support).
     """
     groups = _security_groups(site, group.inputs)
@@ -81,7 +81,7 @@ def _security_groups(site: Site, inputs: Properties) -> list[Record]:
 
 
 def _groups(site: Site) -> Iterator[tuple[str, Record]]:
-    """The Auto Scaling groups of node groups by name: EKS makes one for each."""
+    """The Auto Scaling groups of node groups by name, one each."""
     for record in site.all(_NODE_GROUP):
         yield str(record.outputs["resources"][0]["autoscalingGroups"][0]["name"]), record
 
@@ -99,7 +99,7 @@ def _group_tags(record: Record) -> dict[str, str]:
 
 
 def _scaling_groups(site: Site, args: Properties) -> Properties:
-    """Filters as DescribeAutoScalingGroups takes them; others than tags find nothing."""
+    """Filters of DescribeAutoScalingGroups; only tags match."""
     wanted = {one["name"]: one["values"] for one in args.get("filters") or ()}
     found = [
         name

@@ -10,9 +10,9 @@ from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 from rehearsal.dataplane import folders
 
-# Where the values of secrets are kept: document space and, as its keys, ARNs of secrets.
+# Document space with the values of secrets, by ARN.
 SECRETS = "secret"
-# The last snapshots of clusters that are gone: document space; keys are scope and name.
+# Document space with the final snapshots of deleted clusters, by scope and name.
 _SNAPSHOTS = "rds-snapshot"
 _PORTS = {"aurora-postgresql": 5432, "aurora-mysql": 3306, "postgres": 5432, "mysql": 3306}
 
@@ -33,7 +33,7 @@ def _cluster_outputs(site: Site, seed: str, inputs: Properties, outputs: Propert
 
 
 def _cluster_created(site: Site, cluster: Record) -> None:
-    """RDS keeps the password that it manages in a secret of its own, which goes with the cluster."""
+    """Create the secret with the password that RDS manages; deleted with the cluster."""
     for secret in cluster.outputs["masterUserSecrets"]:
         arn = secret["secretArn"]
         name = arn.rpartition(":")[2]
@@ -58,12 +58,12 @@ def _cluster_deleting(site: Site, cluster: Record) -> None:
 
 
 def _cluster_deleted(site: Site, cluster: Record) -> None:
-    """A cluster that is made again under this name starts empty."""
+    """Remove the data, so that a new cluster of this name starts empty."""
     folders.remove(folders.database(site.state.path.parent, cluster.id))
 
 
 def _take_snapshot(site: Site, cluster: Record) -> None:
-    """The last snapshot outlives the cluster; error words: moto 5.2.5 moto/rds/exceptions.py."""
+    """Take the final snapshot, which outlives the cluster; messages: moto 5.2.5 moto/rds/exceptions.py."""
     name = cluster.inputs.get("finalSnapshotIdentifier")
     if cluster.inputs.get("skipFinalSnapshot") or not name:
         return
@@ -73,7 +73,7 @@ def _take_snapshot(site: Site, cluster: Record) -> None:
             "DBClusterSnapshotAlreadyExistsFault",
             f"Cannot create the snapshot because a snapshot with the identifier {name} already exists.",
             "finalSnapshotIdentifier",
-            "An earlier cluster left it behind: give the snapshot of each life a name of its own.",
+            "An earlier cluster left it behind: give each snapshot its own name.",
         )
     site.state.put_document(_SNAPSHOTS, key, {"cluster": cluster.id})
 

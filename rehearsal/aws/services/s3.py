@@ -1,4 +1,4 @@
-"""Objects of programs as files, and what is in a bucket when it is deleted: also what pods and jobs wrote.
+"""Objects of programs as files, and deletion of buckets with the objects of programs, pods and jobs.
 
 Source: Amazon S3 API Reference, DeleteBucket; hashicorp/terraform-provider-aws internal/service/s3/bucket.go
 (resourceBucketDelete: `force_destroy` empties a bucket that is not empty).
@@ -38,7 +38,7 @@ def _folder(site: Site, bucket: Record) -> Path:
 
 
 def _put(site: Site, made: Record) -> None:
-    """An object of a program is a file, as those that pods and jobs write; not one that cannot be a file."""
+    """Write the object of a program as a file, like those of pods and jobs, unless its key is no path."""
     text, encoded, source = (made.inputs.get(name) for name in ("content", "contentBase64", "source"))
     try:
         data = base64.b64decode(encoded) if encoded else str(text or "").encode()
@@ -59,7 +59,7 @@ def _forget(site: Site, gone: Record) -> None:
 
 
 def _file(site: Site, made: Record) -> Path | None:
-    """Where an object lies; None for a key that leads out of its bucket."""
+    """Path of an object; None for a key outside of its bucket."""
     bucket = folders.bucket(site.state.path.parent, str(made.outputs.get("bucket")))
     file = bucket / str(made.outputs.get("key"))
     return file if ".." not in file.relative_to(bucket).parts else None

@@ -2,8 +2,8 @@
 
 Source: SageMaker API Reference, CreateDomain (an EFS volume, traffic through the VPC and subnets) and
 DeleteDomain (RetentionPolicy: retained by default); hashicorp/terraform-provider-aws issue 20986 and
-aws-cloudformation/cloudformation-coverage-roadmap issue 1085 (what is retained holds the subnets);
-AWS's own clean-up scripts find the groups by the names given here.
+aws-cloudformation/cloudformation-coverage-roadmap issue 1085 (a retained file system blocks the
+subnets); AWS's own clean-up scripts find the groups by the names used here.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _WAYS = {"inbound": "ingress", "outbound": "egress"}
 
 
 def _created(site: Site, domain: Record) -> None:
-    """The home file system has a mount target, with a network interface, in each subnet."""
+    """Create the home file system with a mount target and network interface in each subnet."""
     key = f"{domain.key}/{domain.id}"
     home = str(domain.outputs["homeEfsFileSystemId"])
     arn = f"arn:aws:elasticfilesystem:{site.region}:{site.account}:file-system/{home}"
@@ -47,7 +47,7 @@ def _created(site: Site, domain: Record) -> None:
 
 
 def _groups(site: Site, domain: Record, vpc: Record | None) -> list[Record]:
-    """Two groups that name each other: neither can be deleted before both have lost their rules."""
+    """Create two groups that refer to each other: neither can be deleted before its rules are removed."""
     ids = {way: f"sg-{draw(f'{domain.key}/{domain.id}/{way}', 17)}" for way in _WAYS}
     made = []
     for way, rule in _WAYS.items():
@@ -61,10 +61,10 @@ def _groups(site: Site, domain: Record, vpc: Record | None) -> list[Record]:
 
 
 def _deleting(site: Site, domain: Record) -> None:
-    """What the policy retains goes on without the domain, and the groups always do.
+    """Detach the retained file system and, always, the groups from the domain.
 
-    Whoever deletes a VPC has to remove them: aws-samples/sagemaker-studio-code-editor-template issue 1 and
-    singlestore-labs/private-llm-aws issue 9.
+    They must be removed before the VPC can be deleted: aws-samples/sagemaker-studio-code-editor-template
+    issue 1 and singlestore-labs/private-llm-aws issue 9.
     """
     files = site.find(domain.outputs.get("homeEfsFileSystemId"), _FILES)
     for use in site.state.users(domain):
@@ -75,14 +75,14 @@ def _deleting(site: Site, domain: Record) -> None:
 
 
 def _outlive(site: Site, group: Record) -> None:
-    """A group belongs to nobody any more, and still holds its VPC and the other group."""
+    """Detach a group, which still blocks its VPC and the other group."""
     paths = {path: group.outputs.get(path) for path in (*_WAYS.values(), "vpcId")}
     near = {path: site.state.issued(str(value)) for path, value in paths.items() if value}
     site.state.refer(group, {path: found[0] for path, found in near.items() if found})
 
 
 def _forget_runs(site: Site, app: Record) -> None:
-    """What an MLflow App has recorded goes with it; the artifacts lie in the bucket."""
+    """Remove the runs of an MLflow App; its artifacts stay in the bucket."""
     folders.remove(folders.runs(site.state.path.parent, app.id))
 
 

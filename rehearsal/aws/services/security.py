@@ -8,7 +8,7 @@ from rehearsal.core.model import Properties
 
 
 def _default_group_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:
-    """The group that came with the VPC is taken over, none is made."""
+    """Adopt the default group of the VPC."""
     vpc = site.find(inputs.get("vpcId"), "ec2/vpc:Vpc")
     return {"id": vpc.outputs["defaultSecurityGroupId"] if vpc else ""}
 

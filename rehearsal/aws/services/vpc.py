@@ -16,7 +16,7 @@ def _vpc_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties)
 
 
 def _vpc_created(site: Site, vpc: Record) -> None:
-    """Every VPC comes with a group of its own, which goes with it."""
+    """Create the default group of the VPC, which is deleted with it."""
     group = vpc.outputs["defaultSecurityGroupId"]
     site.hidden(vpc, _GROUP, group, {"name": "default", "vpcId": vpc.id, "id": group}, {group})
 

@@ -1,4 +1,4 @@
-"""An account of its own for each test."""
+"""A separate account for each test."""
 
 from collections.abc import Iterator
 from pathlib import Path

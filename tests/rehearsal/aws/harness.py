@@ -1,4 +1,4 @@
-"""An emulated AWS account, spoken to as the provider does, without an engine."""
+"""Driver of an emulated AWS account, without an engine."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ EKS_TRUST = json.dumps(
 
 
 class Driver(driver.Driver):
-    """An account of its own."""
+    """A driver with an account of its own."""
 
     def __init__(self, folder: Path, schemas: Schemas, state: State | None = None) -> None:
         state = state or State(folder / "state.sqlite")

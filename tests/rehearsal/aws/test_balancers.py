@@ -1,4 +1,4 @@
-"""Load balancers: what they take of the account, what they are called, what keeps them from being deleted."""
+"""Load balancers: names, certificates and deletion."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ BALANCER, LISTENER = "lb/loadBalancer:LoadBalancer", "lb/listener:Listener"
 
 
 def balanced(aws: Driver, **changes: Any) -> tuple[str, str]:
-    """A load balancer and servers for it."""
+    """A load balancer and its target group."""
     vpc, subnets = aws.network()
     inputs = {"namePrefix": "mlflow", "internal": True, "subnets": subnets, **changes}
     balancer = aws.create(BALANCER, "balancer", **inputs)["arn"]
@@ -40,7 +40,7 @@ def known_certificate(aws: Driver) -> None:
     seed(aws.state, [{"type": "aws:acm/certificate:Certificate", "id": CERTIFICATE}])
 
 
-def test_names_and_addresses_have_the_forms_of_the_service(aws: Driver) -> None:
+def test_names_and_addresses_have_the_format_of_the_service(aws: Driver) -> None:
     known_certificate(aws)
     balancer, servers = balanced(aws)
     made = aws.made["balancer"][3]
@@ -76,7 +76,7 @@ def test_it_goes_after_its_listener_and_not_while_it_is_protected(aws: Driver) -
     aws.delete("servers")
 
 
-def test_the_value_of_a_secret_that_somebody_else_keeps_can_be_made_known(aws: Driver) -> None:
+def test_the_value_of_a_foreign_secret_can_be_registered(aws: Driver) -> None:
     read = "secretsmanager/getSecretVersion:getSecretVersion"
     secret = {"type": "aws:secretsmanager/secret:Secret", "id": SECRET}
     value = {"secretId": SECRET, "secretString": "of the client"}
@@ -85,10 +85,6 @@ def test_the_value_of_a_secret_that_somebody_else_keeps_can_be_made_known(aws: D
     seed(aws.state, [secret])
     with pytest.raises(RefusalError, match="has no value yet"):
         aws.invoke(read, secretId=SECRET)
-    version = {
-        "type": "aws:secretsmanager/secretVersion:SecretVersion",
-        "id": f"{SECRET}|1",
-        "outputs": value,
-    }
-    seed(aws.state, [version])
+    token = "aws:secretsmanager/secretVersion:SecretVersion"
+    seed(aws.state, [{"type": token, "id": f"{SECRET}|1", "outputs": value}])
     assert aws.invoke(read, secretId=SECRET)["secretString"] == "of the client"

@@ -1,4 +1,4 @@
-"""Objects that programs make are files of the bucket: S3, pods and jobs read them."""
+"""Objects of programs are files of the bucket, which S3, pods and jobs read."""
 
 import io
 import zipfile
@@ -54,7 +54,7 @@ def test_an_archive_is_a_zip(aws: Driver, tmp_path: Path) -> None:
         }
 
 
-def test_a_source_that_is_not_here_is_said(aws: Driver) -> None:
+def test_a_missing_source_is_reported(aws: Driver) -> None:
     aws.create("s3/bucket:Bucket", "b", bucket="lake")
     aws.create(TOKEN, "o", bucket="lake", key="k", source={SIGNATURE: ASSET, "path": "/nowhere/at/all"})
     assert any("/nowhere/at/all is not here" in said for said in aws.said)

@@ -1,4 +1,4 @@
-"""The emulated AWS refuses what AWS refuses. Spoken to as the provider does, without an engine."""
+"""The emulated AWS: names, references, deletion, replacement and functions, without an engine."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from rehearsal.core.model import UNKNOWN, RefusalError
 from tests.rehearsal.aws.harness import EKS_TRUST, Driver
 
 
-def test_ids_and_arns_have_the_clouds_form(aws: Driver) -> None:
+def test_ids_and_arns_have_the_format_of_aws(aws: Driver) -> None:
     vpc = aws.create("ec2/vpc:Vpc", cidrBlock="10.0.0.0/16")
     assert vpc["id"].startswith("vpc-") and len(vpc["id"]) == len("vpc-") + 17
     assert vpc["arn"] == f"arn:aws:ec2:us-east-1:123456789012:vpc/{vpc['id']}"
@@ -25,17 +25,17 @@ def test_a_name_is_made_from_the_logical_name_and_kept(aws: Driver) -> None:
     assert aws.diff("Check_Points").changed == ()
 
 
-def test_a_name_that_gets_too_long_is_refused_and_not_cut(aws: Driver) -> None:
+def test_a_name_that_gets_too_long_is_refused_and_not_shortened(aws: Driver) -> None:
     longest = "a" * (64 - len("-1234567"))
     assert len(aws.create("iam/role:Role", longest, assumeRolePolicy=EKS_TRUST)["name"]) == 64
-    said = aws.check("iam/role:Role", f"{longest}b", assumeRolePolicy=EKS_TRUST)
-    assert said["name"].startswith("could not make instance of 'aws:iam/role:Role': ")
-    assert "plus 7 random chars is longer than maximum length 64" in said["name"]
-    # One that the program gives is not completed.
+    found = aws.check("iam/role:Role", f"{longest}b", assumeRolePolicy=EKS_TRUST)
+    assert found["name"].startswith("could not make instance of 'aws:iam/role:Role': ")
+    assert "plus 7 random chars is longer than maximum length 64" in found["name"]
+    # A name of the program gets no suffix.
     assert not aws.check("iam/role:Role", f"{longest}b", name="platform", assumeRolePolicy=EKS_TRUST)
 
 
-def test_a_preview_leaves_nothing_and_knows_only_what_was_given(aws: Driver) -> None:
+def test_a_preview_creates_nothing_and_knows_only_inputs(aws: Driver) -> None:
     vpc = aws.create("ec2/vpc:Vpc", preview=True, cidrBlock="10.0.0.0/16")
     assert vpc["id"] == "" and vpc["arn"] is UNKNOWN and vpc["cidrBlock"] == "10.0.0.0/16"
     assert aws.state.count() == 0
@@ -48,7 +48,7 @@ def test_a_reference_to_nothing_is_refused_with_the_services_code_and_the_path(a
     with pytest.raises(RefusalError, match=r"NoSuchEntity.*property roleArn"):
         aws.create(
             "eks/cluster:Cluster",
-            roleArn="arn:aws:iam::123456789012:role/nobody",
+            roleArn="arn:aws:iam::123456789012:role/absent",
             vpcConfig={"subnetIds": [aws.made["subnet-a"][1], aws.made["subnet-b"][1]]},
         )
     with pytest.raises(RefusalError, match=r"InvalidSubnetID\.NotFound.*vpcConfig\.subnetIds\[1\]"):
@@ -81,7 +81,7 @@ def test_policies_of_aws_and_of_other_accounts_are_not_looked_up(aws: Driver) ->
         )
 
 
-def test_what_is_still_used_cannot_be_deleted(aws: Driver) -> None:
+def test_resources_in_use_cannot_be_deleted(aws: Driver) -> None:
     aws.cluster()
     with pytest.raises(RefusalError, match=r"DependencyViolation.*subnet-a"):
         aws.delete("vpc")
@@ -183,7 +183,7 @@ def test_a_policy_names_only_roles_that_exist(aws: Driver) -> None:
     statement = {
         "Effect": "Allow",
         "Action": "s3:GetObject",
-        "Principal": {"AWS": "arn:aws:iam::123456789012:role/nobody"},
+        "Principal": {"AWS": "arn:aws:iam::123456789012:role/absent"},
         "Resource": "arn:aws:s3:::my-bucket/*",
     }
     with pytest.raises(RefusalError, match="Invalid principal"):
@@ -199,7 +199,7 @@ def test_a_type_without_a_row_is_kept_generically(aws: Driver) -> None:
     assert aws.state.count() == 0
 
 
-def test_an_account_that_the_provider_demands_is_the_one_it_is_in(aws: Driver) -> None:
+def test_the_account_is_the_one_that_the_provider_demands(aws: Driver) -> None:
     aws.config["allowedAccountIds"] = json.dumps(["210987654321"])
     assert aws.invoke("index/getCallerIdentity:getCallerIdentity")["accountId"] == "210987654321"
 
@@ -225,7 +225,7 @@ def test_functions(aws: Driver) -> None:
         aws.invoke("ec2/getSpotPrice:getSpotPrice")
 
 
-def test_maps_that_a_service_fills_hold_the_keys_that_it_gives(aws: Driver) -> None:
+def test_computed_maps_have_their_keys(aws: Driver) -> None:
     api = aws.create("appsync/graphQLApi:GraphQLApi", "api", name="api", authenticationType="API_KEY")
     assert api["arn"].endswith(f":apis/{api['id']}")
     host = api["uris"]["GRAPHQL"].removeprefix("https://").partition(".")[0]

@@ -1,5 +1,7 @@
 """File systems, databases and secrets."""
 
+from typing import Any
+
 import pytest
 
 from rehearsal.core.model import RefusalError
@@ -26,7 +28,7 @@ def test_a_file_system_has_one_mount_target_per_zone(aws: Driver) -> None:
         aws.delete("homes")
 
 
-def test_a_managed_password_lies_in_a_secret_that_goes_with_the_cluster(aws: Driver) -> None:
+def test_a_managed_password_is_in_a_secret_that_is_deleted_with_the_cluster(aws: Driver) -> None:
     _, subnets = aws.network()
     group = aws.create("rds/subnetGroup:SubnetGroup", "group", subnetIds=subnets)
     database = aws.create(
@@ -48,13 +50,12 @@ def test_a_managed_password_lies_in_a_secret_that_goes_with_the_cluster(aws: Dri
 
 
 def test_a_cluster_without_a_final_snapshot_is_created_but_not_deleted(aws: Driver) -> None:
-    aws.create(
-        "rds/cluster:Cluster",
-        "db",
-        engine="aurora-postgresql",
-        masterUsername="mlflow",
-        manageMasterUserPassword=True,
-    )
+    managed: Any = {
+        "engine": "aurora-postgresql",
+        "masterUsername": "mlflow",
+        "manageMasterUserPassword": True,
+    }
+    aws.create("rds/cluster:Cluster", "db", **managed)
     with pytest.raises(RefusalError, match="final_snapshot_identifier is required"):
         aws.delete("db")
 

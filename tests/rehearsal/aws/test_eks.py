@@ -13,7 +13,7 @@ from tests.rehearsal.aws.harness import EKS_TRUST, Driver
 EKS_VERSIONS = list(facts.eks.versions)
 
 
-def test_a_cluster_has_what_programs_use(aws: Driver) -> None:
+def test_outputs_of_a_cluster(aws: Driver) -> None:
     cluster = aws.cluster()
     assert cluster["endpoint"].startswith("https://") and cluster["endpoint"].endswith(
         ".us-east-1.eks.amazonaws.com"
@@ -121,8 +121,8 @@ def test_the_group_behind_a_node_group_is_found_by_its_tags(aws: Driver) -> None
     assert aws.invoke("autoscaling/getAmiIds:getAmiIds", filters=other)["names"] == []
     found = aws.invoke("autoscaling/getGroup:getGroup", name=name)
     assert (found["minSize"], found["maxSize"], found["desiredCapacity"]) == (0, 4, 2)
-    with pytest.raises(RefusalError, match="nobody"):
-        aws.invoke("autoscaling/getGroup:getGroup", name="nobody")
+    with pytest.raises(RefusalError, match="absent"):
+        aws.invoke("autoscaling/getGroup:getGroup", name="absent")
 
 
 def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
@@ -186,8 +186,8 @@ GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE
 def test_an_addon_that_finds_no_node_is_there_and_degraded(aws: Driver, name: str) -> None:
     aws.cluster()
     wanted: dict[str, Any] = {"clusterName": "dev", "addonName": name}
-    said = rf"\(dev:{name}\).*'ACTIVE' \(last state: 'DEGRADED', timeout: 20m0s\).*the cluster has no node"
-    with pytest.raises(InitFailedError, match=said) as failed:
+    state = rf"\(dev:{name}\).*'ACTIVE' \(last state: 'DEGRADED', timeout: 20m0s\).*the cluster has no node"
+    with pytest.raises(InitFailedError, match=state) as failed:
         aws.create(ADDON, "addon", **wanted)
     assert failed.value.id == f"dev:{name}"
     assert len(aws.state.find(type=f"aws:{ADDON}")) == 1, "the real provider leaves it, too"
@@ -246,7 +246,7 @@ def test_an_addon_waits_for_the_nodes_that_come_beside_it(aws: Driver) -> None:
     assert made == ["dev:coredns"]
 
 
-def test_the_role_of_an_addon_lets_its_service_accounts_in(aws: Driver) -> None:
+def test_the_role_of_an_addon_must_trust_its_service_accounts(aws: Driver) -> None:
     issuer = aws.cluster()["identities"][0]["oidcs"][0]["issuer"].removeprefix("https://")
     federated = f"arn:aws:iam::123456789012:oidc-provider/{issuer}"
     for name, account in (("good", "aws-node"), ("bad", "ebs-csi-controller-sa")):
@@ -257,5 +257,5 @@ def test_the_role_of_an_addon_lets_its_service_accounts_in(aws: Driver) -> None:
         more = {"resolveConflictsOnCreate": "OVERWRITE", "serviceAccountRoleArn": role}
         aws.create(ADDON, name, **{"clusterName": "dev", "addonName": "vpc-cni", **more})
         aws.delete(name)
-    (said,) = aws.said
-    assert "service account kube-system/aws-node will get AccessDenied" in said and "(role bad)" in said
+    (warning,) = aws.said
+    assert "service account kube-system/aws-node will get AccessDenied" in warning and "(role bad)" in warning

@@ -1,4 +1,4 @@
-"""Programs may refer to what an account holds already, once it is known."""
+"""Registered resources of an account, to which programs may refer."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def existing(aws: Driver, *resources: Values) -> list[str]:
     return seed(aws.state, resources)
 
 
-def test_a_network_that_somebody_else_made(aws: Driver) -> None:
+def test_a_network_made_outside_of_the_rehearsal(aws: Driver) -> None:
     with pytest.raises(RefusalError, match="trainstack rehearse seed"):
         aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
     vpc = {"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"cidrBlock": "10.9.0.0/16"}}
@@ -69,23 +69,31 @@ def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
     file = tmp_path / "stack.json"
     file.write_text(json.dumps({"version": 3, "deployment": {"resources": resources}}))
-    asked: list[object] = []
+    seeded: list[object] = []
 
     class Home:
         def seed(self, resources: list[object]) -> list[str]:
-            asked.extend(resources)
+            seeded.extend(resources)
             return [VPC]
 
     monkeypatch.setattr(homes, "of_checkout", Home)
     assert seeding.seed(file, None) == f"registered: {VPC}"
-    assert asked == [{"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"arn": "a"}}]
+    assert seeded == [{"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"arn": "a"}}]
 
 
 @pytest.mark.parametrize(
-    "text", ["{a: 1}", "- vpc-1", "- {id: vpc-1}", "- {type: gcp:compute/network:Network, id: n}", "- {"]
+    ("text", "code", "row"),
+    [
+        ("{a: 1}", "not-a-list", ""),
+        ("- vpc-1", "needs-type-and-id", "[0]"),
+        ("- {id: vpc-1}", "needs-type-and-id", "[0]"),
+        ("- {type: gcp:compute/network:Network, id: n}", "needs-project", "[0]"),
+        ("- {", "unreadable-file", ""),
+    ],
 )
-def test_what_is_no_list_of_resources_is_refused(tmp_path: Path, text: str) -> None:
+def test_only_lists_of_resources_are_accepted(tmp_path: Path, text: str, code: str, row: str) -> None:
     file = tmp_path / "existing.yaml"
     file.write_text(text)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as caught:
         seeding.seed(file, None)
+    assert caught.value.codes == ((f"seed-{code}", f"{file.name}{row}" if row else str(file)),)

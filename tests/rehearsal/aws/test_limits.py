@@ -1,4 +1,4 @@
-"""Quotas and scarce machines, in the words of the services."""
+"""Quotas and scarce machines, with the messages of the services."""
 
 import json
 from pathlib import Path
@@ -30,8 +30,10 @@ def refuse(folder: Path, scenario: dict[str, Any], inputs: dict[str, Any], *zone
 
 
 def test_the_service_refuses_vcpus_beyond_the_quota(tmp_path: Path) -> None:
-    said = refuse(tmp_path, {"quotas": {"ec2_on_demand_p": 100}}, group("p5.48xlarge", 1), "us-east-1a")
-    assert said.startswith("VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU")
+    message = refuse(tmp_path, {"quotas": {"ec2_on_demand_p": 100}}, group("p5.48xlarge", 1), "us-east-1a")
+    assert message.startswith(
+        "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU"
+    )
     assert not refuse(tmp_path, {"quotas": {"ec2_on_demand_p": 192}}, group("p5.48xlarge", 1), "us-east-1a")
 
 
@@ -48,5 +50,5 @@ def test_scarce_machines_fail_and_fall_back(
     tmp_path: Path, inputs: dict[str, Any], zones: list[str], refused: bool
 ) -> None:
     row = {"instance_type": "p5.48xlarge", "zone": "us-east-1a", "market": "spot", "instances": 1}
-    said = refuse(tmp_path, {"capacity": [row]}, inputs, *zones)
-    assert ("InsufficientInstanceCapacity" in said and "Could not launch Spot" in said) is refused
+    message = refuse(tmp_path, {"capacity": [row]}, inputs, *zones)
+    assert ("InsufficientInstanceCapacity" in message and "Could not launch Spot" in message) is refused

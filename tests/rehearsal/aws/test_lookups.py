@@ -1,4 +1,4 @@
-"""Functions that look up what exists: of the account by default, of programs, and of AWS itself."""
+"""Functions that look up resources of the account, of programs and of AWS itself."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,10 +64,10 @@ def test_resources_are_found_by_tags_and_filters(state: State) -> None:
     with pytest.raises(RefusalError, match="InvalidVpcID"):
         ask(state, "ec2/getVpc", id="vpc-3")
     with pytest.raises(RefusalError, match="no matching"):
-        ask(state, "ec2/getVpc", tags={"Name": "nobody"})
+        ask(state, "ec2/getVpc", tags={"Name": "absent"})
 
 
-def test_keys_and_aliases_lead_to_each_other(state: State) -> None:
+def test_keys_and_aliases_refer_to_each_other(state: State) -> None:
     keep(state, "kms/key:Key", "k-1", arn="arn:aws:kms:us-east-1:123456789012:key/k-1")
     keep(state, "kms/alias:Alias", "alias/mine", name="alias/mine", targetKeyId="k-1")
     assert ask(state, "kms/getKey", keyId="alias/mine")["id"] == "k-1"
@@ -92,7 +92,7 @@ def test_policies_zones_parameters_and_versions(state: State) -> None:
     assert versions and versions == sorted(versions, reverse=True)
 
 
-def test_a_newest_image_is_the_same_however_the_question_is_ordered(state: State) -> None:
+def test_a_newest_image_does_not_depend_on_the_order_of_arguments(state: State) -> None:
     one = ask(state, "ec2/getAmi", filters=[{"name": "name", "values": ["x"]}])
     other = ask(state, "ec2/getAmi", filters=[{"values": ["x"], "name": "name"}])
     assert one["id"] == other["id"] != ask(state, "ec2/getAmi", mostRecent=True)["id"]

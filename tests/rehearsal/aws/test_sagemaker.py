@@ -1,4 +1,4 @@
-"""A SageMaker domain holds its network by what it makes there; its file system may outlive it."""
+"""A SageMaker domain blocks the deletion of its network; its file system may outlive it."""
 
 from collections.abc import Iterator
 from pathlib import Path

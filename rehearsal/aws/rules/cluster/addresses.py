@@ -1,4 +1,4 @@
-"""Addresses that a cluster takes from its subnets, and those that are left."""
+"""IP addresses that a cluster uses in its subnets, and those left."""
 
 import ipaddress
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _RESERVATION = "ec2/subnetCidrReservation:SubnetCidrReservation"
 _CLUSTER, _GROUP = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
 _INTERFACE = "ec2/networkInterface:NetworkInterface"
 _ISSUES = "botocore 1.44.5 eks/2017-11-01 Issue (InsufficientFreeAddresses)"
-# What has an address in each subnet that it names, or more; the property where it names them.
+# Types with an address in each of their subnets, or more; property with the subnets.
 _TAKES: Mapping[str, str] = {
     "ec2/instance:Instance": "subnetId",
     "ec2/natGateway:NatGateway": "subnetId",
@@ -25,14 +25,14 @@ _TAKES: Mapping[str, str] = {
 }
 # Amazon VPC User Guide, subnet-sizing: the first four addresses of a subnet and the last one.
 _RESERVED = 5
-# The addresses of a block that the CNI gives to a node's pods; the first and the last block of a subnet hold
+# The addresses of a block that the CNI assigns to a node's pods; the first and last block of a subnet hold
 # reserved addresses.
 _PREFIX, _UNUSABLE = 16, 2
-# A tag of further subnets for pods, and the setting that takes those of all pods elsewhere: README.md there.
+# A tag of further subnets for pods, and the setting of custom subnets for all pods: README.md of the CNI.
 _FOR_PODS, _ELSEWHERE = "kubernetes.io/role/cni", "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"
-# One of these stands for the interfaces of all nodes of a group (`services.nodes`).
+# One of these represents the interfaces of all nodes of a group (`services.nodes`).
 _OF_NODES = "aws-K8S"
-# The User Guide (network-reqs) asks for six; the service refuses below five, as it says itself.
+# The User Guide (network-reqs) requires six; the service refuses below five, by its own message.
 _OF_CLUSTER = 5
 
 
@@ -76,7 +76,7 @@ def nodes_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Viola
 
 @BOOK.rule_around("AWS-EKS-049", _GROUP, source=_ISSUES, advice=True)
 def growth_has_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """They have addresses for a group at its largest, too."""
+    """They also have addresses for a group at its maximum size."""
     now, _, _ = _demand(inputs, site, "desiredSize")
     nodes, each, free = _demand(inputs, site, "maxSize")
     if nodes * each > free >= now * each:
@@ -97,9 +97,9 @@ def growth_has_addresses(inputs: Properties, site: AwsContext) -> Iterator[Viola
     advice=True,
 )
 def pods_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """With prefix delegation, subnets hold the blocks that every node takes before its first pod.
+    """With prefix delegation, subnets have blocks for every node before its first pod.
 
-    Without it, what a node takes depends on its type's limits, which this catalog does not know.
+    Without it, the number depends on limits of the type, which this catalog does not have.
     """
     each = _prefixes(inputs, site)
     nodes = int(number(at(inputs, "scalingConfig.maxSize")) or 0)
@@ -117,7 +117,7 @@ def pods_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violat
 
 
 def _prefixes(inputs: Properties, site: AwsContext) -> int:
-    """How many /28 a node takes of its own subnet at its start; 0 without prefix delegation or if unknown."""
+    """Number of /28 that a node takes at its start; 0 without prefix delegation or if unknown."""
     if any(_FOR_PODS in (one.outputs.get("tags") or {}) for one in site.others("ec2/subnet:Subnet")):
         return 0
     for addon in site.others("eks/addon:Addon"):
@@ -135,7 +135,7 @@ def _prefixes(inputs: Properties, site: AwsContext) -> int:
 
 
 def _prefix_room(site: AwsContext, subnet: Record) -> int | None:
-    """How many /28 a subnet has at most; None where its block is not known."""
+    """Maximum number of /28 in a subnet; None where its block is unknown."""
     block, free = _block(subnet), _free(site, subnet)
     if block is None or free is None:
         return None
@@ -143,7 +143,7 @@ def _prefix_room(site: AwsContext, subnet: Record) -> int | None:
 
 
 def _demand(inputs: Properties, site: AwsContext, size: str) -> tuple[int, int, int]:
-    """The nodes of a group at a size, the addresses of each without its pods, and those that are left."""
+    """The nodes of a group at a size, the addresses of each without its pods, and the addresses left."""
     found = subnets(site, inputs.get("subnetIds"))
     left = [_free_for_interfaces(site, subnet) for subnet in found]
     if site.preview or not found or None in left:
@@ -161,7 +161,7 @@ def _block(subnet: Record) -> ipaddress.IPv4Network | None:
 
 
 def _free(site: AwsContext, subnet: Record) -> int | None:
-    """How many addresses of a subnet are left at most; None where its block is not known."""
+    """Maximum number of addresses left in a subnet; None where its block is unknown."""
     block = _block(subnet)
     if block is None:
         return None
@@ -169,7 +169,7 @@ def _free(site: AwsContext, subnet: Record) -> int | None:
 
 
 def _free_for_interfaces(site: AwsContext, subnet: Record) -> int | None:
-    """Those of them that an interface may be given by itself: none out of a reservation.
+    """Those that an interface can get automatically: none of a reservation.
 
     Source: Amazon VPC User Guide, subnet-cidr-reservation ("so that Amazon can't assign them to your network
     interfaces"; those for prefixes are given as prefixes), read 2026-11-23.
@@ -195,7 +195,7 @@ def _taken(site: AwsContext, subnet: Record) -> Iterator[int]:
 
 
 def _nodes(site: AwsContext, subnet: Record) -> Iterator[int]:
-    """Nodes of other groups that can be nowhere else."""
+    """Nodes of other groups that have no other subnet."""
     for group in site.others("eks/nodeGroup:NodeGroup"):
         if group.inputs.get("subnetIds") == [subnet.id]:
             yield int(number(at(group.inputs, "scalingConfig.desiredSize")) or 0)

@@ -32,7 +32,7 @@ _IOPS = {"gp3": (3000, 80000), "io1": (100, 64000), "io2": (100, 256000)}
 
 
 def place(interface: Mapping[str, Any]) -> tuple[int, int]:
-    """Network card and device index of an interface; both are 0 where nothing is said."""
+    """Network card and device index of an interface; both are 0 by default."""
     return int(number(interface.get("networkCardIndex")) or 0), int(number(interface.get("deviceIndex")) or 0)
 
 

@@ -23,7 +23,7 @@ _MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
 _ACCESS_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/Amazon\w+")
 # The marketplace has more add-ons than the catalog: only close names count as misspelled.
 _SLIP = 0.8
-# What EKS installs by itself on a cluster unless it is told not to.
+# Add-ons that EKS installs by default.
 _SELF_MANAGED = ("vpc-cni", "kube-proxy", "coredns")
 
 
@@ -77,7 +77,7 @@ def authentication_goes_one_way(inputs: Properties, site: AwsContext) -> Iterato
 def assumable(
     inputs: Properties, site: AwsContext, path: str, called: str, service: str
 ) -> Iterator[Violation]:
-    """What EKS says when the role at `path`, as it is `called`, does not let a service assume it."""
+    """Violation when the role at `path`, described as `called`, does not allow a service to assume it."""
     role = site.find(inputs.get(path), "iam/role:Role")
     if role and not trusts(role, service):
         yield Violation(
@@ -220,7 +220,7 @@ def pod_role_trusts_pods(inputs: Properties, site: AwsContext) -> Iterator[Viola
 
 @BOOK.rule_around("AWS-EKS-015", _ADDON, source=_TRUST)
 def addon_role_trusts_pods(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """So does the role of an add-on's pod identity."""
+    """The role of an add-on's pod identity lets pods.eks.amazonaws.com assume it and tag the session."""
     given = inputs.get("podIdentityAssociations")
     for index, association in enumerate(given if isinstance(given, list) else []):
         role = site.find(at(association, "roleArn"), "iam/role:Role")
@@ -241,7 +241,7 @@ def addon_role_trusts_pods(inputs: Properties, site: AwsContext) -> Iterator[Vio
     advice=True,
 )
 def addon_takes_over(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """An add-on that EKS has installed by itself is taken over only where its settings may be replaced."""
+    """An add-on that EKS has installed is adopted only where its settings may be replaced."""
     cluster, name = site.find(inputs.get("clusterName"), "eks/cluster:Cluster"), inputs.get("addonName")
     if name not in _SELF_MANAGED or inputs.get("resolveConflictsOnCreate", "NONE") != "NONE":
         return

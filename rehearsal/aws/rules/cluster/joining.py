@@ -1,4 +1,4 @@
-"""What the machines of a node group need to start and to join their cluster."""
+"""Requirements for the machines of a node group to start and join their cluster."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,14 +16,14 @@ _ROLE = "iam/role:Role"
 _ATTACHED = ("iam/rolePolicyAttachment:RolePolicyAttachment", "iam/rolePolicy:RolePolicy")
 _KEY, _ENDPOINT = "kms/key:Key", "ec2/vpcEndpoint:VpcEndpoint"
 _FAILED = "CREATE_FAILED"
-# What a node asks before it has joined. Source: EKS User Guide, private-clusters.md.
+# Services that a node calls before it has joined. Source: EKS User Guide, private-clusters.md.
 _NEEDED = ("ec2", "ecr.api", "ecr.dkr", "s3")
 _SCALER = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
 _USES = ("kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext")
 
 
 def _starts(inputs: Properties, site: AwsContext) -> bool:
-    """Whether the group starts machines now; in a preview nobody knows what will be there by then."""
+    """Return whether the group starts machines now; a preview does not know what exists then."""
     return not site.preview and at(inputs, "scalingConfig.desiredSize") != 0
 
 
@@ -32,8 +32,8 @@ def _places(inputs: Properties, site: AwsContext) -> list[Record]:
     return subnets(site, inputs.get("subnetIds")) if _starts(inputs, site) else []
 
 
-def _asked(inputs: Properties, site: AwsContext, name: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """A list of the launch template of machines that start now, with paths."""
+def _template_items(inputs: Properties, site: AwsContext, name: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Items of a list of the launch template of machines that start now, with paths."""
     template = template_of(site, inputs) if _starts(inputs, site) else None
     return items(template.inputs, name) if template else []
 
@@ -65,7 +65,7 @@ def nodes_reach_their_cluster(inputs: Properties, site: AwsContext) -> Iterator[
 )
 def public_subnets_give_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """Nodes in a subnet that routes to an internet gateway get public addresses."""
-    interfaces = _asked(inputs, site, "networkInterfaces")
+    interfaces = _template_items(inputs, site, "networkInterfaces")
     if any(str(one.get("associatePublicIpAddress")).lower() == "true" for _, one in interfaces):
         return
     for subnet in _places(inputs, site):
@@ -90,7 +90,7 @@ def public_subnets_give_addresses(inputs: Properties, site: AwsContext) -> Itera
 def node_role_may_join(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The node role has policies before its nodes start: they register with it, and pull their images."""
     role = site.find(inputs.get("nodeRoleArn"), _ROLE) if _starts(inputs, site) else None
-    # A role that no program made has the policies that it has.
+    # The policies of a role that no program made are unknown.
     if (
         role is None
         or not role.urn
@@ -117,9 +117,9 @@ def node_role_may_join(inputs: Properties, site: AwsContext) -> Iterator[Violati
 )
 def scaling_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """The key of the disks lets the service-linked role of Auto Scaling use it, by its policy or a grant."""
-    for path, mapping in _asked(inputs, site, "blockDeviceMappings"):
+    for path, mapping in _template_items(inputs, site, "blockDeviceMappings"):
         key = site.find(at(mapping, "ebs.kmsKeyId"), _KEY)
-        # Leaving it to IAM, as a default policy does, is not enough: the role's own policy has no key in it.
+        # Delegation to IAM, as in a default policy, is not enough: the role's own policy names no key.
         if key and not _granted(site, key) and not documents.lets(site, key, "AWS", _SCALER, *_USES):
             yield Violation(
                 "launchTemplate",

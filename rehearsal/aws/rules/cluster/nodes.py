@@ -59,7 +59,7 @@ def block_needs_a_template(inputs: Properties) -> Iterator[Violation]:
 
 
 def _image_problem(ami: Any, types: list[tuple[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Where the image does not suit, why it lacks the driver ("driver") or the architecture ("machine")."""
+    """Reasons why an image lacks the driver ("driver") or the architecture ("machine")."""
     if not isinstance(ami, str) or ami == "CUSTOM":
         return
     for path, name in types:

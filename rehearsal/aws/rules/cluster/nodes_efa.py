@@ -43,7 +43,7 @@ def efa_group_open_inwards(inputs: Properties, site: AwsContext) -> Iterator[Vio
 
 @BOOK.rule_around("AWS-EFA-004", _GROUP, source=_GUIDE, advice=True)
 def efa_group_open_outwards(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """A security group of EFA devices lets out all traffic to itself, by its id: 0.0.0.0/0 does not do."""
+    """A security group of EFA devices lets out all traffic to itself, by its id: 0.0.0.0/0 is not enough."""
     yield from _closed(inputs, site, "egress", "outbound", "to")
 
 

@@ -1,4 +1,4 @@
-"""Policy documents wherever they are given: their grammar, and whether the principals they name exist."""
+"""Policy documents: their grammar, and the existence of their principals."""
 
 import re
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _PAIRS = (("Action", "NotAction"), ("Principal", "NotPrincipal"), ("Resource", "
 _INLINE, _MANAGED = 10240, 6144
 
 
-def _says(path: str, index: int, problem: str, fix: str = "") -> Violation:
+def _violation(path: str, index: int, problem: str, fix: str = "") -> Violation:
     return Violation(path, f"statement {index}: {problem}", fix, _MALFORMED)
 
 
@@ -77,7 +77,7 @@ def statement_elements(inputs: Properties) -> Iterator[Violation]:
     """A statement has known elements only."""
     for path, index, statement in documents.statements(inputs):
         for strange in sorted(set(statement) - _ELEMENTS):
-            yield _says(path, index, f"unknown element {strange}", "Mind the case of its letters.")
+            yield _violation(path, index, f"unknown element {strange}", "Mind the case of its letters.")
 
 
 @BOOK.rule("AWS-IAM-004", *documents.ALL, source="IAM User Guide, reference_policies_elements_effect")
@@ -85,7 +85,7 @@ def statement_effect(inputs: Properties) -> Iterator[Violation]:
     """A statement's effect is Allow or Deny."""
     for path, index, statement in documents.statements(inputs):
         if statement.get("Effect") not in ("Allow", "Deny"):
-            yield _says(path, index, f"Effect must be Allow or Deny, not {statement.get('Effect')!r}")
+            yield _violation(path, index, f"Effect must be Allow or Deny, not {statement.get('Effect')!r}")
 
 
 @BOOK.rule("AWS-IAM-005", *documents.ALL, source=_MOTO)
@@ -94,7 +94,7 @@ def opposites_exclude_each_other(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         for one, other in _PAIRS:
             if one in statement and other in statement:
-                yield _says(path, index, f"{one} and {other} exclude each other")
+                yield _violation(path, index, f"{one} and {other} exclude each other")
 
 
 @BOOK.rule("AWS-IAM-006", *documents.ALL, source=_MOTO)
@@ -103,10 +103,10 @@ def statement_actions(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         actions = (*many(statement.get("Action")), *many(statement.get("NotAction")))
         if not actions:
-            yield _says(path, index, "it has no Action")
+            yield _violation(path, index, "it has no Action")
         for action in actions:
             if not isinstance(action, str) or not _ACTION.fullmatch(action):
-                yield _says(path, index, f"{action!r} is not an action", "Write it as service:Name.")
+                yield _violation(path, index, f"{action!r} is not an action", "Write it as service:Name.")
 
 
 @BOOK.rule("AWS-IAM-007", *documents.ALL, source=_MOTO)
@@ -115,15 +115,15 @@ def statement_resources(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         for resource in (*many(statement.get("Resource")), *many(statement.get("NotResource"))):
             if not isinstance(resource, str) or not _RESOURCE.fullmatch(resource):
-                yield _says(path, index, f"{resource!r} is not an ARN")
+                yield _violation(path, index, f"{resource!r} is not an ARN")
 
 
 @BOOK.rule("AWS-IAM-008", *documents.IDENTITY, source=_MOTO)
 def identities_need_resources(inputs: Properties) -> Iterator[Violation]:
-    """A policy of an identity says on which resources."""
+    """A policy of an identity has resources."""
     for path, index, statement in documents.statements(inputs):
         if "Resource" not in statement and "NotResource" not in statement:
-            yield _says(path, index, "it has no Resource", "Use * for all.")
+            yield _violation(path, index, "it has no Resource", "Use * for all.")
 
 
 @BOOK.rule("AWS-IAM-009", *documents.IDENTITY, source="hashicorp/terraform issue 13449")
@@ -131,7 +131,7 @@ def identities_name_no_principal(inputs: Properties) -> Iterator[Violation]:
     """A policy of an identity names no principal."""
     for path, index, statement in documents.statements(inputs):
         if "Principal" in statement or "NotPrincipal" in statement:
-            yield _says(path, index, "a policy of an identity may name no Principal", "Leave it out.")
+            yield _violation(path, index, "a policy of an identity may name no Principal", "Leave it out.")
 
 
 @BOOK.rule("AWS-IAM-010", *documents.RESOURCE, source="terraform-aws-modules/terraform-aws-iam issue 420")
@@ -139,7 +139,7 @@ def resources_name_a_principal(inputs: Properties) -> Iterator[Violation]:
     """A policy of a resource and a trust policy name a principal."""
     for path, index, statement in documents.statements(inputs):
         if "Principal" not in statement and "NotPrincipal" not in statement:
-            yield _says(path, index, "it names no Principal")
+            yield _violation(path, index, "it names no Principal")
 
 
 @BOOK.rule(
@@ -154,16 +154,18 @@ def principal_form(inputs: Properties) -> Iterator[Violation]:
         if principal is None or principal == "*":
             continue
         if not isinstance(principal, dict):
-            yield _says(path, index, "Principal must be * or an object")
+            yield _violation(path, index, "Principal must be * or an object")
             continue
         for strange in sorted(set(principal) - _PRINCIPAL_KINDS):
-            yield _says(path, index, f"unknown kind of Principal {strange}")
+            yield _violation(path, index, f"unknown kind of Principal {strange}")
         for value in many(principal.get("AWS")):
             if not isinstance(value, str) or not _PRINCIPAL.fullmatch(value):
-                yield _says(path, index, f"invalid principal {value!r}", "Use an account id or an ARN.")
+                yield _violation(path, index, f"invalid principal {value!r}", "Use an account id or an ARN.")
         for value in many(principal.get("Service")):
             if not isinstance(value, str) or "." not in value:
-                yield _says(path, index, f"invalid service principal {value!r}", "Use service.amazonaws.com.")
+                yield _violation(
+                    path, index, f"invalid service principal {value!r}", "Use service.amazonaws.com."
+                )
 
 
 @BOOK.rule("AWS-IAM-012", *documents.ALL, source=_MOTO)
@@ -172,13 +174,13 @@ def statement_conditions(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         condition = statement.get("Condition", {})
         if not isinstance(condition, dict):
-            yield _says(path, index, "Condition must be an object")
+            yield _violation(path, index, "Condition must be an object")
             continue
         for operator, keys in condition.items():
             if not isinstance(keys, dict):
-                yield _says(path, index, f"condition {operator} must be an object of keys and values")
+                yield _violation(path, index, f"condition {operator} must be an object of keys and values")
             elif keys and not _CONDITIONS.fullmatch(operator):
-                yield _says(path, index, f"there is no condition operator {operator}")
+                yield _violation(path, index, f"there is no condition operator {operator}")
 
 
 @BOOK.rule("AWS-IAM-013", *documents.IDENTITY, source=_MOTO)
@@ -188,7 +190,7 @@ def statement_ids_differ(inputs: Properties) -> Iterator[Violation]:
     for path, index, statement in documents.statements(inputs):
         sid = statement.get("Sid")
         if sid and sid in taken:
-            yield _says(path, index, f"Sid {sid} is taken", "Give each statement its own.")
+            yield _violation(path, index, f"Sid {sid} is taken", "Give each statement its own.")
         taken.add(str(sid))
 
 

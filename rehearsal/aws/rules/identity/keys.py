@@ -52,7 +52,7 @@ def period_needs_rotation(inputs: Properties) -> Iterator[Violation]:
     "AWS-KMS-004", _KEY, source=f"{_CREATE_KEY}; pulumi-aws 7.51.1 docstring of aws.kms.Key (key_usage)"
 )
 def usage_is_given(inputs: Properties) -> Iterator[Violation]:
-    """A key that cannot encrypt says what it is used for: the provider asks for ENCRYPT_DECRYPT otherwise."""
+    """A key that cannot encrypt needs a key usage: the provider requests ENCRYPT_DECRYPT by default."""
     kind = text(inputs.get("customerMasterKeySpec"))
     if kind and not kind.startswith(_ENCRYPTING) and "keyUsage" not in inputs:
         yield Violation(
@@ -61,8 +61,8 @@ def usage_is_given(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule_around("AWS-KMS-005", _KEY, source=_CREATE_KEY)
-def somebody_keeps_the_key(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """A key policy lets its creator change it: else the key could never be managed again."""
+def creator_can_change_the_key_policy(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
+    """A key policy allows its creator to change it: otherwise the key could not be managed any more."""
     allowed = [
         statement
         for _, _, statement in documents.statements(inputs)
@@ -101,7 +101,7 @@ def logs_may_use_the_key(inputs: Properties, site: AwsContext) -> Iterator[Viola
 
 
 def _manages(site: AwsContext, statement: dict[str, object]) -> bool:
-    """Whether a statement lets the account or the deploying role put a key policy."""
+    """Return whether a statement allows kms:PutKeyPolicy to the account or the deploying role."""
     ours = {"*", site.account, f"arn:aws:iam::{site.account}:root"}
     ours.add(f"arn:aws:iam::{site.account}:role/{DEPLOYER_ROLE}")
     actions = {str(action).lower() for action in many(statement.get("Action"))}

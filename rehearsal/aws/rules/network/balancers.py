@@ -75,7 +75,7 @@ def https_needs_a_certificate(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-ELB-005", _LISTENER, source=f"{_MODEL} Action (AuthenticateOidcConfig: [HTTPS listeners])")
 def logins_over_https_only(inputs: Properties) -> Iterator[Violation]:
-    """Users log in at listeners for HTTPS alone."""
+    """Only listeners for HTTPS authenticate users."""
     protocol = inputs.get("protocol")
     for path, action in items(inputs, "defaultActions"):
         if action.get("type") in _LOGINS and known(protocol) and protocol != "HTTPS":
@@ -96,13 +96,13 @@ def endpoints_are_full_addresses(inputs: Properties) -> Iterator[Violation]:
         for name in _ENDPOINTS:
             value = text(provider.get(name))
             if value is not None and not value.startswith("https://"):
-                said = "must be a full URL, including the HTTPS protocol, the domain, and the path"
-                yield Violation(f"{path}.authenticateOidc.{name}", f"{name} {said}")
+                rule = "must be a full URL, including the HTTPS protocol, the domain, and the path"
+                yield Violation(f"{path}.authenticateOidc.{name}", f"{name} {rule}")
 
 
 @BOOK.rule("AWS-ELB-007", _LISTENER, source=f"{_MODEL} CreateListenerInput (DefaultActions), Action (Order)")
-def a_login_is_not_the_end(inputs: Properties) -> Iterator[Violation]:
-    """The last action forwards, redirects or answers."""
+def last_action_is_not_a_login(inputs: Properties) -> Iterator[Violation]:
+    """The last action forwards, redirects or responds."""
     actions = items(inputs, "defaultActions")
     if not actions or not all(known(action.get("order")) for _, action in actions):
         return
@@ -156,5 +156,5 @@ def the_group_exists(inputs: Properties, site: AwsContext) -> Iterator[Violation
     }
     made |= {record.outputs.get("name") for record in site.all("autoscaling/group:Group")}
     if name not in made:
-        said = f"AutoScalingGroup name not found - {name}"
-        yield Violation("autoscalingGroupName", said, "Use the group of a node group.", "ValidationError")
+        message = f"AutoScalingGroup name not found - {name}"
+        yield Violation("autoscalingGroupName", message, "Use the group of a node group.", "ValidationError")

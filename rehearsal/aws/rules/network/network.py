@@ -167,7 +167,7 @@ def one_endpoint_subnet_per_zone(inputs: Properties, site: AwsContext) -> Iterat
 
 
 @BOOK.rule("AWS-VPC-011", _FLOW_LOG, source=_FLOW_LOGS)
-def flow_log_watches_one_thing(inputs: Properties) -> Iterator[Violation]:
+def flow_log_watches_one_resource(inputs: Properties) -> Iterator[Violation]:
     """A flow log watches exactly one resource."""
     watched = (
         "vpcId",

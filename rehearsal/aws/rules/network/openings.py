@@ -1,4 +1,4 @@
-"""What a security group lets in or out, however its rules are written."""
+"""Openings of a security group, from its inline and separate rules."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ class Opening:
 
     @property
     def everything(self) -> bool:
-        """Whether it is about all protocols and ports."""
+        """True for all protocols and ports."""
         return self.protocol in _ALL
 
     def tcp(self, port: int) -> bool:
-        """Whether it is about a TCP port."""
+        """Return whether it includes a TCP port."""
         if self.everything:
             return True
         ports = self.first is not None and self.last is not None and self.first <= port <= self.last
@@ -36,7 +36,7 @@ class Opening:
 
 
 def openings(site: AwsContext, group: Record, way: str) -> Iterator[Opening]:
-    """The rules of a group for one way: "ingress" or "egress"."""
+    """The rules of a group in one direction: "ingress" or "egress"."""
     for _, rule in each(group.outputs, f"{way}[]"):
         if isinstance(rule, Mapping):
             own = rule.get("self") is True or group.id in (rule.get("securityGroups") or [])

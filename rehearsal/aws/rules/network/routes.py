@@ -1,4 +1,4 @@
-"""Where the packets of a subnet go."""
+"""Routes of a subnet."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ def ways_out(site: AwsContext, subnet: Record) -> list[Mapping[str, Any]] | None
 
 
 def is_public(route: Mapping[str, Any]) -> bool:
-    """Whether a route leads to an internet gateway."""
+    """Return whether a route leads to an internet gateway."""
     return str(route.get("gatewayId") or "").startswith("igw-")
 
 

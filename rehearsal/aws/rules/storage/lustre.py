@@ -1,4 +1,4 @@
-"""FSx for Lustre: which file systems exist at all, and what they may be linked to."""
+"""FSx for Lustre: valid file systems and their links to buckets."""
 
 import difflib
 from collections.abc import Iterator
@@ -210,10 +210,10 @@ def backups_are_for_persistent(inputs: Properties) -> Iterator[Violation]:
     source="aws/aws-parallelcluster issue 6181; botocore 1.44.5 fsx/2018-03-01 InvalidNetworkSettings",
 )
 def clients_reach_the_servers(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """Its security groups let port 988 in, and do so before it is created."""
+    """Its security groups allow port 988 before it is created."""
     given = inputs.get("securityGroupIds")
     groups = [site.find(value, GROUP) for value in given] if isinstance(given, list) and given else [None]
-    # The rules of a group that no program made are not known, and a preview does not know what comes first.
+    # Rules of a group that no program made are unknown, and a preview does not know the order of creation.
     if site.preview or not all(group and group.urn for group in groups):
         return
     if not any(one.tcp(_LNET) for group in groups if group for one in openings(site, group, "ingress")):

@@ -81,7 +81,7 @@ def key_needs_kms(inputs: Properties) -> Iterator[Violation]:
             )
 
 
-# What stands before the name; directory buckets have a service, region and account in theirs (Service
+# Prefix of the name; directory buckets have a service, region and account in theirs (Service
 # Authorization Reference, Amazon S3 Express: arn:PARTITION:s3express:REGION:ACCOUNT:bucket/NAME).
 _BUCKET_ARN = re.compile(r"arn:[^:]+:(?:s3:::|s3express:[^:]*:[^:]*:bucket/)")
 
@@ -92,7 +92,7 @@ _BUCKET_ARN = re.compile(r"arn:[^:]+:(?:s3:::|s3express:[^:]*:[^:]*:bucket/)")
     source="hashicorp/terraform issue 23570; noobaa/noobaa-core issue 10058 (what AWS says to *)",
 )
 def policy_is_about_its_bucket(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """The resources of a bucket's policy are the bucket and what is in it."""
+    """The resources of a bucket's policy are the bucket and its objects."""
     bucket, policy = text(inputs.get("bucket")), document(inputs.get("policy"))
     for statement in many(policy.get("Statement")) if bucket and isinstance(policy, dict) else []:
         for resource in many(statement.get("Resource")) if isinstance(statement, dict) else []:
@@ -108,6 +108,6 @@ def policy_is_about_its_bucket(inputs: Properties, site: AwsContext) -> Iterator
 
 
 def _matches(pattern: str, bucket: str) -> bool:
-    """Whether a pattern of a resource (with * and ?) matches a bucket's name."""
+    """Return whether a resource pattern (with * and ?) matches a bucket's name."""
     regex = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.fullmatch(regex, bucket) is not None

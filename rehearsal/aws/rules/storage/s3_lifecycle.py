@@ -37,7 +37,7 @@ def rule_ids_differ(inputs: Properties) -> Iterator[Violation]:
     "AWS-S3-011", _LIFECYCLE, source="apache/ozone OmLCRule (the error of S3 for a rule without action)"
 )
 def rule_has_an_action(inputs: Properties) -> Iterator[Violation]:
-    """A lifecycle rule does something."""
+    """A lifecycle rule has an action."""
     for path, rule in items(inputs, "rules"):
         if not any(is_set(rule.get(name)) for name in _ACTIONS):
             yield Violation(path, f"a rule needs one of {', '.join(_ACTIONS)}")
@@ -45,7 +45,7 @@ def rule_has_an_action(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-S3-012", _LIFECYCLE, source=_EXPIRATION)
 def delete_marker_stands_alone(inputs: Properties) -> Iterator[Violation]:
-    """Expiring delete markers goes without days and date."""
+    """Expiring delete markers excludes days and date."""
     for path, rule in items(inputs, "rules"):
         expiration = rule.get("expiration")
         if not isinstance(expiration, Mapping) or expiration.get("expiredObjectDeleteMarker") is not True:
@@ -76,7 +76,7 @@ def directory_buckets_only_expire(inputs: Properties) -> Iterator[Violation]:
 
 
 @BOOK.rule("AWS-S3-015", _LIFECYCLE, source=_RULE)
-def directory_buckets_know_no_tags(inputs: Properties) -> Iterator[Violation]:
+def directory_buckets_have_no_tag_filters(inputs: Properties) -> Iterator[Violation]:
     """Lifecycle rules of directory buckets do not filter by tag."""
     if not (text(inputs.get("bucket")) or "").endswith("--x-s3"):
         return

@@ -1,4 +1,4 @@
-"""Inputs of every type that an example is about, which break no rule; examples change them."""
+"""Valid inputs of every type with an example; examples change them."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What stands in the world of the examples."""
+"""Resources of the account in which the examples of rules are checked."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ _LINK = "fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
 
 def furnish(world: World) -> None:
-    """Everything that bases and examples name."""
+    """Create every resource that bases and examples refer to."""
     _networks(world)
     _taken_addresses(world)
     _roles(world)

@@ -1,4 +1,4 @@
-"""Every rule of the book: inputs that break none of it, and inputs that break this rule at a stated path."""
+"""Every rule of the book: valid inputs, and inputs that violate only this rule at a stated path."""
 
 import dataclasses
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ def test_examples_fit_the_schema(world: World, rule: str) -> None:
         assert validate(schema, world.inputs(example, changes)) == []
 
 
-def test_a_check_and_a_create_tell_rule_path_and_fix(world: World) -> None:
+def test_a_check_and_a_create_report_rule_path_and_fix(world: World) -> None:
     alone = EXAMPLES["AWS-VPC-001"]
     call = world.call(f"aws:{alone.type}", "new")
     _, failures = world.cloud.check(call, None, world.inputs(alone, alone.refused))
@@ -73,7 +73,7 @@ def test_a_check_and_a_create_tell_rule_path_and_fix(world: World) -> None:
     assert "[AWS-VPC-005]" in str(caught.value) and "(property cidrBlock)" in str(caught.value)
 
 
-def test_what_the_service_takes_but_cannot_work_is_a_warning(world: World) -> None:
+def test_advice_is_a_warning(world: World) -> None:
     example = EXAMPLES["AWS-EFA-003"]
     messages: list[str] = []
     call = world.call(f"aws:{example.type}", "new")

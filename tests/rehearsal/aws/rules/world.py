@@ -1,4 +1,4 @@
-"""A small AWS that the examples of rules live in, and how examples are written."""
+"""Examples of rules, and the account in which they are checked."""
 
 import itertools
 import json
@@ -17,16 +17,16 @@ from tests.rehearsal.aws.rules.bases import BASES
 from tests.rehearsal.driver import Driver
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
-DROP = object()  # as a value: the property is left out
+DROP = object()  # as a value: the property is omitted
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 
 
 @dataclass(frozen=True)
 class Example:
-    """`type` with inputs as in BASES but for `refused` breaks the rule at `path`; with `accepted` nothing.
+    """`type` with inputs as in BASES but for `refused` violates the rule at `path`; with `accepted` no rule.
 
-    Changes are by property path; `$name` and `$name.property` in texts stand for what the world holds.
-    `as_` is the resource of the world that the inputs update.
+    Changes are by property path; `$name` and `$name.property` in texts refer to resources of the account.
+    `as_` is the resource that the inputs update.
     """
 
     type: str
@@ -37,7 +37,7 @@ class Example:
 
 
 def limit(type: str, path: str, good: Any, bad: Any, at: str = "", **more: Any) -> Example:
-    """An example about the value of one property; `at` is where the violation lies, `more` goes with both."""
+    """An example about the value of one property; `at` is its path in violations, `more` goes with both."""
     return Example(type, at or path, {**more, path: bad}, {**more, path: good})
 
 
@@ -72,7 +72,7 @@ class World(Driver):
         self.create(token, name, **self.filled(inputs))
 
     def filled(self, value: Any) -> Any:
-        """A value with `$name` replaced by what the world holds."""
+        """A value with `$name` replaced by values of resources."""
         if isinstance(value, Mapping):
             return {name: self.filled(item) for name, item in value.items() if item is not DROP}
         if isinstance(value, list):

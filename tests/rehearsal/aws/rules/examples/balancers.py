@@ -48,5 +48,5 @@ EXAMPLES = {
         {"healthCheck": {"timeout": 5, "interval": 5}},
         {"healthCheck": {"timeout": 4, "interval": 5}},
     ),
-    "AWS-ASG-001": Example(_ATTACHMENT, "autoscalingGroupName", {"autoscalingGroupName": "nobody"}),
+    "AWS-ASG-001": Example(_ATTACHMENT, "autoscalingGroupName", {"autoscalingGroupName": "absent"}),
 }

@@ -15,7 +15,7 @@ _TOPIC = "sns/topic:Topic"
 _EVENTS = "cloudwatch/eventRule:EventRule"
 _TOPIC_ARN = "arn:aws:sns:us-east-1:123456789012:t"
 _CLOUDFRONT = "arn:aws:iam::cloudfront:user/CloudFront Origin Access Identity"
-_MISSING = "arn:aws:iam::123456789012:role/nobody"
+_MISSING = "arn:aws:iam::123456789012:role/absent"
 _MANAGED = {"monitorType": "DIMENSIONAL", "monitorSpecification": DROP}
 
 

@@ -1,4 +1,4 @@
-"""What is made again under its name: what of its former life is in the way, and what is gone with it."""
+"""Resources created again under the same name: reserved names, and removed data."""
 
 import time
 from typing import Any
@@ -23,9 +23,9 @@ def test_a_secret_that_can_be_restored_keeps_its_name(aws: Driver, monkeypatch: 
     aws.delete("s")
     now = time.time()
     until = time.strftime("%Y-%m-%d", time.gmtime(now + 30 * DAY_S))
-    said = f"InvalidRequestException: .*already scheduled for deletion.*restored until {until}"
+    message = f"InvalidRequestException: .*already scheduled for deletion.*restored until {until}"
     for preview in (True, False):
-        with pytest.raises(RefusalError, match=said):
+        with pytest.raises(RefusalError, match=message):
             aws.create(SECRET, "s", name="admin", preview=preview)
     aws.create(SECRET, "other", name="admin2")
     aws.create(SECRET, "elsewhere", name="admin", region="eu-west-1")
@@ -49,10 +49,10 @@ def test_the_window_is_the_one_at_the_deletion(aws: Driver) -> None:
     aws.create(SECRET, "s", name="admin")
 
 
-def test_a_create_that_is_taken_back_keeps_no_name(aws: Driver) -> None:
+def test_a_deleted_unconfirmed_create_reserves_no_name(aws: Driver) -> None:
     aws.cloud = Journaled(aws.cloud, Journal(aws.state))
     aws.create(SECRET, "s", name="admin")
-    aws.create(SECRET, "s", name="admin")  # the engine never heard of the first: the same URN again
+    aws.create(SECRET, "s", name="admin")  # unconfirmed: the same URN again
     aws.delete("s")
     with pytest.raises(RefusalError, match="already scheduled for deletion"):
         aws.create(SECRET, "s", name="admin")
@@ -120,7 +120,7 @@ def _database(aws: Driver, **more: Any) -> None:
     )
 
 
-def test_a_database_that_is_made_again_is_empty(aws: Driver) -> None:
+def test_a_recreated_database_is_empty(aws: Driver) -> None:
     _database(aws)
     users = folders.database(aws.state.path.parent, "dev-mlflow") / "mlflow.db"
     users.parent.mkdir(parents=True)

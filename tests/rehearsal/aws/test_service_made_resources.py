@@ -1,4 +1,4 @@
-"""What services make by themselves holds what a program wants to delete."""
+"""Resources that services make by themselves block deletions of a program."""
 
 import json
 from collections.abc import Iterator
