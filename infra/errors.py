@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
-USAGE_EXIT_CODE = 2
+from infra.exit_codes import ExitCode
+
+USAGE_EXIT_CODE = ExitCode.USAGE
 # Ends the first line of what the Pulumi program says when it refuses its input: the engine passes on text.
 REFUSED = "cannot be deployed:"
 

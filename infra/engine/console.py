@@ -3,6 +3,6 @@
 from rich.console import Console
 
 
-def new_console() -> Console:
+def new_console(*, stderr: bool = False) -> Console:
     """Names of clouds are shown as they are: of a word between colons rich would make an emoji."""
-    return Console(emoji=False)
+    return Console(emoji=False, stderr=stderr)

@@ -105,7 +105,11 @@ class Progress:
 
 
 def watched(
-    engine: EngineStack, title: str, operation: Callable[[OnEvent], OperationOutcome]
+    engine: EngineStack,
+    title: str,
+    operation: Callable[[OnEvent], OperationOutcome],
+    *,
+    to_stderr: bool = False,
 ) -> OperationOutcome:
     """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
     done: list[OperationOutcome | BaseException] = []
@@ -126,7 +130,7 @@ def watched(
         progress.say("stopping: the engine finishes what it has begun; once more to stop at once")
         engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
 
-    with Progress(title) as progress:
+    with Progress(title, new_console(stderr=to_stderr)) as progress:
         before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             threading.Thread(target=run).start()

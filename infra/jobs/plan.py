@@ -4,12 +4,11 @@ import json
 from collections.abc import Iterator, Mapping
 
 from infra.errors import Problem, UserError
-from infra.jobs.aws import plan as sagemaker
 from infra.jobs.aws.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
-from infra.jobs.gcp import plan as vertex
 from infra.jobs.options import RunOrder
 from infra.jobs.pack import CodePack
 from infra.jobs.service import Moment
+from infra.jobs.service_part import PartOf
 from infra.naming import TAG_PREFIX, lasting_tags, sanitize
 from smoke_training.launchers.runplan import PER_NODE, RunPlan
 
@@ -19,7 +18,6 @@ _STAMP = "%y%m%d-%H%M%S"
 # Of `<stack>-<person>`, with which the person's role says which jobs are hers; six are left to the folder.
 _MOST_OF_A_HEAD = 42
 _PREFIX = "TRAINSTACK_"
-_PARTS = {"sagemaker": sagemaker.part, "vertex": vertex.part}
 
 
 def run_name(order: RunOrder, now: Moment) -> str:
@@ -40,14 +38,21 @@ def _search_name(order: RunOrder, now: Moment) -> str:
 
 
 def run_plan(
-    order: RunOrder, pack: CodePack, code_uri: str, now: Moment, checkpoint_uri: str | None = None
+    order: RunOrder,
+    pack: CodePack,
+    code_uri: str,
+    now: Moment,
+    *,
+    part_of: PartOf,
+    checkpoint_uri: str | None = None,
 ) -> RunPlan:
-    """The plan of a run whose code lies below `code_uri`. Raises UserError for what is too long.
+    """The plan of a run whose code lies below `code_uri`. Raises UserError for values that are too long.
 
-    It goes on with the checkpoints at `checkpoint_uri`; null: it begins with none, in a folder of its own.
+    `part_of` is `JobService.part`. The run continues from the checkpoints at `checkpoint_uri`; None: it
+    begins without, in a folder of its own.
     """
     name, outputs = run_name(order, now), order.outputs
-    part = _PARTS[outputs.service](order, name, code_uri, checkpoint_uri)
+    part = part_of(order, name, code_uri, checkpoint_uri)
     environment = {**_environment(order, pack, name, part.gpus), **part.environment}
     if problems := list(_too_long(environment, part.value_length)):
         raise UserError(problems)

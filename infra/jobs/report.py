@@ -1,11 +1,12 @@
-"""How a run ended, and many of them as a table (pure)."""
+"""The end of a run, and runs as rows of a table and as JSON (pure)."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from infra.jobs.money import Prices, cost, most
 from infra.jobs.service import JobPhase, JobState, ServiceJob
 
-_HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
+HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
 _LONGEST_REASON = 80
 _UNKNOWN = "unknown"
 # "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML
@@ -18,7 +19,7 @@ _VERDICTS = {
 
 
 def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
-    """The verdict of a job that is over: what became of it, what it cost, where everything lies."""
+    """The result of a job that has ended: state, cost, and the locations of its outputs."""
     yield f"{job.state.upper()}  {job.name}{_why(job)}"
     yield f"cost         {_money(job, known)}"
     if job.search:
@@ -33,7 +34,7 @@ def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
 
 
 def reason(job: ServiceJob) -> str:
-    """Why a job is not a success; empty for one that is, or goes on."""
+    """Why a job did not succeed; empty for one that did, or still runs."""
     if job.state in (JobState.FAILED, JobState.STOPPED):
         if any(words in job.reason for words in _NO_MACHINES):
             return (
@@ -42,17 +43,39 @@ def reason(job: ServiceJob) -> str:
         return (
             _VERDICTS.get(job.phase, "")
             or job.reason
-            or ("by somebody" if job.state is JobState.STOPPED else "")
+            or ("by request" if job.state is JobState.STOPPED else "")
         )
     return job.phase if job.state is JobState.RUNNING else ""
 
 
-def table(jobs: Iterable[ServiceJob], known: Prices) -> Iterator[str]:
-    """One line for each job, in their order."""
-    rows = [_HEAD, *(_row(job, known) for job in jobs)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(_HEAD))]
-    for row in rows:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def rows(jobs: Iterable[ServiceJob], known: Prices) -> list[Sequence[str]]:
+    """One row for each job, in their order, in the columns of `HEAD`."""
+    return [_row(job, known) for job in jobs]
+
+
+def document(job: ServiceJob, known: Prices) -> dict[str, Any]:
+    """A job as JSON; null where a figure is unknown."""
+    return {
+        "name": job.name,
+        "person": job.person or None,
+        "team": job.team or None,
+        "machine": job.machine,
+        "nodes": job.nodes,
+        "spot": job.spot,
+        "reserved": job.reserved,
+        "search": job.search,
+        "state": job.state,
+        "phase": job.phase,
+        "reason": reason(job),
+        "created": job.created,
+        "ended": job.ended,
+        "billed_s": None if job.billed_s is None else job.billed_s + job.warm_s,
+        "cost_usd": None if job.search or job.billed_s is None else cost(job, known),
+        "most_usd": None if job.search or job.state.over else most(job, known),
+        "best": job.best or None,
+        "model_uri": job.model_uri or None,
+        "checkpoint_uri": job.checkpoint_uri or None,
+    }
 
 
 def machines(job: ServiceJob) -> str:

@@ -1,8 +1,9 @@
 """The part of a run's plan that depends on the service."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from infra.jobs.options import RunOrder
 from smoke_training.launchers.runplan import SageMaker, Vertex
 
 
@@ -22,3 +23,7 @@ class ServicePart:
     """The most characters of the value of a variable; None: no limit is documented."""
     sagemaker: SageMaker | None = None
     vertex: Vertex | None = None
+
+
+PartOf = Callable[[RunOrder, str, str, str | None], ServicePart]
+"""From an order, the run's name, the URI of its code and that of its checkpoints, or None."""

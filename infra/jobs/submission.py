@@ -46,7 +46,7 @@ def prepare(outputs: JobOutputs, options: Options, service: JobService, now: Mom
     if problems := list(money.broken(rooms)):
         raise UserError(problems)
     code_uri = f"{outputs.code_uri.rstrip('/')}/{_digest(packed)}/"
-    plan = run_plan(order, packed, code_uri, now, checkpoints)
+    plan = run_plan(order, packed, code_uri, now, part_of=service.part, checkpoint_uri=checkpoints)
     return Submission(
         name=run_name(order, now),
         order=order,

@@ -61,7 +61,7 @@ class Servers:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OwnershipVerdict:
     """The answer with its figures."""
 
     own: bool
@@ -76,7 +76,7 @@ class Verdict:
     reasons: tuple[str, ...]
 
 
-def judge(asked: Servers) -> Verdict:
+def judge(asked: Servers) -> OwnershipVerdict:
     """Buy only with steady use, people and a place, and a payback in time, or where data must stay."""
     power = asked.kw * asked.usd_per_kwh * _HOURS
     running = power + asked.staff_usd_per_year + asked.maintenance_share * asked.price_usd
@@ -87,7 +87,9 @@ def judge(asked: Servers) -> Verdict:
     needed = asked.price_usd / LONGEST_PAYBACK + running
     reasons, pays = [*_reasons(asked, payback)], payback is not None and payback <= LONGEST_PAYBACK
     own = asked.skills and (asked.must_stay or (asked.use > LEAST_USE and pays))
-    return Verdict(own, running, cloud, payback, needed / whole if whole else math.inf, tuple(reasons))
+    return OwnershipVerdict(
+        own, running, cloud, payback, needed / whole if whole else math.inf, tuple(reasons)
+    )
 
 
 def _reasons(asked: Servers, payback: float | None) -> Iterator[str]:

@@ -1,41 +1,39 @@
-"""An answer as lines for people, and as a document for programs."""
+"""Advice as fields for people, and as a document for programs."""
 
 import datetime
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from trainstack.advice import Advice, Run
 from trainstack.advice.assumptions import assumptions
-from trainstack.advice.ownership import Verdict
+from trainstack.advice.ownership import OwnershipVerdict
 
 SCHEMA = "trainstack.advice/1"
 UNTESTED = "An estimate: untested on hardware. Train for an hour before you buy for a month."
 
 
-def lines(advice: Advice, on: datetime.date, *, granted: bool = False) -> Iterator[str]:
-    """The answer and why the others lost; with `granted`, what it stands on. Old prices are named."""
-    yield f"memory   {advice.need.arithmetic}"
+def fields(advice: Advice, on: datetime.date, *, granted: bool = False) -> Iterator[tuple[str, str]]:
+    """The best machines, dearer ones and rejected ones; with `granted`, the assumptions."""
+    yield "memory", advice.need.arithmetic
     if advice.best is None:
-        yield "best     none: no machine of the catalogs keeps to what you ask"
+        yield "best", "none: no machine of the catalogs meets the limits"
     else:
-        yield f"best     {_run(advice.best, on)}"
+        yield "best", _run(advice.best, on)
     for run in advice.others:
         assert advice.best
-        yield f"dearer   {_run(run, on)}: {_behind(advice.best, run)}"
+        yield "dearer", f"{_run(run, on)}: {_behind(advice.best, run)}"
     for row in advice.lost:
-        yield f"out      {row.machine.gpu} ({row.machine.cloud} {row.machine.name}): {row.why}"
+        yield "out", f"{row.machine.gpu} ({row.machine.cloud} {row.machine.name}): {row.why}"
     if granted:
-        yield "taken for granted"
         for item in assumptions().values():
-            yield f"  {item.value:g} {item.unit}: {item.says} [{item.source}, {item.date}]"
-    yield UNTESTED
+            yield "assumption", f"{item.value:g} {item.unit}: {item.says} [{item.source}, {item.date}]"
 
 
 def document(advice: Advice) -> dict[str, Any]:
-    """The same as JSON."""
+    """The advice in the form of `SCHEMA`."""
     return {
-        "schema": SCHEMA,
         "question": asdict(advice.question),
         "need": asdict(advice.need),
         "best": None if advice.best is None else _plain(advice.best),
@@ -45,16 +43,22 @@ def document(advice: Advice) -> dict[str, Any]:
     }
 
 
-def verdict_lines(verdict: Verdict) -> Iterator[str]:
-    """Whether to buy, with the figures."""
-    yield f"answer     {'buy' if verdict.own else 'rent'}"
-    yield f"cloud      ${verdict.cloud_usd:,.0f} a year"
-    yield f"running    ${verdict.running_usd:,.0f} a year, without the price of the servers"
-    never = "never" if verdict.payback_years is None else f"after {verdict.payback_years:.1f} years"
-    yield f"payback    {never}"
-    even = "never" if verdict.break_even_use > 1 else f"from {verdict.break_even_use:.0%} of use on"
-    yield f"break-even {even}"
-    yield from (f"because    {reason}" for reason in verdict.reasons)
+def ownership_fields(verdict: OwnershipVerdict) -> Iterator[tuple[str, str]]:
+    """The recommendation with its figures and reasons."""
+    yield "answer", "buy" if verdict.own else "rent"
+    yield "cloud", f"${verdict.cloud_usd:,.0f} a year"
+    yield "running", f"${verdict.running_usd:,.0f} a year, without the price of the servers"
+    years = verdict.payback_years
+    yield "payback", "never" if years is None else f"after {years:.1f} years"
+    even = "never" if verdict.break_even_use > 1 else f"at a utilization of {verdict.break_even_use:.0%}"
+    yield "break-even", even
+    yield from (("because", reason) for reason in verdict.reasons)
+
+
+def ownership_document(verdict: OwnershipVerdict) -> dict[str, Any]:
+    """The recommendation as JSON; `break_even_use` is null where the cloud costs nothing."""
+    even = verdict.break_even_use
+    return {**asdict(verdict), "break_even_use": even if math.isfinite(even) else None}
 
 
 def _run(run: Run, on: datetime.date) -> str:

@@ -1,7 +1,11 @@
-"""Puts the commands together; each group is a module that is imported when one of its commands runs."""
+"""Commands of `trainstack`, in groups; what a command needs is imported when it runs."""
+
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
+from infra import exit_codes
 from trainstack.cli import (
     access,
     advise,
@@ -14,6 +18,7 @@ from trainstack.cli import (
     rehearse,
     smoke,
     stack,
+    status,
     validate,
     versions,
 )
@@ -26,25 +31,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(preflight.preflight)
-app.command()(stack.up)
-app.command()(stack.preview)
-app.command()(stack.refresh)
-app.command()(stack.destroy)
-app.command()(stack.status)
-app.command()(stack.explain)
-app.command()(validate.validate)
-app.command()(ledger.ledger)
-app.command()(versions.versions)
-app.command()(audit.audit)
-app.command()(collect.collect)
-app.command()(cluster.cluster)
-app.command()(access.kubeconfig)
-app.command("open")(access.open_service)
-app.command()(run.run)
-app.command()(runs.runs)
-app.command()(runs.stop)
-app.add_typer(rehearse.app, name="rehearse")
-app.add_typer(smoke.app, name="smoke")
-app.add_typer(queue.app, name="queue")
-app.add_typer(advise.app, name="advise")
+GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
+    "Deploy": {
+        "preflight": preflight.preflight, "preview": stack.preview, "up": stack.up,
+        "refresh": stack.refresh, "destroy": stack.destroy, "explain": stack.explain,
+    },
+    "Operate": {
+        "status": status.status, "validate": validate.validate, "versions": versions.versions,
+        "ledger": ledger.ledger, "queue": queue.app, "kubeconfig": access.kubeconfig,
+        "open": access.open_service,
+    },
+    "Train": {
+        "advise": advise.app, "run": run.run, "runs": runs.runs, "stop": runs.stop, "smoke": smoke.app,
+    },
+    "Audit": {"audit": audit.audit, "collect": collect.collect},
+    "Rehearse": {"rehearse": rehearse.app, "cluster": cluster.cluster},
+}  # fmt: skip
+"""Commands by name, by panel of the help."""
+
+for _panel, _commands in GROUPS.items():
+    for _name, _command in _commands.items():
+        _codes = exit_codes.help_text(_name) if _name in exit_codes.OF_COMMAND else None
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel, epilog=_codes)
+        else:
+            app.command(_name, rich_help_panel=_panel, epilog=_codes)(_command)

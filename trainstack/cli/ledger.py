@@ -10,31 +10,33 @@ from typing import Annotated, Literal
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.access import deployed, kubeconfig_of, kubectl
+from trainstack.cli.access import deployed, kubeconfig_of, kubectl, namespace_of
+from trainstack.cli.output import print_json, print_table
 from trainstack.cli.stack import Stack
 
+SCHEMA = "trainstack.ledger/1"
+
 Month = Annotated[
-    str, typer.Option("--month", help="A month (UTC) such as 2026-11; without it, the one that goes on.")
+    str, typer.Option("--month", help="A month (UTC) such as 2026-11; the current one by default.")
 ]
-Team = Annotated[str, typer.Option("--team", "-t", help="A team of the stack; without it, all of them.")]
+Team = Annotated[str, typer.Option("--team", "-t", help="A team of the stack; all teams by default.")]
 Form = Annotated[
-    Literal["table", "json", "csv", "focus"],
-    typer.Option("--format", help="focus: rows of FOCUS 1.2, for bills of several places."),
+    Literal["text", "json", "csv", "focus"],
+    typer.Option("--format", "-f", help="focus: rows of FOCUS 1.2, for bills of several providers."),
 ]
 
 
-def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "table") -> None:
-    """Show the GPU-hours that jobs of teams held, what they cost, and who waited or was exempt."""
-    from trainstack.ledger import books, forms  # noqa: PLC0415 - help comes without them
+def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "text") -> None:
+    """Show the GPU-hours that teams held, what they cost, and which jobs waited or were exempt."""
+    from trainstack.ledger import books, forms  # noqa: PLC0415 - help needs none of them
 
     wanted = month or f"{datetime.datetime.now(datetime.UTC):%Y-%m}"
     if not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", wanted):
-        raise UserError([Problem("--month", month, "is no month", "Write year and month, such as 2026-11.")])
+        fix = "Write year and month, such as 2026-11."
+        raise UserError([Problem("--month", month, "must be a month", fix, code="month-invalid")])
     exported, _ = deployed(stack, rehearse=False)
     namespaces = {row.name: row.namespace for row in exported.teams}
-    if team and team not in namespaces:
-        fix = f"Teams are {', '.join(sorted(namespaces))}."
-        raise UserError([Problem("--team", team, "is no team of the stack", fix)])
+    chosen = {team: namespace_of(exported, team)} if team else namespaces
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
         config = Path(folder, "kubeconfig")
         config.write_text(kubeconfig_of(exported, team))
@@ -43,6 +45,13 @@ def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "table
             done = kubectl(config, arguments, capture=True)
             return done.returncode, done.stdout, done.stderr
 
-        chosen = {team: namespaces[team]} if team else namespaces
         found = [books.read(ask, name, namespace, wanted) for name, namespace in chosen.items()]
-    typer.echo(forms.FORMS[form](found, wanted))
+    if form == "json":
+        document = {"stack": exported.stack, "month": wanted, "teams": forms.documents(found)}
+        print_json(SCHEMA, document)
+    elif form == "text":
+        print_table(forms.HEAD, forms.rows(found), right=forms.HEAD[3:])
+        if notes := forms.notes(found, wanted):
+            typer.echo("\n" + "\n".join(notes))
+    else:
+        typer.echo(forms.CSV_FORMS[form](found, wanted))

@@ -1,55 +1,64 @@
-"""`trainstack preflight`: asks the real account or project, before anything is deployed into it."""
+"""`trainstack preflight`: checks of the real account or project before a deployment."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from infra.errors import Problem, UserError
+from trainstack.cli.clouds import services_of
+from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
-    from trainstack.preflight.answers import Answer
+    from trainstack.preflight.deployment import Preflight
+
+SCHEMA = "trainstack.preflight/1"
 
 Skip = Annotated[
-    list[str] | None,
-    typer.Option("--skip", help="A check that is not to be made, by its name; may be repeated."),
+    list[str] | None, typer.Option("--skip", help="Name of a check to leave out; can be repeated.")
 ]
 Save = Annotated[
     Path | None,
-    typer.Option("--save", help="Write what is left of the quotas, for `up --rehearse --faults FILE`."),
+    typer.Option("--save", help="Write the remaining quotas, for `up --rehearse --faults FILE`."),
 ]
 
 
-def preflight(stack: Stack, skip: Skip = None, save: Save = None) -> None:
-    """Ask the account or project whether the stack can be deployed: rights, quotas, machines, the way in.
-
-    Only reads. Exit codes: 0 ready; 1 something is missing; 2 not everything could be asked, or bad input.
-    """
-    from infra import stackspec  # noqa: PLC0415 - help comes without them
+def preflight(stack: Stack, skip: Skip = None, save: Save = None, form: FormatOption = Format.TEXT) -> None:
+    """Check rights, quotas, machines and access of the account or project; read-only."""
+    from infra import stackspec  # noqa: PLC0415 - help needs none of them
     from trainstack.preflight.answers import State, exit_code  # noqa: PLC0415
-    from trainstack.preflight.deployment import preflight_of  # noqa: PLC0415
 
-    made = preflight_of(stackspec.load_file(stack).spec)
-    unknown = sorted({*(skip or ())} - set(made.checks))
+    skipped = skip or []
+    spec = stackspec.load_file(stack).spec
+    made = services_of(spec.cloud).preflight(spec)
+    unknown = sorted({*skipped} - {*made.checks})
     if unknown:
-        fix = f"Checks are {', '.join(made.checks)}."
-        raise UserError([Problem("--skip", name, "there is no such check", fix) for name in unknown])
-    answers = made.ask([name for name in made.checks if name not in (skip or ())])
-    _show(answers)
-    for name in skip or ():
-        typer.echo(f"skipped  {name}")
-    if save and answers[0].state is State.READY:  # it is the stack's account that has answered
-        left = "".join(f"  {key}: {amount:g}\n" for key, amount in made.left().items())
-        save.write_text(f"# What {made.place} has left of its quotas.\nquotas:\n{left}")
-        where = made.place.partition(" ")[0]
-        typer.echo(f"\nRehearse in this {where}: trainstack up -s {stack} --rehearse --faults {save}")
-    raise typer.Exit(exit_code(answers))
+        rule, fix = "there is no such check", f"Checks are {', '.join(made.checks)}."
+        raise UserError([Problem("--skip", name, rule, fix, code="unknown-check") for name in unknown])
+    answers = made.ask([name for name in made.checks if name not in skipped])
+    code = exit_code(answers)
+    # Quotas are saved only after the account of the stack has responded.
+    saved = save if save and answers[0].state is State.READY else None
+    if saved:
+        _save(made, saved)
+    if form is Format.JSON:
+        document = {"stack": stack, "exit_code": code, "answers": answers, "skipped": skipped, "saved": saved}
+        print_json(SCHEMA, document)
+        raise typer.Exit(code)
+    rows = [(answer.state, answer.check, _lines(answer.text, answer.fix)) for answer in answers]
+    print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
+    if saved:
+        kind = made.place.partition(" ")[0]
+        command = f"trainstack up -s {stack} --rehearse --faults {saved}"
+        typer.echo(f"\nRehearse in this {kind}: {command}")
+    raise typer.Exit(code)
 
 
-def _show(answers: Sequence["Answer"]) -> None:
-    for answer in answers:
-        typer.echo(f"{answer.state:8} {answer.check}: {answer.said}")
-        if answer.fix:
-            typer.echo(f"         {answer.fix}")
+def _save(made: "Preflight", file: Path) -> None:
+    left = "".join(f"  {key}: {amount:g}\n" for key, amount in made.left().items())
+    file.write_text(f"# Remaining quotas of {made.place}.\nquotas:\n{left}")
+
+
+def _lines(text: str, fix: str) -> str:
+    return f"{text}\n{fix}" if fix else text

@@ -1,7 +1,8 @@
-"""The result of a validation, read from where its run left it: the verdict, and of which nodes."""
+"""Results of validations, read from where their runs stored them: verdict and nodes."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,7 +14,23 @@ Result = Mapping[str, Any]
 
 
 class UnreadableError(Exception):
-    """The result cannot be read; says why."""
+    """The result cannot be read; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class NodesResult:
+    """The last validation of a pool: its nodes and headline, or why they are unknown."""
+
+    pool: str
+    uri: str
+    nodes: tuple[str, ...] = ()
+    headline: str = ""
+    error: str = ""
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"unknown: {self.uri} cannot be read: {self.error}"
+        return f"{', '.join(self.nodes) or 'no rank reported'}: {self.headline}"
 
 
 def read(uri: str, region: str, rehearsal: Rehearsal | None) -> Result:
@@ -22,9 +39,9 @@ def read(uri: str, region: str, rehearsal: Rehearsal | None) -> Result:
     try:
         found = json.loads(content)
     except ValueError as error:
-        raise UnreadableError(f"it is no JSON: {error}") from error
+        raise UnreadableError(f"not JSON: {error}") from error
     if not isinstance(found, dict) or not isinstance(found.get("cluster"), dict):
-        raise UnreadableError("it is no result of a validation")
+        raise UnreadableError("not the result of a validation")
     return found
 
 
@@ -37,24 +54,21 @@ def headline(result: Result) -> str:
 
 def by_nodes(
     gates: Sequence[Gate], exported: outputs.StackOutputs, rehearsal: Rehearsal | None
-) -> Iterator[str]:
-    """Of each pool's last validation: its nodes by name, and what it found there."""
+) -> Iterator[NodesResult]:
+    """Read the result of each pool's last validation."""
     runs = {run.pool: run for run in exported.smoke}
     for gate in gates:
         run = runs.get(gate.pool)
         if run is None:
             continue
-        # The outputs tell of the run that passed last; this one may be a later one, beside it.
+        # The outputs name the last run that passed; a later one lies beside it.
         uri = run.result_uri.replace(run.job, gate.run.rpartition("/")[2])
         try:
             result = read(uri, exported.region, rehearsal)
-            yield f"{', '.join(_nodes(result)) or 'no rank reported'}: {result['headline']}"
+            nodes = sorted({str(rank["host"]) for rank in result["cluster"]["ranks"]})
+            yield NodesResult(gate.pool, uri, tuple(nodes), result["headline"])
         except UnreadableError as error:
-            yield f"not known, for {uri} cannot be read: {error}"
-
-
-def _nodes(result: Result) -> list[str]:
-    return sorted({str(rank["host"]) for rank in result["cluster"]["ranks"]})
+            yield NodesResult(gate.pool, uri, error=str(error))
 
 
 def _file(rehearsal: Rehearsal, uri: str) -> bytes:
@@ -69,7 +83,7 @@ def _stored(uri: str, region: str) -> bytes:
     if place.scheme == "gs":
         return _on_google(uri)
     if place.scheme != "s3":
-        raise UnreadableError("it lies in a volume of the cluster")
+        raise UnreadableError("it is stored in a volume of the cluster")
     from botocore import exceptions  # noqa: PLC0415 - slow to import
 
     from infra.clouds.aws.login import LoggedOutError, clients  # noqa: PLC0415

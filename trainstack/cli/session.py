@@ -1,4 +1,4 @@
-"""One operation on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
+"""Operations on one stack, in real or rehearsed clouds, with progress, interruption and a summary."""
 
 import datetime
 import os
@@ -17,7 +17,8 @@ from infra.engine.packs import NO_PACKS, Packs
 from infra.engine.plan import PreviewPlan
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
-from infra.errors import USAGE_EXIT_CODE, Problem, UserError
+from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
 from infra.gate import undecided, validation_jobs
 from rehearsal import homes
 from rehearsal.client import Rehearsal
@@ -27,24 +28,24 @@ from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
 from trainstack.cli import summary
-from trainstack.plans.drains import drains
-from trainstack.plans.losses import keeps, losses
-from trainstack.preflight.shortfalls import beyond
+from trainstack.cli.clouds import CloudServices, services_of
+from trainstack.cli.preview import Preview, print_preview, print_preview_json
+from trainstack.preflight.deployment import require_ready
 from trainstack.protection import protected
-
-FAILED_EXIT_CODE = 1
-VIOLATIONS_EXIT_CODE = 3  # as in an audit
-INTERRUPTED_EXIT_CODE = 130
 
 
 def checkout_workspace(stack: str) -> Workspace:
-    """The workspace of a rehearsed stack of this checkout; made when it is new. Raises UserError."""
-    return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
+    """The workspace of a rehearsed stack of this checkout, created if absent. Raises UserError."""
+    project = read(ROOT)
+    if stack not in project.stacks():
+        fix = f"Stacks with a file: {', '.join(sorted(project.stacks()))}."
+        raise UserError([Problem("stack", stack, "has no stack file", fix, code="stack-file-missing")])
+    return of_checkout(project, stack, homes.of_checkout(), require().path)
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a command says of its rehearsal's Kubernetes; None: as it was."""
+    """Kubernetes of the rehearsal, from the options of a command; None: unchanged."""
 
     cluster: ClusterKind | None = None
     provider: ProviderKind | None = None
@@ -59,42 +60,44 @@ class Session:
     rehearsal: Rehearsal | None = None
     faults: rehearsal_faults.Faults = field(default_factory=rehearsal_faults.Faults)
 
-    def up(self, *, confirmed: bool, verbose: bool = False) -> None:
-        """Deploy; ends the process with 1 when the deployment or its validation fails, 3 for policies.
+    @property
+    def _cloud(self) -> CloudServices:
+        return services_of(self.loaded.spec.cloud)
 
-        With policy packs it is previewed first: they judge the stack as a whole after the last step, and in a
-        deployment what they forbid exists by then.
-        Raises UserError for what could not succeed in this account.
+    def up(self, *, confirmed: bool, verbose: bool = False) -> None:
+        """Deploy. Raises typer.Exit when the deployment or its validation fails, or a policy is violated.
+
+        With policy packs the stack is previewed first: packs judge the whole stack after the last step, when
+        a deployment has already created what they forbid.
+        Raises UserError for a deployment that this account cannot finish.
         """
         if self.rehearsal:
             self._refuse_beyond_quotas()
         else:
-            from trainstack.preflight.deployment import refuse_what_cannot_finish  # noqa: PLC0415 - imports an SDK
-
-            refuse_what_cannot_finish(self.loaded.spec)
+            require_ready(self._cloud.preflight(self.loaded.spec))
         if confirmed and self.engine.packs:
             self._judge()
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
         outcome = self._changing("up", self._deployed)
         if self.rehearsal and self.faults.smoke is None and undecided(outcome.errors):
-            # Here its ranks share this machine with the clouds, the engine and whoever else uses it.
-            typer.echo("The validation is undecided, for this machine did other work. It runs once more.")
+            # The ranks share this machine with the emulated clouds, the engine and other users.
+            typer.echo("Validation inconclusive (busy machine); retrying once.")
             outcome = self._changing("up", self._deployed)
         summary.of_deployment(self.loaded, self.engine, outcome, self.rehearsal, verbose=verbose)
         _finish(outcome)
 
     def _judge(self) -> None:
-        """End the process where a policy forbids what would be deployed, or the packs cannot be asked."""
+        """Raise typer.Exit where a policy is violated, or a pack cannot be loaded."""
         outcome = self._watched("preview for policies", self.engine.preview)
         if not outcome.succeeded:
             summary.of_changes("preview", outcome)
             _finish(outcome)
 
     def _refuse_beyond_quotas(self) -> None:
-        """A scenario's quotas end a rehearsed deployment before it begins, in the words of the cloud."""
+        """Raise UserError where the stack exceeds a quota of the scenario, with the message of the cloud."""
         problems = [
-            Problem(f"quota {short.key}", None, f"{short.words} {short}", short.fix)
-            for short in beyond(self.loaded.spec, self.faults.quotas, largest=False)
+            Problem(f"quota {short.key}", None, f"{short.message} {short}", short.fix, code="over-quota")
+            for short in self._cloud.beyond(self.loaded.spec, self.faults.quotas, largest=False)
         ]
         if problems:
             raise UserError(problems)
@@ -103,27 +106,26 @@ class Session:
         return self.engine.up(on_event, replace=self._to_validate_again())
 
     def _to_validate_again(self) -> list[str]:
-        """The URN of the validation, if the faults are about it: one that passed would be left alone."""
+        """The URN of the validation, if a fault affects it: the engine would keep one that passed."""
         if self.rehearsal is None or self.faults.smoke is None:
             return []
         backend = self.rehearsal.home / "state"
         known = recovery.resources(backend, self.engine.project, self.loaded.spec.name)
         return [one["urn"] for one in validation_jobs(known)]
 
-    def preview(self) -> None:
-        """Say what would change and what the stack costs."""
-        outcome = self._previewed(self.engine.preview)
-        _finish(outcome)
+    def preview(self, *, as_json: bool = False) -> None:
+        """Print what would change and what the stack costs."""
+        _finish(self._previewed(self.engine.preview, as_json=as_json))
 
     def refresh(self, *, confirmed: bool) -> None:
-        """Take over what changed outside."""
+        """Adopt into the state what changed outside of it."""
         self._confirm(confirmed, "Refresh the state of")
         outcome = self._changing("refresh", self.engine.refresh)
         summary.of_changes("refresh", outcome)
         _finish(outcome)
 
     def destroy(self, *, confirmed: bool) -> None:
-        """Delete everything; in a rehearsal, no resource and no process of the stack is left afterwards.
+        """Delete everything; in a rehearsal also all processes of the stack.
 
         Raises UserError, before anything is deleted, when a resource is protected.
         """
@@ -131,7 +133,7 @@ class Session:
             raise UserError(problems)
         self._confirm(confirmed, "Destroy everything in")
         outcome = self._changing("destroy", self.engine.destroy)
-        # What other stacks have in the same home keeps its daemon.
+        # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()
         summary.of_changes("destroy", outcome)
@@ -144,7 +146,8 @@ class Session:
             return
         if not sys.stdin.isatty():
             rule = "confirmation needs a terminal"
-            raise UserError([Problem("--yes", None, rule, "Add --yes, or run it in a terminal.")])
+            fix = "Add --yes, or run it in a terminal."
+            raise UserError([Problem("--yes", None, rule, fix, code="confirmation-needs-terminal")])
         if show:
             outcome = self._previewed(show)
             if not outcome.succeeded:
@@ -152,18 +155,18 @@ class Session:
         where = "the emulated clouds" if self.rehearsal else "the real cloud"
         typer.confirm(f"{what} stack {self.loaded.spec.name} in {where}?", abort=True)
 
-    def _previewed(self, show: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
+    def _previewed(
+        self, show: Callable[[OnEvent], OperationOutcome], *, as_json: bool = False
+    ) -> OperationOutcome:
         plan = PreviewPlan()
-        outcome = self._watched("preview", plan.listening(show))
-        shortfalls = beyond(self.loaded.spec, self.faults.quotas, largest=True)
-        ended = [f"nodes end: {line}" for line in drains(plan.steps)]
-        if lost := [f"data goes: {line}" for line in losses(plan.steps)]:
-            ended += lost + [f"data stays: {line}" for line in keeps(plan.kept)]
-        summary.of_preview(self.loaded, outcome, shortfalls, ended, on=datetime.date.today())
+        outcome = watched(self.engine, "preview", plan.listening(show), to_stderr=as_json)
+        shortfalls = self._cloud.beyond(self.loaded.spec, self.faults.quotas, largest=True)
+        ended = Preview(self.loaded, outcome, plan, shortfalls, datetime.date.today())
+        (print_preview_json if as_json else print_preview)(ended)
         return outcome
 
     def _changing(self, title: str, operation: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
-        """An operation that changes the stack: alone, and after what a killed one left is put right."""
+        """Run an operation that changes the stack: exclusively, after recovery from one that was killed."""
         if not self.rehearsal:
             return self._watched(title, operation)
         with alone(self.rehearsal, self.engine.project, self.loaded.spec.name):
@@ -176,10 +179,29 @@ class Session:
 
 def _finish(outcome: OperationOutcome) -> None:
     if outcome.interrupted:
-        raise typer.Exit(INTERRUPTED_EXIT_CODE)
+        raise typer.Exit(ExitCode.INTERRUPTED)
     if not outcome.succeeded:
-        violated = VIOLATIONS_EXIT_CODE if outcome.violated else FAILED_EXIT_CODE
-        raise typer.Exit(USAGE_EXIT_CODE if outcome.refused else violated)
+        failed = ExitCode.VIOLATIONS if outcome.violated else ExitCode.FAILED
+        raise typer.Exit(ExitCode.USAGE if outcome.refused else failed)
+
+
+def open_engine(
+    stack: str, *, rehearse: bool, packs: Packs = NO_PACKS
+) -> tuple[EngineStack, Rehearsal | None]:
+    """Open a stack in its backend without checking its spec. Raises UserError and SetupError."""
+    if not rehearse:
+        return EngineStack(stack, dict(os.environ), packs=packs), None
+    workspace = checkout_workspace(stack)
+    for line in workspace.notes:
+        typer.echo(f"  {line}", err=True)
+    return EngineStack(stack, workspace.variables, packs=packs), homes.of_checkout()
+
+
+def refuse_faults(faults: Sequence[str]) -> None:
+    """Raise UserError for faults outside of a rehearsal."""
+    if faults:
+        rule, fix = "faults exist only in a rehearsal", "Add --rehearse, or leave the fault out."
+        raise UserError([Problem("--fault", [*faults], rule, fix, code="option-needs-rehearse")])
 
 
 def open_session(
@@ -195,17 +217,11 @@ def open_session(
     loaded = stackspec.load_file(stack)
     if not rehearse:
         if kinds != Kinds():
-            said = f"{kinds.cluster or kinds.provider}"
+            value, fix = f"{kinds.cluster or kinds.provider}", "Add --rehearse, or leave it out."
             rule = "only a rehearsal can choose its cluster"
-            raise UserError([Problem("--cluster", said, rule, "Add --rehearse, or leave it out.")])
-        if faults or scenario:
-            fix = "Add --rehearse, or leave the fault out."
-            raise UserError([Problem("--fault", [*faults], "faults exist only in a rehearsal", fix)])
-        return Session(loaded, EngineStack(stack, dict(os.environ), packs=packs))
+            raise UserError([Problem("--cluster", value, rule, fix, code="option-needs-rehearse")])
+        refuse_faults([*faults, *([str(scenario)] if scenario else [])])
+        return Session(loaded, *open_engine(stack, rehearse=False, packs=packs))
     parsed = rehearsal_faults.parse(faults, scenario)
     homes.of_checkout().choose(kinds.cluster, kinds.provider)
-    workspace = checkout_workspace(stack)
-    for line in workspace.notes:
-        typer.echo(f"  {line}")
-    engine = EngineStack(stack, workspace.variables, packs=packs)
-    return Session(loaded, engine, homes.of_checkout(), parsed)
+    return Session(loaded, *open_engine(stack, rehearse=True, packs=packs), parsed)

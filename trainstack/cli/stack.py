@@ -1,4 +1,4 @@
-"""The commands on a stack: `up`, `preview`, `refresh`, `destroy`, `status` and `explain`."""
+"""Commands on a stack: `up`, `preview`, `refresh`, `destroy` and `explain`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
+from trainstack.cli.output import Format, FormatOption, print_fields, print_json
 
 Stack = Annotated[
     str, typer.Option("--stack", "-s", help="The stack: a file stacks/config/Pulumi.<stack>.yaml.")
@@ -17,19 +18,19 @@ Cluster = Annotated[
     ClusterKind | None,
     typer.Option(
         "--cluster",
-        help="With --rehearse: the quick emulation of Kubernetes, or a real control plane. Remembered.",
+        help="With --rehearse: emulated Kubernetes, or a real control plane. Kept for later commands.",
     ),
 ]
 Provider = Annotated[
     ProviderKind | None,
     typer.Option(
         "--provider",
-        help="With --cluster real: our Kubernetes provider, or the installed pulumi-resource-kubernetes.",
+        help="With --cluster real: the provider of trainstack, or the installed pulumi-resource-kubernetes.",
     ),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before changing anything.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmation.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="List the kinds of resources that the forecast leaves out.")
+    bool, typer.Option("--verbose", "-v", help="Also show old and missing prices, and the critical path.")
 ]
 Fault = Annotated[
     list[str] | None,
@@ -46,11 +47,11 @@ Scenario = Annotated[
 ]
 PolicyPack = Annotated[
     list[Path] | None,
-    typer.Option("--policy-pack", help="A policy pack that has to agree, as in Pulumi. Ours is `policies`."),
+    typer.Option("--policy-pack", help="A policy pack to enforce, as in Pulumi, such as `policies`."),
 ]
 PolicyPackConfig = Annotated[
     list[Path] | None,
-    typer.Option("--policy-pack-config", help="Pulumi's configuration (JSON) of the pack in the same place."),
+    typer.Option("--policy-pack-config", help="Pulumi's configuration (JSON) of the pack at this position."),
 ]
 
 
@@ -67,10 +68,7 @@ def up(
     policy_pack: PolicyPack = None,
     policy_pack_config: PolicyPackConfig = None,
 ) -> None:
-    """Create and change what the stack file asks for, then validate it by a real training run.
-
-    Exit codes: 0 done, 1 it failed, 2 usage or a refused input, 3 a policy forbids it, 130 interrupted.
-    """
+    """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
     from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
 
@@ -91,17 +89,16 @@ def preview(
     provider: Provider = None,
     policy_pack: PolicyPack = None,
     policy_pack_config: PolicyPackConfig = None,
+    form: FormatOption = Format.TEXT,
 ) -> None:
-    """Say what `up` would do, and what the stack would cost.
-
-    Exit codes: 0 done, 1 it failed, 2 usage or a refused input, 3 a policy forbids it, 130 interrupted.
-    """
+    """Show what `up` would change, and what the stack would cost."""
     from infra.engine.packs import Packs  # noqa: PLC0415
     from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
 
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
-    open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs).preview()
+    session = open_session(stack, rehearse=rehearse, scenario=faults, kinds=kinds, packs=packs)
+    session.preview(as_json=form is Format.JSON)
 
 
 def refresh(
@@ -111,7 +108,7 @@ def refresh(
     cluster: Cluster = None,
     provider: Provider = None,
 ) -> None:
-    """Take over into the state what changed outside of it."""
+    """Adopt into the state what changed outside of it."""
     from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
 
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).refresh(confirmed=yes)
@@ -124,73 +121,34 @@ def destroy(
     cluster: Cluster = None,
     provider: Provider = None,
 ) -> None:
-    """Delete everything the stack created."""
+    """Delete everything that the stack created."""
     from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
 
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
 
 
-def status(stack: Stack, rehearse: Rehearse = False) -> None:
-    """Show the stack and its gate; in a rehearsal also what exists in the emulated clouds and what runs."""
-    from infra.gate import gates, lines  # noqa: PLC0415
-    from infra.outputs import cluster as outputs  # noqa: PLC0415
-    from infra.outputs import jobs as job_outputs  # noqa: PLC0415
-    from trainstack.cli import job_summary  # noqa: PLC0415
-    from trainstack.cli.results import by_nodes  # noqa: PLC0415
-    from trainstack.cli.session import open_session  # noqa: PLC0415
-
-    session = open_session(stack, rehearse=rehearse)
-    found = {key: output.value for key, output in session.engine.outputs().items()}
-    resources = [one for one in session.engine.resources() if one.get("custom")]
-    of_jobs = job_outputs.is_of_jobs(found)
-    exported = outputs.parse(found) if outputs.KEY in found and not of_jobs else None
-    if of_jobs:
-        for line in job_summary.status(job_outputs.parse(found)):
-            typer.echo(line)
-    elif exported:
-        typer.echo(
-            f"stack      {exported.stack} ({exported.cloud}, {exported.region}, profile {exported.profile})"
-        )
-        typer.echo(f"cluster    {exported.cluster_name}, pools {', '.join(exported.pools)}")
-        typer.echo(f"teams      {', '.join(f'{team.name} ({team.namespace})' for team in exported.teams)}")
-        typer.echo(f"mlflow     {exported.mlflow_url}")
-        if exported.mlflow_way_in is not None:
-            typer.echo(f"browsers   {exported.mlflow_way_in}")
-        for run in exported.smoke:
-            typer.echo(f"results    {run.result_uri}")
-            typer.echo(f"repeated   {run.schedule or 'never'}")
-    elif resources:
-        typer.echo(f"stack      {stack}: no `up` has finished; {len(resources)} resources exist")
-    else:
-        typer.echo(f"stack      {stack}: nothing is deployed")
-    validations = gates(resources)
-    for line in lines(validations, session.loaded.spec.validated if resources and not of_jobs else ()):
-        typer.echo(line)
-    for told in by_nodes(validations, exported, session.rehearsal) if exported else ():
-        typer.echo(f"nodes      {told}")
-    if session.rehearsal is None:
-        return
-    live = session.rehearsal.status()
-    counts = ", ".join(f"{count} {package}" for package, count in sorted(live["resources"].items()))
-    typer.echo(f"emulated   {counts or 'no resources'}; {live['engines']} engines attached")
-    for workload in live["workloads"]:
-        state = "ready" if workload["ready"] else f"{workload['phase']} {workload['reason']}".strip()
-        where = f" at {workload['urls'][0]}" if workload["urls"] else ""
-        typer.echo(f"running    {workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}")
-        typer.echo(f"           log {workload['log']}")
-
-
 Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine; without one, all keys.")]
 
 
-def explain(key: Key = "", stack: Stack = "dev-aws") -> None:
+def explain(key: Key = "", stack: Stack = "dev-aws", form: FormatOption = Format.TEXT) -> None:
     """Show a value of the spec with its origin, its reason and its meaning."""
     from infra import stackspec  # noqa: PLC0415
 
-    for found in stackspec.load_file(stack).explain(key):
+    values = list(stackspec.load_file(stack).explain(key))
+    if form is Format.JSON:
+        rows = [
+            {
+                "path": found.path,
+                "value": found.value,
+                "origin": str(found.origin),
+                "reason": found.origin.reason,
+                "meaning": found.description,
+            }
+            for found in values
+        ]
+        print_json("trainstack.explain/1", {"stack": stack, "values": rows})
+        return
+    for found in values:
         typer.echo(f"{found.path} = {found.value!r}")
-        typer.echo(f"    from    {found.origin}")
-        if found.origin.reason:
-            typer.echo(f"    reason  {found.origin.reason}")
-        if found.description:
-            typer.echo(f"    meaning {found.description}")
+        named = (("from", str(found.origin)), ("reason", found.origin.reason), ("meaning", found.description))
+        print_fields([(f"    {name}", text) for name, text in named if text])

@@ -1,4 +1,4 @@
-"""The ledger as a table, as JSON, as CSV, and as rows of FOCUS 1.2."""
+"""The ledger as rows of a table, as JSON, as CSV, and as rows of FOCUS 1.2."""
 
 import csv
 import datetime
@@ -10,8 +10,8 @@ from typing import Any
 from agents.shared.times import stamp
 from trainstack.ledger.books import Line, Month
 
-# Columns of FOCUS 1.2 (focus.finops.org, read 2026-11-22) that a split of nodes by their queue can fill. No
-# invoice has such rows: BilledCost is 0, or sums with the cloud's own rows would count nodes twice.
+# Columns of FOCUS 1.2 (focus.finops.org, read 2026-11-22) that a queue can fill. BilledCost is 0, as no
+# invoice has these rows: sums with rows of the cloud would count nodes twice.
 _FOCUS = (
     "BilledCost",
     "BillingCurrency",
@@ -42,69 +42,56 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def table(months: Sequence[Month], month: str) -> str:
-    """What people read: hours and dollars by team, project and pool, and what is not known."""
-    head = ("team", "project", "pool", "held h", "running h", "used h", "idle h", "unknown h", "USD")
-    rows = [head, *_by_pool(months)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(head))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if at < 3 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    said = [line for one in months for line in _said(one, month)]
-    return "\n".join([*lines, *([""] if said else []), *said])
+HEAD = ("team", "project", "pool", "held h", "running h", "used h", "idle h", "unknown h", "USD")
 
 
-def _by_pool(months: Iterable[Month]) -> Iterator[tuple[str, ...]]:
+def rows(months: Iterable[Month]) -> list[tuple[str, ...]]:
+    """Hours and dollars by team, project and pool, in the columns of `HEAD`."""
+    found: list[tuple[str, ...]] = []
     for one in months:
         of_pool: dict[tuple[str, str], list[Line]] = {}
         for line in one.lines:
             of_pool.setdefault((line.row.project, line.row.pool), []).append(line)
         for (project, pool), lines in sorted(of_pool.items()):
-            hours = (
-                _sum(line.held_hours for line in lines),
-                _sum(line.running_hours for line in lines),
-                _sum(line.used_hours for line in lines),
-                _sum(line.idle_hours for line in lines),
-                _sum(line.unknown_hours for line in lines),
-            )
+            names = ("held_hours", "running_hours", "used_hours", "idle_hours", "unknown_hours")
+            hours = [_sum(getattr(line, name) for line in lines) for name in names]
             money = "unknown" if pool in one.unpriced else _sum(line.usd for line in lines)
-            yield one.team, project, pool, *hours, money
+            found.append((one.team, project, pool, *hours, money))
+    return found
 
 
 def _sum(amounts: Iterable[float | None]) -> str:
-    """The sum of what is known; a dash where nothing is."""
+    """The sum of known amounts; a dash without any."""
     known = [amount for amount in amounts if amount is not None]
     return f"{sum(known):,.2f}" if known else "-"
 
 
-def _said(one: Month, month: str) -> Iterator[str]:
-    """What a table cannot say of a team."""
+def notes(months: Iterable[Month], month: str) -> list[str]:
+    """Budgets of teams, and what the rows do not contain."""
+    return [note for one in months for note in _notes(one, month)]
+
+
+def _notes(one: Month, month: str) -> Iterator[str]:
     budget = one.budget or {}
-    for unit, used, words in (("usd", one.usd, "USD"), ("gpu_hours", one.held_hours, "GPU-hours")):
+    for unit, used, name in (("usd", one.usd, "USD"), ("gpu_hours", one.held_hours, "GPU-hours")):
         limit = budget.get(unit)
         if limit is not None:
             share = f", {used / limit:.0%}" if limit else ""
-            then = "jobs that do not fit wait" if budget.get("stop") else "people are told"
-            yield f"{one.team}: {used:,.2f} of {limit:,.2f} {words} of {month}{share}; {then}"
+            action = "jobs that do not fit wait" if budget.get("stop") else "only notifies"
+            yield f"{one.team}: {used:,.2f} of {limit:,.2f} {name} of {month}{share}; {action}"
     if one.unpriced:
-        pools = ", ".join(one.unpriced)
-        yield f"{one.team}: no price is known of {pools}: no sum of dollars has their hours"
+        yield f"{one.team}: no price of pools {', '.join(one.unpriced)}; sums of dollars exclude them"
     if one.uncertain_hours:
-        yield f"{one.team}: at most {one.uncertain_hours:,.2f} device-hours more, of jobs that nobody saw end"
+        yield f"{one.team}: up to {one.uncertain_hours:,.2f} more device-hours of jobs without a recorded end"
     yield from (f"{one.team}: {note}" for note in one.notes)
 
 
-def as_json(months: Sequence[Month], month: str) -> str:
-    """Every line, and what is known about each team."""
-    body = [
+def documents(months: Iterable[Month]) -> list[dict[str, Any]]:
+    """Every line of each team, with its budget and what is uncertain, as JSON."""
+    return [
         {
             "team": one.team,
             "namespace": one.namespace,
-            "month": month,
             "seen": stamp(one.seen),
             "budget": one.budget,
             "uncertain_hours": one.uncertain_hours,
@@ -114,29 +101,23 @@ def as_json(months: Sequence[Month], month: str) -> str:
         }
         for one in months
     ]
-    return json.dumps(body, indent=2)
 
 
 def as_csv(months: Sequence[Month], month: str) -> str:
-    """A line for each day, project, pool and resource; no dollars where no price is known."""
+    """One line per day, project, pool and resource; no dollars where no price is known."""
     del month
     return _csv(_PLAIN, (_plain(line) for one in months for line in one.lines))
 
 
 def focus(months: Sequence[Month], month: str) -> str:
-    """Rows of FOCUS 1.2, with what a queue knows beside it in columns that begin with `x_`."""
+    """Rows of FOCUS 1.2, with hours of the queue in columns that begin with `x_`."""
     start = datetime.date.fromisoformat(f"{month}-01")
     end = (start + datetime.timedelta(days=32)).replace(day=1)
     period = {"BillingPeriodStart": _midnight(start), "BillingPeriodEnd": _midnight(end)}
     return _csv(_FOCUS, ({**period, **_focus(line)} for one in months for line in one.lines))
 
 
-FORMS: Mapping[str, Callable[[Sequence[Month], str], str]] = {
-    "table": table,
-    "json": as_json,
-    "csv": as_csv,
-    "focus": focus,
-}
+CSV_FORMS: Mapping[str, Callable[[Sequence[Month], str], str]] = {"csv": as_csv, "focus": focus}
 
 
 def _focus(line: Line) -> dict[str, Any]:

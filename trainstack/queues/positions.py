@@ -1,4 +1,4 @@
-"""In which order jobs wait, as Kueue has it."""
+"""Positions of waiting jobs, in the order of Kueue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,26 +8,27 @@ from trainstack.queues.state import Job, State
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job stands in its ClusterQueue."""
+    """The position of a job in its ClusterQueue."""
 
     number: int
     """From 1."""
-    told: bool
-    """Whether Kueue said so; else it is what priority and age make likely."""
+    reported: bool
+    """Kueue reports it; else it is likely by priority and age."""
 
 
 def places(state: State) -> Mapping[tuple[str, str], Place]:
     """The place of every job that waits for quota, by the job's identity.
 
-    Kueue tells it for queues that are not stopped (visibility.kueue.x-k8s.io). For the others it is by
+    Kueue reports it for queues that are not stopped (visibility.kueue.x-k8s.io). For the others it is by
     priority, then age (kubernetes-sigs/kueue v0.19.2 pkg/workload/workload.go, `Ordering`; an evicted job may
     stand elsewhere), among the jobs that can be seen.
     """
     found: dict[tuple[str, str], Place] = {}
     for jobs in queues(state).values():
         for index, job in enumerate(jobs):
-            told = state.places.get(job.key)
-            found[job.key] = Place(index + 1, told=False) if told is None else Place(told + 1, told=True)
+            place = state.places.get(job.key)
+            number = index if place is None else place
+            found[job.key] = Place(number + 1, reported=place is not None)
     return found
 
 
@@ -41,6 +42,6 @@ def queues(state: State) -> Mapping[str, Sequence[Job]]:
 
 
 def _turn(job: Job, state: State) -> tuple[bool, int, int, float, tuple[str, str]]:
-    """Jobs that Kueue named in its order, then the others, then by name: the same for every listing."""
-    told = state.places.get(job.key)
-    return told is None, told or 0, -job.priority, job.created.timestamp(), job.key
+    """Jobs with a reported position, then the others, then by name: the same for every listing."""
+    place = state.places.get(job.key)
+    return place is None, place or 0, -job.priority, job.created.timestamp(), job.key

@@ -119,16 +119,18 @@ def _notes(state: State, seen: Iterable[Job], standing: Mapping[tuple[str, str],
             f"jobs that hold GPUs without a deadline (label {MAX_EXEC_TIME}): {endless}; starts behind them "
             "cannot be simulated"
         )
-    if any(job.key in standing and not standing[job.key].told for job in seen):
-        yield "places with ~ are by priority and age: Kueue told none"
+    if any(job.key in standing and not standing[job.key].reported for job in seen):
+        yield "places with ~ are by priority and age: Kueue reports none"
 
 
 def document(found: Report) -> dict[str, Any]:
-    """The report as JSON; moments as RFC 3339 in UTC, `null` for what is unknown. Its form is `SCHEMA`."""
+    """The report in the form of `SCHEMA`; times as RFC 3339 in UTC, null where unknown."""
     plain = _plain(asdict(found))
     for row, pool in zip(plain["pools"], found.pools, strict=True):
         row["free"] = pool.free
-    return {"schema": SCHEMA, **plain}
+    for place in filter(None, (row["place"] for row in plain["waiting"])):
+        place["told"] = place.pop("reported")
+    return dict(plain)
 
 
 def _plain(value: Any) -> Any:

@@ -20,22 +20,20 @@ _NODES = "kueue.x-k8s.io/provisioning-request"
 apis/kueue/v1beta2/provisioningrequestconfig_types.go)."""
 
 
-def lines(bodies: Sequence[Body], teams: Iterable[str]) -> Iterator[str]:
-    """The rules, under titles; `teams` are the names of all teams as people write them."""
+def sections(bodies: Sequence[Body], teams: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """The rules by title; `teams` are the names of all teams in the stack file."""
     queues = _Queues(bodies, teams)
-    for title, said in (
-        ("Who is guaranteed what", _guarantees(queues)),
-        ("Who borrows, and when it is taken back", _borrowing(queues)),
-        ("Which pool a job gets", _pools(queues)),
-        ("Who goes first", _order(queues)),
+    found = (
+        ("Guarantees", _guarantees(queues)),
+        ("Borrowing and reclaiming", _borrowing(queues)),
+        ("Choice of the pool", _pools(queues)),
+        ("Order", _order(queues)),
         ("Budgets", _budgets(queues)),
         ("Validations", _validations(queues)),
         ("Jobs that do not start", _starting()),
-    ):
-        sentences = list(said)
-        if sentences:
-            yield f"{title}:"
-            yield from (f"  - {sentence}" for sentence in sentences)
+    )
+    listed = [(title, list(sentences)) for title, sentences in found]
+    return [(title, sentences) for title, sentences in listed if sentences]
 
 
 class _Queues:

@@ -1,4 +1,4 @@
-"""The queue as text: a table for what runs, one for what waits, one for the pools."""
+"""Tables of the queue: running jobs, waiting jobs, pools."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -11,12 +11,14 @@ from trainstack.queues.state import Moment
 _NONE = "-"
 
 
-def lines(found: Report) -> Iterator[str]:
-    """The report, line by line; times are in UTC."""
+Table = tuple[str, Sequence[str], list[tuple[str, ...]]]
+"""Title, columns and rows."""
+
+
+def tables(found: Report) -> Iterator[Table]:
+    """The tables of running jobs, waiting jobs and pools; times are in UTC."""
     now = found.taken
-    yield f"{found.stack} at {now:%Y-%m-%d %H:%M} UTC"
-    yield ""
-    yield from _table(
+    yield (
         f"running ({len(found.running)})",
         ("job", "team", "GPUs", "pool", "since", "ends by"),
         [
@@ -25,8 +27,7 @@ def lines(found: Report) -> Iterator[str]:
             for one in found.running
         ],
     )  # fmt: skip
-    yield ""
-    yield from _table(
+    yield (
         f"waiting ({len(found.waiting)})",
         ("place", "job", "team", "GPUs", "queue", "since", "starts", "why"),
         [
@@ -35,8 +36,7 @@ def lines(found: Report) -> Iterator[str]:
             for one in found.waiting
         ],
     )  # fmt: skip
-    yield ""
-    yield from _table(
+    yield (
         f"pools ({len(found.pools)})",
         ("pool", "GPUs", "used", "free", "nodes up", "free there", "on one node", "fragmented", "stranded"),
         [
@@ -46,23 +46,12 @@ def lines(found: Report) -> Iterator[str]:
             for one in found.pools
         ],
     )  # fmt: skip
-    for note in found.notes:
-        yield f"note: {note}"
-
-
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield title
-    if not rows:
-        return
-    widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
-    for row in (head, *rows):
-        yield f"  {'  '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))}".rstrip()
 
 
 def _place(one: Waiting) -> str:
     if one.place is None:
         return _NONE
-    return f"{'' if one.place.told else '~'}{one.place.number}"
+    return f"{'' if one.place.reported else '~'}{one.place.number}"
 
 
 def _starts(estimate: Estimate | None, now: Moment) -> str:

@@ -1,1 +1,1 @@
-"""What a stack pins, what is newer, and what taking it would end."""
+"""Versions that a stack pins, newer ones, and the nodes that an update drains."""

@@ -1,4 +1,4 @@
-"""Writes versions into a stack file, and leaves everything else in it as it is."""
+"""Write versions into a stack file without changing anything else in it."""
 
 import datetime
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.util import load_yaml_guess_indent
 
-_WIDTH = 4096  # lines stay as long as their author made them
+_WIDTH = 4096  # no line is wrapped
 
 
 def update(path: Path, addons: Mapping[str, str], node_image: str | None, today: datetime.date) -> None:
-    """Pin these versions under `on` of the spec, each with a comment that says when AWS named it."""
+    """Pin these versions under `on` of the spec, each with a comment that has the date."""
     text = path.read_text(encoding="utf-8")
     _, sequence, offset = load_yaml_guess_indent(text)
     yaml = YAML()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
+from infra.jobs.aws.plan import part
 from infra.jobs.pack import CodePack
 from infra.jobs.plan import run_name, run_plan
 from smoke_training.launchers import managed, runplan
@@ -24,7 +25,7 @@ CODE = "s3://small-aws-artifacts/code/abc/"
 
 
 def request(**changes: Any) -> dict[str, Any]:
-    made = managed.sagemaker(run_plan(order(**changes), PACK, CODE, NOW))
+    made = managed.sagemaker(run_plan(order(**changes), PACK, CODE, NOW, part_of=part))
     report = _validate.ParamValidator().validate(made, MODEL)
     assert not report.has_errors(), report.generate_report()
     assert faults(MODEL, made) == []
@@ -62,7 +63,8 @@ def test_any_other_task_trains(task: str) -> None:
 
 
 def test_a_person_without_roles_of_jobs_has_one_role_for_all() -> None:
-    made = managed.sagemaker(run_plan(order(task="evaluation", person="bob"), PACK, CODE, NOW))
+    asked = order(task="evaluation", person="bob")
+    made = managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part))
     assert made["RoleArn"].endswith("role/small-aws-bob") and "CheckpointConfig" in made
 
 
@@ -106,7 +108,7 @@ def test_the_run_says_of_itself_what_its_record_needs() -> None:
 
 
 def test_the_plan_is_one_that_other_launchers_take() -> None:
-    plan = run_plan(order(folder=Path("/") / ("long-" * 20)), PACK, CODE, NOW)
+    plan = run_plan(order(folder=Path("/") / ("long-" * 20)), PACK, CODE, NOW, part_of=part)
     runplan.check(plan)
     assert runplan.parse(runplan.render(plan)) == plan
 
@@ -126,7 +128,8 @@ def test_no_machine_is_asked_for_a_larger_disk_than_it_has() -> None:
         update={"machines": (OUTPUTS.machines[0].model_copy(update={"machine": "ml.g4dn.xlarge"}),)}
     )
     asked = replace(order(), outputs=outputs, machine=outputs.machines[0])
-    assert managed.sagemaker(run_plan(asked, PACK, CODE, NOW))["ResourceConfig"]["VolumeSizeInGB"] == 125
+    made = managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part))
+    assert made["ResourceConfig"]["VolumeSizeInGB"] == 125
 
 
 def test_disks_are_encrypted_where_the_service_attaches_them() -> None:

@@ -47,8 +47,10 @@ def test_the_table_tells_an_unknown_price_from_nothing() -> None:
         job("running", state=JobState.RUNNING, phase=JobPhase.TRAINING, ended=None, billed_s=None),
         job("second", state=JobState.FAILED, billed_s=None, reason="x\n" * 200),
     ]
-    head, first, running, second = report.table(rows, PRICES)
-    assert head.split() == ["run", "person", "machine", "state", "minutes", "billed", "cost", "reason"]
-    assert "2 x ml.p6-b200.48xlarge" in first and "unknown" in first
-    assert running.split()[-6:] == ["running", "-", "up", "to", "$2.25", "training"]
-    assert "$0.00" in second and second.endswith("...") and len(second) < 200
+    first, running, second = report.rows(rows, PRICES)
+    assert first[2] == "2 x ml.p6-b200.48xlarge" and first[5] == "unknown"
+    assert running[3:] == ("running", "-", "up to $2.25", "training")
+    assert second[5] == "$0.00" and second[6].endswith("...") and len(second[6]) < 100
+    documents = [report.document(row, PRICES) for row in rows]
+    assert [row["cost_usd"] for row in documents] == [None, None, None]
+    assert [row["most_usd"] for row in documents] == [None, 2.254, None]

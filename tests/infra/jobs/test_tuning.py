@@ -8,9 +8,10 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money
+from infra.jobs.aws.plan import part
 from infra.jobs.aws.search.tuning import TuningSpec, is_search, read, request
 from infra.jobs.plan import run_name, run_plan
-from infra.jobs.report import table
+from infra.jobs.report import rows
 from infra.jobs.service import JobState
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
@@ -37,7 +38,7 @@ SEARCH = TuningSpec(
 def test_the_search_of_the_template_is_what_the_service_takes() -> None:
     tuning = read(SHIPPED, "sweep.toml")
     asked = order(tune=tuning, script="trial.py")
-    made = request(managed.sagemaker(run_plan(asked, PACK, CODE, NOW)), tuning)
+    made = request(managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part)), tuning)
     report = _validate.ParamValidator().validate(made, MODEL)
     assert not report.has_errors(), report.generate_report()
     assert faults(MODEL, made) == []
@@ -113,7 +114,7 @@ def test_trials_run_with_what_they_are_given_and_the_best_is_told(stack: Stack) 
     assert len(losses) == 2 and f"loss {min(losses):g} by" in found.best, (losses, found.best)
     assert found.billed_s == sum(job.billed_s or 0 for job in trials) > 0
     (listed,) = [job for job in stack.service.jobs() if job.search]
-    assert any("its trials" in line and found.best[:20] in line for line in table([listed], {}))
+    assert rows([listed], {})[0][5:] == ("its trials", found.best)
 
 
 def test_a_search_that_is_stopped_ends_its_trials_and_starts_no_more(stack: Stack) -> None:

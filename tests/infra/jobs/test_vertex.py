@@ -10,6 +10,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs.following import follow
+from infra.jobs.gcp.plan import part
 from infra.jobs.gcp.prices import spot_share
 from infra.jobs.gcp.service import VertexService
 from infra.jobs.plan import run_plan
@@ -183,7 +184,7 @@ def test_options_of_the_other_cloud_are_refused(
 def test_data_is_read_where_it_lies(service: VertexService, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     run = prepare(OUTPUTS, options(tmp_path, data="gs://code-bucket/data/a/"), service, NOW)
-    plan = run_plan(run.order, run.pack, run.code_uri, NOW)
+    plan = run_plan(run.order, run.pack, run.code_uri, NOW, part_of=part)
     assert plan.env["TRAINSTACK_DATA_URI"] == "gs://code-bucket/data/a/"
     assert plan.vertex is not None and plan.vertex.service_account == TRAINER
     # The tracking server is behind a proxy, and mlflow finds its login by this name.

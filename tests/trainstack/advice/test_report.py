@@ -4,7 +4,7 @@ import datetime
 import json
 
 from trainstack.advice import Question, advise
-from trainstack.advice.report import document, lines
+from trainstack.advice.report import document, fields
 
 FOUND = advise(Question(7e9, 1e9, "lora"))
 
@@ -13,7 +13,7 @@ def test_an_old_price_is_named_beside_the_sum() -> None:
     assert FOUND.best
     day = FOUND.best.price.source.date
     fresh, old = (
-        next(line for line in lines(FOUND, on) if line.startswith("best")) for on in (day, datetime.date.max)
+        next(text for name, text in fields(FOUND, on) if name == "best") for on in (day, datetime.date.max)
     )
     assert "old price" not in fresh
     assert f"by an old price of {day}" in old
@@ -21,7 +21,7 @@ def test_an_old_price_is_named_beside_the_sum() -> None:
 
 def test_who_is_dearer_is_told_by_how_much() -> None:
     assert FOUND.best
-    dearer = [line for line in lines(FOUND, datetime.date.min) if line.startswith("dearer")]
+    dearer = [text for name, text in fields(FOUND, datetime.date.min) if name == "dearer"]
     ratios = [float(line.rsplit(": ", 1)[1].split()[0]) for line in dearer]
     assert len(ratios) == len(FOUND.others) > 3
     assert ratios == sorted(ratios) and ratios[0] >= 1

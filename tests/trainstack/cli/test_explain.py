@@ -1,4 +1,4 @@
-"""`trainstack explain` prints what is known about a value: layer, reason, meaning."""
+"""`trainstack explain` prints value, layer, reason and meaning."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Of which nodes a validation was, from a result in a store or in a rehearsal."""
+"""Nodes of a validation, from a result in a store or in a rehearsal."""
 
 import io
 import json
@@ -52,53 +52,53 @@ def stored(s3: Stubber, result: Any, key: str = "smoke/smoke-1/result.json") -> 
     s3.add_response("get_object", {"Body": body}, {"Bucket": "dev-aws-checkpoints", "Key": key})
 
 
+def shown(run: str) -> list[str]:
+    return [str(one) for one in by_nodes([gate(run)], STACK, None)]
+
+
 def test_nodes_are_named_from_the_result_in_the_store(s3: Stubber) -> None:
     stored(s3, RESULT)
-    assert list(by_nodes([gate("smoke-1")], STACK, None)) == [NODES]
+    assert shown("smoke-1") == [NODES]
 
 
 def test_a_later_run_than_that_of_the_outputs_has_its_result_beside_it(s3: Stubber) -> None:
     stored(s3, {**RESULT, "headline": "FAIL straggler"}, "smoke/smoke-2/result.json")
-    assert list(by_nodes([gate("smoke-2")], STACK, None)) == ["ip-10-0-1-1, ip-10-0-1-2: FAIL straggler"]
+    assert shown("smoke-2") == ["ip-10-0-1-1, ip-10-0-1-2: FAIL straggler"]
 
 
 def test_a_pool_without_outputs_has_no_line(s3: Stubber) -> None:
     assert list(by_nodes([gate("smoke-9", "h100")], STACK, None)) == []
 
 
-@pytest.mark.parametrize(
-    ("result", "why"), [(["no", "object"], "no result of a validation"), ({}, "no result of a validation")]
-)
-def test_what_is_no_result_is_said(s3: Stubber, result: Any, why: str) -> None:
+@pytest.mark.parametrize("result", [["no", "object"], {}])
+def test_a_document_that_is_not_a_result_is_an_error(s3: Stubber, result: Any) -> None:
     stored(s3, result)
-    (line,) = by_nodes([gate("smoke-1")], STACK, None)
-    assert line.startswith(f"not known, for {URI} cannot be read: ")
-    assert why in line
+    (found,) = by_nodes([gate("smoke-1")], STACK, None)
+    assert (found.uri, found.nodes, bool(found.error)) == (URI, (), True)
 
 
-def test_a_caller_without_rights_is_told_so(s3: Stubber) -> None:
+def test_a_caller_without_rights_gets_the_missing_one(s3: Stubber) -> None:
     s3.add_client_error("get_object", "AccessDenied", "not authorized to perform: s3:GetObject")
-    (line,) = by_nodes([gate("smoke-1")], STACK, None)
-    assert "not known" in line
-    assert "s3:GetObject" in line
+    (found,) = by_nodes([gate("smoke-1")], STACK, None)
+    assert "s3:GetObject" in found.error
 
 
 def test_a_result_in_a_volume_is_not_asked_for() -> None:
     run = RUN.model_copy(update={"result_uri": "/checkpoints/smoke/smoke-1/result.json"})
-    (line,) = by_nodes([gate("smoke-1")], STACK.model_copy(update={"smoke": (run,)}), None)
-    assert "it lies in a volume of the cluster" in line
+    (found,) = by_nodes([gate("smoke-1")], STACK.model_copy(update={"smoke": (run,)}), None)
+    assert found.error and not found.nodes
 
 
 def test_ranks_that_never_reported_have_no_nodes(s3: Stubber) -> None:
     stored(s3, {**RESULT, "cluster": {"nodes": 2, "ranks": []}, "headline": "FAIL rendezvous"})
-    assert list(by_nodes([gate("smoke-1")], STACK, None)) == ["no rank reported: FAIL rendezvous"]
+    assert shown("smoke-1") == ["no rank reported: FAIL rendezvous"]
 
 
 def test_a_rehearsal_has_its_results_on_the_disk(tmp_path: Path) -> None:
     rehearsal = Rehearsal(tmp_path)
     path = rehearsal.local_path(URI)
-    assert "No such file" in next(by_nodes([gate("smoke-1")], STACK, rehearsal))
+    assert "No such file" in next(by_nodes([gate("smoke-1")], STACK, rehearsal)).error
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(RESULT))
-    assert next(by_nodes([gate("smoke-1")], STACK, rehearsal)) == NODES
+    assert str(next(by_nodes([gate("smoke-1")], STACK, rehearsal))) == NODES
     assert headline(read(URI, "", rehearsal)) == "PASS 1.98x on 2 nodes (4 cuda ranks on 2 nodes, 141 s)"

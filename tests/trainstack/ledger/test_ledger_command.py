@@ -1,4 +1,4 @@
-"""`trainstack ledger`: what people read of the books, in every form, and what is wrong in words."""
+"""`trainstack ledger`: the books in every format, and problems with them."""
 
 import csv
 import io
@@ -48,18 +48,20 @@ def read(made: TeamBook, **more: str) -> books.Month:
     return books.read(kubectl(gpu_ledger=made.text(), **more), "Research", NAMESPACE, MONTH)
 
 
-def test_the_table_says_hours_money_budget_and_what_is_not_known() -> None:
-    text = forms.table([read(book())], MONTH)
-    assert "Research  none     a100   16.00       8.00    4.00    2.00      10.00  64.00" in text
-    assert "Research: 64.00 of 100.00 USD of 2026-11, 64%; jobs that do not fit wait" in text
-    assert "Research: at most 2.00 device-hours more" in text
-    assert "2026-11-25T00:00:00Z held job-a: over budget" in text
+def test_the_table_has_hours_and_dollars_and_its_notes_the_rest() -> None:
+    months = [read(book())]
+    assert forms.rows(months) == [
+        ("Research", "none", "a100", "16.00", "8.00", "4.00", "2.00", "10.00", "64.00")
+    ]
+    budget, uncertain, *_ = notes = forms.notes(months, MONTH)
+    assert "64.00 of 100.00 USD of 2026-11, 64%" in budget and "2.00 more device-hours" in uncertain
+    assert any("2026-11-25T00:00:00Z held job-a: over budget" in note for note in notes)
 
 
 def test_a_pool_without_a_price_has_hours_and_no_dollars() -> None:
     found = read(book({"prices": {}, "budget": None}))
-    text = forms.table([found], MONTH)
-    assert "10.00  unknown" in text and "no price is known of a100" in text
+    assert forms.rows([found])[0][-2:] == ("10.00", "unknown")
+    assert any("a100" in note for note in forms.notes([found], MONTH))
     rows = list(csv.DictReader(io.StringIO(forms.as_csv([found], MONTH))))
     assert [(row["day"], row["held_hours"], row["usd"]) for row in rows] == [
         ("2026-11-25", "8.0", ""),
@@ -83,7 +85,7 @@ def test_focus_has_costs_once_and_no_bill() -> None:
 def test_json_says_until_when_it_is_complete() -> None:
     made = book()
     made.seen = MIDNIGHT + 60
-    (team,) = json.loads(forms.as_json([read(made)], MONTH))
+    (team,) = forms.documents([read(made)])
     assert team["seen"] == "2026-11-25T00:01:00Z" and team["unpriced_pools"] == []
     assert sum(line["held_hours"] for line in team["lines"]) == 16
 
@@ -100,7 +102,7 @@ def test_a_month_that_was_moved_is_read_with_its_own_prices() -> None:
 
 def test_a_day_without_figures_is_unknown_and_not_idle() -> None:
     """The first day has figures for 6 of its 8 GPU-hours, the second has none."""
-    (team,) = json.loads(forms.as_json([read(book())], MONTH))
+    (team,) = forms.documents([read(book())])
     names = ("held_hours", "used_hours", "idle_hours", "unknown_hours")
     assert [[line[name] for name in names] for line in team["lines"]] == [
         [8.0, 4.0, 2.0, 2.0],
@@ -113,9 +115,7 @@ def test_a_day_without_figures_is_unknown_and_not_idle() -> None:
     ]
     unmeasured = book()
     unmeasured.uses = {}
-    assert "a100   16.00       8.00       -       -      16.00  64.00" in forms.table(
-        [read(unmeasured)], MONTH
-    )
+    assert forms.rows([read(unmeasured)])[0][3:] == ("16.00", "8.00", "-", "-", "16.00", "64.00")
 
 
 def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_later() -> None:

@@ -2,13 +2,14 @@
 
 from infra import stackspec
 from tests.trainstack.preflight.gcp.asking import ID, spec
-from trainstack.preflight.shortfalls import beyond
+from trainstack.preflight.aws.deployment import beyond as beyond_aws
+from trainstack.preflight.gcp.deployment import beyond
 
 
 def test_a_new_project_of_google_cloud_refuses_gpus_in_its_words() -> None:
     short = {one.key: one for one in beyond(spec(), {"gpus_all_regions": 0, "h100_mega": 8}, largest=False)}
-    assert short["gpus_all_regions"].words == "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
-    assert short["h100_mega"].words.endswith("Limit: 8.0 in region us-central1.")
+    assert short["gpus_all_regions"].message == "Quota 'GPUS_ALL_REGIONS' exceeded. Limit: 0.0 globally."
+    assert short["h100_mega"].message.endswith("Limit: 8.0 in region us-central1.")
     assert str(short["h100_mega"]) == "H100 Mega GPUs: 16 GPU wanted, 8 allowed (h100)"
     assert f"--project={ID}" in short["h100_mega"].fix and "--preferred-value=16" in short["h100_mega"].fix
 
@@ -31,5 +32,5 @@ def test_quotas_that_no_scenario_names_refuse_nothing() -> None:
 
 def test_aws_speaks_in_its_own_words() -> None:
     loaded = stackspec.load_file("dev-aws").spec
-    (short,) = beyond(loaded, {"ec2_on_demand_p": 0}, largest=False)
-    assert short.words.startswith("VcpuLimitExceeded: ") and "--service-code ec2" in short.fix
+    (short,) = beyond_aws(loaded, {"ec2_on_demand_p": 0}, largest=False)
+    assert short.message.startswith("VcpuLimitExceeded: ") and "--service-code ec2" in short.fix

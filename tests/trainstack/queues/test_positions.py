@@ -7,9 +7,9 @@ OLD, YOUNG, URGENT = job("old"), job("young", created=NOW), job("urgent", create
 
 
 def test_kueue_is_believed() -> None:
-    told = {OLD.key: 2, YOUNG.key: 0, URGENT.key: 1}
-    found = places(state([OLD, YOUNG, URGENT], places=told))
-    assert found == {key: Place(place + 1, told=True) for key, place in told.items()}
+    known = {OLD.key: 2, YOUNG.key: 0, URGENT.key: 1}
+    found = places(state([OLD, YOUNG, URGENT], places=known))
+    assert found == {key: Place(place + 1, reported=True) for key, place in known.items()}
 
 
 def test_without_its_word_priority_decides_then_age() -> None:
@@ -17,4 +17,4 @@ def test_without_its_word_priority_decides_then_age() -> None:
     assert {name: place.number for (_, name), place in found.items()} == {
         "job-urgent": 1, "job-old": 2, "job-young": 3, "job-theirs": 1,
     }  # fmt: skip
-    assert not any(place.told for place in found.values())
+    assert not any(place.reported for place in found.values())

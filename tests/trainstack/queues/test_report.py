@@ -1,13 +1,16 @@
-"""What is shown: as text for people, as JSON for programs; and what is left out is said."""
+"""The queue as tables for people and as JSON for programs, with notes on what is left out."""
 
-import json
 import random
 from dataclasses import replace
 
+import pytest
+
+from tests.trainstack.cli.command import checked
 from tests.trainstack.queues.samples import NOW, hours, job, queue, refused, running, state
-from trainstack.queues.report import Report, document, report
+from trainstack.cli.output import print_json
+from trainstack.queues.report import SCHEMA, Report, document, report
 from trainstack.queues.state import Refusal, State
-from trainstack.queues.table import lines
+from trainstack.queues.table import tables
 
 TEAMS = {"red": "Red Team", "blue": "Blue Team"}
 WORDS = refused("couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu")
@@ -25,37 +28,28 @@ def shown(made: State, only: str | None = None) -> Report:
     return report(made, "dev", TEAMS, only)
 
 
-def test_the_report_as_text() -> None:
-    text = list(lines(shown(state(JOBS, places=KNOWN))))
-    assert text == [
-        "dev at 2026-11-25 12:00 UTC",
-        "",
+def test_the_report_as_tables() -> None:
+    found = shown(state(JOBS, places=KNOWN))
+    running_jobs, waiting, pools = ((title, rows) for title, _, rows in tables(found))
+    assert running_jobs == (
         "running (2)",
-        "  job  team       GPUs  pool  since  ends by",
-        "  b    Blue Team  8     a100  11:30  no deadline",
-        "  a    Red Team   8     a100  11:30  14:00",
-        "",
-        "waiting (3)",
-        "  place  job     team       GPUs  queue    since        starts             why",
-        "  ~1     other   Blue Team  0     default  11-24 10:00  12:00 (simulated)  "
-        "other: Kueue has not looked at it yet",
-        "  1      first   Red Team   8     default  11:00        14:00 (simulated)  "
-        "quota: needs 8 GPUs in one pool; free: 0 of 16 in a100",
-        "  2      second  Red Team   8     default  12:00        15:00 (simulated)  "
-        "quota: needs 8 GPUs in one pool; free: 0 of 16 in a100",
-        "",
-        "pools (1)",
-        "  pool  GPUs  used  free  nodes up  free there  on one node  fragmented  stranded",
-        "  a100  16    16    0     2         0           0            0%          0%",
-        "note: jobs that hold GPUs without a deadline (label kueue.x-k8s.io/max-exec-time-seconds): 1; "
-        "starts behind them cannot be simulated",
-        "note: places with ~ are by priority and age: Kueue told none",
+        [
+            ("b", "Blue Team", "8", "a100", "11:30", "no deadline"),
+            ("a", "Red Team", "8", "a100", "11:30", "14:00"),
+        ],
+    )
+    assert [(row[0], row[1], row[5], row[6], row[7].partition(":")[0]) for row in waiting[1]] == [
+        ("~1", "other", "11-24 10:00", "12:00 (simulated)", "other"),
+        ("1", "first", "11:00", "14:00 (simulated)", "quota"),
+        ("2", "second", "12:00", "15:00 (simulated)", "quota"),
     ]
+    assert pools == ("pools (1)", [("a100", "16", "16", "0", "2", "0", "0", "0%", "0%")])
+    assert len(found.notes) == 2
 
 
-def test_the_report_as_json_has_the_same_and_a_schema() -> None:
-    found = json.loads(json.dumps(document(shown(state(JOBS, places=KNOWN)))))
-    assert found["schema"] == "trainstack.queue/1"
+def test_the_report_as_json_has_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json(SCHEMA, document(shown(state(JOBS, places=KNOWN))))
+    found = checked(capsys.readouterr().out)
     assert [row["job"] for row in found["waiting"]] == ["other", "first", "second"]
     first = found["waiting"][1]
     assert first["place"] == {"number": 1, "told": True}
@@ -85,14 +79,13 @@ def test_what_cannot_be_read_is_said() -> None:
     assert found.notes[0] == "nodes cannot be read: Forbidden"
     assert any("jobs of other teams are not shown" in note for note in found.notes)
     assert [row.estimate.kind for row in found.waiting if row.estimate] == ["unknown", "unknown"]
-    assert "pools (0)" in list(lines(found))
 
 
 def test_an_empty_queue_is_no_error() -> None:
     found = shown(state([], queues=[queue("red")]))
     assert not found.running and not found.waiting
     assert found.pools[0].fragmentation is None  # nobody asked for anything
-    assert "running (0)" in list(lines(found))
+    assert [title for title, *_ in tables(found)][:2] == ["running (0)", "waiting (0)"]
 
 
 def test_the_order_of_the_listing_does_not_matter() -> None:

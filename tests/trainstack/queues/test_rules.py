@@ -12,7 +12,7 @@ from stacks.queues import queue_objects
 from tests.cluster.manifests import manifests
 from tests.stacks.composition.composed import FILES, Pair, composed, stack_spec
 from tests.stacks.composition.variants import VARIANTS
-from trainstack.queues.rules import lines
+from trainstack.queues.rules import sections
 
 AWS: Pair = ("medium", "aws")
 KINDS = (
@@ -48,12 +48,13 @@ def test_the_rules_are_read_off_the_objects_that_up_makes(pair: Pair) -> None:
     assert found and sorted_(queue_objects(stack_spec(pair))) == sorted_(found)
 
 
-def said(bodies: list[Body]) -> str:
-    return "\n".join(lines(bodies, [team.name for team in stack_spec(AWS).teams]))
+def rules_of(bodies: list[Body]) -> str:
+    found = sections(bodies, [team.name for team in stack_spec(AWS).teams])
+    return "\n".join(f"- {sentence}" for _, sentences in found for sentence in sentences)
 
 
 def test_every_guarantee_of_the_spec_is_told(made: list[Body]) -> None:
-    text = said(made)
+    text = rules_of(made)
     for team in stack_spec(AWS).teams:
         (line,) = [line for line in text.splitlines() if f"- {team.name} is guaranteed" in line]
         for pool, gpus in team.gpus.items():
@@ -98,25 +99,25 @@ def limited(spec: Body) -> None:
 def test_a_sentence_goes_with_the_setting_that_makes_it_true(
     made: list[Body], sentence: str, change: Callable[[Body], object]
 ) -> None:
-    assert sentence in said(made)
+    assert sentence in rules_of(made)
     for body in made:
         if body["kind"] == "ClusterQueue" and of_teams(body["spec"]):
             change(body["spec"])
-    assert sentence not in said(made)
+    assert sentence not in rules_of(made)
 
 
 def test_the_teams_that_a_budget_stops_are_told() -> None:
     def stops(spec: Body) -> None:
         spec["teams"][1] |= {"monthly_gpu_hours": 1000, "over_budget": "stop"}
 
-    text = said(queue_objects(stack_spec(AWS, stops)))
+    text = rules_of(queue_objects(stack_spec(AWS, stops)))
     assert "Jobs of Vision start only while they fit the team's budget of the month" in text
     assert "asked for at once" not in text
 
 
 def test_a_pool_whose_nodes_come_together_says_so() -> None:
     pair: Pair = ("medium", "gcp")
-    text = said(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
+    text = rules_of(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
     assert "a100: all nodes of a job are asked for at once, before it starts." in text
 
 
@@ -124,7 +125,7 @@ def test_a_validation_that_drains_says_so() -> None:
     def drains(spec: Body) -> None:
         spec["smoke"]["drain"] = True
 
-    text = said(queue_objects(stack_spec(AWS, drains)))
+    text = rules_of(queue_objects(stack_spec(AWS, drains)))
     assert "The validation of a100 stops jobs that borrowed its nodes." in text
     assert "waits for jobs that borrowed" not in text
 
@@ -133,5 +134,5 @@ def test_without_a_validation_nothing_is_said_of_one() -> None:
     def off(spec: Body) -> None:
         spec["smoke"] |= {"enabled": False, "schedule": None}
 
-    text = said(queue_objects(stack_spec(AWS, off)))
+    text = rules_of(queue_objects(stack_spec(AWS, off)))
     assert "alidation of" not in text and "Validations on a schedule own" not in text

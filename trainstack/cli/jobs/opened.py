@@ -5,28 +5,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from infra.clouds.aws.login import LOG_IN, LoggedOutError, clients
 from infra.errors import Problem, UserError
-from infra.jobs.aws.service import SageMakerService
 from infra.jobs.following import LOOK_S
-from infra.jobs.gcp.prices import spot_share
-from infra.jobs.gcp.service import VertexService
-from infra.jobs.roles import account_of
 from infra.jobs.service import JobService
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
 from infra.outputs.jobs import JobOutputs
 from rehearsal import isolation
 from rehearsal.client import Rehearsal
-from trainstack.cli.session import open_session
+from rehearsal.core import faults as rehearsal_faults
+from trainstack.cli.clouds import services_of
+from trainstack.cli.session import open_engine, refuse_faults
 
-# Here a look costs nothing, and jobs take seconds.
+# Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A stack whose jobs can be asked about."""
+    """A stack and the service of its jobs."""
 
     outputs: JobOutputs
     service: JobService
@@ -34,30 +31,35 @@ class Opened:
 
     @property
     def look_s(self) -> float:
-        """How often a run that goes on is looked at, in seconds."""
+        """Seconds between two requests for the state of a run."""
         return LOOK_S if self.rehearsal is None else _REHEARSED_LOOK_S
 
     @property
     def flags(self) -> str:
-        """What names the stack in a command."""
+        """The options that name the stack in a command."""
         return f"-s {self.outputs.stack}{' --rehearse' if self.rehearsal else ''}"
 
 
 @contextmanager
 def opened(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Iterator[Opened]:
-    """The stack and its service, as long as the block goes on.
+    """A stack and its service, within the block.
 
-    Raises UserError for a stack that is not deployed, has a cluster instead, or when nobody is logged in.
+    Only the outputs of the deployed stack are read: a stack file that is invalid by now prevents nothing.
+    Raises UserError for a stack that is not deployed or has a cluster instead, and without a login.
     """
-    session = open_session(stack, rehearse=rehearse, faults=faults)
-    found = {key: output.value for key, output in session.engine.outputs().items()}
+    if not rehearse:
+        refuse_faults(faults)
+    parsed = rehearsal_faults.parse(faults, None)
+    engine, rehearsal = open_engine(stack, rehearse=rehearse)
+    found = {key: output.value for key, output in engine.outputs().items()}
     outputs = read(stack, found, rehearse=rehearse)
-    if session.rehearsal is None:
-        yield Opened(outputs, service_of(outputs), None)
+    services = services_of(outputs.cloud)
+    if rehearsal is None:
+        yield Opened(outputs, services.job_service(outputs), None)
         return
-    session.rehearsal.set_faults(session.faults.model_dump(mode="json", exclude_none=True) if faults else {})
-    with session.rehearsal.serving() as environment, led_to(environment):
-        yield Opened(outputs, service_of(outputs), session.rehearsal)
+    rehearsal.set_faults(parsed.model_dump(mode="json", exclude_none=True) if faults else {})
+    with rehearsal.serving() as environment, environment_of(environment):
+        yield Opened(outputs, services.job_service(outputs), rehearsal)
 
 
 def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutputs:
@@ -66,31 +68,20 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
     if not isinstance(record, Mapping):
         flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
         fix = f"Run `trainstack up -s {stack}{flag}` first."
-        raise UserError([Problem("stack", stack, f"nothing is deployed{where}", fix)])
+        raise UserError([Problem("stack", stack, f"nothing is deployed{where}", fix, code="not-deployed")])
     if not job_outputs.is_of_jobs(found):
         rule = "has a cluster, whose jobs are objects of Kubernetes, and no managed jobs"
         fix = (
             "`trainstack smoke render --for jobset` writes one, kubectl starts it "
             f"(`trainstack kubeconfig -s {stack}`), and `trainstack queue -s {stack}` shows it."
         )
-        raise UserError([Problem("stack", stack, rule, fix)])
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-has-cluster")])
     return job_outputs.parse(found)
 
 
-def service_of(outputs: JobOutputs) -> JobService:
-    """The service of a stack. Raises UserError without a login."""
-    if outputs.service == "vertex":
-        project = account_of(outputs.people[0].role)
-        return VertexService(project, outputs.region, outputs.stack, spot_share)
-    try:
-        return SageMakerService(clients(), outputs.stack, outputs.region)
-    except LoggedOutError as error:
-        raise UserError([Problem("login", None, str(error), LOG_IN)]) from error
-
-
 @contextmanager
-def led_to(variables: Mapping[str, str]) -> Iterator[None]:
-    """SDKs of this process ask the emulated services within, with nothing that leads to real clouds."""
+def environment_of(variables: Mapping[str, str]) -> Iterator[None]:
+    """Replace the environment within the block: SDKs use emulated services and have no real credentials."""
     before = dict(os.environ)
     os.environ.clear()
     os.environ.update({**isolation.without_credentials(before), **variables})

@@ -1,4 +1,4 @@
-"""`trainstack run`: a folder becomes a job of the stack's managed service."""
+"""`trainstack run`: train with a folder, as a job of the stack's managed service."""
 
 import datetime
 import sys
@@ -9,60 +9,56 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
+from trainstack.cli.output import print_fields
 from trainstack.cli.stack import Rehearse, Stack, Yes
 
-if TYPE_CHECKING:  # help comes without them
+if TYPE_CHECKING:  # help needs none of them
     from infra.jobs.submission import Submission
     from trainstack.cli.jobs.opened import Opened
 
-FAILED_EXIT_CODE, INTERRUPTED_EXIT_CODE = 1, 130
-
-Folder = Annotated[Path, typer.Argument(help="The folder with the script; all of it goes along.")]
+Folder = Annotated[Path, typer.Argument(help="The folder with the script; all of it is uploaded.")]
 Arguments = Annotated[
-    list[str] | None, typer.Argument(help="After --, what the script is given.", metavar="[-- ARGUMENTS]")
+    list[str] | None, typer.Argument(help="After --: arguments of the script.", metavar="[-- ARGUMENTS]")
 ]
-Script = Annotated[str, typer.Option("--script", help="The script, by its path in the folder.")]
-On = Annotated[
-    str, typer.Option("--on", help="A machine of the stack, by its name there or the service's type.")
-]
+Script = Annotated[str, typer.Option("--script", help="Path of the script in the folder.")]
+On = Annotated[str, typer.Option("--on", help="Machine of the stack, by its name or machine type.")]
 Spot = Annotated[
     bool | None,
-    typer.Option("--spot/--no-spot", help="Spare machines, cheaper and taken back at any time; or never."),
+    typer.Option("--spot/--no-spot", help="Use spot machines, which can be reclaimed at any time, or never."),
 ]
-Nodes = Annotated[int, typer.Option("--nodes", help="How many machines.")]
+Nodes = Annotated[int, typer.Option("--nodes", help="Number of machines.")]
 MaxHours = Annotated[
-    float | None, typer.Option("--max-hours", help="Hours of running after which the service ends it.")
+    float | None, typer.Option("--max-hours", help="Hours after which the service stops the run.")
 ]
 MaxWait = Annotated[
     float,
-    typer.Option("--max-wait", help="With spot: hours to wait for machines besides, which cost nothing."),
+    typer.Option("--max-wait", help="With spot: further hours to wait for machines, which are not billed."),
 ]
 KeepWarm = Annotated[
     int,
-    typer.Option("--keep-warm", help="Minutes that the machines wait for your next run; they are billed."),
+    typer.Option("--keep-warm", help="Minutes for which machines stay reserved for your next run; billed."),
 ]
-As = Annotated[str, typer.Option("--as", help="Whose run it is: a person of the stack.")]
+As = Annotated[str, typer.Option("--as", help="The person of the stack who owns the run.")]
 Dataset = Annotated[
-    str, typer.Option("--dataset", help="What it trains on, for the record; synthetic or none, too.")
+    str, typer.Option("--dataset", help="Name of the dataset, recorded with the run; also synthetic or none.")
 ]
 Data = Annotated[
     str, typer.Option("--data", help="s3://BUCKET/FOLDER/, copied to /opt/ml/input/data/data of each node.")
 ]
 Task = Annotated[
     str,
-    typer.Option(
-        "--task", help="What it is for, for the record; one that begins with evaluation reads alone."
-    ),
+    typer.Option("--task", help="Purpose, recorded with the run. `evaluation*` gets read-only data access."),
 ]
 Tune = Annotated[
-    str, typer.Option("--tune", help="A file of the folder: what the service searches in runs of the script.")
+    str, typer.Option("--tune", help="File of the folder with the hyperparameters that the service searches.")
 ]
 Fault = Annotated[
     list[str] | None,
-    typer.Option("--fault", help="With --rehearse: what befalls it, as jobs:interrupted=5.", metavar="FAULT"),
+    typer.Option("--fault", help="With --rehearse: fault to inject (jobs:interrupted=5).", metavar="FAULT"),
 ]
-Resume = Annotated[str, typer.Option("--resume", help="A run that is over: go on from its checkpoints.")]
-Detach = Annotated[bool, typer.Option("--detach", help="Start it, and do not wait.")]
+Resume = Annotated[str, typer.Option("--resume", help="A run that has ended: continue from its checkpoints.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start the run without waiting for its end.")]
 
 
 def run(
@@ -88,14 +84,11 @@ def run(
     fault: Fault = None,
     yes: Yes = False,
 ) -> None:
-    """Train with a folder: check price and budget, start a job of the managed service, show what it writes.
-
-    Exit codes: 0 completed, 1 failed or stopped, 2 usage or refused, 130 interrupted (the run goes on).
-    """
+    """Train with a folder: check price and budget, start a job of the managed service, show its log."""
     from infra.jobs.aws.search.tuning import read  # noqa: PLC0415
     from infra.jobs.options import Options  # noqa: PLC0415
     from infra.jobs.submission import prepare  # noqa: PLC0415
-    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help comes without them
+    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help needs none of them
 
     options = Options(
         folder=folder,
@@ -122,42 +115,45 @@ def run(
 
 
 def show(run: "Submission") -> None:
-    """What would be started, and what it would cost."""
+    """Print the run that would be started, and its price."""
     order, packed = run.order, run.pack
     bought = "reserved" if order.machine.reservation else "on demand"
-    spot = "spot" if order.spot else bought
-    typer.echo(f"run        {run.name}")
-    typer.echo(
-        f"for        {order.person.name} ({order.person.team}), {order.options.task} on {order.dataset}"
-    )
+    machine = f"{order.nodes} x {order.machine.machine} ({order.machine.name})"
+    rows = [
+        ("run", run.name),
+        ("for", f"{order.person.name} ({order.person.team}), {order.options.task} on {order.dataset}"),
+    ]
     if order.reads_only:
-        typer.echo("rights     of an evaluation: reads data, models and checkpoints, writes results alone")
-    typer.echo(f"packed     {len(packed.files)} files, {packed.size / 1e3:,.0f} kB, {packed.version}")
-    machine = f"{order.nodes} x {order.machine.machine} ({order.machine.name}), {spot}"
-    typer.echo(f"machine    {machine}, at most {order.max_hours:g} h")
+        rows.append(("rights", "evaluation: reads data, models and checkpoints, writes only results"))
+    rows += [
+        ("packed", f"{len(packed.files)} files, {packed.size / 1e3:,.0f} kB, {packed.version}"),
+        ("machine", f"{machine}, {'spot' if order.spot else bought}, at most {order.max_hours:g} h"),
+    ]
     if tuning := order.options.tune:
         searched = f"{tuning.goal.lower()} {tuning.metric} over {', '.join(tuning.ranges)}"
-        typer.echo(f"search     {searched}: {tuning.trials} trials at most, {tuning.parallel} at a time")
-    cheaper = "; spot is billed for less, by how much shows at the end" if order.spot else ""
-    typer.echo(f"price      {run.price}{cheaper}")
-    for room in run.rooms:
-        typer.echo(f"budget     {'over, ' if room.broken else ''}{room}")
+        trials = f"{tuning.trials} trials at most, {tuning.parallel} at a time"
+        rows.append(("search", f"{searched}: {trials}"))
+    cheaper = "; the discount of spot is known at the end" if order.spot else ""
+    rows.append(("price", f"{run.price}{cheaper}"))
+    rows += [("budget", f"{'over, ' if room.broken else ''}{room}") for room in run.rooms]
     if run.unseen:
-        typer.echo(f"budget     not counted: {run.unseen} jobs of others, which your login may not read")
+        rows.append(("budget", f"excludes {run.unseen} jobs of others, which your login cannot read"))
+    print_fields(rows)
 
 
 def confirm(run: "Submission", *, confirmed: bool) -> None:
-    """Ask where nobody knows the price. Raises UserError where nobody can be asked."""
+    """Ask for confirmation where the price is unknown. Raises UserError without a terminal."""
     if run.price.usd is not None or confirmed:
         return
     if not sys.stdin.isatty():
-        rule = f"nobody knows what {run.order.machine.machine} costs, so no budget counts it"
-        raise UserError([Problem("--yes", None, rule, "Look its price up, then add --yes.")])
+        rule = f"the price of {run.order.machine.machine} is unknown, so no budget counts the run"
+        fix = "Look its price up, then add --yes."
+        raise UserError([Problem("--yes", None, rule, fix, code="price-unknown")])
     typer.confirm("Start it at an unknown price?", abort=True)
 
 
 def started(at: "Opened", run: "Submission", *, detach: bool) -> int:
-    """Start a run and follow it; the exit code of the command."""
+    """Start a run, follow it, and return the exit code of the command."""
     from infra.jobs.service import LostError  # noqa: PLC0415
     from infra.jobs.submission import start  # noqa: PLC0415
 
@@ -165,13 +161,12 @@ def started(at: "Opened", run: "Submission", *, detach: bool) -> int:
     try:
         start(run, at.service, typer.echo)
     except LostError as error:
-        typer.echo(
-            f"The connection was lost while it was started: {error}. Whether it runs says `{see}`.", err=True
-        )
-        return FAILED_EXIT_CODE
+        text = f"The connection was lost during the start: {error}. Check with `{see}`."
+        typer.echo(text, err=True)
+        return ExitCode.FAILED
     except KeyboardInterrupt:
-        typer.echo(f"Interrupted while it was started. Whether it runs says `{see}`.", err=True)
-        return INTERRUPTED_EXIT_CODE
+        typer.echo(f"Interrupted during the start. Check with `{see}`.", err=True)
+        return ExitCode.INTERRUPTED
     stop = f"trainstack stop {run.name} {at.flags}"
     if detach:
         typer.echo(f"started    `{see}` shows it, `{stop}` stops it")
@@ -179,12 +174,12 @@ def started(at: "Opened", run: "Submission", *, detach: bool) -> int:
     try:
         return followed(at, run.name)
     except KeyboardInterrupt:
-        typer.echo(f"\nThe run goes on, and is billed. `{see}` shows it, `{stop}` stops it.", err=True)
-        return INTERRUPTED_EXIT_CODE
+        typer.echo(f"\nThe run continues and is billed. `{see}` shows it, `{stop}` stops it.", err=True)
+        return ExitCode.INTERRUPTED
 
 
 def followed(at: "Opened", name: str) -> int:
-    """Show a run until it is over; 0 if it completed."""
+    """Show a run until it ends; 0 if it completed."""
     from infra.jobs.following import follow  # noqa: PLC0415
     from infra.jobs.money import prices  # noqa: PLC0415
     from infra.jobs.report import ending  # noqa: PLC0415
@@ -193,8 +188,8 @@ def followed(at: "Opened", name: str) -> int:
     try:
         job = follow(at.service, name, typer.echo, sleep, at.look_s)
     except UserError as error:
-        typer.echo(f"The run cannot be followed: {error} It goes on by itself.", err=True)
-        return FAILED_EXIT_CODE
+        typer.echo(f"The run cannot be followed: {error} The run continues.", err=True)
+        return ExitCode.FAILED
     for line in ending(job, prices(at.outputs.machines)):
         typer.echo(line)
-    return 0 if job.state is JobState.COMPLETED else FAILED_EXIT_CODE
+    return 0 if job.state is JobState.COMPLETED else ExitCode.FAILED

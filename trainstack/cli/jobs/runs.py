@@ -1,4 +1,4 @@
-"""`trainstack runs` and `trainstack stop`: what runs and ran in a stack, and how it is ended."""
+"""`trainstack runs` and `trainstack stop`: list and stop runs of a stack."""
 
 import itertools
 import sys
@@ -8,66 +8,78 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.jobs.run import FAILED_EXIT_CODE, INTERRUPTED_EXIT_CODE
+from infra.exit_codes import ExitCode
+from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Rehearse, Stack, Yes
 
-if TYPE_CHECKING:  # help comes without them
+if TYPE_CHECKING:  # help needs none of them
     from infra.jobs.service import ServiceJob
     from trainstack.cli.jobs.opened import Opened
 
 NEWEST = 20
+SCHEMA = "trainstack.runs/1"
 
-All = Annotated[bool, typer.Option("--all", help=f"All that the service knows, not the newest {NEWEST}.")]
+All = Annotated[bool, typer.Option("--all", help=f"Show all runs, not only the newest {NEWEST}.")]
 Person = Annotated[str, typer.Option("--person", help="Only the runs of this person.")]
-Name = Annotated[str, typer.Argument(help="The run, as `trainstack runs` names it.")]
+Name = Annotated[str, typer.Argument(help="Name of the run, as in `trainstack runs`.")]
 
 
-def runs(stack: Stack, every: All = False, person: Person = "", rehearse: Rehearse = False) -> None:
-    """Show the runs of a stack, newest first: whose, on what, what became of them, what they cost."""
+def runs(
+    stack: Stack,
+    every: All = False,
+    person: Person = "",
+    rehearse: Rehearse = False,
+    form: FormatOption = Format.TEXT,
+) -> None:
+    """Show the runs of a stack, newest first: person, machine, state and cost."""
+    from infra.jobs import report  # noqa: PLC0415
     from infra.jobs.money import prices  # noqa: PLC0415
-    from infra.jobs.report import table  # noqa: PLC0415
     from infra.jobs.submission import answered  # noqa: PLC0415
-    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help comes without them
+    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help needs none of them
 
     with opened(stack, rehearse=rehearse) as at:
         names = [one.name for one in at.outputs.people]
         if person and person not in names:
             fix = f"People are {', '.join(sorted(names))}."
-            raise UserError(
-                [Problem("--person", person, "is not a person of the stack", fix, code="unknown-person")]
-            )
+            raise UserError([Problem("--person", person, "is not in the stack", fix, code="unknown-person")])
         with answered():
             theirs = (job for job in at.service.jobs() if not person or job.person == person)
             found = list(theirs if every else itertools.islice(theirs, NEWEST))
-        if at.service.unseen:
-            typer.echo(f"{at.service.unseen} runs of others are not shown: your login may not read them.")
-        if not found:
-            typer.echo("No runs yet: `trainstack run FOLDER` starts one.")
-            return
-        for line in table(found, prices(at.outputs.machines)):
-            typer.echo(line)
-        if not every and len(found) == NEWEST:
-            typer.echo(f"The newest {NEWEST}; --all shows the others.")
+    known, unseen, shortened = (
+        prices(at.outputs.machines),
+        at.service.unseen,
+        not every and len(found) == NEWEST,
+    )
+    if form is Format.JSON:
+        rows = [report.document(job, known) for job in found]
+        print_json(
+            SCHEMA, {"stack": at.outputs.stack, "runs": rows, "shortened": shortened, "unseen": unseen}
+        )
+        return
+    if unseen:
+        typer.echo(f"{unseen} runs of others are not shown: your login is not allowed to read them.")
+    if not found:
+        typer.echo("No runs yet: `trainstack run FOLDER` starts one.")
+    print_table(report.HEAD, report.rows(found, known))
+    if shortened:
+        typer.echo(f"The newest {NEWEST}; --all shows the others.")
 
 
 def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False) -> None:
-    """Stop a run, and wait until it is over and billed no more. Its script has two minutes to save.
-
-    Exit codes: 0 it is over, 1 it is not known whether it is, 2 usage or refused, 130 interrupted.
-    """
+    """Stop a run, and wait until billing ends. The script has two minutes to save."""
     from infra.jobs.money import prices  # noqa: PLC0415
     from infra.jobs.report import ending  # noqa: PLC0415
     from infra.jobs.submission import answered  # noqa: PLC0415
-    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help comes without them
+    from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help needs none of them
 
     with opened(stack, rehearse=rehearse) as at:
         with answered():
             job = at.service.job(name)
         if job is None or job.stack not in ("", at.outputs.stack):
-            fix = f"`trainstack runs {at.flags}` names them."
-            raise UserError([Problem("run", name, "is no run of the stack", fix)])
+            fix = f"`trainstack runs {at.flags}` lists them."
+            raise UserError([Problem("run", name, "is not a run of the stack", fix, code="unknown-run")])
         if job.state.over:
-            typer.echo("It is over already.")
+            typer.echo("The run has already ended.")
         else:
             _confirm(name, confirmed=yes)
             job = _stopped(at, name)
@@ -76,25 +88,24 @@ def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False)
 
 
 def _stopped(at: "Opened", name: str) -> "ServiceJob":
-    """Stop a run; the job when it is over. Ends the process where that is not known."""
+    """Stop a run and return the ended job. Raises typer.Exit where its state is unknown."""
     from infra.jobs.service import LostError  # noqa: PLC0415
     from infra.jobs.stopping import stopped  # noqa: PLC0415
 
     try:
         return stopped(at.service, name, typer.echo, time.sleep, at.look_s)
     except LostError as error:
-        typer.echo(f"It is not known whether it still runs: {error}. Stop it again.", err=True)
-        raise typer.Exit(FAILED_EXIT_CODE) from error
+        typer.echo(f"The state of the run is unknown: {error}. Stop it again.", err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
     except KeyboardInterrupt:
-        typer.echo(
-            f"\nNobody waits any more; `trainstack runs {at.flags}` shows whether it is over.", err=True
-        )
-        raise typer.Exit(INTERRUPTED_EXIT_CODE) from None
+        typer.echo(f"\nStopped waiting; `trainstack runs {at.flags}` shows the state of the run.", err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _confirm(name: str, *, confirmed: bool) -> None:
     if confirmed:
         return
     if not sys.stdin.isatty():
-        raise UserError([Problem("--yes", None, "confirmation needs a terminal", "Add --yes.")])
+        rule = "confirmation needs a terminal"
+        raise UserError([Problem("--yes", None, rule, "Add --yes.", code="confirmation-needs-terminal")])
     typer.confirm(f"Stop {name}?", abort=True)

@@ -1,4 +1,4 @@
-"""The project that is asked, and what becomes of a question that it does not answer."""
+"""The project of a stack, and the answers of checks whose requests fail."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from typing import Any
 import requests
 
 from infra.clouds.gcp import api as google_api
+from infra.clouds.gcp import login
 from infra.clouds.gcp.api import DISABLED, HALF, USER_PROJECT, ApiRequestError
 from infra.clouds.gcp.login import logged_in
 from infra.naming import gcp_labels, lasting_tags
@@ -27,30 +28,40 @@ _CLUSTER_LABEL = "goog-k8s-cluster-name"
 
 @dataclass(frozen=True)
 class Project:
-    """A stack on Google Cloud, and the project it is meant for."""
+    """A stack on Google Cloud, and its project."""
 
     spec: StackSpec
     layout: ClusterLayout | SmallLayout
     on: GcpSpec
     session: requests.Session
-    told: Callable[[], str | None] = lambda: None
-    """Whose the credentials are, as IAM calls them; None where they do not tell."""
+    identity: Callable[[], str | None] = lambda: None
+    """The IAM member of the credentials; None where they do not contain it."""
     machine: Machine = field(default_factory=Machine)
+
+    @classmethod
+    def logged_in(
+        cls, spec: StackSpec, layout: ClusterLayout | SmallLayout, on: GcpSpec, attempts: int
+    ) -> "Project":
+        """The project with the credentials of the environment. Raises LoggedOutError."""
+        # Requests are billed to the stack's project where they have none of their own, as by its provider.
+        session, _ = login.session(attempts, on.project)
+        credentials = getattr(session, "credentials", None)
+        return cls(spec, layout, on, session, lambda: login.who(credentials))
 
     @cached_property
     def who(self) -> str | None:
-        """Who asks. Raises LoggedOutError."""
-        return self.told()
+        """The IAM member that sends the requests. Raises LoggedOutError."""
+        return self.identity()
 
     @property
     def cluster(self) -> ClusterLayout:
-        """The layout of a stack with a cluster, which alone is asked about one."""
+        """The layout; only for stacks with a cluster."""
         assert isinstance(self.layout, ClusterLayout)
         return self.layout
 
     @property
     def path(self) -> str:
-        """The project as its APIs name it."""
+        """The resource name of the project."""
         return f"projects/{self.on.project}"
 
     @property
@@ -60,21 +71,21 @@ class Project:
 
     @cached_property
     def about(self) -> Row:
-        """What Resource Manager says of the project."""
+        """The project in Resource Manager."""
         return self.asked("cloudresourcemanager.projects.get", name=self.path)
 
     @cached_property
     def server_config(self) -> Row:
-        """What GKE offers in the region."""
+        """The versions and channels of GKE in the region."""
         return self.asked("container.projects.locations.getServerConfig", name=self.location)
 
     @property
     def number(self) -> str:
-        """The project's number, by which some services name it."""
+        """The number of the project, which some services use in names."""
         return str(self.about["name"]).rpartition("/")[2]
 
     def pool(self, name: str) -> GcpPoolSpec:
-        """What only GKE asks about a pool."""
+        """The settings of a pool that only GKE has."""
         return self.on.pools.get(name, GcpPoolSpec())
 
     def asked(self, method: str, **given: Any) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Use:
         }
 
     def of(self, key: str) -> float:
-        """In the unit of the quota. Raises RefusedError."""
+        """In the unit of the quota. Raises ApiRequestError."""
         counted = self._counted.get(key)
         return counted() if counted else self._machines.get(key, 0.0)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from infra.stackspec.model import demanded
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.project import Project
-from trainstack.versions import gke
+from trainstack.versions.gcp import gke
 
 _CHECK = "kubernetes-version"
 

@@ -83,7 +83,8 @@ def test_the_result_of_a_validation_is_read_from_its_bucket(google: Google) -> N
     google.answers[OBJECT] = 200, json.dumps(RESULT).encode()
     run = ValidationRun(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)
     gate = Gate("trainstack-smoke/smoke-1", "passed", None, 2, "a100", "")
-    assert [*by_nodes([gate], EXPORTED.model_copy(update={"cloud": "gcp", "smoke": (run,)}), None)] == [NODES]
+    stack = EXPORTED.model_copy(update={"cloud": "gcp", "smoke": (run,)})
+    assert [str(one) for one in by_nodes([gate], stack, None)] == [NODES]
 
 
 def test_a_caller_without_rights_hears_what_is_missing(google: Google) -> None:

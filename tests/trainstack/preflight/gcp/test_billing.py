@@ -40,13 +40,13 @@ def test_a_project_without_billing_is_a_clear_error() -> None:
     # Google leaves out what is empty or false.
     google = Google({INFO: {"name": f"projects/{ID}/billingInfo", "projectId": ID}})
     (answer,) = asked(billing.enabled, project(google))
-    assert answer.state is State.SHORT and "nothing can be made in it" in answer.said
+    assert answer.state is State.SHORT and "nothing can be made in it" in answer.text
     assert answer.fix == f"gcloud billing projects link {ID} --billing-account={BILLING}"
 
 
 def test_a_project_that_another_account_pays() -> None:
     answer = info(billingAccountName="billingAccounts/000000-000000-000000")
-    assert answer.state is State.SHORT and "its budget would see no cost" in answer.said
+    assert answer.state is State.SHORT and "its budget would see no cost" in answer.text
 
 
 def test_a_closed_account() -> None:
@@ -57,7 +57,7 @@ def test_a_closed_account() -> None:
 def test_a_deployer_that_may_keep_no_budget() -> None:
     answer = account(["billing.budgets.get"])
     assert answer.state is State.SHORT
-    assert "billing.budgets.create, billing.budgets.delete, billing.budgets.update" in answer.said
+    assert "billing.budgets.create, billing.budgets.delete, billing.budgets.update" in answer.text
     assert "roles/billing.costsManager" in answer.fix
     every = [f"billing.budgets.{verb}" for verb in ("create", "delete", "get", "update")]
     assert account(every).state is State.READY

@@ -38,7 +38,7 @@ def test_the_name_is_free_or_the_stacks_own() -> None:
 @pytest.mark.parametrize("labels", [{}, {"trainstack-stack": "other"}])
 def test_a_cluster_of_somebody_else_has_the_name(labels: dict[str, str]) -> None:
     (answer,) = asked(leftovers.names, project(there({**FOUND, "resourceLabels": labels})))
-    assert answer.state is State.SHORT and "not of this stack" in answer.said
+    assert answer.state is State.SHORT and "not of this stack" in answer.text
 
 
 def test_disks_of_a_former_cluster_are_noted() -> None:
@@ -47,7 +47,7 @@ def test_disks_of_a_former_cluster_are_noted() -> None:
         {"name": "pvc-2", "sizeGb": "100", "labels": {"goog-k8s-cluster-name": "other"}},
     ]
     (answer,) = asked(leftovers.names, project(there(ABSENT, rows)))
-    assert answer.state is State.NOTE and "1 disks of a former cluster are left, 100 GB" in answer.said
+    assert answer.state is State.NOTE and "1 disks of a former cluster are left, 100 GB" in answer.text
     (answer,) = asked(leftovers.names, project(there(FOUND, rows)))
     assert answer.state is State.READY
 
@@ -69,7 +69,7 @@ def test_the_api_of_a_cluster_is_tried(endpoint: str, host: str, accepts: bool) 
 
 def test_a_name_that_is_not_there_yet_is_reached_from_anywhere() -> None:
     (answer,) = asked(way_in.api, project(there(ABSENT)))
-    assert answer.state is State.READY and "IAM decides" in answer.said
+    assert answer.state is State.READY and "IAM decides" in answer.text
 
 
 def test_an_address_is_reached_from_its_ranges_alone() -> None:
@@ -121,5 +121,5 @@ def test_channels_to_people(changes: dict[str, Any], words: str) -> None:
     }
     google = Google({CHANNELS: {"notificationChannels": [row]}})
     (answer,) = asked(alerts.mail, project(google))
-    assert (answer.state is State.SHORT) == bool(words) and words in answer.said
+    assert (answer.state is State.SHORT) == bool(words) and words in answer.text
     assert google.given(CHANNELS)[0]["filter"] == 'type="email"'

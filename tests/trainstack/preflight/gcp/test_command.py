@@ -14,6 +14,7 @@ from infra.clouds.gcp import login as google_login
 from infra.engine.golang import ROOT
 from infra.errors import UserError
 from infra.stackspec.document import Branch, Origin
+from tests.trainstack.cli.command import checked, run_json
 from tests.trainstack.preflight.gcp import quota_answers, test_billing, test_permissions, test_places
 from tests.trainstack.preflight.gcp.asking import (
     ABSENT,
@@ -29,8 +30,9 @@ from tests.trainstack.preflight.gcp.asking import (
 )
 from trainstack.cli.app import app
 from trainstack.preflight import machine
-from trainstack.preflight.deployment import preflight_of, refuse_what_cannot_finish
+from trainstack.preflight.deployment import require_ready
 from trainstack.preflight.gcp import CHECKS, IDENTITY, JOB_CHECKS, apis
+from trainstack.preflight.gcp.deployment import preflight_of
 from trainstack.preflight.gcp.methods import METHODS
 from trainstack.preflight.gcp.roles import rights, role
 from trainstack.versions import newest
@@ -62,14 +64,20 @@ def google(monkeypatch: pytest.MonkeyPatch) -> Google:
 
 def preflight(*more: str, only: tuple[str, ...]) -> Any:
     skipped = [word for name in CHECKS if name not in only for word in ("--skip", name)]
-    return RUN.invoke(app, ["preflight", "-s", "dev-gcp", *skipped, *more])
+    done: Any = RUN.invoke(app, ["preflight", "-s", "dev-gcp", *skipped, *more, "--format", "json"])
+    if not isinstance(done.exception, UserError):
+        document = checked(done.output)
+        assert document["exit_code"] == done.exit_code
+        done.answers = {row["check"]: row for row in document["answers"]}
+    return done
 
 
 def test_ready(google: Google) -> None:
     google.said |= test_places.zones().said
     done = preflight(only=("zones",))
     assert done.exit_code == 0, done.output
-    assert f"in project {ID} (number {NUMBER})" in done.output and "skipped  quotas" in done.output
+    identity = done.answers["identity"]
+    assert identity["state"] == "ready" and ID in identity["text"] and NUMBER in identity["text"]
 
 
 def test_something_is_missing(google: Google) -> None:
@@ -77,8 +85,9 @@ def test_something_is_missing(google: Google) -> None:
     google.said["container.projects.locations.clusters.get"] = DENIED
     done = preflight(only=("quotas", "way-in"))
     assert done.exit_code == 1
-    assert "short    quota h100_mega" in done.output and "--preferred-value=32" in done.output
-    assert "unknown  way-in: container.projects.locations.clusters.get was refused" in done.output
+    short = done.answers["quota h100_mega"]
+    assert short["state"] == "short" and "--preferred-value=32" in short["fix"]
+    assert done.answers["way-in"]["state"] == "unknown"
 
 
 def test_a_check_that_could_not_be_made_is_no_pass(google: Google) -> None:
@@ -91,7 +100,8 @@ def test_credentials_that_expired(google: Google) -> None:
     google.said["cloudresourcemanager.projects.get"] = refused(401, "UNAUTHENTICATED", "expired")
     done = preflight(only=tuple(CHECKS))
     assert done.exit_code == 2
-    assert "unknown  identity: UNAUTHENTICATED: expired" in done.output and "gcloud auth" in done.output
+    identity = done.answers["identity"]
+    assert identity["state"] == "unknown" and identity["fix"] == google_login.LOG_IN
 
 
 def test_credentials_that_do_not_exist(google: Google, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +115,7 @@ def test_credentials_that_do_not_exist(google: Google, monkeypatch: pytest.Monke
 
 
 def test_a_check_that_does_not_exist(google: Google) -> None:
-    done = RUN.invoke(app, ["preflight", "-s", "dev-gcp", "--skip", "principals"])
+    done: Any = RUN.invoke(app, ["preflight", "-s", "dev-gcp", "--skip", "principals"])
     assert isinstance(done.exception, UserError)
     assert "billing-account" in done.exception.problems[0].fix and not google.asked
 
@@ -114,7 +124,7 @@ def test_what_is_left_can_be_rehearsed(google: Google, tmp_path: Path) -> None:
     google.said |= quota_answers.google({"h100_mega": 8, "gpus_all_regions": 0}).said
     file = tmp_path / "project.yaml"
     done = preflight("--save", str(file), only=("quotas",))
-    assert "Rehearse in this project" in done.output
+    assert done.exit_code == 1 and str(file) in done.output
     saved = YAML(typ="safe").load(file.read_text())["quotas"]
     assert (saved["h100_mega"], saved["gpus_all_regions"]) == (8, 0) and set(saved) <= set(facts.quotas)
 
@@ -144,7 +154,7 @@ def billing_said() -> dict[str, Any]:
 def refusals() -> set[str]:
     """The checks for which `up` does not begin; whether a program is installed here does not matter."""
     try:
-        refuse_what_cannot_finish(spec())
+        require_ready(preflight_of(spec()))
     except UserError as error:
         return {problem.path for problem in error.problems} - {"gke-auth-plugin"}
     return set()
@@ -192,20 +202,19 @@ def test_versions_tell_what_the_channel_offers(google: Google) -> None:
     google.said[CONFIG] = {
         "channels": [{"channel": "REGULAR", "validVersions": ["1.36.2-gke.1", "1.35.9-gke.7"]}]
     }
-    done = RUN.invoke(app, ["versions", "-s", "dev-gcp"])
-    assert done.exit_code == 0, done.output
-    (first, *rest) = done.output.splitlines()
-    assert re.search(r"Kubernetes +control plane +1\.35 +1\.36  drains nothing: nodes follow", first)
-    assert any(line.startswith("chart       kueue") for line in rest)
-    assert not any("aws" in line or "cluster-autoscaler" in line for line in rest)
+    code, found = run_json("versions", "-s", "dev-gcp")
+    assert code == 0
+    first, *rest = found["pins"]
+    assert (first["name"], first["pinned"], first["newest"]) == ("control plane", "1.35", "1.36")
+    names = [row["name"] for row in rest]
+    assert "kueue" in names and not [name for name in names if "aws" in name or "cluster-autoscaler" in name]
 
 
 @pytest.mark.usefixtures("charts")
 def test_versions_tell_of_one_that_is_not_offered_yet(google: Google) -> None:
     google.said[CONFIG] = {"channels": [{"channel": "REGULAR", "validVersions": ["1.34.9-gke.7"]}]}
-    done = RUN.invoke(app, ["versions", "-s", "dev-gcp"])
-    assert done.exit_code == 2
-    assert "not known: the channel regular offers 1.34, not 1.35" in done.output
+    code, found = run_json("versions", "-s", "dev-gcp")
+    assert code == 2 and "1.34, not 1.35" in found["pins"][0]["error"]
 
 
 @pytest.mark.usefixtures("charts")
@@ -216,7 +225,7 @@ def test_versions_without_rights_or_credentials_are_no_pass(google: Google) -> N
     google.said[CONFIG] = refused(401, "UNAUTHENTICATED", "expired")
     done = RUN.invoke(app, ["versions", "-s", "dev-gcp"])
     assert isinstance(done.exception, UserError)
-    assert done.exception.problems[0].fix == google_login.LOG_IN
+    assert done.exception.codes == (("logged-out", "credentials"),)
 
 
 def test_the_documented_roles_allow_every_request_and_nothing_else() -> None:

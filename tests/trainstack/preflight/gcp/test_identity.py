@@ -31,13 +31,13 @@ GET = "cloudresourcemanager.projects.get"
 def test_the_project_of_the_stack_is_told_with_who_asks() -> None:
     (answer,) = asked(identity.caller, project(Google()))
     assert answer.state is State.READY
-    assert answer.said == f"{ME}, in project {ID} (number {NUMBER})"
+    assert answer.text == f"{ME}, in project {ID} (number {NUMBER})"
 
 
 def test_a_project_that_may_not_be_seen_ends_the_checks() -> None:
     answers = ask(project(Google({GET: DENIED})))
     assert [(one.check, one.state) for one in answers] == [("identity", State.SHORT)]
-    assert "does not exist, or user:anna@example.com may not see it" in answers[0].said
+    assert "does not exist, or user:anna@example.com may not see it" in answers[0].text
 
 
 def test_a_project_that_is_being_deleted() -> None:

@@ -55,26 +55,26 @@ def test_only_a_validation_that_is_repeated_needs_cloud_scheduler() -> None:
     assert [*answered("scheduler", places.scheduler, project(google))] == []
     (answer,) = answered("scheduler", places.scheduler, project(google, schedule="0 5 * * 1"))
     assert answer.state is State.SHORT
-    assert answer.said == "smoke.schedule needs Cloud Scheduler, which is not in us-central1"
+    assert answer.text == "smoke.schedule needs Cloud Scheduler, which is not in us-central1"
 
 
 def room(*infos: Mapping[str, Any]) -> dict[str, Answer]:
     google = Google({INFOS: {"quotaInfos": [*infos]}})
     found = [*answered("job-quotas", jobs.room, project(google))]
-    return {one.said.partition(":")[0]: one for one in found}
+    return {one.text.partition(":")[0]: one for one in found}
 
 
 def test_each_machine_is_held_against_the_quota_of_how_it_is_bought() -> None:
     found = room(info(SPOT, us_central1="2"), info(LISTED, us_central1="8"))
     assert {one.state for one in found.values()} == {State.READY}
-    assert "2, 2 wanted for a job on l4" in found[SPOT.partition("/")[2]].said
-    assert "8, 8 wanted for a job on l4x4" in found[LISTED.partition("/")[2]].said
+    assert "2, 2 wanted for a job on l4" in found[SPOT.partition("/")[2]].text
+    assert "8, 8 wanted for a job on l4x4" in found[LISTED.partition("/")[2]].text
 
 
 def test_a_quota_of_zero_is_told_before_the_first_job_with_the_command_that_asks_for_more() -> None:
     found = room(info(SPOT, us_central1=None), info(LISTED, us_central1="8"))
     short = found[SPOT.partition("/")[2]]
-    assert short.state is State.SHORT and "0 allowed, 2 wanted" in short.said
+    assert short.state is State.SHORT and "0 allowed, 2 wanted" in short.text
     assert "--service=aiplatform.googleapis.com" in short.fix
     assert "--preferred-value=2 --dimensions=region=us-central1" in short.fix
 
@@ -82,7 +82,7 @@ def test_a_quota_of_zero_is_told_before_the_first_job_with_the_command_that_asks
 def test_the_value_of_another_region_does_not_count() -> None:
     found = room(info(SPOT, us_east4="100", everywhere="1"), info(LISTED, us_central1="-1"))
     assert found[SPOT.partition("/")[2]].state is State.SHORT
-    assert "any number" in found[LISTED.partition("/")[2]].said
+    assert "any number" in found[LISTED.partition("/")[2]].text
 
 
 def test_a_quota_that_the_project_does_not_list_is_unknown() -> None:
@@ -110,7 +110,7 @@ def held(row: Any) -> Answer:
 
 def test_a_reservation_that_jobs_can_use_is_ready() -> None:
     answer = held(HELD)
-    assert answer.state is State.READY and "with 2 machines" in answer.said
+    assert answer.state is State.READY and "with 2 machines" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,12 @@ def test_a_reservation_that_jobs_can_use_is_ready() -> None:
 )
 def test_a_reservation_that_no_job_can_use_is_short(changes: dict[str, Any], words: str) -> None:
     answer = held({**HELD, **changes})
-    assert answer.state is State.SHORT and words in answer.said
+    assert answer.state is State.SHORT and words in answer.text
 
 
 def test_a_reservation_that_is_not_there_is_short() -> None:
     answer = held(ABSENT)
-    assert answer.state is State.SHORT and "does not exist" in answer.said
+    assert answer.state is State.SHORT and "does not exist" in answer.text
 
 
 def test_the_stack_needs_its_own_apis_and_none_of_a_cluster() -> None:
@@ -177,7 +177,7 @@ def test_policies_that_forbid_what_is_made_are_told(constraint: str, spec: dict[
 
     replies: dict[str, Said] = {POLICY: policy}
     (answer,) = answered("policies", policies.standing_in_the_way, project(Google(replies)))
-    assert answer.state is State.SHORT and said in answer.said
+    assert answer.state is State.SHORT and said in answer.text
 
 
 def test_no_check_is_about_a_cluster() -> None:

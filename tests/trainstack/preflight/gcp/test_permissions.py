@@ -42,7 +42,7 @@ def test_google_leaves_out_an_empty_list_which_grants_nothing() -> None:
     answers = asked(permissions.deploying_in, project(Google({TEST: {}})))
     assert {one.state for one in answers} == {State.SHORT}
     assert {"kms", "storage"} <= {
-        re.split(r"[:.]", one.said)[1].strip().removeprefix("cloud") for one in answers
+        re.split(r"[:.]", one.text)[1].strip().removeprefix("cloud") for one in answers
     }
 
 
@@ -103,7 +103,7 @@ def test_who_deploys_may_switch_apis_on() -> None:
     wanted = {f"serviceusage.services.{verb}" for verb in ("enable", "get", "list", "use")}
     assert wanted <= set(permissions.permissions(project(Google(), **PARTS)))
     (answer,) = granted(["serviceusage.services.enable"])[1]
-    assert answer.state is State.SHORT and "serviceusage.services.enable" in answer.said
+    assert answer.state is State.SHORT and "serviceusage.services.enable" in answer.text
 
 
 @pytest.mark.parametrize("token", deploying.permissions())
@@ -161,4 +161,4 @@ def test_pages_are_all_read() -> None:
         return {"services": rows[start : start + 5], **further}
 
     (answer,) = asked(apis.enabled, project(Google({LIST: paged})))
-    assert answer.state is State.READY, json.dumps(answer.said)
+    assert answer.state is State.READY, json.dumps(answer.text)

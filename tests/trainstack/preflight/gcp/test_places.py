@@ -51,14 +51,14 @@ def types(offered: dict[str, list[str]] = OFFERED, **more: Any) -> Google:
 
 def test_zones_of_the_region_that_are_up() -> None:
     (answer,) = asked(places.zones, project(zones()))
-    assert answer.state is State.READY and answer.said == "us-central1-a, us-central1-b"
+    assert answer.state is State.READY and answer.text == "us-central1-a, us-central1-b"
 
 
 def test_a_zone_that_is_down_or_of_another_region() -> None:
     found = asked(
         places.zones, project(zones(**{"us-central1-b": "DOWN"}), layout__pools__2__zones=["us-east4-a"])
     )
-    assert [one.said for one in found] == ["us-central1-b is down", "us-east4-a is not in us-central1"]
+    assert [one.text for one in found] == ["us-central1-b is down", "us-east4-a is not in us-central1"]
     assert found[0].fix == "us-central1 has us-central1-a."
 
 
@@ -80,7 +80,7 @@ def test_cloud_scheduler_is_where_lustre_is_copied() -> None:
     assert answer.state is State.READY
     (answer,) = asked(places.scheduler, project(scheduler("us-west1", "us-east1")))
     assert answer.state is State.SHORT
-    assert answer.said == "data.shared_fs needs Cloud Scheduler, which is not in us-central1"
+    assert answer.text == "data.shared_fs needs Cloud Scheduler, which is not in us-central1"
     assert answer.fix.endswith(": us-east1, us-west1.")
 
 
@@ -99,7 +99,7 @@ def test_types_that_are_offered_in_all_their_zones() -> None:
 def test_a_type_that_a_zone_does_not_offer_is_told_with_those_that_do() -> None:
     found = asked(places.types, project(types(), layout__pools__0__zones=["us-central1-b"]))
     assert states(found) == [State.SHORT]
-    assert found[0].said == "layout.pools[0]: a3-megagpu-8g is not offered in us-central1-b"
+    assert found[0].text == "layout.pools[0]: a3-megagpu-8g is not offered in us-central1-b"
     assert found[0].fix == "It is offered in us-central1-a."
 
 
@@ -112,18 +112,18 @@ def test_a_zone_that_did_not_answer_is_unknown_and_not_absent() -> None:
     said = aggregated("machineTypes", {})
     said["items"]["zones/us-central1-a"] = {"warning": {"code": "UNREACHABLE", "message": "zone is down"}}
     (answer,) = asked(places.types, project(Google({TYPES: said})))
-    assert answer.state is State.UNKNOWN and "us-central1-a: UNREACHABLE" in answer.said
+    assert answer.state is State.UNKNOWN and "us-central1-a: UNREACHABLE" in answer.text
     (answer,) = asked(
         places.types, project(Google({TYPES: {"items": {}, "unreachables": ["zones/us-central1-a"]}}))
     )
-    assert answer.state is State.UNKNOWN and "IncompleteAnswer" in answer.said
+    assert answer.state is State.UNKNOWN and "IncompleteAnswer" in answer.text
 
 
 def test_gpus_are_asked_for_by_their_own_names() -> None:
     rows = {"zones/us-central1-a": [{"name": "nvidia-h100-mega-80gb"}, {"name": "nvidia-l4"}]}
     google = Google({GPUS: aggregated("acceleratorTypes", rows)})
     found = asked(places.accelerators, project(google))
-    assert [one.said for one in found] == ["layout.pools[1]: nvidia-l4 is not offered in us-central1-b"]
+    assert [one.text for one in found] == ["layout.pools[1]: nvidia-l4 is not offered in us-central1-b"]
     (answer,) = asked(places.accelerators, project(Google({GPUS: DENIED})))
     assert answer.state is State.UNKNOWN and "compute.acceleratorTypes.list" in answer.fix
 
@@ -142,7 +142,7 @@ def version(wanted: str, **channels: list[str]) -> Any:
 def test_a_version_that_the_channel_offers() -> None:
     answer = version("1.35", regular=["1.35.3-gke.1389002", "1.35.10-gke.100", "1.34.9-gke.7"])
     assert answer.state is State.READY
-    assert "1.35.10-gke.100 is the newest, 1.34.9-gke.7 its default" in answer.said
+    assert "1.35.10-gke.100 is the newest, 1.34.9-gke.7 its default" in answer.text
 
 
 @pytest.mark.parametrize("wanted", ["1.36", "1.3", "1.33"])

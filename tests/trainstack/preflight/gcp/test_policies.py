@@ -59,7 +59,7 @@ def test_policies_that_may_not_be_seen_are_unknown() -> None:
 )
 def test_a_list_that_denies_everything_stands_in_the_way(constraint: str) -> None:
     (answer,) = judged({constraint: [{"denyAll": True}]})
-    assert answer.state is State.SHORT and answer.said.startswith(f"{constraint}: ")
+    assert answer.state is State.SHORT and answer.text.startswith(f"{constraint}: ")
 
 
 def test_everything_that_stands_in_the_way_is_told_at_once() -> None:
@@ -92,14 +92,14 @@ def test_everything_that_stands_in_the_way_is_told_at_once() -> None:
 )
 def test_where_resources_may_be(allowed: tuple[str, ...], denied: tuple[str, ...], state: State) -> None:
     (answer,) = judged({"gcp.resourceLocations": values(allowed, denied)})
-    assert answer.state is state, answer.said
+    assert answer.state is state, answer.text
 
 
 def test_services_that_may_not_be_used_are_named() -> None:
     (answer,) = judged(
         {"gcp.restrictServiceUsage": values(denied=("lustre.googleapis.com", "run.googleapis.com"))}
     )
-    assert answer.state is State.SHORT and answer.said.endswith(
+    assert answer.state is State.SHORT and answer.text.endswith(
         "these may not be used: lustre.googleapis.com"
     )
     (answer,) = judged(

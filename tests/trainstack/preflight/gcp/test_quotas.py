@@ -28,7 +28,7 @@ def test_a_new_project_is_told_what_to_ask_for() -> None:
         "ssd_total_gb",
         "networks",
     }
-    assert found["h100_mega"].said == "H100 Mega GPUs: 32 GPU for h100, 0 used by others, 0 allowed"
+    assert found["h100_mega"].text == "H100 Mega GPUs: 32 GPU for h100, 0 used by others, 0 allowed"
     assert found["h100_mega"].fix == (
         f"gcloud beta quotas preferences create --project={ID} --service=compute.googleapis.com "
         "--quota-id=GPUS-PER-GPU-FAMILY-per-project-region --preferred-value=32 "
@@ -44,12 +44,12 @@ def test_zero_is_left_out_of_json_and_is_still_zero() -> None:
     row = {"dimensions": {"region": "us-central1"}, "details": {}, "applicableLocations": ["us-central1"]}
     made.said[GET] = {"quotaId": "x", "dimensionsInfos": [row]}
     found = room(made)
-    assert found["preemptible_l4"].state is State.SHORT and "0 allowed" in found["preemptible_l4"].said
+    assert found["preemptible_l4"].state is State.SHORT and "0 allowed" in found["preemptible_l4"].text
 
 
 def test_no_limit_is_minus_one() -> None:
     found = room(google({"n2_cpus": -1}))
-    assert found["n2_cpus"].state is State.READY and "any number allowed" in found["n2_cpus"].said
+    assert found["n2_cpus"].state is State.READY and "any number allowed" in found["n2_cpus"].text
     assert "n2_cpus" not in quotas.left(project(google({"n2_cpus": -1})))
 
 
@@ -65,7 +65,7 @@ def test_a_row_without_the_family_is_of_all_families_that_have_none() -> None:
             {"details": {"value": "3"}, "applicableLocations": ["us-east4", "us-central1"]},
         ],
     }
-    assert "3 allowed" in room(made)["h100_mega"].said
+    assert "3 allowed" in room(made)["h100_mega"].text
 
 
 def test_a_row_of_other_places_is_not_of_this_one() -> None:
@@ -77,7 +77,7 @@ def test_a_row_of_other_places_is_not_of_this_one() -> None:
             {"details": {"value": "3"}, "applicableLocations": ["us-central1", "global"]},
         ],
     }
-    assert "3 allowed" in room(made)["preemptible_l4"].said
+    assert "3 allowed" in room(made)["preemptible_l4"].text
 
 
 def test_what_others_use_may_leave_too_little() -> None:
@@ -112,9 +112,9 @@ def test_a_request_that_is_under_way_is_said() -> None:
     }
     other = {**one, "dimensions": {"region": "us-east4"}, "quotaConfig": {"preferredValue": "99"}}
     made.said[PENDING] = {"quotaPreferences": [one, other, {**one, "reconciling": False}]}
-    assert "a request for 64 is under way" in room(made)["h100_mega"].said
+    assert "a request for 64 is under way" in room(made)["h100_mega"].text
     made.said[PENDING] = DENIED
-    assert "under way" not in room(made)["h100_mega"].said
+    assert "under way" not in room(made)["h100_mega"].text
 
 
 def test_what_is_left_is_the_quotas_without_what_others_use() -> None:

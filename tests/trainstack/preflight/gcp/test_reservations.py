@@ -53,7 +53,7 @@ def capacity(
 def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
     google, (answer,) = capacity({**FOUND, "deleteAtTime": "2026-12-24T00:00:00Z"})
     assert answer.state is State.READY
-    assert answer.said.endswith(
+    assert answer.text.endswith(
         "is ready in us-central1-a, until 2026-12-24T00:00:00Z; 3 of 4 machines are free"
     )
     assert google.given(GET) == [{"project": ID, "zone": "us-central1-a", "reservation": "h100"}]
@@ -71,7 +71,7 @@ def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
 def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
     row = {key: value for key, value in {**FOUND, **changes}.items() if value is not None}
     _, (answer,) = capacity(row)
-    assert answer.state is State.SHORT and words in answer.said
+    assert answer.state is State.SHORT and words in answer.text
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_machines_that_are_not_those_of_the_nodes_are_told(changes: dict[str, An
         "specificReservation": {**FOUND["specificReservation"], "instanceProperties": {**WHAT, **changes}},
     }
     _, (answer,) = capacity(row, bundled={"partitionCount": 16, "defaultInterface": "NVME"})
-    assert answer.state is State.SHORT and words in answer.said
+    assert answer.state is State.SHORT and words in answer.text
 
 
 def test_the_pools_own_number_of_disks_decides_before_that_of_the_type() -> None:
     _, (answer,) = capacity(on__pools={"h100": {"local_ssds": 8}})
-    assert "has 16 local SSDs in each machine, the nodes of the pool have 8" in answer.said
+    assert "has 16 local SSDs in each machine, the nodes of the pool have 8" in answer.text
     _, (answer,) = capacity()  # the type does not tell
     assert answer.state is State.READY
 
@@ -139,21 +139,21 @@ def test_a_reservation_of_another_project_must_be_shared(settings: dict[str, Any
 )
 def test_a_block_of_a_reservation(reply: Any, words: str) -> None:
     google, (answer,) = capacity(id=f"{FULL}/reservationBlocks/b1", said={BLOCK: reply})
-    assert (answer.state is State.SHORT) == bool(words) and words in answer.said
+    assert (answer.state is State.SHORT) == bool(words) and words in answer.text
     (given,) = google.given(BLOCK)
     assert given == {"project": ID, "zone": "us-central1-a", "reservation": "h100", "reservationBlock": "b1"}
 
 
 def test_a_reservation_that_does_not_exist() -> None:
     _, (answer,) = capacity(ABSENT)
-    assert answer.state is State.SHORT and "does not exist in us-central1-a" in answer.said
+    assert answer.state is State.SHORT and "does not exist in us-central1-a" in answer.text
     _, (answer,) = capacity(DENIED)
     assert answer.state is State.UNKNOWN and "compute.reservations.get" in answer.fix
 
 
 def test_a_block_of_time_has_an_end() -> None:
     _, (answer,) = capacity(kind="block")
-    assert answer.state is State.SHORT and "has no end" in answer.said
+    assert answer.state is State.SHORT and "has no end" in answer.text
     _, (answer,) = capacity({**FOUND, "deleteAtTime": "2026-12-24T00:00:00Z"}, kind="block")
     assert answer.state is State.READY
 
@@ -165,7 +165,7 @@ def test_the_end_of_a_block_of_time_is_that_of_compute_engine() -> None:
     _, (answer,) = capacity(found, **bought)
     assert answer.state is State.READY
     _, (other,) = capacity({**found, "deleteAtTime": "2026-12-25T00:00:00Z"}, **bought)
-    assert other.state is State.SHORT and "ends at 2026-12-25T00:00:00Z, not at 2026-12-24" in other.said
+    assert other.state is State.SHORT and "ends at 2026-12-25T00:00:00Z, not at 2026-12-24" in other.text
 
 
 @pytest.mark.parametrize(
@@ -180,12 +180,12 @@ def test_a_future_reservation_that_has_not_begun(row: dict[str, Any], words: str
     window = {"startTime": "2026-12-01T00:00:00Z"}
     said = {FUTURE: {"items": [{"name": "other"}, {"name": "future", "timeWindow": window, **row}]}}
     _, (answer,) = capacity(ABSENT, kind="block", said=said)
-    assert answer.state is State.SHORT and "future is" in answer.said and words in answer.fix
+    assert answer.state is State.SHORT and "future is" in answer.text and words in answer.fix
 
 
 def test_a_block_that_nothing_will_make() -> None:
     _, (answer,) = capacity(ABSENT, kind="block", said={FUTURE: {"items": [{"name": "other"}]}})
-    assert answer.state is State.SHORT and "does not exist" in answer.said
+    assert answer.state is State.SHORT and "does not exist" in answer.text
 
 
 def test_without_reserved_pools_nothing_is_asked() -> None:

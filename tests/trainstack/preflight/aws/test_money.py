@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.trainstack.preflight.asking import ACCOUNT, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import money
 

@@ -5,7 +5,7 @@ from typing import Any
 from infra.catalog.aws import facts
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
-from tests.trainstack.preflight.asking import STACK, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import STACK, Cloud, account, asked
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import quotas
 from trainstack.preflight.aws.needs import needs
@@ -111,13 +111,13 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
             lustre=[{"StorageCapacity": 1200, "LustreConfiguration": {"DeploymentType": "SCRATCH_2"}}],
         )
     )
-    assert "64 vCPU for l4, 8 used by others, 64 allowed" in found["ec2_spot_g"].said
+    assert "64 vCPU for l4, 8 used by others, 64 allowed" in found["ec2_spot_g"].text
     assert "--desired-value 72" in found["ec2_spot_g"].fix
-    assert "96 used by others" in found["ec2_on_demand_p"].said
+    assert "96 used by others" in found["ec2_on_demand_p"].text
     assert found["elastic_ips"].state is State.SHORT
-    assert ", 1 used by others" in found["ebs_gp3_tib"].said
-    assert ", 0 used by others" in found["lustre_persistent_2_gib"].said
-    assert ", 1 used by others" in found["eks_clusters"].said
+    assert ", 1 used by others" in found["ebs_gp3_tib"].text
+    assert ", 0 used by others" in found["lustre_persistent_2_gib"].text
+    assert ", 1 used by others" in found["eks_clusters"].text
 
 
 def test_a_request_that_is_under_way_is_said() -> None:
@@ -128,7 +128,7 @@ def test_a_request_that_is_under_way_is_said() -> None:
         if key == "ec2_on_demand_p":
             operation = "list_requested_service_quota_change_history_by_quota"
             cloud.answers("service-quotas", operation, {"RequestedQuotas": [row]})
-    assert "a request for 768 is under way" in room(use(cloud))["ec2_on_demand_p"].said
+    assert "a request for 768 is under way" in room(use(cloud))["ec2_on_demand_p"].text
 
 
 def test_a_value_that_was_never_changed_is_the_default() -> None:

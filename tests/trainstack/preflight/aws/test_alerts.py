@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.trainstack.preflight.asking import ACCOUNT, STACK, Cloud, account, asked, states
+from tests.trainstack.preflight.aws.asking import ACCOUNT, STACK, Cloud, account, asked, states
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import alerts
 
@@ -28,14 +28,14 @@ def test_everybody_has_confirmed() -> None:
 def test_who_has_not_confirmed_is_named_with_what_to_do() -> None:
     (answer,) = asked(alerts.mail, account(deployed(PEOPLE[0])))
     assert answer.state is State.SHORT
-    assert PEOPLE[1] in answer.said and PEOPLE[0] not in answer.said
+    assert PEOPLE[1] in answer.text and PEOPLE[0] not in answer.text
     assert "48 hours" in answer.fix and f"trainstack refresh -s {STACK}" in answer.fix
 
 
 def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
     cloud = Cloud().answers("sns", "list_topics", {"Topics": [{"TopicArn": OTHER}]})
     (answer,) = asked(alerts.mail, account(cloud))
-    assert answer.state is State.NOTE and PEOPLE[0] in answer.said
+    assert answer.state is State.NOTE and PEOPLE[0] in answer.text
 
 
 def test_nobody_is_asked_about_where_no_alert_is_sent() -> None:
@@ -59,4 +59,4 @@ def test_people_of_a_team_are_asked_about_at_the_topic_of_the_team() -> None:
     told = account(cloud, teams__0__alert_emails=["lead@example.com"])
     ready, short = asked(alerts.mail, told)
     assert ready.state is State.READY
-    assert short.state is State.SHORT and "lead@example.com" in short.said
+    assert short.state is State.SHORT and "lead@example.com" in short.text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.stacks.stack_files import LOAD_BALANCER
-from tests.trainstack.preflight.asking import Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import load_balancer
 
@@ -41,7 +41,7 @@ def secret(**found: Any) -> Any:
 )
 def test_a_certificate_for_the_host_says_until_when(names: dict[str, Any]) -> None:
     (answer,) = certificate(**names)
-    assert (answer.state, answer.said) == (
+    assert (answer.state, answer.text) == (
         State.READY,
         "the certificate of mlflow.example.com is valid until 2027-03-01",
     )
@@ -58,7 +58,7 @@ def test_a_certificate_for_the_host_says_until_when(names: dict[str, Any]) -> No
 )
 def test_a_certificate_that_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
     (answer,) = certificate(**changes)
-    assert answer.state is State.SHORT and words in answer.said and answer.fix
+    assert answer.state is State.SHORT and words in answer.text and answer.fix
 
 
 def test_a_secret_with_a_value_is_not_read() -> None:
@@ -76,7 +76,7 @@ def test_a_secret_with_a_value_is_not_read() -> None:
 )
 def test_a_secret_without_one_is_told(found: dict[str, Any], words: str) -> None:
     (answer,) = secret(**found)
-    assert answer.state is State.SHORT and words in answer.said
+    assert answer.state is State.SHORT and words in answer.text
 
 
 def test_what_does_not_exist_is_told_and_what_may_not_be_asked_is_unknown() -> None:
@@ -84,7 +84,7 @@ def test_what_does_not_exist_is_told_and_what_may_not_be_asked_is_unknown() -> N
     cloud.refuses("secretsmanager", "describe_secret", "AccessDeniedException")
     of = account(cloud, on__load_balancer=LOAD_BALANCER)
     (answer,) = asked(load_balancer.certificate, of)
-    assert answer.state is State.SHORT and "does not exist here" in answer.said
+    assert answer.state is State.SHORT and "does not exist here" in answer.text
     (answer,) = asked(load_balancer.client_secret, of)
     assert answer.state is State.UNKNOWN and "docs/reference/preflight.md" in answer.fix
 

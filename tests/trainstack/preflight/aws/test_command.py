@@ -1,4 +1,4 @@
-"""`trainstack preflight` tells everything at once, and its exit code is never a pass by mistake."""
+"""`trainstack preflight` reports all results at once, and exits with 0 only when all checks pass."""
 
 import json
 import re
@@ -16,11 +16,13 @@ from infra.engine.golang import ROOT
 from infra.errors import UserError
 from infra.stackspec.aws.cloud import LoadBalancerSpec
 from tests.stacks.stack_files import LOAD_BALANCER
-from tests.trainstack.preflight.asking import ACCOUNT, ME, STACK, Cloud
-from tests.trainstack.preflight.test_quotas import use, values
+from tests.trainstack.cli.command import checked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, STACK, Cloud
+from tests.trainstack.preflight.aws.test_quotas import use, values
 from trainstack.cli.app import app
 from trainstack.preflight.aws import CHECKS
-from trainstack.preflight.deployment import refuse_what_cannot_finish
+from trainstack.preflight.aws.deployment import preflight_of
+from trainstack.preflight.deployment import require_ready
 
 RUN = CliRunner()
 
@@ -36,7 +38,12 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
 
 def preflight(*more: str, only: tuple[str, ...]) -> Any:
     skipped = [word for name in CHECKS if name not in only for word in ("--skip", name)]
-    return RUN.invoke(app, ["preflight", "-s", STACK, *skipped, *more])
+    done: Any = RUN.invoke(app, ["preflight", "-s", STACK, *skipped, *more, "--format", "json"])
+    if not isinstance(done.exception, UserError):
+        document = checked(done.output)
+        assert document["exit_code"] == done.exit_code
+        done.answers = {row["check"]: row for row in document["answers"]}
+    return done
 
 
 def me(cloud: Cloud, number: str = ACCOUNT) -> Cloud:
@@ -47,7 +54,10 @@ def test_ready(cloud: Cloud) -> None:
     me(cloud).zones()
     done = preflight(only=("zones",))
     assert done.exit_code == 0, done.output
-    assert "ready    identity: role platform" in done.output and "skipped  quotas" in done.output
+    assert {name: row["state"] for name, row in done.answers.items()} == {
+        "identity": "ready",
+        "zones": "ready",
+    }
 
 
 def test_something_is_missing(cloud: Cloud) -> None:
@@ -55,8 +65,9 @@ def test_something_is_missing(cloud: Cloud) -> None:
     cloud.refuses("eks", "describe_cluster", "AccessDeniedException", "no")
     done = preflight(only=("quotas", "way-in"))
     assert done.exit_code == 1
-    assert "short    quota ec2_on_demand_p" in done.output and "--desired-value 384" in done.output
-    assert "unknown  way-in: DescribeCluster was refused" in done.output
+    short = done.answers["quota ec2_on_demand_p"]
+    assert short["state"] == "short" and "--desired-value 384" in short["fix"]
+    assert done.answers["way-in"]["state"] == "unknown"
 
 
 def test_a_check_that_could_not_be_made_is_no_pass(cloud: Cloud) -> None:
@@ -68,7 +79,9 @@ def test_credentials_that_expired(cloud: Cloud) -> None:
     cloud.refuses("sts", "get_caller_identity", "ExpiredToken", "The security token has expired")
     done = preflight(only=tuple(CHECKS))
     assert done.exit_code == 2
-    assert "unknown  identity: ExpiredToken" in done.output and "Log in" in done.output
+    assert (
+        done.answers["identity"]["state"] == "unknown" and done.answers["identity"]["fix"] == aws_login.LOG_IN
+    )
 
 
 def test_credentials_that_do_not_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -97,8 +110,9 @@ def test_what_is_left_can_be_rehearsed(cloud: Cloud, tmp_path: Path) -> None:
 
 
 def test_a_check_that_does_not_exist() -> None:
-    done = RUN.invoke(app, ["preflight", "-s", STACK, "--skip", "quota"])
+    done: Any = RUN.invoke(app, ["preflight", "-s", STACK, "--skip", "quota"])
     assert isinstance(done.exception, UserError)
+    assert done.exception.codes == (("unknown-check", "--skip"),)
 
 
 @pytest.mark.parametrize("number", [ACCOUNT, "210987654321"])
@@ -142,7 +156,7 @@ def refused(load_balancer: Any = None) -> set[str]:
         wanted = LoadBalancerSpec.model_validate(load_balancer)
         spec = spec.model_copy(update={"on": spec.on.model_copy(update={"load_balancer": wanted})})
     try:
-        refuse_what_cannot_finish(spec)
+        require_ready(preflight_of(spec))
     except UserError as error:
         return {problem.path for problem in error.problems}
     return set()

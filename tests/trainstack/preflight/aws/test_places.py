@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-from tests.trainstack.preflight.asking import ZONES, Cloud, account, asked, states
+from tests.trainstack.preflight.aws.asking import ZONES, Cloud, account, asked, states
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import places, versions
 
@@ -41,7 +41,7 @@ def test_a_region_that_is_not_enabled_is_asked_about_elsewhere(status: str, stat
 
 def test_zones_of_the_account_are_fine() -> None:
     (answer,) = asked(places.zones, account(Cloud().zones()))
-    assert answer.state is State.READY and "us-east-1b (use1-az1)" in answer.said
+    assert answer.state is State.READY and "us-east-1b (use1-az1)" in answer.text
 
 
 def test_a_zone_without_eks_is_found_by_its_id_whatever_its_name() -> None:
@@ -50,7 +50,7 @@ def test_a_zone_without_eks_is_found_by_its_id_whatever_its_name() -> None:
         account(Cloud().zones(), layout__zones=["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1e"]),
     )
     assert answer.state is State.SHORT
-    assert "use1-az3" in answer.said and "us-east-1e" not in answer.fix
+    assert "use1-az3" in answer.text and "us-east-1e" not in answer.fix
 
 
 def test_a_zone_that_the_account_lacks() -> None:
@@ -58,7 +58,7 @@ def test_a_zone_that_the_account_lacks() -> None:
         places.zones,
         account(Cloud().zones(), layout__zones=["us-east-1a", "us-east-1b", "us-east-1c", "us-east-1f"]),
     )
-    assert answer.state is State.SHORT and "us-east-1f" in answer.said
+    assert answer.state is State.SHORT and "us-east-1f" in answer.text
 
 
 def test_types_are_offered_in_all_their_zones() -> None:
@@ -71,7 +71,7 @@ def test_a_type_that_a_zone_lacks_is_named_with_the_zones_that_have_it() -> None
     rows = [row for row in ALL if row[0] != "p4d.24xlarge"] + [("p4d.24xlarge", "use1-az6")]
     (answer,) = asked(places.types, account(offering(rows)))
     assert answer.state is State.SHORT
-    assert "layout.pools[0]: p4d.24xlarge is not offered in us-east-1b (use1-az1)" in answer.said
+    assert "layout.pools[0]: p4d.24xlarge is not offered in us-east-1b (use1-az1)" in answer.text
     assert answer.fix == "It is offered in us-east-1a."
 
 
@@ -88,7 +88,7 @@ def test_a_version_that_went_out_of_standard_support(status: str, state: State) 
     cloud = Cloud().answers("eks", "describe_cluster_versions", {"clusterVersions": rows})
     (answer,) = asked(versions.kubernetes, account(cloud))
     assert answer.state is state
-    assert "2027-03-27" in answer.said if state is State.READY else "1.36" in answer.fix
+    assert "2027-03-27" in answer.text if state is State.READY else "1.36" in answer.fix
 
 
 def test_what_may_not_be_asked_is_unknown() -> None:

@@ -7,8 +7,9 @@ import pytest
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from tests.trainstack.preflight.gcp.asking import spec
-from trainstack.versions import gke
-from trainstack.versions.pins import NOTHING, gke_pins
+from trainstack.versions.gcp import gke
+from trainstack.versions.gcp import pins as gke_pins
+from trainstack.versions.pins import NOTHING
 
 CONFIG: dict[str, Any] = {
     "channels": [

@@ -1,4 +1,4 @@
-"""The versions that GKE offers, by release channel, from what its API says of a place."""
+"""Versions that GKE offers, by release channel, from its ServerConfig."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Channel:
     default: str
     """The version that new clusters get."""
     versions: tuple[str, ...]
-    """All that clusters may have."""
+    """All that clusters can have."""
 
 
 def channels(config: Mapping[str, Any]) -> dict[str, Channel]:
@@ -33,7 +33,7 @@ def newest(versions: Sequence[str], minor: str) -> str | None:
 
 
 def newest_minor(config: Mapping[str, Any], channel: str, wanted: str) -> str | None:
-    """The newest minor version that a channel offers; None where GKE does not tell of the channel.
+    """The newest minor version that a channel offers; None for a channel that GKE does not report.
 
     Raises ValueError where it does not offer `wanted`: a cluster with that version cannot be made.
     """

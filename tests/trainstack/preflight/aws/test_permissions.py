@@ -8,7 +8,7 @@ from typing import Any
 
 from infra.catalog.aws import facts
 from tests.stacks.stack_files import LOAD_BALANCER
-from tests.trainstack.preflight.asking import ACCOUNT, ME, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import permissions
 
@@ -83,7 +83,7 @@ def test_what_is_denied_is_told_with_the_reason() -> None:
             },
         }
     )
-    said = {answer.said: answer.state for answer in found}
+    said = {answer.text: answer.state for answer in found}
     assert set(said.values()) == {State.SHORT}
     assert set(said) == {
         "no policy allows: eks:CreateCluster",
@@ -108,7 +108,7 @@ def test_a_policy_that_is_limited_to_names_of_the_stack_is_enough() -> None:
 def test_a_policy_that_is_limited_to_other_names_is_told_with_the_resource() -> None:
     (answer,) = limited({"s3": "arn:aws:s3:::prod-*"})
     assert answer.state is State.SHORT
-    assert answer.said.startswith(
+    assert answer.text.startswith(
         "no policy allows on arn:aws:s3:::dev-aws-storage-checkpoints-0000000: s3:CreateBucket, "
     )
 
@@ -123,7 +123,7 @@ def test_only_actions_that_are_taken_are_simulated_with_a_resource() -> None:
 def test_a_permission_under_a_condition_is_unknown() -> None:
     reason = {"EvalDecision": "implicitDeny", "MissingContextValues": ["iam:PassedToService"]}
     (answer,) = simulated({"iam:PassRole": reason})
-    assert answer.state is State.UNKNOWN and "iam:PassRole" in answer.said
+    assert answer.state is State.UNKNOWN and "iam:PassRole" in answer.text
 
 
 def test_a_deployer_that_may_not_ask_is_told_what_to_allow() -> None:

@@ -9,7 +9,7 @@ from infra import stackspec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.aws.purchases import TrainingPlan
 from infra.stackspec.layouts import SmallLayout
-from tests.trainstack.preflight.asking import ACCOUNT, ME, Cloud, asked, states
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, asked, states
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import JOB_CHECKS, identity, jobs, permissions
 from trainstack.preflight.aws.account import Account
@@ -38,13 +38,13 @@ def quotas(defaults: dict[str, float], given: dict[str, float]) -> list[Answer]:
 def test_each_machine_has_a_quota_of_its_own_by_the_way_it_is_bought() -> None:
     found = quotas({SPOT: 0, ON_DEMAND: 4}, {SPOT: 2})
     assert states(found) == [State.READY, State.READY]
-    assert SPOT in found[0].said and ON_DEMAND in found[1].said
+    assert SPOT in found[0].text and ON_DEMAND in found[1].text
 
 
 def test_a_quota_of_nothing_is_short_with_what_to_ask_for() -> None:
     short, _ = quotas({SPOT: 0, ON_DEMAND: 4}, {})
     assert short.state is State.SHORT
-    assert "0 allowed, 2 wanted for a job on l4" in short.said and "Ask for 2" in short.fix
+    assert "0 allowed, 2 wanted for a job on l4" in short.text and "Ask for 2" in short.fix
 
 
 def test_a_quota_that_the_account_does_not_list_is_unknown() -> None:
@@ -111,17 +111,17 @@ def test_a_training_plan_that_jobs_can_use_is_ready(status: str) -> None:
 )
 def test_a_training_plan_that_no_job_can_use_is_short(changes: dict[str, Any], said: str) -> None:
     answer = planned({**PLAN, **changes})
-    assert answer.state is State.SHORT and said in answer.said
+    assert answer.state is State.SHORT and said in answer.text
 
 
 def test_a_training_plan_that_is_not_there_is_short() -> None:
-    assert "does not exist here" in planned(None).said
+    assert "does not exist here" in planned(None).text
 
 
 def test_whoever_deploys_administers_no_cluster() -> None:
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     (answer,) = asked(identity.caller, account(cloud))
-    assert answer.state is State.READY and "no cluster" in answer.said
+    assert answer.state is State.READY and "no cluster" in answer.text
 
 
 def test_only_what_the_stack_makes_is_asked_for() -> None:

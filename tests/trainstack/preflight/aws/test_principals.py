@@ -3,7 +3,7 @@
 import datetime
 from typing import Any
 
-from tests.trainstack.preflight.asking import ACCOUNT, Cloud, account, asked, states
+from tests.trainstack.preflight.aws.asking import ACCOUNT, Cloud, account, asked, states
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws.principals import named
 
@@ -36,7 +36,7 @@ def test_who_does_not_exist_is_named_with_the_others_asked() -> None:
     cloud = role(role(Cloud(), PLATFORM).refuses("iam", "get_role", "NoSuchEntity"), VISION)
     (answer,) = asked(named, account(cloud))
     assert answer.state is State.SHORT and cloud.is_exhausted()
-    assert answer.said.startswith("teams[0].members[0]: there is no role AWSReservedSSO_Research_")
+    assert answer.text.startswith("teams[0].members[0]: there is no role AWSReservedSSO_Research_")
 
 
 def test_a_role_without_its_path_is_told_with_it() -> None:
@@ -44,7 +44,7 @@ def test_a_role_without_its_path_is_told_with_it() -> None:
     cloud = role(role(role(Cloud(), PLATFORM), RESEARCH), VISION, whole)
     (answer,) = asked(named, account(cloud))
     assert answer.state is State.SHORT
-    assert answer.said.startswith("teams[1].members[0]: ") and answer.fix == f"Write {whole}."
+    assert answer.text.startswith("teams[1].members[0]: ") and answer.fix == f"Write {whole}."
 
 
 def test_users_are_asked_as_users_and_other_accounts_not_at_all() -> None:
@@ -58,7 +58,7 @@ def test_users_are_asked_as_users_and_other_accounts_not_at_all() -> None:
     cloud = role(Cloud(), PLATFORM).answers("iam", "get_user", {"User": user}, UserName="ada")
     teams = [{"name": "Research", "gpus": {}, "members": [user["Arn"], "arn:aws:iam::210987654321:role/far"]}]
     (answer,) = asked(named, account(cloud, teams=teams))
-    assert answer.state is State.UNKNOWN and "teams[0].members[1]" in answer.said
+    assert answer.state is State.UNKNOWN and "teams[0].members[1]" in answer.text
     assert cloud.is_exhausted()
 
 

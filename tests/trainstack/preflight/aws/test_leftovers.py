@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainstack.preflight.asking import ACCOUNT, STACK, Cloud, account, asked, states
+from tests.trainstack.preflight.aws.asking import ACCOUNT, STACK, Cloud, account, asked, states
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws.leftovers import log_group
 

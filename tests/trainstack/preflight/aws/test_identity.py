@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.trainstack.preflight.asking import ACCOUNT, ME, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, account, asked
 from trainstack.preflight.answers import State, exit_code
 from trainstack.preflight.aws import ask
 from trainstack.preflight.aws.identity import caller
@@ -40,13 +40,13 @@ def test_an_administrator_is_known_by_the_session_of_its_role(arn: str, admin: s
 def test_who_is_no_administrator_is_told_so_with_what_to_do(arn: str) -> None:
     answers = ask(account(who(arn)))
     assert exit_code(answers) == 1
-    assert "Unauthorized" in answers[0].said and "role/platform" in answers[0].fix
+    assert "Unauthorized" in answers[0].text and "role/platform" in answers[0].fix
 
 
 def test_in_another_account_nothing_else_is_asked() -> None:
     (answer,) = ask(account(who(ME.replace(ACCOUNT, "210987654321"), "210987654321")))
     assert (answer.state, answer.check) == (State.SHORT, "identity")
-    assert "210987654321" in answer.said and ACCOUNT in answer.said
+    assert "210987654321" in answer.text and ACCOUNT in answer.text
 
 
 @pytest.mark.parametrize("code", ["ExpiredToken", "InvalidClientTokenId"])

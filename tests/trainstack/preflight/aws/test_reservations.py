@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.trainstack.preflight.asking import Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import reservations
 
@@ -37,7 +37,7 @@ def capacity(kind: str = "reserved", /, **changes: Any) -> Any:
 
 def test_a_reservation_that_fits_says_until_when() -> None:
     (answer,) = capacity(EndDate=datetime.datetime(2026, 12, 1, 11, 30, tzinfo=datetime.UTC))
-    assert answer.state is State.READY and "until 2026-12-01 11:30 UTC" in answer.said
+    assert answer.state is State.READY and "until 2026-12-01 11:30 UTC" in answer.text
     (answer,) = capacity("block", ReservationType="capacity-block", InstanceType="p5.48xlarge")
     assert answer.state is State.READY
 
@@ -63,7 +63,7 @@ def test_a_reservation_that_fits_says_until_when() -> None:
 )
 def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
     (answer,) = capacity(**changes)
-    assert answer.state is State.SHORT and words in answer.said
+    assert answer.state is State.SHORT and words in answer.text
 
 
 def test_everything_that_does_not_fit_is_told_at_once() -> None:
@@ -76,7 +76,7 @@ def test_a_reservation_that_does_not_exist() -> None:
     )
     pools = {"layout__pools__0__purchase": {"kind": "reserved", "id": ID}}
     (answer,) = asked(reservations.capacity, account(cloud, **pools))
-    assert answer.state is State.SHORT and "does not exist" in answer.said
+    assert answer.state is State.SHORT and "does not exist" in answer.text
 
 
 def test_without_reserved_pools_nothing_is_asked() -> None:
@@ -113,9 +113,9 @@ def test_the_times_of_a_block_are_those_of_ec2() -> None:
     assert answer.state is State.READY
     # Its queue opens when it begins, so a stack may be there before.
     (early,) = block(said, State="scheduled")
-    assert early.state is State.READY and "is scheduled" in early.said
+    assert early.state is State.READY and "is scheduled" in early.text
     (other,) = block({**said, "ends": "2026-12-09T11:30:00Z"})
-    assert other.state is State.SHORT and "ends at 2026-12-08T11:30:00Z, not at 2026-12-09" in other.said
+    assert other.state is State.SHORT and "ends at 2026-12-08T11:30:00Z, not at 2026-12-09" in other.text
 
 
 def test_who_gives_no_times_is_told_them() -> None:

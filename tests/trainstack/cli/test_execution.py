@@ -1,0 +1,169 @@
+"""Exit codes, errors as text and JSON, and tables in narrow terminals."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from infra import exit_codes
+from infra.engine.golang import ROOT, SetupError
+from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
+from policies.exit_codes import AuditExitCode
+from smoke_training.model import EXIT_CODES
+from tests.trainstack.cli.command import SCHEMAS, checked, run_json, schemas
+from trainstack.cli import app as application
+from trainstack.cli.execution import DEBUG_VARIABLE, execute, wants_json
+from trainstack.cli.output import print_table
+
+PROBLEM = Problem(
+    "layout.pools[0].zones", ["a", "b"], "must be one", "Leave one.", code="pool-needs-one-zone"
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "near"),
+    [
+        (("statsu",), "arguments", "status"),
+        (("queue", "ruls"), "arguments", "rules"),
+        (("status", "--stak", "dev-aws"), "--stak", "--stack"),
+        (("runs", "-s", "small-aws", "--persn", "ada"), "--persn", "--person"),
+    ],
+)
+def test_an_unknown_command_or_option_names_the_nearest_one(
+    arguments: tuple[str, ...], path: str, near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(application.app, arguments) == ExitCode.USAGE
+    assert near in capsys.readouterr().err
+    assert execute(application.app, [*arguments, "--format", "json"]) == ExitCode.USAGE
+    (problem,) = checked(capsys.readouterr().out)["problems"]
+    assert (problem["code"], problem["path"]) == ("usage-error", path) and near in problem["rule"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "exit_code", "code"),
+    [
+        (UserError([PROBLEM]), ExitCode.USAGE, PROBLEM.code),
+        (SetupError("kubectl is not installed"), ExitCode.FAILED, "setup-incomplete"),
+        (typer.Abort(), ExitCode.FAILED, "aborted"),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, "interrupted"),
+        (ValueError("no"), ExitCode.FAILED, "internal-error"),
+    ],
+)
+def test_errors_are_text_or_json_with_one_exit_code(
+    raised: BaseException, exit_code: int, code: str, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    app = typer.Typer()
+
+    @app.command()
+    def fail(form: str = typer.Option("text", "--format", "-f")) -> None:
+        raise raised
+
+    assert execute(app, []) == exit_code
+    text = capsys.readouterr()
+    assert text.err and not text.out and "Traceback" not in text.err
+    assert execute(app, ["-f", "json"]) == exit_code
+    shown = capsys.readouterr()
+    document = checked(shown.out)
+    assert not shown.err and document["exit_code"] == exit_code
+    assert [row["code"] for row in document["problems"]] == [code]
+    if code == "internal-error":
+        monkeypatch.setenv(DEBUG_VARIABLE, "1")
+        with pytest.raises(ValueError, match="no"):
+            execute(app, [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("status --format json", True), ("status --format=json", True), ("runs -f json", True),
+        ("runs -fjson", True), ("runs -s json", False), ("run DIR -- --format json", False),
+        ("smoke plan --format json", False), ("", False),
+    ],
+)  # fmt: skip
+def test_json_is_recognized_before_parsing(arguments: str, expected: bool) -> None:
+    assert wants_json(arguments.split()) is expected
+
+
+def test_a_broken_pipe_ends_quietly() -> None:
+    program = "import sys; from trainstack.cli import main; sys.argv[0] = 'trainstack'; main()"
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-c", program, "explain"]
+    done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (ExitCode.BROKEN_PIPE, b"")
+
+
+def test_the_page_has_the_exit_codes_of_every_command() -> None:
+    page = (ROOT / "docs" / "reference" / "exit-codes.md").read_text()
+    rows = re.findall(r"^\| (?:`(\w+)` \| )?(\d+) \| (.*) \|$", page, re.MULTILINE)
+    every = [("", str(int(code)), text) for code, text in exit_codes.EVERY.items()]
+    commands = exit_codes.OF_COMMAND.items()
+    assert rows == every + [
+        (name, str(int(code)), text) for name, codes in commands for code, text in sorted(codes.items())
+    ]
+    assert exit_codes.OF_COMMAND["smoke"] == {code: str(name) for name, code in EXIT_CODES.items()}
+    assert {int(code) for code in AuditExitCode} == set(exit_codes.OF_COMMAND["audit"])
+    assert set(exit_codes.OF_COMMAND) <= {name for group in application.GROUPS.values() for name in group}
+
+
+def test_every_schema_is_named_after_its_command() -> None:
+    assert len(schemas()) == len([*SCHEMAS.glob("*.schema.json")])
+    for schema in schemas().values():
+        assert (SCHEMAS / schema["$id"]).is_file() and schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("explain", "layout.pools[0].zones"), "values"),
+        (("queue", "rules", "-s", "dev-aws"), "sections"),
+        (("advise", "--parameters", "7B", "--tokens", "500M"), "others"),
+    ],
+)
+def test_commands_without_a_deployed_stack_print_json(arguments: tuple[str, ...], name: str) -> None:
+    code, found = run_json(*arguments)
+    assert code == 0 and found[name]
+
+
+@pytest.mark.parametrize("columns", [10, 40, 200])
+def test_a_table_fits_the_terminal(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    head = tuple(f"column-{number}" for number in range(6))
+    print_table(head, [("value",) * 6, ("[red]markup[/]",) * 6], title="t")
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= columns for line in lines)
+    assert lines[1].split() == list(head) if columns == 200 else lines[1].startswith("column-0:"[:columns])
+
+
+def test_a_file_gets_one_line_per_row(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    print_table(("a", "b"), [("x" * 300, "y")])
+    assert capsys.readouterr().out.splitlines()[1] == f"{'x' * 300}  y"
+
+
+def test_output_of_help_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(application.app, ["--help"]) == ExitCode.DONE
+    text = capsys.readouterr().out
+    assert [text.index(f" {panel} ") for panel in application.GROUPS] == sorted(
+        text.index(f" {panel} ") for panel in application.GROUPS
+    )
+    assert execute(application.app, ["up", "--help"]) == ExitCode.DONE
+    assert "Exit codes: 0 done, 1" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_stack_without_a_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["runs", "-s", "no-such-stack", "--rehearse", "-f", "json"]
+    assert execute(application.app, arguments) == ExitCode.USAGE
+    document = checked(capsys.readouterr().out)
+    assert [(row["code"], row["path"]) for row in document["problems"]] == [("stack-file-missing", "stack")]

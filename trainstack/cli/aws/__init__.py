@@ -1,0 +1,55 @@
+"""Services of AWS that commands use."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from infra.clouds.aws.login import LOG_IN, LoggedOutError, clients
+from infra.errors import Problem, UserError
+from infra.jobs.service import JobService
+from infra.outputs.jobs import JobOutputs
+
+if TYPE_CHECKING:
+    from infra.outputs.cluster import StackOutputs
+    from infra.stackspec import StackSpec
+    from trainstack.cli.clouds import PinnedVersions
+    from trainstack.preflight.deployment import Preflight
+    from trainstack.preflight.shortfalls import Short
+
+
+def job_service(outputs: JobOutputs) -> JobService:
+    """SageMaker. Raises UserError without a login."""
+    from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415 - slow to import
+
+    try:
+        return SageMakerService(clients(), outputs.stack, outputs.region)
+    except LoggedOutError as error:
+        raise UserError([Problem("login", None, str(error), LOG_IN, code="logged-out")]) from error
+
+
+def read_secret(exported: "StackOutputs") -> dict[str, Any]:
+    """The secret with the MLflow administrator's login. Raises LoggedOutError and errors of botocore."""
+    import json  # noqa: PLC0415
+
+    client = clients()("secretsmanager", exported.region)
+    return dict(json.loads(client.get_secret_value(SecretId=exported.mlflow_admin_secret)["SecretString"]))
+
+
+def preflight(spec: "StackSpec") -> "Preflight":
+    """The checks of the account. Raises UserError without a login."""
+    from trainstack.preflight.aws.deployment import preflight_of  # noqa: PLC0415
+
+    return preflight_of(spec)
+
+
+def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
+    """The quotas that a deployment exceeds."""
+    from trainstack.preflight.aws.deployment import beyond as exceeded  # noqa: PLC0415
+
+    return exceeded(spec, overrides, largest=largest)
+
+
+def versions() -> "PinnedVersions":
+    """Pinned and newest versions of EKS."""
+    from trainstack.versions import aws as pinned  # noqa: PLC0415 - slow to import
+
+    return pinned

@@ -1,0 +1,61 @@
+"""The choice of a cloud: what commands use of AWS or Google Cloud."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # slow to import
+    from infra.errors import Problem
+    from infra.jobs.service import JobService
+    from infra.outputs.cluster import StackOutputs
+    from infra.outputs.jobs import JobOutputs
+    from infra.stackspec import StackSpec
+    from trainstack.preflight.deployment import Preflight
+    from trainstack.preflight.shortfalls import Short
+    from trainstack.versions.pins import Row
+
+
+class PinnedVersions(Protocol):
+    """Versions of stacks on one cloud."""
+
+    def rows(self, spec: "StackSpec") -> list["Row"]:
+        """Every pin with its newest version."""
+        ...
+
+    def update_problem(self, spec: "StackSpec", /) -> "Problem | None":
+        """The problem of writing versions into the stack file; None where that is possible."""
+        ...
+
+
+class CloudServices(Protocol):
+    """Services of one cloud."""
+
+    def job_service(self, outputs: "JobOutputs") -> "JobService":
+        """The managed training service of a stack. Raises UserError without a login."""
+        ...
+
+    def read_secret(self, exported: "StackOutputs") -> dict[str, Any]:
+        """The secret with the MLflow administrator's login."""
+        ...
+
+    def preflight(self, spec: "StackSpec") -> "Preflight":
+        """The checks before a deployment."""
+        ...
+
+    def beyond(self, spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
+        """The quotas that a deployment exceeds."""
+        ...
+
+    def versions(self) -> PinnedVersions:
+        """Pinned and newest versions."""
+        ...
+
+
+def services_of(cloud: str) -> CloudServices:
+    """The services of the cloud of a spec or of a stack's outputs."""
+    if cloud == "gcp":
+        from trainstack.cli import gcp  # noqa: PLC0415 - the SDK of one cloud is slow to import
+
+        return gcp
+    from trainstack.cli import aws  # noqa: PLC0415
+
+    return aws

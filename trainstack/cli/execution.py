@@ -1,0 +1,117 @@
+"""Run a command line to its exit code: errors without a traceback, as text or as JSON."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import typer
+from typer.exceptions import TyperException
+
+from infra.engine.golang import SetupError
+from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
+from rehearsal.control import ControlError
+
+ERROR_SCHEMA = "trainstack.error/1"
+DEBUG_VARIABLE = "TRAINSTACK_DEBUG"
+_PASSED_ON = "smoke"
+"""The command whose options belong to another program."""
+_Failure = tuple[tuple[type[BaseException], ...], ExitCode, str, str]
+_FAILURES: Sequence[_Failure] = (
+    ((SetupError,), ExitCode.FAILED, "setup-incomplete", ""),
+    ((ControlError,), ExitCode.FAILED, "rehearsal-unavailable", ""),
+    ((typer.Abort, EOFError), ExitCode.FAILED, "aborted", "Aborted; nothing was changed."),
+    ((KeyboardInterrupt,), ExitCode.INTERRUPTED, "interrupted", "Interrupted."),
+)
+"""Exceptions with exit code, code of the problem, and text; without text, that of the exception."""
+
+
+def execute(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run a command line and return its exit code.
+
+    With the variable TRAINSTACK_DEBUG, an internal error is raised with its traceback.
+    """
+    try:
+        code = _run(app, arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, which must not fail.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    return code
+
+
+def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    as_json = wants_json(arguments)
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("trainstack", [*arguments]) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except TyperException as error:
+        return _usage(error, as_json)
+    except UserError as error:
+        count = len(error.problems)
+        heading = f"{count} problem{'s' if count > 1 else ''}; nothing was changed:"
+        lines = [heading, *(f"  {problem}" for problem in error.problems)]
+        return _fail(lines, error.problems, ExitCode.USAGE, as_json)
+    except BrokenPipeError:
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        found = next((one for one in _FAILURES if isinstance(error, one[0])), None)
+        if found is None and os.environ.get(DEBUG_VARIABLE):
+            raise
+        return _failure(error, found, as_json)
+    return ExitCode.DONE
+
+
+def _failure(error: BaseException, found: _Failure | None, as_json: bool) -> int:
+    if found is None:
+        text = f"internal error: {type(error).__name__}: {error}"
+        problem = Problem("trainstack", None, text, f"{DEBUG_VARIABLE}=1 shows where.", code="internal-error")
+        return _fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
+    _, code, kind, text = found
+    problem = Problem("trainstack", None, text or str(error), "", code=kind)
+    return _fail([problem.rule], [problem], code, as_json)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Return whether a command line asks for JSON; also one that cannot be parsed otherwise."""
+    own = [*arguments[: arguments.index("--")]] if "--" in arguments else [*arguments]
+    if _PASSED_ON in own[:1]:
+        return False
+    given = [value for name, value in pairwise(own) if name in ("--format", "-f")]
+    return "json" in given or bool({"--format=json", "-fjson"} & {*own})
+
+
+def _usage(error: TyperException, as_json: bool) -> int:
+    if as_json:
+        context = getattr(error, "ctx", None)
+        fix = f"Run `{context.command_path} --help`." if context else ""
+        path = getattr(error, "option_name", None) or "arguments"
+        problem = Problem(path, None, error.format_message().rstrip("."), fix, code="usage-error")
+        return _fail([], [problem], error.exit_code, as_json)
+    from typer.rich_utils import rich_format_error  # noqa: PLC0415 - slow to import
+
+    rich_format_error(error)  # type: ignore[arg-type]  # every TyperException is one of click's
+    return error.exit_code
+
+
+def _fail(lines: Sequence[str], problems: Sequence[Problem], code: int, as_json: bool) -> int:
+    if as_json:
+        rows = [_document(problem) for problem in problems]
+        document = {"schema": ERROR_SCHEMA, "exit_code": int(code), "problems": rows}
+        typer.echo(json.dumps(document, indent=2, default=str))
+    else:
+        typer.echo("\n".join(lines), err=True)
+    return int(code)
+
+
+def _document(problem: Problem) -> dict[str, Any]:
+    named = {name: getattr(problem, name) for name in ("code", "path", "value", "rule", "fix")}
+    more = {name: getattr(problem, name) for name in ("origin", "against", "against_origin")}
+    return named | {name: value for name, value in more.items() if value}

@@ -1,0 +1,51 @@
+"""Services of Google Cloud that commands use."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from infra.jobs.service import JobService
+from infra.outputs.jobs import JobOutputs
+
+if TYPE_CHECKING:
+    from infra.outputs.cluster import StackOutputs
+    from infra.stackspec import StackSpec
+    from trainstack.cli.clouds import PinnedVersions
+    from trainstack.preflight.deployment import Preflight
+    from trainstack.preflight.shortfalls import Short
+
+
+def job_service(outputs: JobOutputs) -> JobService:
+    """Vertex AI."""
+    from infra.jobs.gcp.prices import spot_share  # noqa: PLC0415 - slow to import
+    from infra.jobs.gcp.service import VertexService  # noqa: PLC0415
+    from infra.jobs.roles import account_of  # noqa: PLC0415
+
+    return VertexService(account_of(outputs.people[0].role), outputs.region, outputs.stack, spot_share)
+
+
+def read_secret(exported: "StackOutputs") -> dict[str, Any]:
+    """The secret with the MLflow administrator's login."""
+    from infra.clouds.gcp.storage import read_secret  # noqa: PLC0415 - slow to import
+
+    return dict(read_secret(exported.mlflow_admin_secret))
+
+
+def preflight(spec: "StackSpec") -> "Preflight":
+    """The checks of the project. Raises UserError without a login."""
+    from trainstack.preflight.gcp.deployment import preflight_of  # noqa: PLC0415
+
+    return preflight_of(spec)
+
+
+def beyond(spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
+    """The quotas that a deployment exceeds."""
+    from trainstack.preflight.gcp.deployment import beyond as exceeded  # noqa: PLC0415
+
+    return exceeded(spec, overrides, largest=largest)
+
+
+def versions() -> "PinnedVersions":
+    """Pinned and newest versions of GKE."""
+    from trainstack.versions import gcp as pinned  # noqa: PLC0415 - slow to import
+
+    return pinned

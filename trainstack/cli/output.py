@@ -1,0 +1,114 @@
+"""Output of commands: JSON documents for programs, tables and fields that fit the terminal for people."""
+
+import dataclasses
+import datetime
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:  # slow to import
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+_UNLIMITED = 10_000
+"""Columns where the output is no terminal: a file or a pipe gets one line per row."""
+
+
+class Format(StrEnum):
+    """Output format of a command."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[
+    Format, typer.Option("--format", "-f", help="Output format: text for people, json for programs.")
+]
+
+
+def print_json(schema: str, document: Mapping[str, Any]) -> None:
+    """Print a document with the id of its schema (docs/reference/schemas)."""
+    typer.echo(json.dumps({"schema": schema, **document}, indent=2, default=plain))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON: times as RFC 3339 in UTC, records as objects."""
+    if isinstance(value, datetime.datetime):
+        return f"{value.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Path):
+        return str(value)
+    return list(value)
+
+
+def print_table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", right: Sequence[str] = ()
+) -> None:
+    """Print a table; where its words do not fit the terminal, one block of `column: value` lines per row.
+
+    `right` names the columns that are aligned to the right.
+    """
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    if title:
+        typer.echo(title)
+    if not rows:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in head:
+        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console = _console()
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    if console.measure(table, options=unlimited).minimum <= console.width:
+        _print(console, table)
+        return
+    for row in rows:
+        cells = [(name, cell) for name, cell in zip(head, row, strict=True) if cell]
+        _print(console, _fields([(f"{name}:", cell) for name, cell in cells]))
+        typer.echo()
+
+
+def print_fields(rows: Sequence[tuple[str, str]], width: int = 10) -> None:
+    """Print names and values in two columns; `width` is the least one of the names."""
+    if rows:
+        _print(_console(), _fields(rows, width))
+
+
+def _fields(rows: Sequence[tuple[str, str]], width: int = 0) -> "Table":
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(min_width=width, no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(Text(name), Text(value))
+    return grid
+
+
+def _console() -> "Console":
+    from rich.console import Console  # noqa: PLC0415
+
+    limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(emoji=False, width=None if limited else _UNLIMITED)
+
+
+def _print(console: "Console", content: "RenderableType") -> None:
+    """Print without the blanks that fill the last column."""
+    with console.capture() as captured:
+        console.print(content)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))

@@ -1,0 +1,114 @@
+"""The result of `trainstack preview`: changes, ended nodes and data, and the price of the stack."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from infra import cost, stackspec
+from infra.checkpoints import checkpoints
+from infra.engine.console import new_console
+from infra.engine.plan import PreviewPlan
+from infra.engine.stack import OperationOutcome
+from trainstack.cli import summary
+from trainstack.cli.output import print_json, print_table
+from trainstack.plans.drains import drains
+from trainstack.plans.losses import keeps, losses
+from trainstack.preflight.shortfalls import Short
+
+SCHEMA = "trainstack.preview/1"
+_PRICES = ("min $/month", "expected", "max")
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A preview that has ended."""
+
+    loaded: stackspec.LoadedSpec
+    outcome: OperationOutcome
+    plan: PreviewPlan
+    shortfalls: Sequence[Short]
+    """Quotas that the stack at its largest exceeds."""
+    on: datetime.date
+
+    @property
+    def ends(self) -> list[tuple[str, str]]:
+        """Nodes that end, data that is deleted and, then, data that stays."""
+        ended = [("nodes end", line) for line in drains(self.plan.steps)]
+        if lost := [("data is deleted", line) for line in losses(self.plan.steps)]:
+            ended += lost + [("data stays", line) for line in keeps(self.plan.kept)]
+        return ended
+
+
+def print_preview(preview: Preview) -> None:
+    """Print changes and price as text."""
+    outcome, spec = preview.outcome, preview.loaded.spec
+    if not outcome.succeeded:
+        summary.of_changes("preview", outcome)
+        return
+    console = new_console()
+    title = f"\n[bold]Would change[/] stack {spec.name}: {summary.counts(outcome)}"
+    console.print(title, soft_wrap=True)
+    summary.print_findings(console, outcome)
+    for name, line in preview.ends:
+        console.print(f"  {name}: {line}", style="bold yellow", markup=False, soft_wrap=True)
+    estimate = cost.estimate(spec, preview.on)
+    rows = [
+        (one.name, *map(summary.usd, (one.minimum, one.expected, one.maximum)), str(one.date or "-"))
+        for one in estimate.items
+    ]
+    total = map(summary.usd, (estimate.minimum, estimate.expected, estimate.maximum))
+    print_table(("item", *_PRICES, "price of"), [*rows, ("total of known", *total, "")], right=_PRICES)
+    notes = [
+        ("checkpoints of a run", checkpoints(spec).line),
+        ("old prices", summary.old_prices(estimate, preview.on)),
+        ("not priced", "; ".join(map(str, estimate.not_priced))),
+    ]
+    for shortfall in preview.shortfalls:
+        console.print(f"  over quota: {shortfall}", style="bold red", markup=False, soft_wrap=True)
+    for name, text in notes:
+        if text:
+            console.print(f"  {name}: {text}", style="dim", markup=False, highlight=False, soft_wrap=True)
+
+
+def print_preview_json(preview: Preview) -> None:
+    """Print the same for programs; also of a preview that failed."""
+    outcome, spec = preview.outcome, preview.loaded.spec
+    document = {
+        "stack": spec.name,
+        "succeeded": outcome.succeeded,
+        "errors": [error for error in outcome.errors if error],
+        "changes": outcome.changes,
+        "steps": [
+            {"operation": one.operation, "type": one.type, "name": one.name, "changed": one.changed}
+            for one in preview.plan.steps
+        ],
+        "ends": [{"kind": kind, "text": text} for kind, text in preview.ends],
+        "findings": outcome.findings,
+        "over_quota": [{"key": one.key, "text": str(one), "fix": one.fix} for one in preview.shortfalls],
+        "price": _price(cost.estimate(spec, preview.on), preview.on),
+        "checkpoints": checkpoints(spec).line,
+    }
+    print_json(SCHEMA, document)
+
+
+def _price(estimate: cost.CostEstimate, on: datetime.date) -> Mapping[str, Any]:
+    """US dollars per month."""
+    old = {one.name for one in estimate.old(on)}
+    return {
+        "minimum_usd": estimate.minimum,
+        "expected_usd": estimate.expected,
+        "maximum_usd": estimate.maximum,
+        "items": [
+            {
+                "name": one.name,
+                "minimum_usd": one.minimum,
+                "expected_usd": one.expected,
+                "maximum_usd": one.maximum,
+                "date": one.date,
+                "old": one.name in old,
+            }
+            for one in estimate.items
+        ],
+        "not_priced": [str(use) for use in estimate.not_priced],
+    }

@@ -1,0 +1,91 @@
+"""`trainstack status`: a stack, its gate, and in a rehearsal the emulated clouds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trainstack.cli.output import Format, FormatOption, print_fields, print_json
+from trainstack.cli.stack import Rehearse, Stack
+
+if TYPE_CHECKING:  # help needs none of them
+    from infra.gate import Gate
+    from infra.outputs.cluster import StackOutputs
+
+SCHEMA = "trainstack.status/1"
+Fields = Iterator[tuple[str, str]]
+
+
+def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format.TEXT) -> None:
+    """Show a stack and its gate; in a rehearsal also emulated resources and running workloads."""
+    from infra.gate import gates, lines  # noqa: PLC0415
+    from infra.outputs import cluster as outputs  # noqa: PLC0415
+    from infra.outputs import jobs as job_outputs  # noqa: PLC0415
+    from trainstack.cli.job_summary import status_fields  # noqa: PLC0415
+    from trainstack.cli.results import by_nodes  # noqa: PLC0415
+    from trainstack.cli.session import open_session  # noqa: PLC0415
+
+    session = open_session(stack, rehearse=rehearse)
+    found = {key: output.value for key, output in session.engine.outputs().items()}
+    resources = [one for one in session.engine.resources() if one.get("custom")]
+    jobs = job_outputs.parse(found) if job_outputs.is_of_jobs(found) else None
+    exported = outputs.parse(found) if outputs.KEY in found and jobs is None else None
+    record = jobs or exported
+    validations = gates(resources)
+    wanted = session.loaded.spec.validated if resources and jobs is None else ()
+    nodes = list(by_nodes(validations, exported, session.rehearsal)) if exported else []
+    live = session.rehearsal.status() if session.rehearsal else None
+    if form is Format.JSON:
+        document = {
+            "stack": stack,
+            "state": "deployed" if record else "unfinished" if resources else "absent",
+            "resources": len(resources),
+            "outputs": record.model_dump(mode="json") if record else None,
+            "gate": _gate(validations, wanted),
+            "nodes": nodes,
+            "rehearsal": live,
+        }
+        print_json(SCHEMA, document)
+        return
+    rows: list[tuple[str, str]] = []
+    if jobs:
+        rows += status_fields(jobs)
+    elif exported:
+        rows += _cluster(exported)
+    elif resources:
+        rows.append(("stack", f"{stack}: no `up` has finished; {len(resources)} resources exist"))
+    else:
+        rows.append(("stack", f"{stack}: nothing is deployed"))
+    for line in lines(validations, wanted):
+        name, _, text = line.partition(" ")
+        rows.append((name, text.lstrip()))
+    rows += [("nodes", str(one)) for one in nodes]
+    print_fields([*rows, *(_rehearsal(live) if live else ())])
+
+
+def _gate(found: Sequence["Gate"], wanted: Iterable[str]) -> dict[str, Any]:
+    """The gate as JSON; `open` is null where the stack has no validation."""
+    missing = sorted({*wanted} - {gate.pool for gate in found})
+    is_open = not missing and all(gate.is_open for gate in found) if found or missing else None
+    return {"open": is_open, "pools_without_validation": missing, "validations": found}
+
+
+def _cluster(exported: "StackOutputs") -> Fields:
+    place = f"{exported.cloud}, {exported.region}, profile {exported.profile}"
+    yield "stack", f"{exported.stack} ({place})"
+    yield "cluster", f"{exported.cluster_name}, pools {', '.join(exported.pools)}"
+    yield "teams", ", ".join(f"{team.name} ({team.namespace})" for team in exported.teams)
+    yield "mlflow", exported.mlflow_url
+    if exported.mlflow_way_in is not None:
+        yield "browsers", str(exported.mlflow_way_in)
+    for run in exported.smoke:
+        yield "results", run.result_uri
+        yield "repeated", run.schedule or "never"
+
+
+def _rehearsal(live: Mapping[str, Any]) -> Fields:
+    counts = ", ".join(f"{count} {package}" for package, count in sorted(live["resources"].items()))
+    yield "emulated", f"{counts or 'no resources'}; {live['engines']} engines attached"
+    for workload in live["workloads"]:
+        state = "ready" if workload["ready"] else f"{workload['phase']} {workload['reason']}".strip()
+        where = f" at {workload['urls'][0]}" if workload["urls"] else ""
+        yield "running", f"{workload['kind']} {workload['namespace']}/{workload['pod']}: {state}{where}"
+        yield "", f"log {workload['log']}"

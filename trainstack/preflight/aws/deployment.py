@@ -1,0 +1,58 @@
+"""Preflight checks and quotas of a stack on AWS."""
+
+from collections.abc import Mapping
+
+from infra.catalog.aws import quotas as limits
+from infra.errors import Problem, UserError
+from infra.stackspec import StackSpec
+from infra.stackspec.aws.cloud import AwsSpec
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from trainstack.preflight.aws.needs import needs
+from trainstack.preflight.deployment import Preflight, unsupported
+from trainstack.preflight.shortfalls import Short
+
+# Failures that `up` would hit late. A caller without the right to check them can deploy all the same.
+_BEFORE_UP = (
+    "kubernetes-version",
+    "principals",
+    "leftovers",
+    "certificate",
+    "client-secret",
+    "way-in",
+    "aws-cli",
+)
+_BEFORE_UP_JOBS = ("job-logs",)
+
+
+def preflight_of(spec: StackSpec) -> Preflight:
+    """The checks of a stack, with the credentials of the environment. Raises UserError."""
+    from infra.clouds.aws import login  # noqa: PLC0415 - slow to import
+    from trainstack.preflight.aws import IDENTITY, ask, checks_of, quotas  # noqa: PLC0415
+    from trainstack.preflight.aws.account import Account  # noqa: PLC0415
+
+    layout, on = spec.layout, spec.on
+    if not isinstance(layout, ClusterLayout | SmallLayout) or not isinstance(on, AwsSpec):
+        raise unsupported(spec)
+    try:
+        account = Account(spec, layout, on, login.clients())
+    except login.LoggedOutError as error:
+        fix = "Name a profile that exists."
+        raise UserError([Problem("AWS_PROFILE", None, str(error), fix, code="logged-out")]) from None
+    return Preflight(
+        f"account {on.account_id}",
+        IDENTITY,
+        tuple(checks_of(account)),
+        _BEFORE_UP_JOBS if isinstance(layout, SmallLayout) else _BEFORE_UP,
+        lambda only: ask(account, only),
+        lambda: quotas.left(account),
+    )
+
+
+def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) -> list[Short]:
+    """The quotas that a deployment with its validation exceeds, or the stack at its largest; worst first."""
+    taken = needs(spec)
+    found = limits.exceeded(taken.most if largest else taken.now, limits.limits(overrides))
+    return [
+        Short(short.key, short.words, str(short), limits.request(short.key, short.wanted, spec.region))
+        for short in found
+    ]
