@@ -48,7 +48,7 @@ def run_plan(
 ) -> RunPlan:
     """The plan of a run whose code lies below `code_uri`. Raises UserError for values that are too long.
 
-    `part_of` is `JobService.part`. The run continues from the checkpoints at `checkpoint_uri`; None: it
+    `part_of` is `RunService.part`. The run continues from the checkpoints at `checkpoint_uri`; None: it
     begins without, in a folder of its own.
     """
     name, outputs = run_name(order, now), order.outputs

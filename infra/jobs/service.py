@@ -4,14 +4,10 @@ import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from infra.jobs.aws.search.tuning import TuningSpec
 from smoke_training.launchers.runplan import RunPlan
-
-if TYPE_CHECKING:  # they import the types of this module
-    from infra.jobs.options import RunOrder
-    from infra.jobs.service_part import ServicePart
 
 Moment = datetime.datetime
 """With a time zone."""
@@ -138,10 +134,6 @@ class JobService(Protocol):
 
     def caller(self) -> CallerIdentity:
         """Who is logged in."""
-        ...
-
-    def part(self, order: "RunOrder", name: str, code_uri: str, checkpoint_uri: str | None) -> "ServicePart":
-        """The part of a run's plan that is this service's; see `run_plan`."""
         ...
 
     def keep(self, uri: str, content: bytes) -> bool:

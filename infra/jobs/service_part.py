@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from infra.jobs.options import RunOrder
+from infra.jobs.service import JobService
 from smoke_training.launchers.runplan import SageMaker, Vertex
 
 
@@ -27,3 +29,11 @@ class ServicePart:
 
 PartOf = Callable[[RunOrder, str, str, str | None], ServicePart]
 """From an order, the run's name, the URI of its code and that of its checkpoints, or None."""
+
+
+class RunService(JobService, Protocol):
+    """A service of jobs that knows its part of a run's plan."""
+
+    def part(self, order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
+        """The part of a run's plan that is this service's; see `run_plan`."""
+        ...

@@ -13,6 +13,7 @@ from infra.jobs.pack import CodePack, pack
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.roles import account_of
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
+from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
 from smoke_training.launchers import bundle, managed, trial
 from smoke_training.launchers.runplan import RunPlan
@@ -34,7 +35,7 @@ class Submission:
     """Jobs of the stack that no budget counts, for the login may not read them."""
 
 
-def prepare(outputs: JobOutputs, options: Options, service: JobService, now: Moment) -> Submission:
+def prepare(outputs: JobOutputs, options: Options, service: RunService, now: Moment) -> Submission:
     """Everything about a run, and nothing made. Raises UserError for whatever stands in its way."""
     packed = pack(options.folder, options.script)
     with answered():

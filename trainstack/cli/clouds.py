@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # slow to import
     from infra.errors import Problem
-    from infra.jobs.service import JobService
+    from infra.jobs.service_part import RunService
     from infra.outputs.cluster import StackOutputs
     from infra.outputs.jobs import JobOutputs
     from infra.stackspec import StackSpec
@@ -29,7 +29,7 @@ class PinnedVersions(Protocol):
 class CloudServices(Protocol):
     """Services of one cloud."""
 
-    def job_service(self, outputs: "JobOutputs") -> "JobService":
+    def job_service(self, outputs: "JobOutputs") -> "RunService":
         """The managed training service of a stack. Raises UserError without a login."""
         ...
 

@@ -16,7 +16,6 @@ from infra.errors import Problem, UserError
 from infra.jobs.aws import refusals
 from infra.jobs.aws.described import STACK_VARIABLE, described
 from infra.jobs.aws.logs import CloudWatchLogs
-from infra.jobs.aws.plan import part
 from infra.jobs.aws.search.described import described_search, is_of
 from infra.jobs.aws.search.tuning import TuningSpec, is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
@@ -37,8 +36,6 @@ class AccessDeniedError(UserError):
 
 class SageMakerService:
     """Training jobs of a stack in its region, with the caller's own login. See `service.JobService`."""
-
-    part = staticmethod(part)
 
     def __init__(self, clients: Clients, stack: str, region: str) -> None:
         self._clients, self._stack, self._region = clients, stack, region

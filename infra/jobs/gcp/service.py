@@ -22,7 +22,6 @@ from infra.errors import Problem, UserError
 from infra.jobs.gcp import refusals
 from infra.jobs.gcp.described import described
 from infra.jobs.gcp.logs import PAGE, CloudLogging
-from infra.jobs.gcp.plan import part
 from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers import managed
@@ -50,8 +49,6 @@ class VertexService:
 
     A job is called by its display name, which nothing keeps unique: of several, the newest is meant.
     """
-
-    part = staticmethod(part)
 
     def __init__(self, project: str, region: str, stack: str, spot_share: SpotShare = _unknown) -> None:
         self.unseen = 0  # who may list jobs sees all of the project

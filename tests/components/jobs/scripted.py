@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from components.jobs.waiting import Clock
 from infra.jobs.service import CallerIdentity, JobLogs, JobPhase, JobState, LostError, Moment, ServiceJob
@@ -46,9 +45,6 @@ class Scripted:
 
     def _pass(self, seconds: float) -> None:
         self.seconds += seconds
-
-    def part(self, *_: object) -> Any:
-        raise AssertionError
 
     def caller(self) -> CallerIdentity:
         return CallerIdentity(ACCOUNT, "ada")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.jobs.aws.service import SageMakerService
+from infra.jobs.aws.runs import SageMakerRuns
 from infra.jobs.following import follow
 from infra.jobs.options import Options
 from infra.jobs.service import ServiceJob
@@ -28,14 +28,14 @@ class Stack:
         self.options = replace(OPTIONS, folder=folder)
         self.service = self.service_at(account.services.aws.url)
 
-    def service_at(self, url: str, **more: Any) -> SageMakerService:
+    def service_at(self, url: str, **more: Any) -> SageMakerRuns:
         def client(service: str, region: str) -> Any:
             return emulated.boto3.client(
                 service, region_name=region, endpoint_url=url, aws_access_key_id="rehearsal",
                 aws_secret_access_key="rehearsal", **more,
             )  # fmt: skip
 
-        return SageMakerService(client, self.outputs.stack, self.outputs.region)
+        return SageMakerRuns(client, self.outputs.stack, self.outputs.region)
 
     def prepared(self, script: str, **changes: Any) -> Submission:
         """A run whose nodes run the script itself, without the wrapper."""

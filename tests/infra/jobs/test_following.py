@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -32,9 +31,6 @@ class Scripted:
     stops: list[Exception | None] = field(default_factory=list)
     asked_to_stop: int = 0
     unseen: int = 0
-
-    def part(self, *_: object) -> Any:
-        raise AssertionError
 
     def caller(self) -> object:
         return CALLER

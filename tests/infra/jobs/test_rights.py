@@ -6,7 +6,7 @@ import pytest
 from botocore.stub import Stubber
 
 from infra.errors import UserError
-from infra.jobs.aws.service import SageMakerService
+from infra.jobs.aws.runs import SageMakerRuns
 from infra.jobs.service import LostError
 from tests.infra.jobs.samples import NOW
 from tests.rehearsal.jobs.aws.account import boto3
@@ -39,12 +39,12 @@ def answers() -> Answers:
 
 
 @pytest.fixture
-def service(answers: Answers) -> SageMakerService:
-    return SageMakerService(answers, "small-aws", "us-west-2")
+def service(answers: Answers) -> SageMakerRuns:
+    return SageMakerRuns(answers, "small-aws", "us-west-2")
 
 
 def test_jobs_of_others_that_may_not_be_read_are_counted_and_left_out(
-    answers: Answers, service: SageMakerService
+    answers: Answers, service: SageMakerRuns
 ) -> None:
     arn = "arn:aws:sagemaker:us-west-2:123456789012:training-job/"
     rows = [
@@ -62,14 +62,14 @@ def test_jobs_of_others_that_may_not_be_read_are_counted_and_left_out(
 
 @pytest.mark.parametrize("code", ["ExpiredToken", "UnrecognizedClientException"])
 def test_a_login_that_is_over_is_told_with_how_to_log_in(
-    answers: Answers, service: SageMakerService, code: str
+    answers: Answers, service: SageMakerRuns, code: str
 ) -> None:
     answers.of("sts").add_client_error("get_caller_identity", code, "The security token is expired")
     with pytest.raises(UserError, match=r"login: .*Log in \(aws sso login"):
         service.caller()
 
 
-def test_a_right_that_is_missing_is_named(answers: Answers, service: SageMakerService) -> None:
+def test_a_right_that_is_missing_is_named(answers: Answers, service: SageMakerRuns) -> None:
     answers.of("sagemaker").add_client_error("stop_training_job", "AccessDeniedException", DENIED)
     answers.of("sagemaker").add_client_error("describe_training_job", "AccessDeniedException", DENIED)
     with pytest.raises(UserError, match="login: may not"):
@@ -80,7 +80,7 @@ def test_a_right_that_is_missing_is_named(answers: Answers, service: SageMakerSe
 
 
 def test_a_bucket_that_is_gone_says_which_command_brings_it_back(
-    answers: Answers, service: SageMakerService
+    answers: Answers, service: SageMakerRuns
 ) -> None:
     answers.of("s3").add_client_error("head_object", "404", "Not Found", http_status_code=404)
     answers.of("s3").add_client_error("put_object", "NoSuchBucket", "The specified bucket does not exist")
@@ -90,20 +90,20 @@ def test_a_bucket_that_is_gone_says_which_command_brings_it_back(
 
 @pytest.mark.parametrize(("code", "status"), [("ThrottlingException", 400), ("Whatever", 503)])
 def test_a_service_that_is_not_well_is_no_refusal(
-    answers: Answers, service: SageMakerService, code: str, status: int
+    answers: Answers, service: SageMakerRuns, code: str, status: int
 ) -> None:
     answers.of("sagemaker").add_client_error("describe_training_job", code, "x", http_status_code=status)
     with pytest.raises(LostError):
         service.job("small-aws-ada-x")
 
 
-def test_an_account_without_any_job_has_no_lines_yet(answers: Answers, service: SageMakerService) -> None:
+def test_an_account_without_any_job_has_no_lines_yet(answers: Answers, service: SageMakerRuns) -> None:
     answers.of("logs").add_client_error("describe_log_streams", "ResourceNotFoundException", "no group")
     assert service.logs("small-aws-ada-x").read() == []
 
 
 def test_lines_that_were_read_before_the_connection_was_lost_are_not_lost(
-    answers: Answers, service: SageMakerService
+    answers: Answers, service: SageMakerRuns
 ) -> None:
     streams = {"logStreams": [{"logStreamName": "run/algo-1-1"}, {"logStreamName": "run/algo-2-1"}]}
     page = {"events": [{"message": "one\n"}], "nextForwardToken": "f/1"}

@@ -12,7 +12,7 @@ from infra.errors import UserError
 from infra.jobs.following import follow
 from infra.jobs.gcp.plan import part
 from infra.jobs.gcp.prices import spot_share
-from infra.jobs.gcp.service import VertexService
+from infra.jobs.gcp.runs import VertexRuns
 from infra.jobs.plan import run_plan
 from infra.jobs.service import JobPhase, JobState, LostError, ServiceJob
 from infra.jobs.stopping import stopped
@@ -42,11 +42,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
 
 
 @pytest.fixture
-def service(project: Project) -> VertexService:
-    return VertexService(PROJECT, REGION, "small-gcp", spot_share)
+def service(project: Project) -> VertexRuns:
+    return VertexRuns(PROJECT, REGION, "small-gcp", spot_share)
 
 
-def submitted(folder: Path, script: str, service: VertexService, **changes: Any) -> Submission:
+def submitted(folder: Path, script: str, service: VertexRuns, **changes: Any) -> Submission:
     """A folder with one script as a job that was started."""
     code = folder / "finetune"
     code.mkdir(exist_ok=True)
@@ -56,13 +56,13 @@ def submitted(folder: Path, script: str, service: VertexService, **changes: Any)
     return run
 
 
-def followed(run: Submission, service: VertexService) -> tuple[ServiceJob, list[str]]:
+def followed(run: Submission, service: VertexRuns) -> tuple[ServiceJob, list[str]]:
     told: list[str] = []
     return follow(service, run.name, told.append, time.sleep, 0.1), told
 
 
 def test_a_folder_trains_and_leaves_its_model_and_record(
-    project: Project, service: VertexService, tmp_path: Path
+    project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
     run = submitted(tmp_path, TRAIN, service, arguments=("--lr", "3e-4"))
     job, told = followed(run, service)
@@ -80,7 +80,7 @@ def test_a_folder_trains_and_leaves_its_model_and_record(
     assert job.billed_s == job.trained_s and job.max_run_s == 360
 
 
-def test_code_is_sent_once(project: Project, service: VertexService, tmp_path: Path) -> None:
+def test_code_is_sent_once(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     run = submitted(tmp_path, TRAIN, service)
     followed(run, service)
     assert service.keep(f"{run.code_uri}code.tar.gz", b"another") is False
@@ -89,7 +89,7 @@ def test_code_is_sent_once(project: Project, service: VertexService, tmp_path: P
         service.submit(run.plan)
 
 
-def test_several_nodes_meet(project: Project, service: VertexService, tmp_path: Path) -> None:
+def test_several_nodes_meet(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     script = """
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
@@ -104,7 +104,7 @@ dist.destroy_process_group()
 
 
 def test_a_spot_run_goes_on_from_its_checkpoint(
-    project: Project, service: VertexService, tmp_path: Path
+    project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
     project.faults(interruptions=[{"seconds": 6}])
     script = TRAIN + "\nimport time\nif not sys.argv[1:] and not step.with_name('again').exists():\n"
@@ -118,13 +118,13 @@ def test_a_spot_run_goes_on_from_its_checkpoint(
     assert job.billed_s is not None and job.trained_s is not None and job.billed_s < job.trained_s
 
 
-def test_a_script_that_fails_says_why(project: Project, service: VertexService, tmp_path: Path) -> None:
+def test_a_script_that_fails_says_why(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     job, told = followed(submitted(tmp_path, "raise ValueError('no such layer')", service), service)
     assert job.state is JobState.FAILED, told
     assert "ValueError: no such layer" in job.reason and "non-zero status of 1" in job.reason
 
 
-def test_a_run_is_stopped_and_listed(project: Project, service: VertexService, tmp_path: Path) -> None:
+def test_a_run_is_stopped_and_listed(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     run = submitted(tmp_path, "import time; print('on', flush=True); time.sleep(300)", service)
     (made,) = project.ask("GET", f"v1/projects/{PROJECT}/locations/{REGION}/customJobs").json()["customJobs"]
     project.reached(made["name"], {"JOB_STATE_RUNNING"})
@@ -133,19 +133,19 @@ def test_a_run_is_stopped_and_listed(project: Project, service: VertexService, t
     job = stopped(service, run.name, lambda _: None, time.sleep, 0.1)
     assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OVER)
     service.stop(run.name)  # again: it is over
-    other = VertexService(PROJECT, REGION, "another")
+    other = VertexRuns(PROJECT, REGION, "another")
     assert list(other.jobs()) == [] and other.job("nothing") is None
 
 
 def test_a_run_that_takes_too_long_is_out_of_time(
-    project: Project, service: VertexService, tmp_path: Path
+    project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
     run = submitted(tmp_path, "import time; time.sleep(300)", service, max_hours=3 / 3600)
     job, _ = followed(run, service)
     assert (job.state, job.phase) == (JobState.STOPPED, JobPhase.OUT_OF_TIME)
 
 
-def test_what_is_refused_says_what_to_do(project: Project, service: VertexService, tmp_path: Path) -> None:
+def test_what_is_refused_says_what_to_do(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     metric = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_l4_gpus"
     project.faults(quotas={metric: 0})
     with pytest.raises(UserError, match=f"quota {metric} in {REGION}"):
@@ -159,7 +159,7 @@ def test_what_is_refused_says_what_to_do(project: Project, service: VertexServic
 
 
 def test_a_lost_answer_is_looked_for_and_not_asked_again(
-    project: Project, service: VertexService, tmp_path: Path
+    project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
     project.faults(faults=[{"on": "gcp:vertex/customJob", "kind": "transient", "times": 1}])
     with pytest.raises(LostError):
@@ -175,13 +175,13 @@ def test_a_lost_answer_is_looked_for_and_not_asked_again(
     ],
 )
 def test_options_of_the_other_cloud_are_refused(
-    service: VertexService, tmp_path: Path, changes: dict[str, Any], words: str
+    service: VertexRuns, tmp_path: Path, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
         submitted(tmp_path, TRAIN, service, **changes)
 
 
-def test_data_is_read_where_it_lies(service: VertexService, tmp_path: Path) -> None:
+def test_data_is_read_where_it_lies(service: VertexRuns, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     run = prepare(OUTPUTS, options(tmp_path, data="gs://code-bucket/data/a/"), service, NOW)
     plan = run_plan(run.order, run.pack, run.code_uri, NOW, part_of=part)

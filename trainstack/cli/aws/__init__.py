@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from infra.clouds.aws.login import LOG_IN, LoggedOutError, clients
 from infra.errors import Problem, UserError
-from infra.jobs.service import JobService
+from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
 
 if TYPE_CHECKING:
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from trainstack.preflight.shortfalls import Short
 
 
-def job_service(outputs: JobOutputs) -> JobService:
+def job_service(outputs: JobOutputs) -> RunService:
     """SageMaker. Raises UserError without a login."""
-    from infra.jobs.aws.service import SageMakerService  # noqa: PLC0415 - slow to import
+    from infra.jobs.aws.runs import SageMakerRuns  # noqa: PLC0415 - slow to import
 
     try:
-        return SageMakerService(clients(), outputs.stack, outputs.region)
+        return SageMakerRuns(clients(), outputs.stack, outputs.region)
     except LoggedOutError as error:
         raise UserError([Problem("login", None, str(error), LOG_IN, code="logged-out")]) from error
 

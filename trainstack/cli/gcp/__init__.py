@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from infra.jobs.service import JobService
+from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
 
 if TYPE_CHECKING:
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from trainstack.preflight.shortfalls import Short
 
 
-def job_service(outputs: JobOutputs) -> JobService:
+def job_service(outputs: JobOutputs) -> RunService:
     """Vertex AI."""
     from infra.jobs.gcp.prices import spot_share  # noqa: PLC0415 - slow to import
-    from infra.jobs.gcp.service import VertexService  # noqa: PLC0415
+    from infra.jobs.gcp.runs import VertexRuns  # noqa: PLC0415
     from infra.jobs.roles import account_of  # noqa: PLC0415
 
-    return VertexService(account_of(outputs.people[0].role), outputs.region, outputs.stack, spot_share)
+    return VertexRuns(account_of(outputs.people[0].role), outputs.region, outputs.stack, spot_share)
 
 
 def read_secret(exported: "StackOutputs") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
 from infra.jobs.following import LOOK_S
-from infra.jobs.service import JobService
+from infra.jobs.service_part import RunService
 from infra.outputs import jobs as job_outputs
 from infra.outputs.cluster import KEY
 from infra.outputs.jobs import JobOutputs
@@ -26,7 +26,7 @@ class Opened:
     """A stack and the service of its jobs."""
 
     outputs: JobOutputs
-    service: JobService
+    service: RunService
     rehearsal: Rehearsal | None
 
     @property
