@@ -1,1 +1,1 @@
-"""The emulated kubernetes provider: one API server's worth of objects per emulated cluster."""
+"""The emulated kubernetes provider: for each emulated cluster, the objects of its API server."""

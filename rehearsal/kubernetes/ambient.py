@@ -1,6 +1,6 @@
-"""The cluster that is simply there: for programs that bring none and use the current kubeconfig's.
+"""The ambient cluster, for programs that use the current kubeconfig.
 
-It stands for whatever cluster a user is logged in to, so it has one large CPU node and nothing of a cloud's.
+It stands for any cluster a user is logged in to, so it has one large CPU node and no cloud features.
 """
 
 from decimal import Decimal
@@ -9,10 +9,10 @@ from rehearsal.core.model import Record
 from rehearsal.workloads.scheduling import SchedulerNode
 
 TYPE = "kubernetes:ambient:Cluster"
-# Nothing answers there: the top-level domain is reserved (RFC 6761), and the daemon itself is the cluster.
+# Not reachable: the top-level domain is reserved (RFC 6761), and the daemon itself is the cluster.
 ENDPOINT = "https://cluster.rehearsal.invalid:6443"
 _NAME = "ambient"
-# The release of Kubernetes that `rehearsal.controlplane` runs.
+# Kubernetes release of `rehearsal.controlplane`.
 VERSION = "1.36"
 RECORD = Record(
     key=0,
@@ -42,7 +42,7 @@ current-context: {_NAME}
 
 
 def nodes() -> list[SchedulerNode]:
-    """One node with room for what a program may deploy."""
+    """One large node."""
     labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": _NAME}
     capacity = {"cpu": Decimal(64), "memory": Decimal(256) * 2**30}
     return [

@@ -1,4 +1,4 @@
-"""The Helm charts the rehearsal knows: the CRDs and Services they bring, the node resources they announce."""
+"""Known Helm charts: their CRDs, Services and node resources."""
 
 import functools
 import tomllib
@@ -20,16 +20,16 @@ class Crd:
 
     @property
     def name(self) -> str:
-        """The name of its CustomResourceDefinition."""
+        """Name of the CustomResourceDefinition."""
         return f"{self.plural}.{self.group}"
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """The CRD as JSON."""
         return asdict(self) | {"versions": list(self.versions)}
 
     @staticmethod
     def parse(row: Mapping[str, Any]) -> "Crd":
-        """From JSON or TOML."""
+        """A CRD from JSON or TOML."""
         return Crd(row["group"], row["kind"], row["plural"], tuple(row["versions"]), row["namespaced"])
 
 
@@ -75,7 +75,7 @@ def find(reference: str) -> ChartFacts | None:
 
 
 def all_crds(chart: ChartFacts) -> tuple[Crd, ...]:
-    """The CRDs of a chart and of the charts it depends on."""
+    """The CRDs of a chart and its dependencies."""
     nested = (crd for name in chart.subcharts for crd in all_crds(charts()[name]))
     return (*chart.crds, *nested)
 

@@ -20,7 +20,7 @@ from rehearsal.core.model import (
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.kubernetes import ambient, functions, helm, settings
-from rehearsal.kubernetes.api import admission, awaits, finalizers, kept, objects
+from rehearsal.kubernetes.api import admission, awaits, finalizers, objects, partial_state
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
 from rehearsal.kubernetes.api.retries import retried
@@ -44,9 +44,9 @@ from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, i
 from rehearsal.kubernetes.pod_api import PodApi
 from rehearsal.workloads.translate import Pod
 
-# How much faster a create is tried again here than by the provider.
+# Factor by which retries of creates are faster than in the provider.
 _RETRY_TIMES = 10.0
-# How long what a controller would wait for, such as a priority class of its pods, may take to appear.
+# How long to wait for objects that a controller would wait for, such as a priority class of its pods.
 _APPEARS_S = 2.0
 
 
@@ -72,19 +72,19 @@ class KubernetesCloud:
     # -- the daemon's side -----------------------------------------------------------------------------
 
     def restore(self) -> None:
-        """Start the processes of stored Deployments again; a Job that was under way has failed."""
+        """Restart the processes of stored Deployments; Jobs that were running have failed."""
         made = (*self._state.find(type=EKS_CLUSTER), *self._state.find(type=GKE_CLUSTER))
         for record in (*made, ambient.RECORD):
             self._workloads.restore(KubeCluster(self._state, record))
 
     def live_workloads(self) -> list[dict[str, Any]]:
-        """The pods that have, or will have, processes."""
+        """Pods that have, or will have, processes."""
         return [
             row for row in self._kubelet.describe() if row["run"] and row["phase"] in ("Pending", "Running")
         ]
 
     def workloads(self) -> list[dict[str, Any]]:
-        """Every pod of every workload, those that ended or are not run included."""
+        """Every pod of every workload, ended ones and those that do not run here included."""
         return self._kubelet.describe()
 
     def stop(self) -> None:
@@ -96,7 +96,7 @@ class KubernetesCloud:
     # -- model.Cloud -----------------------------------------------------------------------------------
 
     def check_config(self, config: Properties) -> list[CheckFailure]:
-        """A provider may be configured for a cluster that does not exist yet: nothing to refuse."""
+        """Accepts any configuration: the cluster may not exist yet."""
         del config
         return []
 
@@ -121,7 +121,7 @@ class KubernetesCloud:
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = parse(call.type)
-        asked = kept.asked(old_inputs, old_outputs)
+        asked = partial_state.asked(old_inputs, old_outputs)
         found = diff(kind, asked, old_outputs, new, call.instance.config)
         if kind.kind == "Job" and annotations(new).get(REPLACE_UNREADY) == "true":
             cluster = resolve(self._state, call.instance.config)
@@ -151,7 +151,9 @@ class KubernetesCloud:
         try:
             return record.id, self._workloads.ready(call, cluster, record)
         except awaits.GaveUpError as error:
-            raise kept.created(call, record.id, self._workloads.live(cluster, record), error) from error
+            raise partial_state.created(
+                call, record.id, self._workloads.live(cluster, record), error
+            ) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """See `model.EmulatedCloud`."""
@@ -162,7 +164,7 @@ class KubernetesCloud:
         live = self._workloads.live(cluster, record)
         if call.type == HELM_RELEASE:
             return record.inputs, live
-        found = kept.seen(parse(call.type), live, inputs or record.inputs)
+        found = partial_state.seen(parse(call.type), live, inputs or record.inputs)
         problems = [] if skipped(record.inputs) else self._workloads.problems(cluster, record, live)
         if problems:
             raise InitFailedError(record.id, live, problems, found)
@@ -193,7 +195,7 @@ class KubernetesCloud:
             return self._workloads.updated(call, cluster, before, record)
         except (awaits.GaveUpError, RefusalError) as error:
             live = self._workloads.live(cluster, record)
-            raise kept.updated(record.id, live, inputs, error) from error
+            raise partial_state.updated(record.id, live, inputs, error) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.EmulatedCloud`."""
@@ -225,7 +227,7 @@ class KubernetesCloud:
         return found or self._state.get(PACKAGE, token, cluster.scope, f"default/{id}")
 
     def _preview(self, call: Call, cluster: KubeCluster | None, kind: Kind, inputs: Properties) -> Properties:
-        """The outputs of an object that would be made; what would be refused for certain is refused now."""
+        """Outputs of an object in a preview; certain errors are raised now."""
         metadata = inputs.get("metadata")
         namespace = ""
         if isinstance(metadata, Mapping) and self._namespaced(call.type, cluster, kind) is not False:
@@ -244,9 +246,9 @@ class KubernetesCloud:
         return crd.namespaced if crd else None
 
     def _namespace(self, call: Call, cluster: KubeCluster, kind: Kind, inputs: Properties) -> str:
-        """The namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
+        """Namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
         namespaced = self._namespaced(call.type, cluster, kind)
-        if namespaced is None:  # the kind is not served: a rule refuses it
+        if namespaced is None:  # the kind is not served, which a rule reports
             admission.admit(call.type, inputs, cluster, custom=True)
         if not namespaced:
             return ""
@@ -259,7 +261,7 @@ class KubernetesCloud:
         return name
 
     def _admit(self, call: Call, cluster: KubeCluster, inputs: Properties) -> None:
-        """Ask the rule book; what may still appear gets a moment to."""
+        """Apply the rule book; waits a moment for missing objects that may still be created."""
         custom = self._schemas.resource(call.type) is None
         ends = time.monotonic() + _APPEARS_S
         while admission.breaks(call.type, inputs, cluster, custom=custom):
@@ -280,7 +282,7 @@ class KubernetesCloud:
         taken = self._holder(cluster, kind, name, namespace)
         if taken is not None:
             self._refuse_taken(call, kind, taken)
-            call.log("warning", f"{taken.id} exists, left by an interrupted update, and is made again")
+            call.log("warning", f"{taken.id} exists, left by an interrupted update, and is created again")
             self._remove(cluster, taken)
         try:
             return self._state.insert(
@@ -297,7 +299,7 @@ class KubernetesCloud:
             raise _exists(kind, name) from error
 
     def _holder(self, cluster: KubeCluster, kind: Kind, name: str, namespace: str) -> Record | None:
-        """Who has this name, in whichever version it was written."""
+        """The object with this name, in any version."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope, name=name):
             other = parse(record.type)
             same = (other.group, other.kind) == (kind.group, kind.kind)
@@ -306,10 +308,10 @@ class KubernetesCloud:
         return None
 
     def _refuse_taken(self, call: Call, kind: Kind, taken: Record) -> None:
-        """Refuse a taken name, unless it is this resource's own.
+        """Refuse a name in use, unless the object is this resource's own.
 
-        An engine that knew of its object would not create it again (names that are given are deleted first):
-        an update was interrupted before it could note down that the object exists.
+        An engine that has the object in its state would not create it again (given names are deleted first):
+        an update was interrupted before it could record the object.
         """
         upsert = str(call.instance.config.get("upsertExistingObjects")).lower() == "true"
         if taken.urn != call.urn and not upsert:
@@ -321,11 +323,11 @@ class KubernetesCloud:
         self._state.remove(record)
 
     def _account(self, cluster: KubeCluster, pod: Pod) -> Mapping[str, bytes]:
-        """The files of a pod's service account."""
+        """Files of a pod's service account."""
         return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
 
     def _identity(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-        """The environment by which a pod reaches its cloud and the API server."""
+        """Environment with which a pod reaches its cloud and the API server."""
         own = self._identities.environment(cluster, pod, folder)
         return {**own, **self._pod_api.environment()}
 

@@ -1,4 +1,4 @@
-"""Which emulated cluster a provider talks to, and what is in it."""
+"""Emulated clusters: lookup by kubeconfig, and their objects."""
 
 import functools
 import json
@@ -23,7 +23,7 @@ PACKAGE = "kubernetes"
 EKS_CLUSTER = "aws:eks/cluster:Cluster"
 GKE_CLUSTER = "gcp:container/cluster:Cluster"
 _CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-# CRDs that outlive the release that brought them: Helm never removes those of a chart's `crds` folder.
+# CRDs that outlive their release: Helm never removes those of a chart's `crds` folder.
 _CRD_SPACE = "kubernetes-crd"
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
@@ -31,7 +31,7 @@ _VERSION = re.compile(r"(\d+)\.(\d+)")
 def resolve(state: State, config: Mapping[str, Any]) -> "KubeCluster | None":
     """The cluster of a provider's `kubeconfig`; None while a preview does not know it yet.
 
-    Raises RefusalError when no emulated cluster answers at its server address.
+    Raises RefusalError when no emulated cluster has its server address.
     """
     kubeconfig = config.get("kubeconfig")
     if kubeconfig is UNKNOWN:
@@ -44,13 +44,13 @@ def resolve(state: State, config: Mapping[str, Any]) -> "KubeCluster | None":
             return KubeCluster(state, record)
     raise RefusalError(
         "ClusterUnreachable",
-        f"configured Kubernetes cluster is unreachable: no emulated cluster answers at {server}.",
+        f"configured Kubernetes cluster is unreachable: no emulated cluster has the address {server}.",
         "Give the provider a kubeconfig whose server is the endpoint of a cluster of this rehearsal.",
     )
 
 
 def endpoints(record: Record) -> list[str]:
-    """The addresses at which a cloud's cluster answers, without those that its program switched off."""
+    """Enabled addresses of a cloud's cluster."""
     control = record.outputs.get("controlPlaneEndpointsConfig") or {}
     by_name = (control.get("dnsEndpointConfig") or {}).get("endpoint")
     by_address = (control.get("ipEndpointsConfig") or {}).get("enabled") is not False
@@ -59,7 +59,7 @@ def endpoints(record: Record) -> list[str]:
 
 
 def kubeconfig(state: State, scope: str) -> str:
-    """A kubeconfig of the cluster whose objects are in a scope of the state."""
+    """Kubeconfig of the cluster whose objects have a scope of the state."""
     clusters = (*state.find(type=EKS_CLUSTER), *state.find(type=GKE_CLUSTER))
     record = next((one for one in clusters if KubeCluster(state, one).scope == scope), ambient.RECORD)
     address = next(iter(endpoints(record)), str(record.outputs.get("endpoint")))
@@ -76,18 +76,18 @@ class KubeCluster:
 
     @property
     def scope(self) -> str:
-        """The scope of its objects in the state: unique among all clusters."""
+        """Scope of its objects in the state, unique among all clusters."""
         outputs = self.record.outputs
         return str(outputs.get("arn") or outputs.get("selfLink") or self.record.id)
 
     @property
     def name(self) -> str:
-        """Its name in the cloud."""
+        """Name in the cloud."""
         return str(self.record.outputs.get("name") or self.record.name)
 
     @property
     def version(self) -> tuple[int, int]:
-        """The version of its API server, such as (1, 36); where the cloud says none, the newest known."""
+        """Version of the API server, such as (1, 36); the newest known if the cloud sets none."""
         outputs = self.record.outputs
         said = _VERSION.match(str(outputs.get("version") or outputs.get("masterVersion") or ambient.VERSION))
         major, minor = said.groups() if said else ambient.VERSION.split(".")
@@ -148,7 +148,7 @@ class KubeCluster:
         return None
 
     def keep_crds(self, chart: ChartFacts) -> None:
-        """Remember the CRDs that a release leaves behind."""
+        """Store the CRDs that a release leaves behind."""
         for crd in all_crds(chart):
             self.state.put_document(_CRD_SPACE, f"{self.identity}|{crd.name}", crd.document())
 
@@ -165,7 +165,7 @@ class KubeCluster:
     @property
     def identity(self) -> str:
         """Distinguishes this cluster from an earlier one of the same name."""
-        # A cluster that is made again under the same name has another endpoint and starts empty.
+        # A new cluster of the same name has another endpoint and starts empty.
         return f"{self.scope}|{self.record.outputs.get('endpoint')}"
 
 
@@ -181,7 +181,7 @@ def _written_crd(spec: Mapping[str, Any]) -> Crd:
 
 
 def active(kubeconfig: Any, context: Any) -> Mapping[str, Any]:
-    """The cluster that a kubeconfig chooses, given as text, as a mapping, or as the path of a file.
+    """The cluster that a kubeconfig selects, given as text, mapping, or path of a file.
 
     Raises RefusalError where there is none.
     """
@@ -207,7 +207,7 @@ def active(kubeconfig: Any, context: Any) -> Mapping[str, Any]:
     return dict(clusters[chosen])
 
 
-@functools.lru_cache(maxsize=8)  # every request brings its kubeconfig along
+@functools.lru_cache(maxsize=8)  # every request contains its kubeconfig
 def _parsed(text: str) -> Any:
     return YAML(typ="safe").load(StringIO(text))
 

@@ -1,4 +1,4 @@
-"""Functions of the `kubernetes` package: what `pulumi_kubernetes.yaml` asks to read manifests."""
+"""Functions of the `kubernetes` package, which `pulumi_kubernetes.yaml` calls to read manifests."""
 
 from collections.abc import Iterator, Mapping
 from io import StringIO
@@ -12,7 +12,7 @@ from rehearsal.kubernetes.kinds import builtin_namespaced
 
 
 def call(token: str, args: Properties) -> Properties:
-    """The result of a function. Raises RefusalError when it is not emulated."""
+    """Result of a function. Raises RefusalError when it is not emulated."""
     if token.endswith(":yaml:decode"):
         return {"result": list(_decoded(str(args.get("text") or ""), args.get("defaultNamespace")))}
     raise RefusalError(
@@ -23,7 +23,7 @@ def call(token: str, args: Properties) -> Properties:
 
 
 def _decoded(text: str, namespace: Any) -> Iterator[dict[str, Any]]:
-    """The objects of a manifest, those in lists included. Raises RefusalError for a text that is not YAML."""
+    """Objects of a manifest, those in lists included. Raises RefusalError for invalid YAML."""
     try:
         documents = [one for one in YAML(typ="safe").load_all(StringIO(text)) if one]
     except YAMLError as error:

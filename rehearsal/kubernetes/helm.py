@@ -28,7 +28,7 @@ from rehearsal.kubernetes.controllers.nodes import nodes
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.workloads.scheduling import place
 
-# Namespaces that Helm made itself (`createNamespace`): no resource of any program, and never removed by Helm.
+# Namespaces created by Helm (`createNamespace`): not resources of a program, and never deleted by Helm.
 NAMESPACE_SPACE = "kubernetes-namespace"
 _TIMEOUT_S = 300.0
 _OUTPUTS = ("status", "resourceNames")
@@ -37,7 +37,7 @@ _INSTANCE = "app.kubernetes.io/instance"
 
 
 def check(call: Call, old: Properties | None, new: Properties) -> tuple[Properties, list[CheckFailure]]:
-    """A release's inputs with its name made up where it has none."""
+    """Inputs of a release, with a generated name where none is given."""
     inputs = dict(new)
     if not inputs.get("name") and inputs.get("name") is not UNKNOWN:
         kept = (old or {}).get("name")
@@ -56,7 +56,7 @@ def check(call: Call, old: Properties | None, new: Properties) -> tuple[Properti
 
 
 def diff(old_inputs: Properties, new: Properties) -> Diff:
-    """What an update would change; a new name or namespace replaces the release."""
+    """Differences of an update; a new name or namespace replaces the release."""
     kept = {name: value for name, value in old_inputs.items() if name not in _OUTPUTS}
     changed = tuple(properties.changed(kept, new))
     return Diff(changed, tuple(path for path in changed if path in ("name", "namespace")))
@@ -89,7 +89,7 @@ def create(call: Call, cluster: KubeCluster, inputs: Properties) -> tuple[str, P
 def insert(
     call: Call, cluster: KubeCluster, identifier: str, inputs: Properties, outputs: Properties
 ) -> Record:
-    """Note that an install begins."""
+    """Record the start of an install."""
     record = cluster.state.insert(
         package="kubernetes", type=HELM_RELEASE, scope=cluster.scope, id=identifier, urn=call.urn,
         name=str(inputs["name"]), inputs=inputs, outputs=outputs,
@@ -115,9 +115,9 @@ def update(call: Call, cluster: KubeCluster, before: Record, inputs: Properties)
 def delete(cluster: KubeCluster, record: Record) -> None:
     """Uninstall a release.
 
-    CRDs in a chart's `crds` folder stay, as Helm leaves them. CRDs in its templates go, and with them every
-    object of theirs; those objects carry finalizers that only the removed controller could clear, so the
-    real uninstall hangs until its time limit: it is refused here, with what to delete first.
+    CRDs of a chart's `crds` folder stay, as with Helm. CRDs of its templates are deleted, with every object
+    of theirs; those objects have finalizers that only the removed controller could clear, so the real
+    uninstall hangs until its timeout. Here it is refused, with the objects to delete first.
     """
     chart = find(str(record.inputs.get("chart") or ""))
     refuse_left(cluster, record, chart)
@@ -142,17 +142,17 @@ def refuse_left(cluster: KubeCluster, record: Record, chart: ChartFacts | None) 
 
 
 def preview(inputs: Properties) -> Properties:
-    """What a preview knows of a release."""
+    """Outputs of a release in a preview."""
     return {**inputs, **dict.fromkeys(_OUTPUTS, UNKNOWN)}
 
 
 def namespace_exists(state: State, cluster: KubeCluster, name: str) -> bool:
-    """Whether Helm made this namespace."""
+    """Whether Helm created this namespace."""
     return state.document(NAMESPACE_SPACE, f"{cluster.identity}|{name}") is not None
 
 
 def known(call: Call, inputs: Properties) -> ChartFacts | None:
-    """The chart of a release; warns about one that the rehearsal does not know."""
+    """The chart of a release; warns about an unknown one."""
     reference = str(inputs.get("chart"))
     chart = find(reference)
     if chart is None:
@@ -177,7 +177,7 @@ def _make_services(
 
 
 def services(chart: ChartFacts | None, inputs: Properties, namespace: str) -> Iterator[Properties]:
-    """A chart's Services; nothing answers there, because a chart's own pods are not run."""
+    """Services of a chart; they have no pods, because a chart's own pods do not run."""
     values = inputs.get("values") or {}
     for service in chart.services if chart else ():
         name = _fullname(str(inputs["name"]), chart, values) + service.suffix
@@ -193,7 +193,7 @@ def services(chart: ChartFacts | None, inputs: Properties, namespace: str) -> It
 
 
 def _remove_services(cluster: KubeCluster, release: Record) -> None:
-    """Remove the Services of a release, whatever chart it had when they were made."""
+    """Delete the Services of a release, whatever its chart was when they were created."""
     for service in list(cluster.objects("Service", str(release.outputs["namespace"]))):
         labels = (service.inputs.get("metadata") or {}).get("labels") or {}
         if not service.urn and labels.get(_INSTANCE) == release.inputs["name"]:
@@ -201,7 +201,7 @@ def _remove_services(cluster: KubeCluster, release: Record) -> None:
 
 
 def _fullname(release: str, chart: ChartFacts | None, values: Mapping[str, Any]) -> str:
-    """What charts call their objects. Source: bitnami/charts, bitnami/common/templates/_names.tpl."""
+    """Name prefix of a chart's objects. Source: bitnami/charts, bitnami/common/templates/_names.tpl."""
     name = str(values.get("nameOverride") or (chart.name if chart else ""))
     joined = release if name in release else f"{release}-{name}"
     return str(values.get("fullnameOverride") or joined)[:63].removesuffix("-")
@@ -222,7 +222,7 @@ def _require_namespace(cluster: KubeCluster, namespace: str, make: bool) -> None
 
 
 def no_namespace(namespace: str) -> RefusalError:
-    """Helm's refusal of a namespace that does not exist."""
+    """Helm's error for a missing namespace."""
     return RefusalError(
         "NotFound",
         f'create: failed to create: namespaces "{namespace}" not found.',
@@ -231,7 +231,7 @@ def no_namespace(namespace: str) -> RefusalError:
 
 
 def outputs_of(inputs: Properties, chart: ChartFacts | None, revision: int) -> Properties:
-    """The outputs of a release that is deployed."""
+    """Outputs of a deployed release."""
     name, namespace = inputs["name"], inputs.get("namespace") or "default"
     version = inputs.get("version") or (chart.version if chart else None)
     same = chart is not None and version == chart.version
@@ -260,10 +260,10 @@ def outputs_of(inputs: Properties, chart: ChartFacts | None, revision: int) -> P
 def settle(
     call: Call, cluster: KubeCluster, record: Record, before: Record | None, undo: Callable[[], None]
 ) -> Properties:
-    """Wait for a release that is pending, and note how it ended; its outputs.
+    """Wait for a pending release and record its end; returns its outputs.
 
-    Raises RefusalError for an atomic install that failed, of which nothing is left, and InitFailedError for
-    every other failure. `undo` is called before an atomic release is uninstalled or rolled back to `before`.
+    Raises RefusalError for a failed atomic install, of which nothing is left, and InitFailedError for every
+    other failure. `undo` is called before an atomic release is uninstalled or rolled back to `before`.
     """
     reason, details = _wait(call, cluster, record)
     if not reason:
@@ -293,14 +293,14 @@ def settle(
 
 
 def begin(cluster: KubeCluster, record: Record, inputs: Properties, outputs: Properties) -> Record:
-    """Note that an upgrade begins. Raises RefusalError when a killed one left the release pending."""
+    """Record the start of an upgrade. Raises RefusalError when a killed one left the release pending."""
     status, revision = record.outputs["status"]["status"], record.outputs["status"]["revision"]
     if status.startswith("pending"):
         where = f"{record.inputs['name']} --namespace {record.outputs['namespace']}"
         raise RefusalError(
             "Pending",
             "another operation (install/upgrade/rollback) is in progress",
-            f"The release is {status} at revision {revision}: where nothing works on it, a killed update "
+            f"The release is {status} at revision {revision}: if none is running, a killed update "
             f"left it so. Run helm uninstall {where}, or helm rollback {where}; in a rehearsal, destroy it.",
         )
     return _note(cluster, cluster.state.replace(record, inputs=inputs, outputs=outputs), "pending-upgrade")
@@ -312,9 +312,9 @@ def _note(cluster: KubeCluster, record: Record, status: str) -> Record:
 
 
 def _wait(call: Call, cluster: KubeCluster, record: Record) -> tuple[str, list[str]]:
-    """Why a release is not ready, in Helm's words, and details; empty when it is.
+    """Why a release is not ready, with Helm's message and details; empty when it is.
 
-    A chart's own pods are not run, but without a node that takes them the release never becomes ready.
+    A chart's own pods do not run, but without a node that fits them the release never becomes ready.
     """
     inputs = record.inputs
     skipped = inputs.get("skipAwait") and not inputs.get("atomic")

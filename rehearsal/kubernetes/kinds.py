@@ -1,4 +1,4 @@
-"""What kind of object a resource type is, and the facts about kinds in `kinds.toml`."""
+"""Kinds of resource types, and facts about kinds from `kinds.toml`."""
 
 import functools
 import tomllib
@@ -20,7 +20,7 @@ class Kind:
 
     @property
     def api_version(self) -> str:
-        """The `apiVersion` of its objects, such as `apps/v1` or `v1`."""
+        """`apiVersion` of the kind's objects, such as `apps/v1` or `v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def __str__(self) -> str:
@@ -43,13 +43,13 @@ def parse(token: str) -> Kind:
 
 
 def is_patch(token: str) -> bool:
-    """Whether a type edits fields of an object that somebody else owns, such as `NamespacePatch`."""
+    """Whether a type edits fields of an object of another owner, such as `NamespacePatch`."""
     group = parse(token).group
     return token.endswith("Patch") and ("." not in group or group.endswith(".k8s.io"))
 
 
 def builtin_namespaced(kind: str) -> bool:
-    """Whether objects of a built-in kind live in a namespace."""
+    """Whether a built-in kind is namespaced."""
     return kind not in facts()["scope"]["cluster_scoped"]
 
 
@@ -61,6 +61,6 @@ def builtin_exists(kind: str, name: str) -> bool:
 
 
 def replaces(kind: Kind) -> tuple[str, ...]:
-    """The property prefixes whose change replaces an object of this kind."""
+    """Property prefixes whose change replaces an object of this kind."""
     table = facts()["replaces"].get(kind.group or "core", {})
     return ("metadata.name", "metadata.namespace", *table.get(kind.kind, ()))

@@ -1,4 +1,4 @@
-"""How the Kueue of a cluster is configured."""
+"""Configuration of Kueue in a cluster."""
 
 from collections.abc import Iterable, Mapping
 from io import StringIO
@@ -11,9 +11,9 @@ from rehearsal.kubernetes.charts import ChartFacts
 
 
 def configuration(releases: Iterable[tuple[Record, ChartFacts | None]]) -> Mapping[str, Any] | None:
-    """The configuration of the controller (config.kueue.x-k8s.io/v1beta2), None in a cluster without Kueue.
+    """Configuration of the controller (config.kueue.x-k8s.io/v1beta2), None without Kueue.
 
-    The chart takes it as text under `managerConfig.controllerManagerConfigYaml`.
+    The chart has it as text in `managerConfig.controllerManagerConfigYaml`.
     """
     for record, chart in releases:
         if chart and chart.name == "kueue":

@@ -1,8 +1,8 @@
-"""The API server as the pods of emulated clusters see it: what they read and ask of it over TLS.
+"""API server for pods of emulated clusters, over TLS.
 
-They read Jobs, pods and Workloads, read and write Secrets, and ask by a dry run what would become of a new
-object of a custom kind without a namespace. A pod proves with the token of its service account who it is,
-and may do what its roles allow. Everything else is answered with the `Status` of an API server.
+Pods read Jobs, pods and Workloads, read and write Secrets, and create objects of custom kinds without a
+namespace as a dry run. A pod authenticates with the token of its service account and has the rights of its
+roles. Errors are `Status` objects.
 """
 
 import json
@@ -51,12 +51,12 @@ class PodApi:
         self._lock = threading.Lock()
 
     def environment(self) -> Mapping[str, str]:
-        """How a pod finds it."""
+        """Variables with the server's address."""
         port = self._started().server_address[1]
         return {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
 
     def token(self, cluster: KubeCluster, pod: Pod) -> bytes:
-        """A token of a pod's service account."""
+        """Token of a pod's service account."""
         account = (cluster.scope, pod.namespace, pod.service_account)
         with self._lock:
             token = self._tokens.setdefault(account, secrets.token_urlsafe(32))
@@ -65,7 +65,7 @@ class PodApi:
 
     @property
     def authority(self) -> bytes:
-        """What the ConfigMap kube-root-ca.crt of every namespace holds."""
+        """Certificate authority, as in the ConfigMap kube-root-ca.crt of every namespace."""
         self._started()
         assert self._authority
         return self._authority.pem
@@ -79,7 +79,7 @@ class PodApi:
     def answer(
         self, token: str, target: str, new: Object | None = None, method: str = "GET"
     ) -> tuple[int, Object]:
-        """The status and body of a GET, or of a POST or PUT of the object `new`."""
+        """Status and body for a GET, or for a POST or PUT of the object `new`."""
         known = self._accounts.get(token)
         if known is None:
             return 401, _status(401, "Unauthorized", "Unauthorized")
@@ -182,7 +182,7 @@ class PodApi:
 def _would_be(
     cluster: KubeCluster, group: str, version: str, resource: str, new: Object
 ) -> tuple[int, Object]:
-    """The answer to a dry run: what the rules say of a new object, of which nothing is kept."""
+    """Response to a dry run: the rules' result for a new object, which is not stored."""
     kinds = [crd.kind for crd in cluster.crds() if (crd.group, crd.plural) == (group, resource)]
     if not kinds:
         return 404, _status(404, "NotFound", "the server could not find the requested resource")
@@ -197,7 +197,7 @@ def _would_be(
 
 
 def _secret(cluster: KubeCluster, namespace: str, name: str, new: Object | None) -> tuple[int, Object]:
-    """A Secret that is read, replaced (it is named) or made."""
+    """Read, replace (with a name) or create a Secret."""
     if new is not None and not name:
         made = pod_secrets.create(cluster, namespace, new)
         taken = f'secrets "{new["metadata"]["name"]}" already exists'
@@ -215,21 +215,21 @@ def _unknown(what: str) -> tuple[int, Object]:
 
 
 def _labels(query: str) -> dict[str, str]:
-    """The labels that a query selects by; only equality is known."""
+    """Labels of a query's selector; only equality is supported."""
     selector = parse_qs(query).get("labelSelector", [""])[0]
     return dict(pair.split("=", 1) for pair in selector.split(",") if "=" in pair)
 
 
 def _pod(runner: PodRunner) -> Object:
-    """A pod's object, as far as its state here says."""
+    """A pod's object with its current state."""
     pod, state = runner.pod, runner.state
     scheduled: dict[str, Any] = {"type": "PodScheduled", "status": "True"}
     if state.reason == "Unschedulable":
         refused = {"status": "False", "reason": state.reason, "message": state.message}
         status: Object = {"phase": state.phase, "conditions": [{**scheduled, **refused}]}
     else:
-        told = pod_status(pod.spec["containers"], state)
-        status = {**told, "conditions": [scheduled, *told["conditions"]]}
+        running = pod_status(pod.spec["containers"], state)
+        status = {**running, "conditions": [scheduled, *running["conditions"]]}
     return {
         "metadata": {
             "name": pod.name,
@@ -250,14 +250,14 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: requests carry tokens."""
+        """Log nothing: requests contain tokens."""
 
     def do_GET(self) -> None:
-        """One read of a pod."""
+        """One read by a pod."""
         self._answer(None)
 
     def do_POST(self) -> None:
-        """One object that a pod sends."""
+        """One object from a pod."""
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     do_PUT = do_POST  # noqa: N815 - as the base class calls its methods

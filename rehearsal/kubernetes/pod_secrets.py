@@ -1,4 +1,4 @@
-"""Secrets that pods write and read: objects of the cluster that belong to no program."""
+"""Secrets that pods write and read; they belong to no program."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,13 @@ _KIND = parse(_SECRET)
 
 
 def get(cluster: KubeCluster, namespace: str, name: str) -> Object | None:
-    """A Secret as the API server shows it, None when there is none."""
+    """A Secret in the API server's form, None when there is none."""
     record = cluster.get("Secret", namespace, name)
     return record.outputs if record else None
 
 
 def create(cluster: KubeCluster, namespace: str, new: Object) -> Object | None:
-    """A new Secret, which goes with its namespace; None when the name is taken."""
+    """A new Secret, deleted with its namespace; None when the name is in use."""
     name = str(new["metadata"]["name"])
     if cluster.get("Secret", namespace, name):
         return None
@@ -38,7 +38,7 @@ def create(cluster: KubeCluster, namespace: str, new: Object) -> Object | None:
 
 
 def replace(cluster: KubeCluster, namespace: str, name: str, new: Object) -> Object | None:
-    """The Secret with another content; None when there is none."""
+    """The Secret with new content; None when there is none."""
     record = cluster.get("Secret", namespace, name)
     if record is None:
         return None

@@ -1,4 +1,4 @@
-"""Which settings of the Kubernetes provider replace everything that was made through it.
+"""Settings of the Kubernetes provider that replace all of its resources.
 
 Source: pulumi-kubernetes@94977969, provider/pkg/provider/provider.go (DiffConfig).
 """
@@ -16,8 +16,8 @@ _CHOICE = ("kubeconfig", "context", "cluster")
 def replacing(old: Properties, new: Properties) -> tuple[str, ...]:
     """The changed settings that mean another cluster.
 
-    With the same identifier it is the same cluster, whatever its address. Without one, another address or
-    authority is another cluster, and so is one that is not known yet.
+    With the same identifier it is the same cluster, whatever its address. Without one, another or an unknown
+    address or authority is another cluster.
     """
     before, after = old.get(_IDENTIFIER), new.get(_IDENTIFIER)
     if after is not None and before == after:

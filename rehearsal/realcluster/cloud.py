@@ -22,7 +22,7 @@ from rehearsal.core.properties import at
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.kubernetes import functions, helm, settings
-from rehearsal.kubernetes.api import kept, objects
+from rehearsal.kubernetes.api import objects, partial_state
 from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.checks import checked
 from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
@@ -106,7 +106,7 @@ class RealKubernetesCloud:
         if call.type == HELM_RELEASE:
             return helm.diff(old_inputs, new)
         kind = writes.kind_of(call.type)
-        asked = kept.asked(old_inputs, old_outputs)
+        asked = partial_state.asked(old_inputs, old_outputs)
         found = diff(kind, asked, old_outputs, new, call.instance.config)
         same = _only_normalized(self._record(call, id), kind, (asked, old_outputs), new, found)
         changed = tuple(path for path in found.changed if path not in same)
@@ -154,7 +154,7 @@ class RealKubernetesCloud:
         try:
             return record.id, self._ready(call, cluster, record, live)
         except _NotReadyError as error:
-            raise kept.created(call, record.id, error.live, error.why) from error
+            raise partial_state.created(call, record.id, error.live, error.why) from error
 
     def read(self, call: Call, id: str, inputs: Properties) -> tuple[Properties, Properties] | None:
         """See `model.EmulatedCloud`."""
@@ -202,11 +202,11 @@ class RealKubernetesCloud:
             before = self._live(call, id)
             if before is None:
                 raise
-            raise kept.updated(id, writes.shown(before), inputs, refusal) from refusal
+            raise partial_state.updated(id, writes.shown(before), inputs, refusal) from refusal
         try:
             return self._ready(call, cluster, record, live)
         except _NotReadyError as error:
-            raise kept.updated(record.id, error.live, inputs, error.why) from error
+            raise partial_state.updated(record.id, error.live, inputs, error.why) from error
 
     def delete(self, call: Call, id: str, outputs: Properties) -> None:
         """See `model.EmulatedCloud`."""

@@ -1,1 +1,1 @@
-"""What the API server does with objects: admission, names, differences, finalizers, waiting."""
+"""Emulated API server: admission, names, diffs, finalizers, waiting."""

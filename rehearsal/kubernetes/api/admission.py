@@ -1,4 +1,4 @@
-"""The API server's answer to an object: the rule book of `rehearsal.kubernetes.rules` in its words."""
+"""Admission of objects by the rule book of `rehearsal.kubernetes.rules`, with the API server's errors."""
 
 from collections.abc import Sequence
 
@@ -16,9 +16,9 @@ Broken = tuple[Rule[ClusterView], Violation]
 def check(
     token: str, inputs: Properties, *, custom: bool, said: Sequence[CheckFailure]
 ) -> list[CheckFailure]:
-    """What an object breaks by itself, before anything is created.
+    """Violations of an object by itself, before anything is created.
 
-    Nothing of or below a field that was said to be wrong already.
+    Excludes fields at or below a path that already has an error.
     """
     wrong = tuple(failure.property for failure in said)
     below = tuple(f"{path}{sign}" for path in wrong for sign in ".[")
@@ -30,9 +30,9 @@ def check(
 
 
 def admit(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> list[str]:
-    """What is accepted and will not work.
+    """Warnings about an object that is accepted but will not work.
 
-    Raises RefusalError with everything that the API server finds wrong with a new or changed object.
+    Raises RefusalError with every violation of a new or changed object.
     """
     found = [
         *alone(token, inputs, custom=custom),
@@ -51,18 +51,18 @@ def no_pods(token: str, inputs: Properties, cluster: KubeCluster) -> str:
 
 
 def breaks(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> bool:
-    """Whether an object breaks rules of its surroundings, which may change while somebody waits."""
+    """Whether an object violates rules about other objects, which may change during a wait."""
     return any(not violation.advice for _, violation in around(token, inputs, cluster, custom=custom))
 
 
 def has_schema(token: str, cluster: KubeCluster) -> bool:
-    """Whether anybody here knows what fields a custom object has."""
+    """Whether the schema of a custom object is known."""
     kind = parse(token)
     return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None
 
 
 def _refusal(token: str, inputs: Properties, found: Sequence[Broken]) -> RefusalError:
-    """One error: what is invalid comes before what admission forbids, as in the API server."""
+    """One error: invalid fields come before admission errors, as in the API server."""
     kind = parse(token)
     group = f".{kind.group}" if kind.group else ""
     name = (inputs.get("metadata") or {}).get("name")

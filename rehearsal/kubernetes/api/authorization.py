@@ -1,4 +1,4 @@
-"""What a service account of an emulated cluster may do: the roles that are bound to it (RBAC)."""
+"""Authorization of service accounts by role bindings (RBAC)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Target = tuple[str, str, str]
 
 
 def may(cluster: KubeCluster, account: Account, verb: str, target: Target, name: str = "") -> bool:
-    """Whether an account may `verb` what `target` names, or of it the object `name` alone."""
+    """Whether an account may `verb` a `target`, or only its object `name`."""
     return any(_allows(rule, verb, target, name) for rule in _rules(cluster, account, target[2]))
 
 

@@ -1,4 +1,4 @@
-"""Waiting until an object is ready, and the errors with which the provider gives up."""
+"""Waiting until an object is ready, with the provider's errors on failure."""
 
 import re
 import time
@@ -21,17 +21,17 @@ from rehearsal.workloads.scheduling import place
 _DEFAULT_S = 600.0
 _RESYNC_S = 60.0  # provider/pkg/await/informers/factory.go
 _POLL_S = 0.05
-# How long to wait for what only another resource could bring, when nothing else changes: a cluster would go
-# on until the time limit, to the same end.
+# How long to wait for another resource when nothing changes: a cluster would wait until the timeout, with
+# the same result.
 _STUCK_S = 60.0
 _NO_CLASS = "no persistent volumes available for this claim and no storage class is set"
 _TIMEOUT = "pulumi.com/timeoutSeconds"
 _JOB = "batch/v1 Job"
 POD = "kubernetes:core/v1:Pod"
 _ENDLESS = (
-    "'{}' would be waited for until somebody cancels: every event of a Job or Pod of the namespace, and the "
-    "resync of the provider's informers once a minute, starts its timer of {:.0f} s anew (pulumi-kubernetes "
-    "provider/pkg/await/job.go, informers/factory.go). The rehearsal does not wait for ever"
+    "'{}' would be waited for until the update is cancelled: every event of a Job or Pod of the namespace, "
+    "and the resync of the provider's informers once a minute, restarts its timer of {:.0f} s (pulumi-kubernetes "
+    "provider/pkg/await/job.go, informers/factory.go). The rehearsal does not wait forever"
 )
 NO_PODS = (
     "Service does not target any Pods. Selected Pods may not be ready, or "
@@ -40,7 +40,7 @@ NO_PODS = (
 
 
 class GaveUpError(Exception):
-    """Waiting ended without success: the headline, and what is wrong in detail."""
+    """A wait failed: summary and details."""
 
     def __init__(self, headline: str, details: Sequence[str]) -> None:
         self.headline, self.details = headline, list(details)
@@ -48,7 +48,7 @@ class GaveUpError(Exception):
 
 
 def limit(call: Call, record: Record) -> float:
-    """How long to wait, in seconds. Source: provider/pkg/metadata/overrides.go (TimeoutDuration)."""
+    """Timeout in seconds. Source: provider/pkg/metadata/overrides.go (TimeoutDuration)."""
     row = awaited().get(str(parse(record.type)))
     if row and row.limit == "fixed" and built_in(record.inputs):
         return row.limit_s
@@ -68,11 +68,11 @@ def until(
     ends: tuple[str, str] | None = None,
     rearmed: bool = False,
 ) -> None:
-    """Poll until ready. Raises GaveUpError at the time limit and when the update is cancelled.
+    """Poll until ready. Raises GaveUpError on a timeout and when the update is cancelled.
 
     Also when it was `stuck`, waiting for others only, with the same `details` for a minute. `ends` are the
-    words for both ends, those of the built-in awaiters (provider/pkg/await/error.go) where none are given.
-    A `rearmed` timer starts anew with every change and at the latest every minute: a longer one never fires.
+    messages for both cases, by default those of the built-in awaiters (provider/pkg/await/error.go). A
+    `rearmed` timer restarts with every change and at least every minute, so a longer one never fires.
     """
     endless = rearmed and timeout_s > _RESYNC_S
     timed_out, cancelled = ends or (
@@ -99,7 +99,7 @@ def until(
 
 
 def conditions(call: Call, record: Record, live: Callable[[], Properties]) -> None:
-    """Wait for what `pulumi.com/waitFor` names. Source: provider/pkg/await/internal/awaiter.go."""
+    """Wait for the conditions of `pulumi.com/waitFor`. Source: provider/pkg/await/internal/awaiter.go."""
     given = conditions_of(wait_for(record.inputs))
 
     def missing() -> list[str]:
@@ -124,7 +124,7 @@ def deployment(call: Call, record: Record, run: DeploymentController) -> None:
 
 
 def deployment_problems(run: DeploymentController) -> list[str]:
-    """Why a Deployment is not available."""
+    """Problems of a Deployment that is not available."""
     if run.ready:
         return []
     condition = run.status()["conditions"][0]
@@ -136,7 +136,7 @@ def deployment_problems(run: DeploymentController) -> list[str]:
 
 
 def job(call: Call, record: Record, run: JobController) -> None:
-    """Wait for a Job's completion; a failed one ends the wait at once, as nothing can change that."""
+    """Wait for a Job's completion; a failed Job ends the wait at once, as nothing can change that."""
 
     def details() -> list[str]:
         queue = [f'Job "{record.id}" does not start: {run.held}'] if run.held else []
@@ -148,7 +148,7 @@ def job(call: Call, record: Record, run: JobController) -> None:
         limit(call, record),
         run.over.is_set,
         details,
-        # A pod that runs may well be silent.
+        # A running pod may print nothing.
         stuck=lambda: all(runner.state.over or runner.state.phase == "Pending" for runner in run.pods()),
         rearmed=True,
     )
@@ -156,18 +156,18 @@ def job(call: Call, record: Record, run: JobController) -> None:
 
 
 def job_ended(call: Call, record: Record, status: Properties, said: Sequence[str]) -> None:
-    """Raises GaveUpError for a Job that did not complete; `said` is what its pods have to say."""
+    """Raise GaveUpError for a Job that did not complete; `said` are the last lines of its pods."""
     headline, *details = job_problems(record.name, status) or [""]
     reason, message = _failure(status)
     if reason and not details:
         headline = _ENDLESS.format(record.name, limit(call, record))
-        details = [f"[{reason}] {message}. The provider does not take this reason for an error"]
+        details = [f"[{reason}] {message}. The provider does not treat this reason as an error"]
     if headline:
         raise GaveUpError(headline, [*details, *said])
 
 
 def job_problems(name: str, status: Properties) -> list[str]:
-    """Why a Job is not complete, judged from its status; empty when it is complete."""
+    """Problems of a Job by its status; empty when it is complete."""
     if any(row["type"] == "Complete" and row["status"] == "True" for row in status.get("conditions") or ()):
         return []
     reason, message = _failure(status)
@@ -176,7 +176,7 @@ def job_problems(name: str, status: Properties) -> list[str]:
 
 
 def _failure(status: Properties) -> tuple[str, str]:
-    """The reason and message with which a Job failed, empty when it has not."""
+    """Reason and message of a failed Job, empty when it has not failed."""
     rows = [
         row for row in status.get("conditions") or () if (row["type"], row["status"]) == ("Failed", "True")
     ]
@@ -184,7 +184,7 @@ def _failure(status: Properties) -> tuple[str, str]:
 
 
 def placed(call: Call, cluster: KubeCluster, record: Record) -> None:
-    """Wait until a node takes the pods of an object whose pods are not run here."""
+    """Wait until nodes fit the pods of an object whose pods do not run here."""
 
     def details() -> list[str]:
         return unplaced(cluster, record)
@@ -202,7 +202,7 @@ def placed(call: Call, cluster: KubeCluster, record: Record) -> None:
 
 
 def unplaced(cluster: KubeCluster, record: Record) -> list[str]:
-    """Why no node takes the pods of an object whose pods are not run here; empty when one does."""
+    """Why no node fits the pods of an object whose pods do not run here; empty when one does."""
     spec = record.inputs.get("spec") or {}
     replicas = None if record.type == POD else spec.get("replicas", 1)
     message = place(spec if replicas is None else spec["template"]["spec"], nodes(cluster), {})[1]
@@ -213,7 +213,7 @@ def unplaced(cluster: KubeCluster, record: Record) -> list[str]:
 
 
 def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> None:
-    """Wait while a Service selects pods that are not ready; one that selects none is ready as it is."""
+    """Wait while a Service selects pods that are not ready; one that selects none is ready."""
     spec = record.inputs.get("spec") or {}
     selector = spec.get("selector") or {}
     if not selector or spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName":
@@ -235,12 +235,12 @@ def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> 
 
 
 def _kept_waiting(pods: Sequence[PodRunner]) -> bool:
-    """Whether every pod that is not ready waits for a node, a volume or an object."""
+    """Whether all pods that are not ready wait for a node, a volume or an object."""
     return all(runner.state.ready or runner.state.phase == "Pending" for runner in pods)
 
 
 def claim(call: Call, cluster: KubeCluster, record: Record) -> Properties:
-    """Wait until a PersistentVolumeClaim can be bound; the status it then has."""
+    """Wait until a PersistentVolumeClaim can be bound; returns its status."""
     spec = record.inputs.get("spec") or {}
     capacity = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
     bound: Properties = {
@@ -259,7 +259,7 @@ def claim(call: Call, cluster: KubeCluster, record: Record) -> Properties:
 
 
 def _volume(cluster: KubeCluster, record: Record) -> Record | None:
-    """The volume that a claim names, if it exists and fits."""
+    """The volume of a claim, if it exists and fits."""
     spec = record.inputs["spec"]
     volume = cluster.get("PersistentVolume", "", spec["volumeName"])
     if volume is None:
@@ -271,7 +271,7 @@ def _volume(cluster: KubeCluster, record: Record) -> Record | None:
 
 
 def _dynamic(call: Call, cluster: KubeCluster, record: Record, bound: Properties) -> Properties:
-    """A claim that its StorageClass provisions, at once or when the first pod uses it."""
+    """Status of a claim that its StorageClass provisions, at once or with the first pod."""
     given = record.inputs["spec"].get("storageClassName")
 
     def waits() -> bool | None:
@@ -291,12 +291,12 @@ def _dynamic(call: Call, cluster: KubeCluster, record: Record, bound: Properties
 
 
 def pod_problems(pods: Sequence[PodRunner]) -> list[str]:
-    """What is wrong with pods, and the last that the worst of them said."""
+    """Problems of pods, with the last output of the worst one."""
     return [*complaints(pods), *last_lines(pods)]
 
 
 def last_lines(pods: Sequence[PodRunner]) -> list[str]:
-    """The end of the log of the pod that fared worst."""
+    """End of the log of the pod with the worst state."""
     for runner in pods:
         if runner.state.exit_code and (tail := runner.log_tail()):
             return [f"Last lines of {runner.log}:\n" + "\n".join(f"  {line}" for line in tail)]

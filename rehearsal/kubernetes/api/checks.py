@@ -1,4 +1,4 @@
-"""What the provider makes of a resource's inputs before it asks a cluster: a schema, a name, a namespace."""
+"""Client-side checks of the provider: schema, name, namespace."""
 
 from rehearsal.core.model import Call, CheckFailure, Properties
 from rehearsal.core.schema import Schemas
@@ -11,7 +11,7 @@ from rehearsal.kubernetes.kinds import HELM_RELEASE, builtin_namespaced, is_patc
 def checked(
     schemas: Schemas, call: Call, old: Properties | None, new: Properties
 ) -> tuple[Properties, list[CheckFailure]]:
-    """The inputs with the provider's defaults, and what is wrong with them; custom kinds have no schema."""
+    """Inputs with the provider's defaults, and their errors; custom kinds have no schema."""
     failures = misshapen(schemas, call.type, new)
     if call.type == HELM_RELEASE:
         inputs, more = helm.check(call, old, new)

@@ -1,4 +1,4 @@
-"""What an update would change: the real provider's comparison of the live object, pruned, with new inputs."""
+"""Diff of an update, as in the provider: the live object, pruned, compared with new inputs."""
 
 import base64
 import re
@@ -14,7 +14,7 @@ AUTONAMED = "pulumi.com/autonamed"
 
 
 def annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotations of an object's inputs, empty when there are none or they are not known yet."""
+    """Annotations of an object's inputs, empty when absent or unknown."""
     metadata = inputs.get("metadata") or {}
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     return found if isinstance(found, Mapping) else {}
@@ -23,7 +23,7 @@ def annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 def diff(
     kind: Kind, old_inputs: Properties, live: Properties, new: Properties, config: Mapping[str, Any]
 ) -> Diff:
-    """How `new` differs from what is live, seen through the shape of what was asked for before."""
+    """Differences between `new` and the live object, restricted to previously set fields."""
     before = prune(normalized(kind, live), normalized(kind, old_inputs))
     changed = tuple(properties.changed(before, normalized(kind, new)))
     fixed = _fixed(kind, live, config)
@@ -32,7 +32,7 @@ def diff(
 
 
 def keeps_name(live: Properties, new: Properties) -> bool:
-    """Whether the new object must have the old one's name, so that the old one has to go first."""
+    """Whether the replacement must have the same name, so that the old object is deleted first."""
     old, fresh = live.get("metadata") or {}, new.get("metadata") or {}
     if annotations(new).get(AUTONAMED) == "true" or not fresh.get("name"):
         return False
@@ -41,7 +41,7 @@ def keeps_name(live: Properties, new: Properties) -> bool:
 
 
 def normalized(kind: Kind, inputs: Properties) -> Properties:
-    """The inputs as the API server keeps them: `stringData` of a Secret becomes base64 `data`."""
+    """Inputs as the API server stores them: `stringData` of a Secret becomes base64 `data`."""
     kept = {name: value for name, value in inputs.items() if name not in ("status", "__inputs")}
     text = kept.get("stringData")
     if kind == Kind("", "v1", "Secret") and isinstance(text, Mapping):
@@ -55,7 +55,7 @@ def normalized(kind: Kind, inputs: Properties) -> Properties:
 
 
 def prune(live: Any, shape: Any) -> Any:
-    """What of `live` was asked for by `shape`; what the cluster added by itself is left out."""
+    """The fields of `live` that are in `shape`; fields added by the cluster are left out."""
     if isinstance(live, Mapping) and isinstance(shape, Mapping):
         return {name: prune(live[name], shape[name]) for name in shape if name in live}
     if isinstance(live, list) and isinstance(shape, list) and len(live) == len(shape):

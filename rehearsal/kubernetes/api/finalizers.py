@@ -1,4 +1,4 @@
-"""Which finalizers delay a deletion: it waits until nothing uses the object any more.
+"""Finalizers that delay a deletion until the object is unused.
 
 Sources: kubernetes.io/docs/concepts/storage/persistent-volumes (storage object in use protection);
 kubernetes-sigs/kueue v0.19.2, apis/kueue/v1beta2/clusterqueue_types.go and resourceflavor_types.go
@@ -17,24 +17,24 @@ from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.kinds import parse
 
 _KUEUE, _TRAINER = "kueue.x-k8s.io", "trainer.kubeflow.org"
-# After a delete, the engine begins those of what it depended on; so long no other one has to be under way.
+# Pause before a delete is final: after one delete, the engine starts those of its dependencies.
 _NEXT_S = 2.0
 _RUNTIMES = ("ClusterTrainingRuntime", "TrainingRuntime")
 _TEMPLATES = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
 
 
 def wait_released(call: Call, cluster: KubeCluster, record: Record, others: InFlight) -> None:
-    """Wait while a finalizer holds an object and other deletes, which may free it, are under way.
+    """Wait while a finalizer holds an object and other deletes, which may release it, are in progress.
 
-    Raises RefusalError, as the provider does after its time limit, when they are over and it is still held.
-    Source: pulumi/pulumi-kubernetes provider/pkg/await/condition/deleted.go.
+    Raises RefusalError, as the provider does on its timeout, when they have ended and the object is still
+    held. Source: pulumi/pulumi-kubernetes provider/pkg/await/condition/deleted.go.
     """
     if held := others.wait(call, lambda: _held(cluster, record), _NEXT_S):
         raise held
 
 
 def _held(cluster: KubeCluster, record: Record) -> RefusalError | None:
-    """The refusal to delete an object that something uses."""
+    """Error for the deletion of an object that is in use."""
     kind = parse(record.type)
     finalizer, users = "", list[str]()
     if (kind.group, kind.kind) == (_KUEUE, "ResourceFlavor"):

@@ -1,4 +1,4 @@
-"""Names of objects, made up as the provider does."""
+"""Auto-generated names of objects, as in the provider."""
 
 import hashlib
 import secrets
@@ -13,7 +13,7 @@ def unique_suffix(seed: bytes, length: int) -> str:
 
 
 def assign_name(logical: str, seed: bytes, old: Properties | None, new: Properties) -> Properties:
-    """`new` with a name: its own, the one made up before, or a fresh one marked as made up."""
+    """`new` with its own name, the previously generated one, or a new one marked as generated."""
     metadata = new.get("metadata")
     if metadata is UNKNOWN:
         return new

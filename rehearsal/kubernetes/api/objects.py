@@ -1,4 +1,4 @@
-"""What the API server and its controllers add to an object: metadata, defaults, status."""
+"""Metadata, defaults and status that the API server and its controllers add to objects."""
 
 import copy
 import hashlib
@@ -12,7 +12,7 @@ from rehearsal.kubernetes.kinds import Kind
 from rehearsal.workloads.controllers import timestamp
 
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation")
-# Kinds whose status a controller writes at once; those that are awaited get theirs from `awaits`.
+# Kinds whose status a controller writes at once; awaited kinds get theirs from `awaits`.
 _FIRST_STATUS: Mapping[str, Properties] = {
     "Namespace": {"phase": "Active"},
     "PersistentVolume": {"phase": "Available"},
@@ -34,7 +34,7 @@ def born(kind: Kind, inputs: Properties, namespace: str, *, on_aws: bool = True)
 
 
 def changed(kind: Kind, before: Properties, inputs: Properties) -> Properties:
-    """An object after an update; `generation` counts changes of what is asked, not of labels."""
+    """An object after an update; `generation` counts changes of the spec, not of labels."""
     live = _merged(kind, inputs, str(before["metadata"].get("namespace") or ""))
     live["metadata"].update({name: before["metadata"][name] for name in _SERVER_SET})
     same = before.get("spec") == live.get("spec") and before.get("data") == live.get("data")
@@ -50,7 +50,7 @@ def changed(kind: Kind, before: Properties, inputs: Properties) -> Properties:
 
 
 def previewed(kind: Kind, inputs: Properties, namespace: str, before: Properties | None) -> Properties:
-    """What a preview can say of an object: what only the cluster knows is unknown."""
+    """The object in a preview; values that only the cluster knows are unknown."""
     if before is not None:
         return {**_merged(kind, inputs, namespace), "status": before.get("status", UNKNOWN)} | {
             "metadata": {**before["metadata"], **(inputs.get("metadata") or {}), "resourceVersion": UNKNOWN}
@@ -76,7 +76,7 @@ def _merged(kind: Kind, inputs: Properties, namespace: str, *, defaults: bool = 
 
 
 def _default(kind: Kind, live: Properties) -> None:
-    """The defaults that programs read back from outputs."""
+    """Defaults that programs read from outputs."""
     metadata, spec = live["metadata"], live.get("spec")
     if kind == Kind("", "v1", "Namespace"):
         labels = metadata.get("labels") or {}
@@ -116,7 +116,7 @@ def _first_status(kind: Kind, live: Properties, *, on_aws: bool) -> Any:
         digest = hashlib.sha256(live["metadata"]["uid"].encode()).hexdigest()
         # kubernetes.io docs, LoadBalancerIngress: `hostname` is for AWS, `ip` for GCE and others.
         if not on_aws:
-            # Documentation addresses (RFC 5737): they lead nowhere.
+            # Documentation addresses (RFC 5737), not reachable.
             return {"loadBalancer": {"ingress": [{"ip": f"203.0.113.{1 + int(digest[:4], 16) % 254}"}]}}
         return {"loadBalancer": {"ingress": [{"hostname": f"a{digest[:31]}.elb.amazonaws.com"}]}}
     if kind == Kind("", "v1", "ResourceQuota"):

@@ -1,8 +1,8 @@
-"""Which creates the provider tries again: those whose namespace or kind is missing, and no others.
+"""Retries of creates by the provider: only for a missing namespace or kind.
 
-Sources: pulumi/pulumi-kubernetes provider/pkg/await/await.go (Creation), provider/pkg/retry/retry.go. A
-webhook that cannot be called, a conflict and every other answer fail a create at once; updates and deletes
-are never tried again.
+Sources: pulumi/pulumi-kubernetes provider/pkg/await/await.go (Creation), provider/pkg/retry/retry.go. An
+unreachable webhook, a conflict and every other error fail a create at once; updates and deletes are never
+retried.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ from typing import TypeVar
 
 from rehearsal.core.model import Call, RefusalError
 
-# Between six tries. The provider pauses for 32 s more after the last one before it tells.
+# Between six attempts. The provider waits 32 s more after the last one before it fails.
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 _Result = TypeVar("_Result")
 
 
 def retried(call: Call, act: Callable[[], _Result], *, times: float = 1.0) -> _Result:
-    """The result of a create, tried again `times` as fast. Raises RefusalError with the last answer."""
+    """Result of a create, retried `times` as fast. Raises RefusalError with the last error."""
     for number, pause_s in enumerate(PAUSES_S):
         try:
             return act()

@@ -1,4 +1,4 @@
-"""Is an object of the form that the API server decodes? It converts nothing: `"3"` is no number."""
+"""Structural validation of objects as the API server decodes them, without conversion: `"3"` is no number."""
 
 import re
 from dataclasses import replace
@@ -9,15 +9,15 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.kinds import HELM_RELEASE
 
-# Any object with an ObjectMeta will do: that of a custom kind is the same.
+# Any kind with an ObjectMeta serves: that of a custom kind is the same.
 _ANY = "kubernetes:core/v1:ConfigMap"
-# Quantities, which may be numbers although the SDK says texts: the values of maps, and single ones.
+# Quantities, which may be numbers although the SDK has strings: values of maps, and single ones.
 # source: kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go (UnmarshalJSON)
 _AMOUNTS = re.compile(
     r"\b(requests|limits|hard|capacity|overhead|min|max|default|defaultRequest|maxLimitRequestRatio)"
     r"(\.[^.\[]+|\[[^\]]+\])$|\.(sizeLimit|divisor)$"
 )
-# Required in the SDK's types; the API server takes an object without them.
+# Required by the SDK's types, but not by the API server.
 _LEFT_OUT = (
     "LimitRangeSpec needs limits,",
     "NetworkPolicySpec needs podSelector,",
@@ -34,7 +34,7 @@ _WIDE = re.compile(
 
 
 def misshapen(schemas: Schemas, token: str, inputs: Properties) -> list[CheckFailure]:
-    """Unknown, missing and mistyped fields; of a kind that the SDK does not know those of the metadata."""
+    """Unknown, missing and mistyped fields; for a kind without an SDK type only those of the metadata."""
     schema = schemas.resource(token)
     if token == HELM_RELEASE and schema:
         return validate(schema, inputs)

@@ -1,4 +1,4 @@
-"""The annotation `pulumi.com/waitFor`: conditions that take the place of the provider's own waiting.
+"""The annotation `pulumi.com/waitFor`: conditions that replace the provider's own waiting.
 
 Sources in pulumi/pulumi-kubernetes (94977969): provider/pkg/metadata/overrides.go (ReadyCondition),
 provider/pkg/jsonpath/jsonpath.go (RFC 9535), provider/pkg/await/condition/jsonpath.go, custom.go, kubectl.go.
@@ -18,29 +18,29 @@ _EQUAL = "\N{REPLACEMENT CHARACTER}"
 _PATHS = JSONPathEnvironment(strict=True)
 
 Live = Mapping[str, Any]
-# What is missing of an object, in words; empty once the condition holds.
+# Message about an unmet condition of an object; empty once it holds.
 Condition = Callable[[Live], str]
 
 
 def skipped(inputs: Mapping[str, Any]) -> bool:
-    """Whether the program asked not to wait."""
+    """Whether the program disabled waiting."""
     return _annotations(inputs).get(SKIP_AWAIT) == "true"
 
 
 def wait_for(inputs: Mapping[str, Any]) -> str:
-    """The conditions that a program waits for instead of the provider's own choice; empty for none."""
+    """The waitFor annotation; empty without one."""
     return "" if skipped(inputs) else str(_annotations(inputs).get(WAIT_FOR) or "")
 
 
 def built_in(inputs: Mapping[str, Any]) -> bool:
-    """Whether the provider waits by its own choice: no annotation takes its place."""
+    """Whether the provider's own waiting applies."""
     return not skipped(inputs) and not wait_for(inputs)
 
 
 def conditions_of(annotation: str) -> list[Condition]:
-    """The conditions of one annotation, of which all have to hold.
+    """The conditions of one annotation, all of which must hold.
 
-    Raises ValueError, in the provider's words, for what it does not read.
+    Raises ValueError with the provider's message for invalid ones.
     """
     try:
         given = json.loads(annotation)
@@ -53,7 +53,7 @@ def conditions_of(annotation: str) -> list[Condition]:
 
 
 def _annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The annotations as far as they are known."""
+    """The known annotations."""
     metadata = inputs.get("metadata")
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     return found if isinstance(found, Mapping) else {}
@@ -119,11 +119,11 @@ def _status(text: str) -> Condition:
 
 
 def _behind(live: Live, observed: Any) -> bool:
-    """Whether what is observed is older than the object."""
+    """Whether the observed generation is older than the object's."""
     generation = (live.get("metadata") or {}).get("generation")
     return generation is not None and observed is not None and observed < generation
 
 
 def _shown(value: Any) -> str:
-    """A value as Go prints it."""
+    """A value in Go's notation."""
     return "<nil>" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""How a pod reaches AWS: by its own identity, and never by this machine's."""
+"""AWS identity of pods: their own credentials, never those of this machine."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ _TOKEN_VARIABLE = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"  # noqa: S105 - a var
 
 
 def environment(dataplane: Dataplane, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-    """The variables of a pod; `folder` holds its token."""
+    """Variables of a pod; `folder` holds its token."""
     arn = str(cluster.record.outputs.get("arn") or "")
     region = arn.split(":")[3] if arn.startswith("arn:") else ""
     env = {"AWS_ENDPOINT_URL": dataplane.url, "AWS_EC2_METADATA_DISABLED": "true"}

@@ -1,4 +1,4 @@
-"""The nodes that an EKS cluster has or can get, from the emulated node groups and what runs on them."""
+"""Nodes that an EKS cluster has or can get, from emulated node groups and what runs on them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -24,7 +24,7 @@ _GPU_IMAGES = frozenset({
     "AL2_x86_64_GPU", "AL2023_x86_64_NVIDIA", "AL2023_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA",
     "BOTTLEROCKET_ARM_64_NVIDIA", "BOTTLEROCKET_x86_64_NVIDIA_FIPS", "BOTTLEROCKET_ARM_64_NVIDIA_FIPS",
 })  # fmt: skip
-# Bottlerocket's NVIDIA variants bring the device plugin themselves.
+# Bottlerocket's NVIDIA variants include the device plugin.
 _PLUGIN_INSIDE = "BOTTLEROCKET_"
 GPU, EFA = "nvidia.com/gpu", "vpc.amazonaws.com/efa"
 
@@ -78,7 +78,7 @@ def _members(
 
 
 def _machine(machine: str, template: Mapping[str, Any]) -> tuple[dict[str, Decimal], dict[str, Decimal]]:
-    """CPU and memory, and devices, of an instance type; nothing when the catalog does not know it."""
+    """CPU, memory and devices of an instance type; nothing when it is not in the catalog."""
     known = facts.instance_types.get(machine)
     if known is None:
         return {}, {}
@@ -112,7 +112,7 @@ def _announced(
 
 
 def _runs_on(chart: ChartFacts, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a chart's daemon is scheduled onto nodes with these labels; some want one that is never set."""
+    """Whether a chart's daemon runs on nodes with these labels; some need a label that nothing sets."""
     if "affinity" in values:
         return selects({"affinity": values["affinity"]}, labels)
     if not chart.needs_node_label:

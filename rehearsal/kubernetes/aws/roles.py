@@ -1,4 +1,4 @@
-"""Roles that service accounts are annotated with: whether IAM would give them to their pods.
+"""Warnings about roles of service accounts that IAM would not grant to their pods.
 
 The API server accepts any annotation; the pods' first request to AWS is refused. Source:
 awsdocs/amazon-eks-user-guide associate-service-account-role.adoc (trust policy);
@@ -18,18 +18,18 @@ _ROLE, _AUDIENCE = "eks.amazonaws.com/role-arn", "eks.amazonaws.com/audience"
 
 
 def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
-    """Say which roles the pods of a new or changed object will not get."""
+    """Warn about roles that the pods of a new or changed object will not get."""
     for namespace, account, annotations in _annotated(call.type, inputs):
         role = role_record(cluster.state, str(annotations[_ROLE]))
         if role is None:
-            continue  # what no program made here has a trust policy that nobody here knows
+            continue  # the trust policies of roles outside of the programs are unknown
         audience = str(annotations.get(_AUDIENCE) or STS)
         if denied := pods_denied(role, cluster.record, namespace, account, audience):
             call.log("warning", denied)
 
 
 def _annotated(token: str, inputs: Properties) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """(namespace, name, annotations) of service accounts with a role, also of those that a release makes."""
+    """(namespace, name, annotations) of service accounts with a role, also of those of a release."""
     if token == _ACCOUNT:
         metadata = inputs.get("metadata") or {}
         found = [(metadata.get("namespace"), metadata)]
@@ -44,7 +44,7 @@ def _annotated(token: str, inputs: Properties) -> Iterator[tuple[str, str, Mappi
 
 
 def _objects(values: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object inside of a chart's values."""
+    """Every mapping in a chart's values."""
     if isinstance(values, Mapping):
         yield values
     for one in values.values() if isinstance(values, Mapping) else values if isinstance(values, list) else ():

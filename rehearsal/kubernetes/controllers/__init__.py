@@ -1,1 +1,1 @@
-"""What the controllers and kubelets of a cluster do: nodes, pods, services, volumes, queues."""
+"""Emulated controllers and kubelets: nodes, pods, services, volumes, queues."""

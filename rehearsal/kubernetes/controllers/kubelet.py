@@ -1,4 +1,4 @@
-"""Runs what Deployments and Jobs of the emulated clusters ask for, and ends it."""
+"""Runs the pods of Deployments and Jobs of the emulated clusters."""
 
 import contextlib
 import shutil
@@ -28,7 +28,7 @@ from rehearsal.workloads.translate import Pod
 
 @dataclass(frozen=True)
 class RunningPod:
-    """A workload and whose it is."""
+    """A workload with its cluster and object."""
 
     cluster: KubeCluster
     kind: str
@@ -50,7 +50,7 @@ class Kubelet:
         self._lock = threading.RLock()
 
     def deploy(self, cluster: KubeCluster, record: Record) -> DeploymentController:
-        """Start the pods of a Deployment, in place of those it has."""
+        """Start the pods of a Deployment, replacing its current ones."""
         self.stop(cluster, "Deployment", record.id)
         metadata = record.outputs["metadata"]
         run = DeploymentController(metadata, record.inputs["spec"], self._spawner(cluster, record))
@@ -66,9 +66,9 @@ class Kubelet:
         runs: Callable[[bool], None],
         ended: Callable[[Status], None],
     ) -> JobController:
-        """Start a Job; `warn` gets what would fail in a real cluster only, `ended` the last status.
+        """Start a Job; `warn` gets problems of real clusters, `ended` the last status.
 
-        `runs` is told when its pods start, and when it is suspended.
+        `runs` is called when its pods start, and when it is suspended.
         """
         self.stop(cluster, "Job", record.id)
         metadata, spec = record.outputs["metadata"], record.inputs["spec"]
@@ -107,13 +107,13 @@ class Kubelet:
         return run
 
     def find(self, cluster: KubeCluster, kind: str, id: str) -> Workload | None:
-        """The running workload of an object, None when nothing was started for it by this process."""
+        """The running workload of an object, None when this process started none."""
         with self._lock:
             found = self._running.get((cluster.scope, kind, id))
         return found.workload if found else None
 
     def stop(self, cluster: KubeCluster, kind: str, id: str, *, now: bool = False) -> None:
-        """End a workload's processes; silent when it has none."""
+        """End a workload's processes, if it has any."""
         with self._lock:
             found = self._running.pop((cluster.scope, kind, id), None)
         if found is None:
@@ -125,7 +125,7 @@ class Kubelet:
     def forget(
         self, cluster: KubeCluster, kind: str, namespace: str, name: str, pods: list[PodRunner]
     ) -> None:
-        """Remove what a deleted workload left: folders and addresses of its pods. Logs stay."""
+        """Remove the folders and addresses of a deleted workload's pods. Logs stay."""
         self._addresses.release(f"{cluster.scope}|{kind.lower()}|{namespace}/{name}|")
         for runner in pods:
             folder = self._home / "pods" / namespace / runner.pod.name
@@ -133,7 +133,7 @@ class Kubelet:
                 shutil.rmtree(folder)
 
     def stop_all(self) -> None:
-        """End every process, all at once."""
+        """End all processes in parallel."""
         with self._lock:
             found, self._running = list(self._running.values()), {}
         threads = [threading.Thread(target=running.workload.stop, kwargs={"now": True}) for running in found]
@@ -161,7 +161,7 @@ class Kubelet:
             yield from running.workload.pods()
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every pod of every workload, for people."""
+        """Every pod of every workload, as a row of `status`."""
         with self._lock:
             found = list(self._running.values())
         return [
@@ -177,9 +177,10 @@ class Kubelet:
             self._running[(cluster.scope, kind, record.id)] = RunningPod(cluster, kind, record.name, workload)
 
     def _turn(self, key: tuple[str, str, str], spec: Any) -> str:
-        """Why a Job waits for another one; it takes its turn where it need not.
+        """Why a Job waits for another one; it takes its turn where needed.
 
-        GPUs are emulated by this machine's processors: of two Jobs at once, each measures the other one.
+        GPUs are emulated on this machine's processors: two Jobs at once would distort each other's
+        measurements.
         """
         if not any(missing_hardware(container) for container in spec["template"]["spec"]["containers"]):
             return ""
@@ -222,7 +223,7 @@ class Kubelet:
 
 
 def described(kind: str, name: str, runner: PodRunner, services: list[str]) -> dict[str, Any]:
-    """A pod for people: `kind` and `name` are those of what it belongs to, `services` where it answers."""
+    """A row of `status` for a pod: `kind` and `name` of its owner, URLs by `services`."""
     state, pod = runner.state, runner.pod
     ports = [
         int(port["containerPort"])

@@ -1,4 +1,4 @@
-"""Would Kueue admit this Job? Its queue, the queue's flavors, and the quota for what the Job asks."""
+"""Emulated admission by Kueue: queue, flavors, quota."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,16 +19,16 @@ _GROUP = "kueue.x-k8s.io"
 
 @dataclass(frozen=True)
 class Admission:
-    """Whether a Job may start: the reason against it (empty: none) and the node labels of its flavors."""
+    """Reason against starting a Job (empty: none), and node labels of its flavors."""
 
     reason: str = ""
     node_selector: Mapping[str, str] | None = None
 
 
 def admit(cluster: KubeCluster, namespace: str, metadata: Object, spec: Object) -> Admission:
-    """What Kueue says about a Job; one without a queue, or without Kueue in the cluster, starts at once.
+    """Kueue's decision about a Job; one without a queue, or without Kueue in the cluster, starts at once.
 
-    Quota is checked against the whole of a queue (and what it may borrow), not against what is in use.
+    Quota is checked against the whole of a queue (and what it may borrow), not against current usage.
     """
     queue = queued(cluster, metadata)
     if not queue:
@@ -55,13 +55,13 @@ def admit(cluster: KubeCluster, namespace: str, metadata: Object, spec: Object) 
 
 
 def queued(cluster: KubeCluster, metadata: Object) -> str:
-    """The queue in which a Job waits; it is Kueue that says whether it is suspended. Empty for none."""
+    """The queue in which a Job waits while Kueue controls its suspension. Empty for none."""
     queue = (metadata.get("labels") or {}).get(QUEUE_LABEL)
     return str(queue) if queue and any(crd.group == _GROUP for crd in cluster.crds()) else ""
 
 
 def _closed(cluster: KubeCluster, queue: Record, namespace: str) -> str:
-    """Why a ClusterQueue takes nothing from a namespace; empty when it does."""
+    """Why a ClusterQueue accepts nothing from a namespace; empty when it does."""
     if _cyclic(cluster, queue):
         return f"ClusterQueue {queue.name} is inactive: its cohort has a cycle"
     if not _selects(cluster, queue, namespace):
@@ -70,7 +70,7 @@ def _closed(cluster: KubeCluster, queue: Record, namespace: str) -> str:
 
 
 def _cyclic(cluster: KubeCluster, queue: Record) -> bool:
-    """Whether the cohorts above a queue form a circle, which stops all their members.
+    """Whether the cohorts above a queue form a cycle, which stops all their members.
 
     Source: `CohortSpec.parentName` in apis/kueue/v1beta2/cohort_types.go (v0.19.2).
     """
@@ -84,13 +84,13 @@ def _cyclic(cluster: KubeCluster, queue: Record) -> bool:
 
 
 def _ignored_prefixes(cluster: KubeCluster) -> tuple[str, ...]:
-    """Prefixes of the resources that the controller is configured to ignore."""
+    """Resource prefixes that the controller is configured to ignore."""
     resources = (configuration(cluster.releases()) or {}).get("resources") or {}
     return tuple(resources.get("excludeResourcePrefixes") or ())
 
 
 def _selects(cluster: KubeCluster, queue: Record, namespace: str) -> bool:
-    """Whether a ClusterQueue takes workloads of a namespace; without a selector it takes none."""
+    """Whether a ClusterQueue accepts workloads of a namespace; without a selector it accepts none."""
     selector = (queue.inputs.get("spec") or {}).get("namespaceSelector")
     if selector is None:
         return False
@@ -101,7 +101,7 @@ def _selects(cluster: KubeCluster, queue: Record, namespace: str) -> bool:
 
 
 def _assign(cluster: KubeCluster, queue: Record, wanted: Mapping[str, Decimal], spec: Object) -> Admission:
-    """A flavor for every resource group, or why there is none."""
+    """A flavor for every resource group, or the reason why there is none."""
     groups = (queue.inputs.get("spec") or {}).get("resourceGroups") or ()
     covered = {resource for group in groups for resource in group.get("coveredResources") or ()}
     undeclared = sorted(set(wanted) - covered - {"pods"})
@@ -151,7 +151,7 @@ def _flavor(
 
 
 def _reachable(cluster: KubeCluster, queue: Record, flavor: str, resource: str, row: Object) -> Decimal:
-    """The quota of a queue, and what it may borrow from its cohort."""
+    """Quota of a queue, plus what it may borrow from its cohort."""
     own = quantity.parse(row.get("nominalQuota") or 0)
     cohort = (queue.inputs.get("spec") or {}).get("cohortName")
     if not cohort:
@@ -166,7 +166,7 @@ def _reachable(cluster: KubeCluster, queue: Record, flavor: str, resource: str, 
 def _quotas(
     cluster: KubeCluster, cohort: str, flavor: str, resource: str, without: str
 ) -> Iterator[Mapping[str, Any]]:
-    """What the other queues of a cohort, and the cohort itself, have of one resource of one flavor."""
+    """Quotas of the cohort and its other queues for one resource of one flavor."""
     for record in (*cluster.objects("ClusterQueue"), *cluster.objects("Cohort")):
         spec = record.inputs.get("spec") or {}
         member = (

@@ -1,10 +1,10 @@
-"""What a cloud makes for Services reached from outside: it goes with the Service, and outlives the cluster.
+"""Cloud resources of externally reachable Services: deleted with the Service, but not with the cluster.
 
 Source: cloud-provider-aws, docs/service_controller.md (a load balancer in the cluster's subnets and a
 security group `k8s-elb-...` in its VPC); kubernetes/cloud-provider-gcp, providers/gce (`MakeFirewallName`: a
 firewall rule `k8s-fw-` with the load balancer's name); Google Kubernetes Engine documentation, "Deleting a
 cluster" (Services of type LoadBalancer) and "Container-native load balancing through standalone zonal NEGs"
-(annotation, "Preventing leaked NEGs"). The groups of one port in several zones are one here.
+(annotation, "Preventing leaked NEGs"). The groups of a port in several zones are one here.
 """
 
 import json
@@ -22,7 +22,7 @@ _SUBNET, _VPC, _NETWORK = "aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc", "gcp:compu
 
 
 def sync(cluster: KubeCluster, service: Record) -> None:
-    """Make what a Service needs now, and remove what it no longer needs."""
+    """Create the resources that a Service needs, and delete those that it no longer needs."""
     if service.type != _SERVICE:
         return
     balanced = (service.outputs.get("spec") or {}).get("type") == "LoadBalancer"
@@ -37,7 +37,7 @@ def sync(cluster: KubeCluster, service: Record) -> None:
 
 
 def remove(cluster: KubeCluster, service: Record) -> None:
-    """Remove what was made for a Service."""
+    """Delete the resources of a Service."""
     for record in _made(cluster, service) if service.type == _SERVICE else ():
         cluster.state.remove(record)
 
@@ -67,12 +67,12 @@ def _network(cluster: KubeCluster) -> dict[str, Record]:
 
 
 def _exposed(service: Record) -> list[str]:
-    """The ports of a Service that get a group of endpoints of their own."""
+    """Ports of a Service with a network endpoint group."""
     try:
-        said = json.loads(at(service.outputs, f'metadata.annotations["{_NEG}"]') or "{}")
-        return sorted(said.get("exposed_ports") or ())
+        value = json.loads(at(service.outputs, f'metadata.annotations["{_NEG}"]') or "{}")
+        return sorted(value.get("exposed_ports") or ())
     except (TypeError, ValueError, AttributeError):
-        return []  # the controller says so in an event, and makes none
+        return []  # the controller reports an event and creates none
 
 
 def _insert(

@@ -1,4 +1,4 @@
-"""The nodes that a cluster has or can get."""
+"""Nodes that a cluster has or can get."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""How pods reach the cloud that their cluster belongs to."""
+"""Cloud identities of pods."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,13 +13,13 @@ from rehearsal.workloads.translate import Pod
 
 
 class PodIdentities:
-    """The emulated services that pods of any cluster may ask, until `stop`."""
+    """Emulated cloud services for pods of any cluster, until `stop`."""
 
     def __init__(self, state: State) -> None:
         self._aws, self._google = Dataplane(state), GooglePlane(state)
 
     def environment(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:
-        """The variables of a pod; `folder` is its own, for its token."""
+        """Variables of a pod; `folder` is its own, for its token."""
         if cluster.record.type == GKE_CLUSTER:
             return google_identity.environment(self._google, cluster, pod)
         return aws_identity.environment(self._aws, cluster, pod, folder)

@@ -1,4 +1,4 @@
-"""What a cluster gives a pod before its containers start: a node, volumes, names, an identity."""
+"""Preparation of pods: node, volumes, names, identity."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -17,13 +17,13 @@ from rehearsal.workloads.rewriting import LocalNames
 from rehearsal.workloads.scheduling import place, requests
 from rehearsal.workloads.translate import Object, Pod, Surroundings
 
-# Types of buckets, and the scheme of their URIs.
+# Bucket types and their URI schemes.
 _BUCKETS = {
     "aws:s3/bucket:Bucket": "s3",
     "aws:s3/bucketV2:BucketV2": "s3",
     "gcp:storage/bucket:Bucket": "gs",
 }
-# Types of databases, and the outputs with addresses at which pods reach them.
+# Database types and their outputs with addresses.
 _DATABASES = {
     "aws:rds/cluster:Cluster": ("endpoint", "readerEndpoint"),
     "gcp:sql/databaseInstance:DatabaseInstance": ("privateIpAddress", "firstIpAddress", "dnsName"),
@@ -77,12 +77,12 @@ class Sandbox:
         )
 
     def forget(self, pod: Pod) -> None:
-        """Free the place of a pod on its node."""
+        """Free a pod's place on its node."""
         with self._lock:
             self._placed.pop(pod.uid, None)
 
     def growth(self, pods: Iterable[Pod]) -> str:
-        """A warning when these pods need nodes that nothing would add, empty otherwise."""
+        """A warning when these pods need nodes that no autoscaler would add, empty otherwise."""
         found = nodes(self._cluster)
         used: dict[str, dict[str, Decimal]] = {}
         neighbours: dict[str, list[Mapping[str, str]]] = {}
@@ -100,7 +100,7 @@ class Sandbox:
         return ""
 
     def node_of(self, pod: Pod) -> str:
-        """The node of a pod, chosen the first time. Raises WaitingError when none takes it."""
+        """The node of a pod, chosen on first use. Raises WaitingError when none fits."""
         with self._lock:
             if pod.uid in self._placed:
                 return self._placed[pod.uid][0]
@@ -116,7 +116,7 @@ class Sandbox:
             return node.name
 
     def lookup(self, kind: str, namespace: str, name: str) -> Object | None:
-        """An object of the cluster as it was asked for, with its kind; None when there is none."""
+        """Inputs of an object of the cluster, with its kind; None when there is none."""
         record = self._cluster.get(kind, namespace, name)
         return None if record is None else {**record.inputs, "kind": kind}
 
@@ -145,7 +145,7 @@ class Sandbox:
 
 
 def _has_proxy(pod: Pod, connection: str) -> bool:
-    """Whether a container of the pod leads to a Cloud SQL instance, as its Auth Proxy does."""
+    """Whether a container of the pod is a Cloud SQL Auth Proxy of an instance."""
     containers = (*(pod.spec.get("containers") or ()), *(pod.spec.get("initContainers") or ()))
     words = (
         str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))
@@ -154,7 +154,7 @@ def _has_proxy(pod: Pod, connection: str) -> bool:
 
 
 class Admitted:
-    """A node for the pods of one object; `refused` says why admission lets none of them be, empty else."""
+    """Host for the pods of one object; `refused` is the reason why admission refuses them all."""
 
     def __init__(self, node: PodHost, refused: Callable[[], str]) -> None:
         self._node, self._refused = node, refused
@@ -169,9 +169,9 @@ class Admitted:
 
 
 def missing_hardware(container: Object) -> Mapping[str, str]:
-    """Makes a validation believe that its node has no GPUs, although the pod got some.
+    """Makes a validation treat its node as one without GPUs, although the pod got some.
 
-    It then runs on the processor, and its result says that GPUs were not validated.
+    It then runs on the CPU, and its result records that GPUs were not validated.
     """
     asked = (container.get("resources") or {}).get("limits") or {}
     emulated = "nvidia.com/gpu" in asked and not Path("/dev/nvidia0").exists()

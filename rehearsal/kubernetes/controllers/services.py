@@ -1,4 +1,4 @@
-"""Services: their addresses, the pods behind them, and the DNS names of a cluster."""
+"""Services: addresses, selected pods, DNS names."""
 
 import itertools
 import threading
@@ -17,10 +17,9 @@ SUFFIX = ".svc.cluster.local"
 
 
 class Services:
-    """The Services of one cluster; `pods` returns the pods that exist now.
+    """The Services of one cluster; `pods` returns the current pods.
 
-    A Service has an address of its own even before it exists, so that a pod can get that of a Service that is
-    created after it.
+    A Service has an address even before it exists, so that an earlier pod can get its address.
     """
 
     def __init__(
@@ -35,7 +34,7 @@ class Services:
         self._lock = threading.Lock()
 
     def open(self, record: Record) -> None:
-        """Let a Service answer at its address."""
+        """Serve a Service at its address."""
         spec = record.inputs.get("spec") or {}
         proxied = spec.get("selector") and spec.get("clusterIP") != "None"
         rows = spec.get("ports") or () if proxied else ()
@@ -47,12 +46,12 @@ class Services:
         self._proxy.open(self.address(record.id), ports)
 
     def close(self, id: str) -> None:
-        """Close a deleted Service and give its address back."""
+        """Close a deleted Service and release its address."""
         self._proxy.open(self.address(id), {})
         self.addresses.release(f"{self.cluster.scope}|service|{id}|")
 
     def urls(self, pod: Pod) -> list[str]:
-        """Where the Services of a pod answer."""
+        """URLs of a pod's Services."""
         found: list[str] = []
         for record in self.cluster.objects("Service", pod.namespace):
             spec = record.inputs.get("spec") or {}
@@ -63,7 +62,7 @@ class Services:
         return found
 
     def hosts(self) -> dict[str, Host]:
-        """Every DNS name that leads somewhere now."""
+        """Every DNS name that resolves now."""
         pods = list(self._pods())
         found: dict[str, Host] = {}
         for record in self.cluster.objects("Service"):
@@ -81,12 +80,12 @@ class Services:
         return found
 
     def reserved(self, name: str) -> Host | None:
-        """Where a Service that does not exist (yet) would answer, by its fully qualified name."""
+        """Address of a Service that may not exist yet, by its fully qualified name."""
         service, _, namespace = name.removesuffix(SUFFIX).partition(".")
         if "." in namespace or not self.cluster.exists("Namespace", "", namespace):
             return None
         if self.cluster.get("Service", namespace, service) is not None:
-            return None  # headless, without any pod
+            return None  # headless without pods
         return Host(self.address(f"{namespace}/{service}"), PRIVILEGED)
 
     def address(self, id: str) -> str:
@@ -112,13 +111,13 @@ class Services:
 
 
 def selected(spec: Object, pod: Pod) -> bool:
-    """Whether a Service's selector takes a pod."""
+    """Whether a Service selects a pod."""
     selector: dict[str, Any] = spec.get("selector") or {}
     return bool(selector) and selector.items() <= dict(pod.labels).items()
 
 
 def target_port(row: Object, pod: Pod) -> int:
-    """The port of a pod that a port of a Service leads to."""
+    """Target port of a Service's port in a pod."""
     target = row.get("targetPort") or row["port"]
     for name, number in _named_ports(pod):
         if name == target:

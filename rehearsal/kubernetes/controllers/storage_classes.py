@@ -1,4 +1,4 @@
-"""The storage classes of a cluster: those of a new one, by who made it, and those that programs add."""
+"""Storage classes of a cluster: the initial ones by its origin, and those of programs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ _DEFAULTS = (
 
 
 def default(cluster: KubeCluster) -> str:
-    """The class of claims that name none, empty when there is none; the newest where several are marked."""
+    """Default class of claims, empty when there is none; the newest where several are marked."""
     marked = [
         record.name
         for record in cluster.objects(_KIND)
@@ -27,7 +27,7 @@ def default(cluster: KubeCluster) -> str:
 
 
 def waits_for_pod(cluster: KubeCluster, name: str) -> bool | None:
-    """Whether a class provisions only when a pod uses a claim; None when there is no such class."""
+    """Whether a class binds with the first pod of a claim; None when there is no such class."""
     record = cluster.get(_KIND, "", name)
     mode = record.inputs.get("volumeBindingMode") if record else _made_with(cluster)["classes"].get(name)
     if record is None and mode is None:

@@ -1,4 +1,4 @@
-"""The volumes of a pod as local folders and files."""
+"""Volumes of pods as local folders and files."""
 
 import contextlib
 import re
@@ -19,13 +19,13 @@ _EFS = "aws:efs/fileSystem:FileSystem"
 _ASSOCIATION = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 
 
-# The files of a pod's service account: `token`, and `ca.crt`, the API server's authority.
+# Files of a pod's service account: `token`, and `ca.crt` of the API server.
 Account = Callable[[KubeCluster, Pod], Mapping[str, bytes]]
 _ROOT_AUTHORITY = "kube-root-ca.crt"
 
 
 class Volumes:
-    """Makes the volumes of pods of one cluster below `home`, the folder of the rehearsal."""
+    """Creates the volumes of pods of one cluster below `home`, the folder of the rehearsal."""
 
     def __init__(self, cluster: KubeCluster, home: Path, account: Account) -> None:
         self._cluster, self._home, self._account = cluster, home, account
@@ -33,10 +33,10 @@ class Volumes:
     def mount(
         self, pod: Pod, container: Object, folder: Path, buckets: Mapping[str, Path] | None = None
     ) -> tuple[dict[str, Path], frozenset[str]]:
-        """Container path -> local path of one container, and the container paths of its ConfigMaps' files.
+        """Container path -> local path for one container, and the container paths of its ConfigMaps' files.
 
-        `buckets` are the folders of those that the pod sees, by URI. Raises WaitingError as the kubelet
-        reports a volume that it cannot set up.
+        `buckets` are the folders of the pod's buckets, by URI. Raises WaitingError as the kubelet reports a
+        volume that it cannot set up.
         """
         volumes = {volume["name"]: volume for volume in pod.spec.get("volumes") or ()}
         self._refuse_same_handle(pod, volumes)
@@ -62,7 +62,7 @@ class Volumes:
     def _make(
         self, volume: Object, pod: Pod, folder: Path, buckets: Mapping[str, Path]
     ) -> tuple[Path, frozenset[str]]:
-        """The local folder of a volume, and the files in it that come from a ConfigMap."""
+        """Local folder of a volume, and its files from a ConfigMap."""
         if volume.get("persistentVolumeClaim"):
             return self._claimed(volume["persistentVolumeClaim"]["claimName"], pod, buckets), frozenset()
         if fuse_bucket(volume.get("csi") or {}):
@@ -115,7 +115,7 @@ class Volumes:
     # -- persistent volumes ----------------------------------------------------------------------------
 
     def _refuse_same_handle(self, pod: Pod, volumes: Mapping[str, Object]) -> None:
-        """Of different volumes with one driver and handle, the kubelet mounts one and waits for the others.
+        """Of volumes with one driver and handle, the kubelet mounts one and waits for the others.
 
         Source: kubernetes/kubernetes pkg/kubelet/volumemanager/cache/desired_state_of_world.go,
         AddPodToVolume, and pkg/volume/csi/csi_plugin.go, GetVolumeName (v1.36.2).
@@ -139,7 +139,7 @@ class Volumes:
         return record
 
     def _bound(self, claim: str, pod: Pod) -> Record | None:
-        """The volume that a claim names; None where it names none, and is given a disk of its own."""
+        """The volume of a claim; None for one without a name, which gets a disk of its own."""
         name = self._claim(claim, pod).inputs["spec"].get("volumeName")
         if not name:
             return None
@@ -155,7 +155,7 @@ class Volumes:
             return _fuse(volume.name, source, pod, buckets)
         if volume is not None:
             return self._attached(volume)
-        # One of the same name in another cluster, or in another life of this one, has another disk.
+        # Claims of the same name in another cluster, or an earlier one of this name, have other disks.
         uid = self._claim(claim, pod).outputs["metadata"]["uid"]
         local = self._home / "volumes" / pod.namespace / f"{claim}-{uid}"
         local.mkdir(parents=True, exist_ok=True)
@@ -202,7 +202,7 @@ class Volumes:
 
 
 def _fuse(volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str, Path]) -> Path:
-    """The folder of the bucket that a volume shows."""
+    """Folder of the bucket of a FUSE volume."""
     bucket = fuse_bucket(source)
     folder = buckets.get(f"gs://{bucket}")
     refuse_fuse(volume, bucket, pod.annotations, folder)
@@ -211,9 +211,9 @@ def _fuse(volume: str, source: Mapping[str, Any], pod: Pod, buckets: Mapping[str
 
 
 def _nest(paths: Mapping[str, Path], claimed: Collection[str]) -> None:
-    """A volume below another one is found through that one, too, as where a program looks below its HOME.
+    """Link nested volumes into their parent volume, as for a folder below HOME.
 
-    Not below a claim: pods share it that mount other things there.
+    Not for claims: pods with other mounts share them.
     """
     for inner, local in paths.items():
         above = [outer for outer in paths if inner.startswith(f"{outer}/") and outer not in claimed]
@@ -226,7 +226,7 @@ def _nest(paths: Mapping[str, Path], claimed: Collection[str]) -> None:
 
 
 def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
-    """Make the linked folder of a Lustre file system show the objects below its S3 prefix."""
+    """Link the objects of a Lustre file system's S3 prefix into its folder."""
     found = re.fullmatch(r"s3://([^/]+)/?(.*)", str(association.get("dataRepositoryPath") or ""))
     path = str(association.get("fileSystemPath") or "").strip("/")
     if not found or not path:
@@ -235,7 +235,7 @@ def _link(local: Path, association: Mapping[str, Any], home: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     link = local / path
     link.parent.mkdir(parents=True, exist_ok=True)
-    # Pods that start together come here at the same moment.
+    # Pods that start together run this concurrently.
     with contextlib.suppress(FileExistsError):
         link.symlink_to(target)
 

@@ -1,4 +1,4 @@
-"""Objects that something happens for: Deployments, Jobs, Services, claims; their readiness and status."""
+"""Objects with behaviour (Deployments, Jobs, Services, claims): readiness and status."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,18 +22,18 @@ _UNRUN = (_DAEMON_SET, _STATEFUL_SET, awaits.POD)
 _AWAITED_UNRUN = (_STATEFUL_SET, awaits.POD)
 _BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 ANNOTATION = "trainstack.dev/rehearsal"
-# What the pods of a Job that ended said: "scope|id" -> lines.
+# Last lines of the pods of ended Jobs: "scope|id" -> lines.
 _REASONS = "kubernetes-job-reasons"
 
 
 class WorkloadObjects:
-    """What creating, reading, updating and deleting such objects does beyond the state."""
+    """Effects of creating, reading, updating and deleting such objects beyond the state."""
 
     def __init__(self, state: State, kubelet: Kubelet) -> None:
         self._state, self._kubelet = state, kubelet
 
     def ready(self, call: Call, cluster: KubeCluster, record: Record) -> Properties:
-        """Start what a new object asks for and wait for it; its outputs. Raises GaveUpError."""
+        """Start a new object's workload and wait for it; returns its outputs. Raises GaveUpError."""
         wait = built_in(record.inputs)
         if record.type == DEPLOYMENT:
             self._deploy(call, cluster, record, wait=wait)
@@ -51,7 +51,7 @@ class WorkloadObjects:
         return self.live(cluster, record)
 
     def updated(self, call: Call, cluster: KubeCluster, before: Record, record: Record) -> Properties:
-        """Act on a change: a Deployment rolls out when its template changed; a Job is looked at again."""
+        """Apply a change: a Deployment rolls out when its template changed; a Job is reconciled."""
         wait = built_in(record.inputs)
         run = self._kubelet.find(cluster, record.type.rpartition(":")[2], record.id)
         if record.type == DEPLOYMENT:
@@ -67,7 +67,7 @@ class WorkloadObjects:
             if isinstance(run, JobController):
                 awaits.job(call, record, run)
             awaits.job_ended(
-                call, record, self.live(cluster, record).get("status") or {}, self._said(record, run)
+                call, record, self.live(cluster, record).get("status") or {}, self._last_lines(record, run)
             )
         elif record.type == _SERVICE:
             self._serve(call, cluster, record, wait=wait)
@@ -77,7 +77,7 @@ class WorkloadObjects:
         return self.live(cluster, record)
 
     def live(self, cluster: KubeCluster | None, record: Record) -> Properties:
-        """The object as it is now: what runs has the say over the stored status."""
+        """The current object: the status of running workloads overrides the stored one."""
         current = self._state.get(record.package, record.type, record.scope, record.id) or record
         run = self._running(cluster, record) if cluster else None
         if run is None:
@@ -91,18 +91,18 @@ class WorkloadObjects:
         return outputs
 
     def problems(self, cluster: KubeCluster, record: Record, live: Properties) -> list[str]:
-        """Why an object that exists is not ready, as a refresh reports it."""
+        """Why an existing object is not ready, as a refresh reports it."""
         run = self._running(cluster, record)
         if isinstance(run, DeploymentController):
             return awaits.deployment_problems(run)
         if record.type == JOB:
             found = awaits.job_problems(record.name, live.get("status") or {})
-            return [*found, *self._said(record, run)] if found else []
+            return [*found, *self._last_lines(record, run)] if found else []
         found = awaits.unplaced(cluster, record) if record.type in _AWAITED_UNRUN else []
         return [f"Resource '{record.name}' was created but failed to initialize", *found] if found else []
 
     def removed(self, cluster: KubeCluster, record: Record) -> None:
-        """End what an object that is deleted had running."""
+        """End the workload of a deleted object."""
         kind = record.type.rpartition(":")[2]
         run = self._running(cluster, record)
         if run is not None:
@@ -114,7 +114,7 @@ class WorkloadObjects:
             self._kubelet.services(cluster).close(record.id)
 
     def restore(self, cluster: KubeCluster) -> None:
-        """Start a cluster's Deployments again, and Jobs that wait; those that had pods are over."""
+        """Restart a cluster's Deployments and waiting Jobs; Jobs that had pods have failed."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope):
             if record.type == DEPLOYMENT:
                 self._kubelet.deploy(cluster, record)
@@ -162,7 +162,7 @@ class WorkloadObjects:
             cluster,
             record,
             warn=warn,
-            # A later process has to know whether there were pods.
+            # A later process must know whether there were pods.
             runs=lambda runs: self._store(record, {"startTime": timestamp()} if runs else {}),
             ended=lambda status: self._job_ended(cluster, record, status),
         )
@@ -183,13 +183,13 @@ class WorkloadObjects:
         }
         self._store(record, {"failed": 1, "conditions": [condition]})
 
-    def _said(self, record: Record, run: Workload | None) -> list[str]:
-        """What the pods of a Job have to say, also when they ended in an earlier process."""
+    def _last_lines(self, record: Record, run: Workload | None) -> list[str]:
+        """Last lines of a Job's pods, also of those that ended in an earlier process."""
         kept = awaits.pod_problems(run.pods()) if run else self._state.document(_REASONS, _key(record))
         return [str(line) for line in kept or ()]
 
     def _job_ended(self, cluster: KubeCluster, record: Record, status: Properties) -> None:
-        """Keep how a Job ended, and what its pods said, which go with this process."""
+        """Store the end of a Job and its pods' last lines, which this process alone has."""
         run = self._running(cluster, record)
         if run is not None:
             self._state.put_document(_REASONS, _key(record), awaits.pod_problems(run.pods()))
@@ -209,7 +209,7 @@ class WorkloadObjects:
                 )
 
     def _check_binding(self, call: Call, cluster: KubeCluster, record: Record) -> None:
-        """A binding to a role that does not exist is accepted by the API server, and grants nothing."""
+        """A binding to a missing role is accepted by the API server and grants nothing."""
         role = record.inputs.get("roleRef") or {}
         kind, name = str(role.get("kind")), str(role.get("name"))
         namespace = namespace_of(record.outputs) if kind == "Role" else ""
@@ -224,7 +224,7 @@ def _key(record: Record) -> str:
 
 
 def _unrun_status(cluster: KubeCluster, record: Record) -> dict[str, Any]:
-    """The status of a kind whose pods are never run here."""
+    """Status of a kind whose pods never run here."""
     if record.type == awaits.POD:
         conditions = [{"type": name, "status": "True"} for name in ("PodScheduled", "Initialized", "Ready")]
         return {"phase": "Running", "conditions": conditions, "message": NOT_OURS}

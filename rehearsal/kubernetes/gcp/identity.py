@@ -1,4 +1,4 @@
-"""How a pod of a GKE cluster reaches Google Cloud: by its own identity, and never by this machine's."""
+"""Google Cloud identity of pods of GKE: their own, never that of this machine."""
 
 from collections.abc import Mapping
 
@@ -12,13 +12,13 @@ from rehearsal.workloads.translate import Pod
 
 _KIND = "kubernetes:core/v1:ServiceAccount"
 _USE = "iam.serviceAccounts.getAccessToken"
-# The APIs that answer here, as gcloud's variables for other endpoints name them.
+# Emulated APIs, by their names in gcloud's variables for endpoints.
 _APIS = ("SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
 _OBJECT_RIGHTS = tuple(f"storage.objects.{verb}" for verb in ("get", "list", "create", "delete"))
 
 
 def environment(plane: GooglePlane, cluster: KubeCluster, pod: Pod) -> Mapping[str, str]:
-    """The variables of a pod."""
+    """Variables of a pod."""
     host = plane.metadata_host(of_account(cluster, pod.namespace, pod.service_account))
     return {
         "GCE_METADATA_HOST": host,
@@ -29,7 +29,7 @@ def environment(plane: GooglePlane, cluster: KubeCluster, pod: Pod) -> Mapping[s
 
 
 def of_account(cluster: KubeCluster, namespace: str, account: str) -> PodIdentity:
-    """Who the pods of a service account are."""
+    """Identity of the pods of a service account."""
     record = cluster.get("ServiceAccount", namespace, account)
     asked = annotations(record.inputs) if record else {}
     return identity_of(cluster.state, cluster.record, namespace, account, asked)
@@ -45,7 +45,7 @@ def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
 
 
 def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
-    """Say that the pods of a new or changed service account will not get the Google account that it names."""
+    """Warn that pods of a service account will not get the Google account that it names."""
     email = annotations(inputs).get(ANNOTATION)
     if call.type != _KIND or not _is_gke(cluster) or not isinstance(email, str):
         return

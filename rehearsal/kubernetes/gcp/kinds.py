@@ -1,4 +1,4 @@
-"""Custom kinds that GKE brings with a cluster, without a chart or a definition of a program.
+"""Custom kinds of GKE clusters without a chart or CustomResourceDefinition.
 
 Sources: GKE documentation, "Set up multi-network support for Pods" (Network, GKENetworkParamSet, with
 `enableMultiNetworking`), "Deploy GPUs for batch workloads with Dynamic Workload Scheduler"
@@ -19,7 +19,7 @@ _MONITORING = Crd("monitoring.googleapis.com", "PodMonitoring", "podmonitorings"
 
 
 def brought(outputs: Mapping[str, Any]) -> Iterator[Crd]:
-    """The kinds of a cluster, by its properties."""
+    """Custom kinds of a cluster, by its properties."""
     yield _REQUESTS
     if outputs.get("enableMultiNetworking") is True:
         yield from _NETWORKS

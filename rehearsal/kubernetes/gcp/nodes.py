@@ -1,10 +1,10 @@
-"""The nodes that a GKE cluster has or can get, from the emulated node pools.
+"""Nodes that a GKE cluster has or can get, from the emulated node pools.
 
 Source: GKE documentation, "About GPUs" and "Run GPUs" (taint, labels, sharing), "Create and manage cluster
 and node pool labels", "Spot VMs", "Flex-start", "Arm workloads on GKE" (taint), "Topology Aware Scheduling"
 (labels `cloud.google.com/gce-topology-*`), "Set up multi-network support for Pods" (a node has a resource for
-each Network whose subnetwork it is in, and one of that name and `.IP`). What Compute Engine fills in at run
-time (the blocks of a topology) is made up here: one block for each pool and zone, a host for each node.
+each Network whose subnetwork it is in, and one of that name and `.IP`). Values that
+Compute Engine sets at run time (topology blocks) are invented: one block per pool and zone, a host per node.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ _DISABLED = "INSTALLATION_DISABLED"
 
 
 def gke_nodes(cluster: KubeCluster) -> list[SchedulerNode]:
-    """One entry per node that the pools may grow to; those beyond the initial size are not running yet."""
+    """One entry per node that the pools may grow to; those beyond the initial size do not run yet."""
     inputs = cluster.record.inputs
     if inputs.get("enableAutopilot"):
         # Autopilot adds nodes of the right size for any pod; the first stands for all.
@@ -43,25 +43,25 @@ def gke_nodes(cluster: KubeCluster) -> list[SchedulerNode]:
 
 
 def _networks(cluster: KubeCluster) -> dict[tuple[str, str], list[str]]:
-    """Names of the Network objects by VPC network and subnetwork of their parameters."""
+    """Names of Network objects by VPC network and subnetwork of their parameters."""
     parameters = {one.name: one.outputs.get("spec") or {} for one in cluster.objects("GKENetworkParamSet")}
     found: dict[tuple[str, str], list[str]] = {}
     for network in cluster.objects("Network"):
         named = ((network.outputs.get("spec") or {}).get("parametersRef") or {}).get("name")
-        said = parameters.get(str(named), {})
-        place = str(said.get("vpc")), str(said.get("vpcSubnet"))
+        spec = parameters.get(str(named), {})
+        place = str(spec.get("vpc")), str(spec.get("vpcSubnet"))
         found.setdefault(place, []).append(network.name)
     return found
 
 
 def _settings(pool: Record) -> Mapping[str, Any]:
-    """What was asked for, with the zones and the GPUs that GKE filled in."""
+    """The pool's inputs, with the zones and GPUs that GKE filled in."""
     filled = {name: pool.outputs.get(name) for name in ("nodeLocations", "nodeConfig")}
     return {**pool.inputs, **{name: value for name, value in filled.items() if value}}
 
 
 def _own_pools(cluster: KubeCluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The pools that the cluster's own arguments ask for.
+    """Pools of the cluster's own arguments.
 
     Source: terraform-provider-google, website/docs/r/container_cluster.html.markdown: initial_node_count,
     node_config, node_pool, remove_default_node_pool.
@@ -69,7 +69,7 @@ def _own_pools(cluster: KubeCluster) -> Iterator[tuple[str, Mapping[str, Any]]]:
     inputs = cluster.record.inputs
     location = str(cluster.record.outputs.get("location") or "")
     zones = [str(zone) for zone in cluster.record.outputs.get("nodeLocations") or ()]
-    if location.count("-") > 1 and location not in zones:  # its other zones come on top
+    if location.count("-") > 1 and location not in zones:  # nodeLocations has its other zones only
         zones.insert(0, location)
     inline = inputs.get("nodePools") or ()
     for pool in inline:
@@ -108,12 +108,12 @@ def _members(
 
 
 def _last(link: object) -> str:
-    """The name at the end of a link."""
+    """Last part of a link."""
     return str(link).rpartition("/")[2]
 
 
 def _sizes(settings: Mapping[str, Any], zones: int) -> tuple[int, int]:
-    """How many nodes run at first, and how many there may be; counts are per zone unless they say total."""
+    """Initial and maximum number of nodes; counts are per zone unless their name has `total`."""
     scaling = settings.get("autoscaling") or {}
     given = settings.get("nodeCount")
     running = int((given if given is not None else settings.get("initialNodeCount")) or 0) * zones
@@ -165,7 +165,7 @@ def _gpu_labels(gpus: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _places(pool: str, node: str, zone: str, config: Mapping[str, Any]) -> dict[str, str]:
-    """Where a node is: zone and region, and for GPUs with a network of their own the place in it."""
+    """Topology labels of a node: zone and region, and for GPUs with a network of their own their block."""
     if not zone:
         return {}
     places = {
@@ -180,7 +180,7 @@ def _places(pool: str, node: str, zone: str, config: Mapping[str, Any]) -> dict[
 
 
 def _taints(config: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[Taint]:
-    """Taints that were asked for, and those that GKE puts on nodes by itself."""
+    """Taints of the inputs, and those that GKE adds."""
     given = [
         Taint(str(row["key"]), str(row.get("value") or ""), _EFFECTS.get(row["effect"], row["effect"]))
         for row in config.get("taints") or ()
@@ -198,7 +198,7 @@ def _taints(config: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[
 
 
 def _gpus(config: Mapping[str, Any]) -> int:
-    """How many GPUs pods can ask for on a node: shared ones count as often as they are shared."""
+    """Schedulable GPUs of a node: a shared GPU counts once per client."""
     total = 0
     for row in config.get("guestAccelerators") or ():
         driver = (row.get("gpuDriverInstallationConfig") or {}).get("gpuDriverVersion")
@@ -210,7 +210,7 @@ def _gpus(config: Mapping[str, Any]) -> int:
 
 
 def _capacity(config: Mapping[str, Any]) -> dict[str, Decimal]:
-    """CPU and memory of a machine type; nothing when the catalog does not know it."""
+    """CPU and memory of a machine type; nothing when it is not in the catalog."""
     name = str(config.get("machineType") or _DEFAULT_MACHINE)
     known = facts.machine_types.get(name) or facts.cpu_type(name)
     if known is None:

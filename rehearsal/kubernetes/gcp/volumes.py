@@ -1,4 +1,4 @@
-"""Volumes of the CSI drivers that GKE brings: Managed Lustre, Filestore and buckets by Cloud Storage FUSE.
+"""Volumes of GKE's CSI drivers: Managed Lustre, Filestore, and buckets by Cloud Storage FUSE.
 
 Source: GKE documentation, "Access existing Managed Lustre instances", "Access Filestore instances", "Mount
 Cloud Storage buckets as persistent volumes" and "as CSI ephemeral volumes" (handles and attributes).
@@ -22,7 +22,7 @@ Source = Mapping[str, Any]
 
 
 def attached(cluster: KubeCluster, home: Path, volume: str, spec: Mapping[str, Any]) -> Path | None:
-    """The local folder of a PersistentVolume of Lustre or Filestore; None for volumes of other drivers.
+    """Local folder of a PersistentVolume of Lustre or Filestore; None for other drivers.
 
     Raises WaitingError for what its driver, or the kernel, would not find.
     """
@@ -37,14 +37,14 @@ def attached(cluster: KubeCluster, home: Path, volume: str, spec: Mapping[str, A
 
 
 def fuse_bucket(source: Source) -> str:
-    """The bucket of a volume of Cloud Storage FUSE; empty for other drivers."""
+    """Bucket of a Cloud Storage FUSE volume; empty for other drivers."""
     if source.get("driver") != FUSE_DRIVER:
         return ""
     return str((source.get("volumeAttributes") or {}).get("bucketName") or source.get("volumeHandle") or "")
 
 
 def refuse_fuse(volume: str, bucket: str, annotations: Mapping[str, Any], folder: Path | None) -> None:
-    """Raise WaitingError for a bucket that the driver does not mount; `folder` is the bucket's, if any."""
+    """Raise WaitingError for a bucket that the driver cannot mount; `folder` is the bucket's, if any."""
     if str(annotations.get(_FUSE_ANNOTATION)).lower() != "true":
         raise _unmountable(
             volume,

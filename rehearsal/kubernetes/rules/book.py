@@ -1,4 +1,4 @@
-"""The book of what a Kubernetes API server refuses, and the types its rules are about."""
+"""Rule book of the Kubernetes API server, and the types of its rules."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -7,11 +7,11 @@ from rehearsal.core.model import Properties, Record
 from rehearsal.core.rules.model import Book, Rule, Violation
 from rehearsal.kubernetes.charts import ChartFacts, Crd
 from rehearsal.kubernetes.kinds import builtin_namespaced, parse
-from rehearsal.kubernetes.rules import reading
+from rehearsal.kubernetes.rules import accessors
 
 
 class ClusterView(Protocol):
-    """The cluster that an object is in."""
+    """A rule's view of the cluster of an object."""
 
     @property
     def version(self) -> tuple[int, int]:
@@ -35,7 +35,7 @@ class ClusterView(Protocol):
 
 BOOK: Book[ClusterView] = Book("K8S")
 
-# Topics beside the types themselves: every object, and every object of a kind that the SDK has no type for.
+# Topics besides types: every object, and every object of a kind without an SDK type.
 ANY, CUSTOM = "kubernetes:*", "kubernetes:*:custom"
 
 NAMESPACE, POD = "kubernetes:core/v1:Namespace", "kubernetes:core/v1:Pod"
@@ -55,7 +55,7 @@ CORE = "kubernetes/kubernetes pkg/apis/core/validation/validation.go"
 def alone(
     token: str, inputs: Properties, *, custom: bool = False
 ) -> Iterator[tuple[Rule[ClusterView], Violation]]:
-    """What an object's inputs break by themselves; `custom` when the SDK has no such type."""
+    """Violations by an object's inputs alone; `custom` when the SDK has no such type."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
         yield from BOOK.broken_alone(topic, seen)
@@ -64,7 +64,7 @@ def alone(
 def around(
     token: str, inputs: Properties, world: ClusterView, *, custom: bool = False
 ) -> Iterator[tuple[Rule[ClusterView], Violation]]:
-    """What an object breaks in a cluster."""
+    """Violations by an object in a cluster."""
     seen = _with_kind(token, inputs)
     for topic in _topics(token, custom):
         yield from BOOK.broken_around(topic, seen, world)
@@ -73,15 +73,15 @@ def around(
 def objects(world: ClusterView, token: str, namespace: str | None = None) -> Iterator[Record]:
     """The objects of one type, in one namespace."""
     for record in world.all(token):
-        if namespace is None or reading.at(record.outputs, "metadata.namespace") == namespace:
+        if namespace is None or accessors.at(record.outputs, "metadata.namespace") == namespace:
             yield record
 
 
 def existing(world: ClusterView, inputs: Properties) -> Record | None:
-    """The object of this kind and name as it is before the change."""
-    kind, name = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}"), reading.name(inputs)
+    """The object of this kind and name before the change."""
+    kind, name = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}"), accessors.name(inputs)
     builtin = "." not in kind.group or kind.group.endswith(".k8s.io")
-    place = reading.text(reading.at(inputs, "metadata.namespace")) or ""
+    place = accessors.text(accessors.at(inputs, "metadata.namespace")) or ""
     if builtin and not place and builtin_namespaced(kind.kind):
         place = "default"
     return world.get(kind.kind, place, name) if name else None
@@ -92,6 +92,6 @@ def _topics(token: str, custom: bool) -> tuple[str, ...]:
 
 
 def _with_kind(token: str, inputs: Properties) -> Properties:
-    """The inputs as they go over the wire: rules about every object ask for its kind."""
+    """Inputs with apiVersion and kind, which rules about every object read."""
     kind = parse(token)
     return {**inputs, "apiVersion": kind.api_version, "kind": kind.kind}

@@ -1,4 +1,4 @@
-"""The grammars of names, labels and keys: each function says what is wrong with a text, or None.
+"""Grammars of names, labels and keys: each function returns the error of a text, or None.
 
 Source: kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/api/validation/{objectmeta,path/name}.go and
 kubernetes.io/docs/concepts/overview/working-with-objects/{names,labels}.

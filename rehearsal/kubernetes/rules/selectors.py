@@ -1,4 +1,4 @@
-"""Selectors of labels, as every kind checks them."""
+"""Label selectors of any kind."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, rows, text, texts
-from rehearsal.kubernetes.rules.words import forbidden, invalid, required
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, rows, text, texts
+from rehearsal.kubernetes.rules.violations import forbidden, invalid, required
 
 SOURCE = "kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector"
 
 
 def selector(path: str, chosen: Any) -> Iterator[Violation]:
-    """What is wrong with a LabelSelector at `path`."""
+    """Errors of a LabelSelector at `path`."""
     for key, value in mapping(at(chosen, "matchLabels")).items():
         labelled = text(value)
         wrong = grammar.label_key(str(key)) or (grammar.label_value(labelled) if labelled else None)

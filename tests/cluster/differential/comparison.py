@@ -32,8 +32,8 @@ from typing import Any
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.core.model import Properties
 from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes.rules.accessors import name, pod
 from rehearsal.kubernetes.rules.book import POD
-from rehearsal.kubernetes.rules.reading import name, pod
 from tests.cluster.differential.corpus import Sequence, Step
 from tests.cluster.differential.emulation import Emulation, foreseen
 from tests.cluster.differential.server import Server

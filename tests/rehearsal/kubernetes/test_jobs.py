@@ -81,10 +81,10 @@ def test_a_reason_that_the_provider_does_not_know_is_no_error_to_it(rehearsed: R
     with pytest.raises(InitFailedError) as failed:
         rehearsed.create(JOB, inputs, "planned", timeout_s=600)
     text = "\n".join(failed.value.reasons)
-    assert "'planned' would be waited for until somebody cancels" in text
+    assert "'planned' would be waited for until the update is cancelled" in text
     assert "starts its timer of 600 s anew" in text
     assert "[PodFailurePolicy] Container main" in text
-    assert "The provider does not take this reason for an error" in text
+    assert "The provider does not treat this reason as an error" in text
     key, outputs, call = failed.value.id, failed.value.outputs, rehearsed.call(JOB, "planned")
     # A refresh asks only whether the Job is complete; an update would wait again, also in a later process.
     with pytest.raises(InitFailedError) as unready:
@@ -92,7 +92,7 @@ def test_a_reason_that_the_provider_does_not_know_is_no_error_to_it(rehearsed: R
     assert unready.value.reasons[0] == "Resource 'planned' was created but failed to initialize"
     assert "PodFailurePolicy" not in "".join(unready.value.reasons)
     rehearsed.cloud.stop()
-    with pytest.raises(InitFailedError, match="would be waited for until somebody cancels"):
+    with pytest.raises(InitFailedError, match="would be waited for until the update is cancelled"):
         rehearsed.fresh_cloud().update(call, key, outputs, inputs, preview=False)
 
 
@@ -100,7 +100,7 @@ def test_a_job_that_nobody_resumes_is_not_waited_for_for_ever(
     rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(awaits, "_STUCK_S", 0.5)
-    with pytest.raises(InitFailedError, match="until somebody cancels") as failed:
+    with pytest.raises(InitFailedError, match="until the update is cancelled") as failed:
         rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=600)
     assert any("it is suspended" in reason for reason in failed.value.reasons)
 

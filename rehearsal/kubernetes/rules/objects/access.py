@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, name, namespace, rows, text
 from rehearsal.kubernetes.rules.book import BOOK, CORE, POD, SECRET, ClusterView
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, namespace, rows, text
-from rehearsal.kubernetes.rules.words import invalid, required, unsupported
+from rehearsal.kubernetes.rules.violations import invalid, required, unsupported
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/rbac/validation/validation.go"
 _GROUP = "rbac.authorization.k8s.io"
@@ -34,7 +34,7 @@ def _role(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-RBAC-002", BINDING, CLUSTER_BINDING, source=_SOURCE)
 def _subjects(inputs: Properties) -> Iterator[Violation]:
-    """A binding is for service accounts, users and groups that are named in full."""
+    """A binding's subjects are service accounts, users and groups with full names."""
     kinds = ("ServiceAccount", "User", "Group")
     for index, subject in rows(inputs.get("subjects")):
         path, kind, group = f"subjects[{index}]", subject.get("kind"), subject.get("apiGroup")
@@ -78,7 +78,7 @@ def _rules(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-SA-001", SECRET, source=CORE)
 def _token(inputs: Properties) -> Iterator[Violation]:
-    """A Secret that is to hold a service account's token says whose."""
+    """A Secret for a service account's token names the account."""
     notes = at(inputs, "metadata.annotations")
     unsaid = notes is not UNKNOWN and absent(mapping(notes).get(_ACCOUNT))
     if inputs.get("type") == _TOKEN and unsaid:

@@ -1,4 +1,4 @@
-"""What ConfigMaps and Secrets hold."""
+"""Contents of ConfigMaps and Secrets."""
 
 import base64
 import binascii
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules.accessors import mapping, text
 from rehearsal.kubernetes.rules.book import BOOK, CONFIG_MAP, CORE, SECRET
-from rehearsal.kubernetes.rules.reading import mapping, text
-from rehearsal.kubernetes.rules.words import invalid
+from rehearsal.kubernetes.rules.violations import invalid
 
 _KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}")
 _GO = "golang.org/pkg/encoding/json: bytes are written in standard base64"
@@ -33,6 +33,6 @@ def _keys(inputs: Properties) -> Iterator[Violation]:
         for key in mapping(inputs.get(field)):
             if not _KEY.fullmatch(str(key)):
                 detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-                # What a program gives as text the API server keeps as bytes.
+                # The API server stores text of the program as bytes.
                 kept = "data" if field == "stringData" else field
                 yield invalid(f"{kept}[{key}]", key, detail)

@@ -7,10 +7,10 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, name, rows, text, texts, unsure
 from rehearsal.kubernetes.rules.book import BOOK, CUSTOM, ClusterView, existing, objects
 from rehearsal.kubernetes.rules.objects import schema
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, name, rows, text, texts, unsure
-from rehearsal.kubernetes.rules.words import invalid, required, unsupported
+from rehearsal.kubernetes.rules.violations import invalid, required, unsupported
 
 DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 _SOURCE = (
@@ -121,7 +121,7 @@ def _fits(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
     """A custom object fits the schema of its definition."""
     found, created = definition(inputs, world), existing(world, inputs) is None
     for misfit in schema.misfits(found, inputs) if found is not None else ():
-        # Kueue's webhook writes a new ClusterQueue again, with a quantity of 0 where there is none; an
+        # Kueue's webhook rewrites a new ClusterQueue with quantities of 0 where there are none; an
         # update is held against the schema before. source: pkg/webhooks/clusterqueue_webhook.go (v0.19.2)
         filled = created and inputs["kind"] == "ClusterQueue" and misfit.path.endswith(".nominalQuota")
         if not (filled and misfit.message == "Required value"):
@@ -141,9 +141,9 @@ def _hollow(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
 
 
 def definition(inputs: Mapping[str, Any], world: ClusterView) -> Mapping[str, Any] | None:
-    """The schema of a custom object: from the cluster's own definitions, or the rehearsal's.
+    """Schema of a custom object: from the cluster's own definitions, or the rehearsal's.
 
-    None when it is not known: then the object is not checked against one.
+    None when it is unknown: then the object is not validated.
     """
     api_version, kind = str(inputs.get("apiVersion")), inputs.get("kind")
     group, _, version = api_version.rpartition("/")

@@ -8,6 +8,7 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Rule, Violation
 from rehearsal.kubernetes.api.diffs import normalized
 from rehearsal.kubernetes.kinds import Kind
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, unsure
 from rehearsal.kubernetes.rules.book import (
     BOOK,
     CLAIM,
@@ -29,11 +30,10 @@ from rehearsal.kubernetes.rules.objects.custom import DEFINITION
 from rehearsal.kubernetes.rules.objects.kueue import CHECK, LOCAL_QUEUE, TOPOLOGY
 from rehearsal.kubernetes.rules.objects.storage import CLAIM_FIXED, CLASS, SOURCES
 from rehearsal.kubernetes.rules.pods.scheduling import PRIORITY_CLASS
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, unsure
-from rehearsal.kubernetes.rules.words import IMMUTABLE, forbidden, invalid
+from rehearsal.kubernetes.rules.violations import IMMUTABLE, forbidden, invalid
 
 _VALIDATION = "kubernetes/kubernetes pkg/apis/{}/validation/{}.go"
-# What the API server puts where nothing is said.
+# Defaults of the API server.
 _DEFAULTS = {
     "preemptionPolicy": "PreemptLowerPriority",
     "reclaimPolicy": "Delete",
@@ -43,7 +43,7 @@ _DEFAULTS = {
     "type": "Opaque",
     "volumeBindingMode": "Immediate",
 }
-# Left out of an update, it stays as it is.
+# Fields that an update may omit.
 _KEPT = ("spec.clusterIP", "spec.clusterQueue")
 _DEVICE_CLAIM = "kubernetes:resource.k8s.io/v1:ResourceClaim"
 _DEVICE_TEMPLATE = f"{_DEVICE_CLAIM}Template"
@@ -52,7 +52,7 @@ _KUEUE = "kubernetes-sigs/kueue apis/kueue/v1beta2/{}_types.go (v0.19.2)"
 
 @dataclass(frozen=True)
 class Fixed:
-    """The paths that an object of some types keeps for life; `words` are those of a Forbidden error."""
+    """Immutable paths of some types; `words` is the detail of a Forbidden error."""
 
     id: str
     types: tuple[str, ...]
@@ -170,7 +170,7 @@ def _same(path: str, old: Any, new: Any) -> bool:
 
 
 def _filled(policy: Any) -> Any:
-    """A pod failure policy in which each condition has a status, as the API server fills it in.
+    """A pod failure policy with the default status of each condition.
 
     Source: kubernetes/kubernetes pkg/apis/batch/v1/defaults.go
     (SetDefaults_PodFailurePolicyOnPodConditionsPattern).
@@ -194,7 +194,7 @@ for _row in _ROWS:
     "K8S-IMM-015", CONFIG_MAP, SECRET, source="kubernetes.io/docs/concepts/configuration/configmap"
 )
 def _sealed(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
-    """What is marked immutable stays as it is, and stays marked."""
+    """What is marked immutable cannot change, and stays marked."""
     before = existing(world, inputs)
     if before is None or before.inputs.get("immutable") is not True:
         return

@@ -7,9 +7,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, ClusterView, existing
-from rehearsal.kubernetes.rules.pods.pods import toleration
-from rehearsal.kubernetes.rules.reading import (
+from rehearsal.kubernetes.rules.accessors import (
     Object,
     absent,
     amount,
@@ -20,7 +18,9 @@ from rehearsal.kubernetes.rules.reading import (
     texts,
     unsure,
 )
-from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, invalid, unsupported
+from rehearsal.kubernetes.rules.book import BOOK, ClusterView, existing
+from rehearsal.kubernetes.rules.pods.pods import toleration
+from rehearsal.kubernetes.rules.violations import NEGATIVE, duplicate, forbidden, invalid, unsupported
 
 _API = "kubernetes:kueue.x-k8s.io/v1beta2:"
 QUEUE, COHORT, LOCAL_QUEUE = f"{_API}ClusterQueue", f"{_API}Cohort", f"{_API}LocalQueue"
@@ -87,7 +87,7 @@ def _covered(inputs: Properties) -> Iterator[Violation]:
             found = flavor.get("resources")
             if unsure(covered) or not isinstance(covered, list) or not isinstance(found, list):
                 continue
-            # Seen before the webhook is asked: the items of this list are told apart by their names.
+            # Checked before the webhook: the items of this list are identified by name.
             if again := list(_named_again(found, set())):
                 for index, own in again:
                     yield duplicate(f"{path}.flavors[{number}].resources[{index}]", {"name": own})
@@ -103,7 +103,7 @@ def _covered(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-KUEUE-004", QUEUE, COHORT, source=_QUEUES)
 def _limits_need_cohort(inputs: Properties) -> Iterator[Violation]:
-    """Only within a cohort is there anything to borrow or to lend."""
+    """Borrowing and lending limits need a cohort."""
     key, owner = ("parentName", "parent") if inputs["kind"] == "Cohort" else ("cohortName", "cohort")
     if not absent(at(inputs, f"spec.{key}")):
         return
@@ -136,7 +136,7 @@ def _not_negative(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-KUEUE-007", QUEUE, source=_QUEUES)
 def _preemption(inputs: Properties) -> Iterator[Violation]:
-    """A queue that takes nothing back from its cohort preempts nothing there while it borrows."""
+    """A queue that reclaims nothing from its cohort cannot preempt there while it borrows."""
     preemption = mapping(at(inputs, "spec.preemption"))
     policy = at(preemption, "borrowWithinCohort.policy")
     never = preemption.get("reclaimWithinCohort") in (None, "Never")
@@ -192,7 +192,7 @@ def _checks_on_flavors(inputs: Properties) -> Iterator[Violation]:
     known = {text(flavor.get("name")) for _, group in _groups(inputs)
              for _, flavor in rows(group.get("flavors"))}  # fmt: skip
     if any(grammar.subdomain(name) for name in known if name):
-        return  # the definition refuses such a name, before the webhook is asked
+        return  # the definition refuses such a name before the webhook
     for index, check in rows(at(inputs, "spec.admissionChecksStrategy.admissionChecks")):
         for place, flavor in texts(check.get("onFlavors")):
             if flavor not in known and not unsure(at(inputs, "spec.resourceGroups")):

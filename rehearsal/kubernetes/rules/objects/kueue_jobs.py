@@ -1,4 +1,4 @@
-"""What Kueue's webhook refuses of Jobs, in the namespaces that it watches."""
+"""Rules of Kueue's webhook about Jobs, in the namespaces that it manages."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,10 @@ from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kueue_config import configuration
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, namespace, text, unsure
 from rehearsal.kubernetes.rules.book import BOOK, JOB, ClusterView, existing
 from rehearsal.kubernetes.rules.pods.workloads import matches
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, namespace, text, unsure
-from rehearsal.kubernetes.rules.words import IMMUTABLE, invalid
+from rehearsal.kubernetes.rules.violations import IMMUTABLE, invalid
 
 _GROUP = "kueue.x-k8s.io"
 _QUEUE, _PRIORITY = f"{_GROUP}/queue-name", f"{_GROUP}/priority-class"
@@ -44,7 +44,7 @@ def _stays(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
 
 
 def _watched(inputs: Properties, world: ClusterView) -> bool:
-    """Whether Kueue looks after the Jobs of a namespace."""
+    """Whether Kueue manages the Jobs of a namespace."""
     found = configuration(world.releases())
     space = world.get("Namespace", "", namespace(inputs))
     labels = mapping(at(space.inputs, "metadata.labels")) if space else {}

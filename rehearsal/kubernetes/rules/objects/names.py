@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import at, mapping, name, pod, text
 from rehearsal.kubernetes.rules.book import ANY, BOOK, CORE, CRON_JOB, NAMESPACE, PODS, SERVICE, ClusterView
-from rehearsal.kubernetes.rules.reading import at, mapping, name, pod, text
-from rehearsal.kubernetes.rules.words import invalid
+from rehearsal.kubernetes.rules.violations import invalid
 
 _META = "kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/api/validation/objectmeta.go"
 _RBAC = "rbac.authorization.k8s.io"
@@ -29,7 +29,7 @@ _CRON_NAME = 52
 
 
 def _misnamed(inputs: Properties, wrong: Callable[[str], str | None]) -> Iterator[Violation]:
-    """What a grammar says is `wrong` with an object's name, if that is known."""
+    """The error of a known name by a grammar."""
     own = name(inputs)
     if own is not None and (detail := wrong(own)):
         yield invalid("metadata.name", own, detail)

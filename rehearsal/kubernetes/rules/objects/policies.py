@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar, selectors
+from rehearsal.kubernetes.rules.accessors import Object, absent, at, mapping, rows, text, texts, whole
 from rehearsal.kubernetes.rules.book import BOOK
-from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, rows, text, texts, whole
-from rehearsal.kubernetes.rules.words import duplicate, forbidden, invalid, required, unsupported
+from rehearsal.kubernetes.rules.violations import duplicate, forbidden, invalid, required, unsupported
 
 _NETWORKING = "kubernetes/kubernetes pkg/apis/networking/validation/validation.go"
 _POLICY = "kubernetes/kubernetes pkg/apis/policy/validation/validation.go"
@@ -86,7 +86,7 @@ def _blocks(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-NET-004", NETWORK_POLICY, source=_NETWORKING)
 def _directions_named(inputs: Properties) -> Iterator[Violation]:
-    """A network policy is about what comes in, what goes out, or both."""
+    """A network policy is about ingress, egress, or both."""
     for index, item in texts(at(inputs, "spec.policyTypes")):
         if item not in ("Ingress", "Egress"):
             yield unsupported(f"spec.policyTypes[{index}]", item, ("Ingress", "Egress"))
@@ -104,7 +104,7 @@ def _selected(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PDB-001", BUDGET, source=_POLICY)
 def _one_bound(inputs: Properties) -> Iterator[Violation]:
-    """A disruption budget says what must remain or what may go, not both."""
+    """A disruption budget sets minAvailable or maxUnavailable, not both."""
     spec = mapping(inputs.get("spec"))
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         yield invalid("spec", "", "minAvailable and maxUnavailable cannot be both set")
@@ -122,7 +122,7 @@ def _bounds(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-VAP-001", ADMISSION_POLICY, source=_ADMISSION)
 def _says_something(inputs: Properties) -> Iterator[Violation]:
-    """An admission policy says what it is about, checks or notes something, and what an error of it means."""
+    """An admission policy has match constraints, validations or audit annotations, and a failure policy."""
     if absent(at(inputs, "spec.matchConstraints")):
         yield required("spec.matchConstraints")
     elif absent(at(inputs, "spec.matchConstraints.resourceRules")):
@@ -137,7 +137,7 @@ def _says_something(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-VAP-004", ADMISSION_POLICY, source=_ADMISSION)
 def _matched(inputs: Properties) -> Iterator[Violation]:
-    """What an admission policy is about is named in full; `*` stands alone."""
+    """The match constraints of an admission policy are complete; `*` stands alone."""
     for index, row in rows(at(inputs, "spec.matchConstraints.resourceRules")):
         path = f"spec.matchConstraints.resourceRules[{index}]"
         for key in ("operations", "apiGroups", "apiVersions", "resources"):
@@ -174,7 +174,7 @@ def _expressions(inputs: Properties) -> Iterator[Violation]:
                 yield required(f"{path}.expression", "expression is not specified")
             if named and absent(row.get("name")):
                 yield required(f"{path}.name", "name is not specified")
-            # Of variables of one name the last one counts.
+            # The last variable of a name counts.
             elif group == "matchConditions" and own and own in seen:
                 yield duplicate(f"{path}.name", own)
             seen.add(own or "")
@@ -182,7 +182,7 @@ def _expressions(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-VAP-003", ADMISSION_BINDING, source=_ADMISSION)
 def _actions(inputs: Properties) -> Iterator[Violation]:
-    """A binding names its policy and what happens when it is violated; a refusal need not warn as well."""
+    """A binding names its policy and its actions on a violation; Deny and Warn exclude each other."""
     actions = [action for _, action in texts(at(inputs, "spec.validationActions"))]
     if absent(at(inputs, "spec.policyName")):
         yield required("spec.policyName")

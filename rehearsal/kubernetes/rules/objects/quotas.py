@@ -1,7 +1,7 @@
-"""Resource quotas and limit ranges: their own form, and what they let a namespace's pods have.
+"""Resource quotas and limit ranges: their form, and their limits on a namespace's pods.
 
-The API server refuses pods, not the Deployments and Jobs whose controllers make them: those are accepted, get
-no pods, and the update that waits for them runs into its time limit. The rehearsal says so at once.
+The API server refuses pods, not the Deployments and Jobs whose controllers create them: those are accepted,
+get no pods, and the update that waits for them times out. The rehearsal reports it at once.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,20 @@ from decimal import Decimal
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.kubernetes.rules import amounts, grammar
+from rehearsal.kubernetes.rules import grammar, pod_resources
+from rehearsal.kubernetes.rules.accessors import (
+    Object,
+    absent,
+    amount,
+    at,
+    mapping,
+    name,
+    namespace,
+    pod,
+    rows,
+    text,
+    whole,
+)
 from rehearsal.kubernetes.rules.book import (
     BOOK,
     CORE,
@@ -26,26 +39,13 @@ from rehearsal.kubernetes.rules.book import (
     ClusterView,
     objects,
 )
-from rehearsal.kubernetes.rules.reading import (
-    Object,
-    absent,
-    amount,
-    at,
-    mapping,
-    name,
-    namespace,
-    pod,
-    rows,
-    text,
-    whole,
-)
-from rehearsal.kubernetes.rules.words import NEGATIVE, duplicate, forbidden, invalid, no_pod, required
+from rehearsal.kubernetes.rules.violations import NEGATIVE, duplicate, forbidden, invalid, no_pod, required
 
 _USE = "kubernetes/kubernetes staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota/controller.go"
 _EVALUATOR = "kubernetes/kubernetes pkg/quota/v1/evaluator/core/pods.go"
 _RANGER = "kubernetes/kubernetes plugin/pkg/admission/limitranger/admission.go"
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
-# Scopes whose values select; the others are there or not.
+# Scopes with values; the others exist or not.
 _SELECTED = ("PriorityClass", "VolumeAttributesClass")
 _SCOPES = (
     "BestEffort", "CrossNamespacePodAffinity", "NotBestEffort", "NotTerminating", "Terminating", *_SELECTED,
@@ -55,7 +55,7 @@ _COUNTED = (
     "configmaps", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets",
     "services", "services.loadbalancers", "services.nodeports", "requests.storage",
 )  # fmt: skip
-# A quota of one of these makes every container say what it asks for.
+# With a quota of one of these, every container must set requests.
 _MUST_SAY = ("cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory")
 _LASTING = (POD, DEPLOYMENT, STATEFUL_SET, REPLICA_SET)
 
@@ -128,7 +128,7 @@ def _ordered(path: str, row: Object) -> Iterator[Violation]:
             for key, value in mapping(row.get(sides[low])).items():
                 least, most = amount(value), amount(mapping(row.get(sides[high])).get(key))
                 if least is not None and most is not None and least > most:
-                    detail = f"{words[low]} {value} is greater than {words[high]} {amounts.show(most)}"
+                    detail = f"{words[low]} {value} is greater than {words[high]} {pod_resources.show(most)}"
                     yield invalid(f"{path}.{sides[low]}[{key}]", value, detail)
 
 
@@ -139,8 +139,8 @@ def _within_range(inputs: Properties, world: ClusterView) -> Iterator[Violation]
     ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
     if view is None or not view.asks or not ranges:
         return
-    asked = amounts.containers(view, ranges)
-    whole_pod = (f"{view.path}.containers", amounts.together(asked))
+    asked = pod_resources.containers(view, ranges)
+    whole_pod = (f"{view.path}.containers", pod_resources.together(asked))
     for limits in ranges:
         for _, row in rows(at(limits, "spec.limits")):
             kind = row.get("type")
@@ -150,34 +150,34 @@ def _within_range(inputs: Properties, world: ClusterView) -> Iterator[Violation]
                     yield no_pod(inputs, path, problem)
 
 
-def _out_of_range(kind: str, row: Object, one: amounts.ContainerResources) -> Iterator[str]:
+def _out_of_range(kind: str, row: Object, one: pod_resources.ContainerResources) -> Iterator[str]:
     for key, value in mapping(row.get("min")).items():
         least, request = amount(value), one.requests.get(key)
         if least is not None and request is None:
             yield f"minimum {key} usage per {kind} is {value}.  No request is specified"
         elif least is not None and request is not None and request < least:
-            yield f"minimum {key} usage per {kind} is {value}, but request is {amounts.show(request)}"
+            yield f"minimum {key} usage per {kind} is {value}, but request is {pod_resources.show(request)}"
     for key, value in mapping(row.get("max")).items():
         most, limit, request = amount(value), one.limits.get(key), one.requests.get(key)
         if most is not None and limit is None:
             yield f"maximum {key} usage per {kind} is {value}.  No limit is specified"
         elif most is not None and limit is not None and limit > most:
-            yield f"maximum {key} usage per {kind} is {value}, but limit is {amounts.show(limit)}"
+            yield f"maximum {key} usage per {kind} is {value}, but limit is {pod_resources.show(limit)}"
         elif most is not None and request is not None and request > most:
-            yield f"maximum {key} usage per {kind} is {value}, but request is {amounts.show(request)}"
+            yield f"maximum {key} usage per {kind} is {value}, but request is {pod_resources.show(request)}"
 
 
 @BOOK.rule_around("K8S-QUOTA-002", *PODS, source=_EVALUATOR)
 def _says_what_it_uses(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
-    """Where cpu or memory has a quota, every container says what it asks for."""
+    """Where cpu or memory has a quota, every container sets requests or limits."""
     view = pod(inputs)
     if view is None or not view.asks:
         return
     for quota in _quotas(world, namespace(inputs)):
         ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
         missing: dict[str, list[str]] = {}
-        for _, one in amounts.containers(view, ranges):
-            said = amounts.charged(one)
+        for _, one in pod_resources.containers(view, ranges):
+            said = pod_resources.charged(one)
             for key in sorted(set(mapping(at(quota, "spec.hard"))) & set(_MUST_SAY) - set(said)):
                 missing.setdefault(key, []).append(one.name)
         if missing:
@@ -199,7 +199,7 @@ def _within_quota(inputs: Properties, world: ClusterView) -> Iterator[Violation]
     if view is None or not view.asks or not quotas:
         return
     ranges = [record.inputs for record in objects(world, LIMIT_RANGE, where)]
-    one = amounts.charged(amounts.together(amounts.containers(view, ranges)))
+    one = pod_resources.charged(pod_resources.together(pod_resources.containers(view, ranges)))
     count = _count(inputs)
     asked = {key: value * count for key, value in one.items()}
     used = _used(world, where, ranges, without=(str(inputs["kind"]), name(inputs)))
@@ -212,7 +212,7 @@ def _within_quota(inputs: Properties, world: ClusterView) -> Iterator[Violation]
         )
         if over:
             shown = (
-                ",".join(f"{key}={amounts.show(side.get(key) or Decimal(0))}" for key in over)
+                ",".join(f"{key}={pod_resources.show(side.get(key) or Decimal(0))}" for key in over)
                 for side in (asked, used, hard)
             )
             requested, taken, limited = shown
@@ -232,14 +232,16 @@ def _quotas(world: ClusterView, where: str) -> Iterator[Properties]:
 def _used(
     world: ClusterView, where: str, ranges: list[Properties], without: tuple[str, str | None]
 ) -> dict[str, Decimal]:
-    """What the lasting pods of a namespace use; those of Jobs end by themselves."""
+    """Usage by the lasting pods of a namespace; those of Jobs end by themselves."""
     total: dict[str, Decimal] = {}
     for token in _LASTING:
         for record in objects(world, token, where):
             view = pod(record.inputs)
             if view is None or (token.rpartition(":")[2], record.name) == without:
                 continue
-            for key, value in amounts.charged(amounts.together(amounts.containers(view, ranges))).items():
+            for key, value in pod_resources.charged(
+                pod_resources.together(pod_resources.containers(view, ranges))
+            ).items():
                 total[key] = total.get(key, Decimal(0)) + value * _count(
                     record.inputs | {"kind": record.type}
                 )

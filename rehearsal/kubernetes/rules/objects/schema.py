@@ -1,4 +1,4 @@
-"""Does a custom object fit the OpenAPI schema of its definition? Structure only: expressions are rules."""
+"""OpenAPI validation of custom objects by the schema of their definition; CEL expressions are rules."""
 
 import functools
 import json
@@ -10,8 +10,8 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN
 from rehearsal.core.rules.model import Violation
 from rehearsal.core.validate import nearest
-from rehearsal.kubernetes.rules.reading import mapping, rows
-from rehearsal.kubernetes.rules.words import duplicate, invalid, required, unsupported
+from rehearsal.kubernetes.rules.accessors import mapping, rows
+from rehearsal.kubernetes.rules.violations import duplicate, invalid, required, unsupported
 
 _FILE = Path(__file__).with_name("crd_schemas.json")
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -23,20 +23,20 @@ _AT_ROOT = ("apiVersion", "kind", "metadata", "status")
 
 @functools.cache
 def known() -> Mapping[str, Mapping[str, Any]]:
-    """`apiVersion` -> kind -> schema: the definitions that ship with the rehearsal (crd_schemas.json)."""
+    """`apiVersion` -> kind -> schema: definitions in crd_schemas.json."""
     found: Mapping[str, Mapping[str, Any]] = json.loads(_FILE.read_text())["schemas"]
     return found
 
 
 def misfits(schema: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Violation]:
-    """What the API server would refuse of a custom object; metadata is not part of its schema."""
+    """Errors of a custom object by its schema, metadata excluded."""
     own = {name: value for name, value in body.items() if name not in _AT_ROOT}
     asked = [name for name in schema.get("required") or () if name not in _AT_ROOT]
     yield from _value({**schema, "required": asked, "type": "object"}, own, "")
 
 
 def hollow(schema: Mapping[str, Any], old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """Where an update leaves `{}` of a mapping that had fields: server-side apply keeps it as null.
+    """Paths where an update leaves `{}` of a mapping with fields: server-side apply stores null.
 
     Source: sigs.k8s.io/structured-merge-diff typed/remove.go (doMap). A default takes the place of null.
     """
@@ -120,7 +120,7 @@ def _text(schema: Mapping[str, Any], value: str, path: str) -> Iterator[Violatio
 
 @functools.cache
 def _form(pattern: str) -> re.Pattern[str] | None:
-    """A pattern in the syntax of Go; None where that means something else in Python, or nothing."""
+    """A pattern in Go's syntax; None where Python reads it differently, or not at all."""
     start = "^(?i)"
     if pattern.startswith(start):
         pattern = f"(?i)^{pattern.removeprefix(start)}"
@@ -131,7 +131,7 @@ def _form(pattern: str) -> re.Pattern[str] | None:
 
 
 def _between(schema: Mapping[str, Any], of: str, size: float, shown: Any, path: str) -> Iterator[Violation]:
-    """Bounds such as minItems and maxItems; `of` is what follows `min` and `max`."""
+    """Bounds such as minItems and maxItems; `of` is the part after `min` and `max`."""
     least, most = f"min{of}", f"max{of}"
     if least in schema and size < schema[least]:
         yield invalid(path, shown, f"{path} in body should be at least {schema[least]} ({least})")

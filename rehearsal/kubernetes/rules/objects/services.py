@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import Object, absent, at, mapping, rows, text, whole
 from rehearsal.kubernetes.rules.book import BOOK, CORE, SERVICE
-from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, rows, text, whole
-from rehearsal.kubernetes.rules.words import duplicate, forbidden, invalid, required, unsupported
+from rehearsal.kubernetes.rules.violations import duplicate, forbidden, invalid, required, unsupported
 
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-# The default of the API server's --service-node-port-range, which EKS and GKE do not let anybody change.
+# The default of the API server's --service-node-port-range, which cannot be changed on EKS and GKE.
 _NODE_PORTS = range(30000, 32768)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, amount, at, mapping, text, texts, unsure
 from rehearsal.kubernetes.rules.book import BOOK, CLAIM, CORE, VOLUME, ClusterView, existing
-from rehearsal.kubernetes.rules.reading import absent, amount, at, mapping, text, texts, unsure
-from rehearsal.kubernetes.rules.words import forbidden, invalid, required, unsupported
+from rehearsal.kubernetes.rules.violations import forbidden, invalid, required, unsupported
 
 _STORAGE = "kubernetes/kubernetes pkg/apis/storage/validation/validation.go"
 CLASS = "kubernetes:storage.k8s.io/v1:StorageClass"
@@ -17,7 +17,7 @@ CLAIM_FIXED = (
     "claims"
 )
 _RECLAIM = ("Delete", "Recycle", "Retain")
-# The properties of a volume that are where it comes from, in the order in which the API server looks.
+# Source properties of a volume, in the API server's order.
 SOURCES = (
     "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte",
     "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk",
@@ -27,7 +27,7 @@ SOURCES = (
 
 @BOOK.rule("K8S-VOL-001", CLAIM, VOLUME, source=CORE)
 def _access_modes(inputs: Properties) -> Iterator[Violation]:
-    """Volumes and claims say how they are used; used by one pod only, in no other way."""
+    """Volumes and claims have access modes; ReadWriteOncePod excludes the others."""
     modes = at(inputs, "spec.accessModes")
     if absent(modes):
         yield required("spec.accessModes", "at least 1 access mode is required")
@@ -85,7 +85,7 @@ def _capacity(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PV-003", VOLUME, source=CORE)
 def _reclaim(inputs: Properties) -> Iterator[Violation]:
-    """A volume that is not claimed any more is kept, deleted or emptied; a local one names its node."""
+    """An unclaimed volume is retained, deleted or recycled; a local one names its node."""
     policy = at(inputs, "spec.persistentVolumeReclaimPolicy")
     if policy not in (None, UNKNOWN, "", *_RECLAIM):
         yield unsupported("spec.persistentVolumeReclaimPolicy", policy, _RECLAIM)
@@ -108,7 +108,7 @@ def _driver(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-SC-001", CLASS, source=_STORAGE)
 def _provisioner(inputs: Properties) -> Iterator[Violation]:
-    """A storage class names who makes the volumes."""
+    """A storage class names its provisioner."""
     own = text(inputs.get("provisioner"))
     if absent(inputs.get("provisioner")):
         yield required("provisioner")
@@ -118,7 +118,7 @@ def _provisioner(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-SC-002", CLASS, source=_STORAGE)
 def _class_choices(inputs: Properties) -> Iterator[Violation]:
-    """A storage class keeps or deletes its volumes, and makes them at once or for the first pod."""
+    """A storage class retains or deletes its volumes, and binds immediately or for the first pod."""
     choices = {
         "reclaimPolicy": ("Delete", "Retain"),
         "volumeBindingMode": ("Immediate", "WaitForFirstConsumer"),

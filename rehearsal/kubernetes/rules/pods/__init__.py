@@ -1,1 +1,1 @@
-"""Rules about pods and what makes them."""
+"""Rules about pods and their controllers."""

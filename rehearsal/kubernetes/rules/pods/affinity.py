@@ -1,19 +1,19 @@
-"""Where pods may be put by the labels of nodes."""
+"""Node selectors and node affinity of pods."""
 
 from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import Object, absent, at, pod, rows, text, texts
 from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import Object, absent, at, pod, rows, text, texts
-from rehearsal.kubernetes.rules.words import forbidden, invalid, required
+from rehearsal.kubernetes.rules.violations import forbidden, invalid, required
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
 def _requirements(inputs: Properties) -> Iterator[tuple[str, Object]]:
-    """The path of every requirement on the labels of nodes, those that are only preferred included."""
+    """Every requirement on node labels with its path, preferred ones included."""
     view = pod(inputs)
     if view is None:
         return
@@ -31,7 +31,7 @@ def _requirements(inputs: Properties) -> Iterator[tuple[str, Object]]:
 
 @BOOK.rule("K8S-AFF-001", *PODS, source=CORE)
 def _node_requirements(inputs: Properties) -> Iterator[Violation]:
-    """A requirement on nodes has an operator and as many values as that takes."""
+    """A requirement on nodes has an operator and the number of values that it takes."""
     for path, row in _requirements(inputs):
         operator, values = row.get("operator"), row.get("values")
         if operator is UNKNOWN or values is UNKNOWN:
@@ -50,7 +50,7 @@ def _node_requirements(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-AFF-002", *PODS, source=CORE)
 def _node_labels(inputs: Properties) -> Iterator[Violation]:
-    """A requirement on nodes is about labels that nodes can have."""
+    """A requirement on nodes uses valid labels."""
     for path, row in _requirements(inputs):
         key = row.get("key")
         wrong = None if key is UNKNOWN else grammar.label_key(text(key) or "")

@@ -1,13 +1,13 @@
-"""The variables of containers, and where their values come from."""
+"""Environment variables of containers and the sources of their values."""
 
 import re
 from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
+from rehearsal.kubernetes.rules.accessors import absent, at, pod, rows, text
 from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import absent, at, pod, rows, text
-from rehearsal.kubernetes.rules.words import invalid, required
+from rehearsal.kubernetes.rules.violations import invalid, required
 
 _ENV_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 _FIELDS = (
@@ -20,7 +20,7 @@ _KEYED = re.compile(r"metadata\.(labels|annotations)\['.+'\]")
 
 @BOOK.rule("K8S-POD-008", *PODS, source=CORE)
 def _environment(inputs: Properties) -> Iterator[Violation]:
-    """A variable has a name, and its value from one place."""
+    """A variable has a name and one source of its value."""
     view = pod(inputs)
     for path, container in view.containers() if view else ():
         for index, variable in rows(container.get("env")):
@@ -40,7 +40,7 @@ def _environment(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-015", *PODS, source=CORE)
 def _fields(inputs: Properties) -> Iterator[Violation]:
-    """A variable that is taken from the pod names a field that pods hand out."""
+    """A variable with a field reference names a supported field."""
     view = pod(inputs)
     for path, container in view.containers() if view else ():
         for index, variable in rows(container.get("env")):

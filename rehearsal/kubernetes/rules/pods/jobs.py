@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB, ClusterView, existing
-from rehearsal.kubernetes.rules.reading import (
+from rehearsal.kubernetes.rules.accessors import (
     Object,
     absent,
     at,
@@ -21,7 +20,15 @@ from rehearsal.kubernetes.rules.reading import (
     unsure,
     whole,
 )
-from rehearsal.kubernetes.rules.words import IMMUTABLE, NEGATIVE, duplicate, invalid, required, unsupported
+from rehearsal.kubernetes.rules.book import BOOK, CRON_JOB, JOB, ClusterView, existing
+from rehearsal.kubernetes.rules.violations import (
+    IMMUTABLE,
+    NEGATIVE,
+    duplicate,
+    invalid,
+    required,
+    unsupported,
+)
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/batch/validation/validation.go"
 _COUNTS = (
@@ -80,7 +87,7 @@ def _needs_indexes(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-004", JOB, CRON_JOB, source=_SOURCE)
 def _failure_policy(inputs: Properties) -> Iterator[Violation]:
-    """A pod failure policy looks at pods that fail: their containers are not restarted inside them."""
+    """A pod failure policy is for pods that fail: their containers are not restarted."""
     path, spec = _job(inputs)
     policy = at(spec, "template.spec.restartPolicy")
     if not absent(spec.get("podFailurePolicy")) and policy == "OnFailure":
@@ -195,7 +202,7 @@ def _host_names(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-008", CRON_JOB, source=_SOURCE)
 def _schedule(inputs: Properties) -> Iterator[Violation]:
-    """A CronJob says when, and what happens when the last run is not over."""
+    """A CronJob has a valid schedule and concurrency policy."""
     if absent(at(inputs, "spec.schedule")):
         yield required("spec.schedule")
     for key in ("failedJobsHistoryLimit", "successfulJobsHistoryLimit"):
@@ -211,7 +218,7 @@ def _schedule(inputs: Properties) -> Iterator[Violation]:
 
 
 def _known_zone(name: str) -> bool:
-    """Whether a text names a time zone of the IANA; where that cannot be looked up its form decides."""
+    """Whether a text is an IANA time zone; without the database, whether it has the form of one."""
     if not all(_ZONE_PART.fullmatch(part) and part not in (".", "..") for part in name.split("/")):
         return False
     return name.lower() != "local" and (name in _zones() or not _zones())

@@ -6,9 +6,9 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, pod, rows, text, unsure, whole
 from rehearsal.kubernetes.rules.book import BOOK, CORE, JOB, PODS
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, text, unsure, whole
-from rehearsal.kubernetes.rules.words import (
+from rehearsal.kubernetes.rules.violations import (
     duplicate,
     forbidden,
     invalid,
@@ -91,7 +91,7 @@ def _tolerations(inputs: Properties) -> Iterator[Violation]:
 
 
 def toleration(path: str, row: Any) -> Iterator[Violation]:
-    """What is wrong with one toleration."""
+    """The error of one toleration."""
     row = mapping(row)
     if unsure(dict(row)):
         return
@@ -156,7 +156,7 @@ def _restart_policy(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-POD-014", *PODS, source=CORE)
 def _security_context(inputs: Properties) -> Iterator[Violation]:
-    """A seccomp profile says which; ids have 31 bits; what is privileged may gain privileges."""
+    """A seccomp profile is complete; ids have 31 bits; privileged containers may gain privileges."""
     view = pod(inputs)
     if view is None:
         return

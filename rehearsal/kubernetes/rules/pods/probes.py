@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import Object, absent, at, mapping, pod, text, whole
 from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import Object, absent, at, mapping, pod, text, whole
-from rehearsal.kubernetes.rules.words import NEGATIVE, forbidden, invalid, required
+from rehearsal.kubernetes.rules.violations import NEGATIVE, forbidden, invalid, required
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc")
@@ -26,7 +26,7 @@ def _probes(inputs: Properties) -> Iterator[tuple[str, str, Object]]:
 
 @BOOK.rule("K8S-PROBE-001", *PODS, source=CORE)
 def _one_handler(inputs: Properties) -> Iterator[Violation]:
-    """A probe has exactly one way to ask."""
+    """A probe has exactly one handler."""
     for path, _, probe in _probes(inputs):
         given = [handler for handler in _HANDLERS if probe.get(handler) is not None]
         if not given:
@@ -56,7 +56,7 @@ def _numbers(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PROBE-004", *PODS, source=CORE)
 def _targets(inputs: Properties) -> Iterator[Violation]:
-    """A probe of a port names one that can exist; one that runs a command has it."""
+    """A probe's port is valid; an exec probe has a command."""
     for path, _, probe in _probes(inputs):
         for handler in ("httpGet", "tcpSocket", "grpc"):
             target = at(probe, f"{handler}.port")

@@ -1,4 +1,4 @@
-"""What containers ask for: quantities, requests and limits, devices, huge pages."""
+"""Container resources: quantities, requests and limits, devices, huge pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import amount, at, mapping, pod, rows
 from rehearsal.kubernetes.rules.book import BOOK, CLAIM, CORE, LIMIT_RANGE, PODS, QUOTA, VOLUME
-from rehearsal.kubernetes.rules.reading import amount, at, mapping, pod, rows
-from rehearsal.kubernetes.rules.words import NEGATIVE, forbidden, invalid, required
+from rehearsal.kubernetes.rules.violations import NEGATIVE, forbidden, invalid, required
 
 _HELPERS = "kubernetes/kubernetes pkg/apis/core/helper/helpers.go"
 _QUANTITY = "kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity"
@@ -18,7 +18,7 @@ _FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkK
 
 
 def overcommits(name: str) -> bool:
-    """Whether a container may be promised less than it may use: not for devices and huge pages."""
+    """Whether requests may be below limits: not for devices and huge pages."""
     native = "/" not in name or "kubernetes.io/" in name
     return native and not name.startswith("hugepages-")
 
@@ -66,7 +66,7 @@ def _other_quantities(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-RES-002", *PODS, source=CORE)
 def _within_limit(inputs: Properties) -> Iterator[Violation]:
-    """A container asks for no more than its limit."""
+    """A container's request is at most its limit."""
     for path, requests, limits in _asked(inputs):
         for name, value in requests.items():
             asked, limit = amount(value), amount(limits.get(name))

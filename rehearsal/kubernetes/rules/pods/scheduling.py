@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.kinds import facts
+from rehearsal.kubernetes.rules.accessors import name, pod, text, whole
 from rehearsal.kubernetes.rules.book import BOOK, PODS, ClusterView
-from rehearsal.kubernetes.rules.reading import name, pod, text, whole
-from rehearsal.kubernetes.rules.words import forbidden, no_pod, required, unsupported
+from rehearsal.kubernetes.rules.violations import forbidden, no_pod, required, unsupported
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/scheduling/validation/validation.go"
 PRIORITY_CLASS = "kubernetes:scheduling.k8s.io/v1:PriorityClass"

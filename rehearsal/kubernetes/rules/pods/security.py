@@ -1,4 +1,4 @@
-"""Pod security admission: what the `enforce` label of a namespace keeps out.
+"""Pod security admission by the `enforce` label of a namespace.
 
 As with quotas, the API server refuses the pods and not the objects whose controllers make them.
 """
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Rule, Violation
-from rehearsal.kubernetes.rules.book import BOOK, NAMESPACE, PODS, ClusterView
-from rehearsal.kubernetes.rules.reading import (
+from rehearsal.kubernetes.rules.accessors import (
     PodView,
     at,
     mapping,
@@ -20,7 +19,8 @@ from rehearsal.kubernetes.rules.reading import (
     unsure,
     whole,
 )
-from rehearsal.kubernetes.rules.words import invalid, no_pod
+from rehearsal.kubernetes.rules.book import BOOK, NAMESPACE, PODS, ClusterView
+from rehearsal.kubernetes.rules.violations import invalid, no_pod
 
 _FOLDER = "kubernetes/kubernetes staging/src/k8s.io/pod-security-admission/policy"
 _PREFIX = "pod-security.kubernetes.io/"
@@ -35,7 +35,7 @@ _PLAIN_VOLUMES = frozenset({
 })  # fmt: skip
 _SECCOMP = ("RuntimeDefault", "Localhost")
 
-# What is wrong with a pod: the path, and the words of the policy.
+# An error of a pod: path, and the policy's message.
 Check = Callable[[PodView], Iterator[tuple[str, str]]]
 
 
@@ -92,7 +92,7 @@ def _capabilities(view: PodView) -> Iterator[tuple[str, str]]:
 
 
 def _all_dropped(view: PodView) -> Iterator[tuple[str, str]]:
-    """Containers drop all capabilities, and may take back only that of low ports."""
+    """Containers drop all capabilities, and may add only NET_BIND_SERVICE."""
     for path, container in view.containers():
         dropped = at(container, "securityContext.capabilities.drop")
         if not unsure(dropped) and "ALL" not in [item for _, item in texts(dropped)]:
@@ -104,7 +104,7 @@ def _all_dropped(view: PodView) -> Iterator[tuple[str, str]]:
 
 
 def _non_root(view: PodView) -> Iterator[tuple[str, str]]:
-    """Containers run as somebody other than root, by their own word or by that of the pod."""
+    """Containers run as a user other than root, by their own setting or that of the pod."""
     whole_pod = at(view.spec, "securityContext.runAsNonRoot")
     for path, container in view.containers():
         own = at(container, "securityContext.runAsNonRoot")
@@ -115,7 +115,7 @@ def _non_root(view: PodView) -> Iterator[tuple[str, str]]:
 
 
 def _no_escalation(view: PodView) -> Iterator[tuple[str, str]]:
-    """Containers say that they cannot get more privileges than they began with."""
+    """Containers disable privilege escalation."""
     for path, container in view.containers():
         if at(container, "securityContext.allowPrivilegeEscalation") not in (False, UNKNOWN):
             detail = (
@@ -142,7 +142,7 @@ def _seccomp(view: PodView) -> Iterator[tuple[str, str]]:
 
 
 def _plain_volumes(view: PodView) -> Iterator[tuple[str, str]]:
-    """A pod mounts only kinds of volumes that show it nothing of the node."""
+    """A pod mounts only types of volumes that expose nothing of the node."""
     for index, volume in rows(view.spec.get("volumes")):
         sources = {key for key, value in volume.items() if key != "name" and value is not None}
         if sources and not sources & _PLAIN_VOLUMES and "hostPath" not in sources:
@@ -150,7 +150,7 @@ def _plain_volumes(view: PodView) -> Iterator[tuple[str, str]]:
             yield f"{view.path}.volumes[{index}]", detail
 
 
-# Level, check, and where it is written.
+# (level, check, source)
 _CHECKS: tuple[tuple[str, Check, str], ...] = (
     ("baseline", _privileged, "check_privileged.go"),
     ("baseline", _host_namespaces, "check_hostNamespaces.go"),
@@ -192,7 +192,7 @@ def _known_level(inputs: Properties) -> Iterator[Violation]:
 
 
 def _enforced(world: ClusterView, where: str) -> str:
-    """The level that a namespace enforces; without a label nothing is kept out."""
+    """The level that a namespace enforces; without a label nothing is refused."""
     record = world.get("Namespace", "", where)
     labels = mapping(at(record.inputs, "metadata.labels")) if record else {}
     return str(labels.get(_PREFIX + "enforce") or "")

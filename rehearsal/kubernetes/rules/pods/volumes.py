@@ -6,8 +6,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
-from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
-from rehearsal.kubernetes.rules.reading import (
+from rehearsal.kubernetes.rules.accessors import (
     Object,
     PodView,
     absent,
@@ -19,9 +18,10 @@ from rehearsal.kubernetes.rules.reading import (
     unsure,
     whole,
 )
-from rehearsal.kubernetes.rules.words import duplicate, forbidden, invalid, not_found, required
+from rehearsal.kubernetes.rules.book import BOOK, CORE, PODS
+from rehearsal.kubernetes.rules.violations import duplicate, forbidden, invalid, not_found, required
 
-# In the order in which the API server looks for them.
+# In the API server's order.
 _SOURCES = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
     "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
@@ -100,7 +100,7 @@ def _volumes(view: PodView | None) -> Iterator[tuple[str, Object]]:
 
 
 def _projections(volume: Object) -> Iterator[tuple[str, str, Object]]:
-    """What is projected into a volume: the path from there, the kind of source, the source."""
+    """Sources of a projected volume: path, kind, source."""
     for place, row in rows(at(volume, "projected.sources")):
         for kind in ("configMap", "downwardAPI", "secret", "serviceAccountToken"):
             if isinstance(source := row.get(kind), dict):
@@ -108,7 +108,7 @@ def _projections(volume: Object) -> Iterator[tuple[str, str, Object]]:
 
 
 def _of_keys(volume: Object) -> Iterator[tuple[str, Object]]:
-    """Where files of a volume come from keys of an object: the path from there, the source."""
+    """Volume files from keys of an object: path, source."""
     for kind in ("configMap", "secret"):
         if isinstance(source := volume.get(kind), dict):
             yield kind, source
@@ -118,7 +118,7 @@ def _of_keys(volume: Object) -> Iterator[tuple[str, Object]]:
 
 @BOOK.rule("K8S-POD-016", *PODS, source=CORE)
 def _projected(inputs: Properties) -> Iterator[Violation]:
-    """Projected tokens are good for ten minutes or more, and every file is projected once."""
+    """Projected tokens are valid for ten minutes or more, and every file is projected once."""
     for path, volume in _volumes(pod(inputs)):
         seen: set[str] = set()
         for place, kind, source in _projections(volume):

@@ -6,9 +6,9 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.rules import grammar
+from rehearsal.kubernetes.rules.accessors import absent, at, mapping, pod, rows, text, unsure, whole
 from rehearsal.kubernetes.rules.book import BOOK, DEPLOYMENT, REPLICA_SET, SERVING, STATEFUL_SET
-from rehearsal.kubernetes.rules.reading import absent, at, mapping, pod, rows, text, unsure, whole
-from rehearsal.kubernetes.rules.words import NEGATIVE, invalid, required
+from rehearsal.kubernetes.rules.violations import NEGATIVE, invalid, required
 
 _SOURCE = "kubernetes/kubernetes pkg/apis/apps/validation/validation.go"
 _DOCS = "pulumi-kubernetes 4.34.2 apps/v1 RollingUpdateDeployment.max_unavailable"
@@ -45,7 +45,7 @@ def _selector_matches(inputs: Properties) -> Iterator[Violation]:
 
 
 def _misspelt(selector: Any) -> Iterator[Violation]:
-    """What of the labels of a selector follows no grammar."""
+    """Invalid labels of a selector."""
     for key, value in mapping(mapping(selector).get("matchLabels")).items():
         own = text(value)
         wrong = grammar.label_key(str(key))
@@ -57,7 +57,7 @@ def _misspelt(selector: Any) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-APP-006", *SERVING, source=_SOURCE)
 def _selector_labels(inputs: Properties) -> Iterator[Violation]:
-    """What a workload selects its pods by follows the grammar of labels."""
+    """The selector of a workload has valid labels."""
     yield from _misspelt(at(inputs, "spec.selector"))
 
 
@@ -97,7 +97,7 @@ def _can_roll(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-APP-007", DEPLOYMENT, source=_SOURCE)
 def _rolls_by(inputs: Properties) -> Iterator[Violation]:
-    """A rolling update goes by counts, or by shares of the replicas."""
+    """A rolling update uses counts or percentages of the replicas."""
     for key, most in (("maxSurge", None), ("maxUnavailable", 100)):
         path = f"spec.strategy.rollingUpdate.{key}"
         value = at(inputs, path)
@@ -108,7 +108,7 @@ def _rolls_by(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-APP-005", STATEFUL_SET, source=_SOURCE)
 def _no_deadline(inputs: Properties) -> Iterator[Violation]:
-    """Pods that are meant to run on have no deadline."""
+    """Pods of long-running workloads have no deadline."""
     view = pod(inputs)
     seconds = view.spec.get("activeDeadlineSeconds") if view else None
     if view and seconds is not None:

@@ -1,4 +1,4 @@
-"""Violations in the words of the API server's field errors.
+"""Violations with the messages of the API server's field errors.
 
 Source: kubernetes/kubernetes staging/src/k8s.io/apimachinery/pkg/util/validation/field.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import built_in
-from rehearsal.kubernetes.rules.reading import name
+from rehearsal.kubernetes.rules.accessors import name
 
 IMMUTABLE = "field is immutable"
 NEGATIVE = "must be greater than or equal to 0"
@@ -18,7 +18,7 @@ _ACCEPTED = "The API server accepts the {kind} itself but none of its pods"
 
 
 def required(path: str, detail: str = "", fix: str = "") -> Violation:
-    """Something is missing."""
+    """A missing value."""
     return Violation(path, "Required value" + (f": {detail}" if detail else ""), fix)
 
 
@@ -28,30 +28,30 @@ def invalid(path: str, value: Any, detail: str, fix: str = "") -> Violation:
 
 
 def forbidden(path: str, detail: str, fix: str = "") -> Violation:
-    """Something that must not be given here."""
+    """A value that must not be set."""
     return Violation(path, f"Forbidden: {detail}", fix)
 
 
 def duplicate(path: str, value: Any) -> Violation:
-    """A value that is there already."""
+    """A value that is already used."""
     return Violation(path, f"Duplicate value: {_shown(value)}")
 
 
 def unsupported(path: str, value: Any, supported: Iterable[str]) -> Violation:
-    """A value that is none of a fixed set."""
+    """A value outside of a fixed set."""
     choices = ", ".join(json.dumps(choice) for choice in supported)
     return Violation(path, f"Unsupported value: {_shown(value)}: supported values: {choices}")
 
 
 def not_found(path: str, value: Any, fix: str = "") -> Violation:
-    """A name that nothing has."""
+    """A reference to a missing object."""
     return Violation(path, f"Not found: {_shown(value)}", fix)
 
 
 def no_pod(inputs: Mapping[str, Any], path: str, detail: str, fix: str = "") -> Violation:
-    """A pod that admission refuses, or one that the controller of an accepted object will never get.
+    """A pod that admission refuses, or that the controller of an accepted object will never get.
 
-    The latter is advice where the provider does not wait for the pods.
+    The latter is a warning where the provider does not wait for the pods.
     """
     kind, own = str(inputs["kind"]), name(inputs)
     if kind == "Pod":

@@ -1,8 +1,8 @@
-"""What an engine keeps of an object that exists and is not as it was asked for, and what comes of it.
+"""State that the engine keeps of an object that exists but is not as requested.
 
 Sources: pulumi/pulumi-kubernetes provider/pkg/provider/provider.go (Create, Read, Update, Diff,
-partialError); pulumi/pulumi pkg/engine/update.go (OnResourceStepPost): of an update that failed the engine
-keeps the old inputs and the new outputs.
+partialError); pulumi/pulumi pkg/engine/update.go (OnResourceStepPost): after a failed update
+the engine keeps the old inputs and the new outputs.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.diffs import normalized, prune
 from rehearsal.kubernetes.kinds import Kind
 
-# The provider keeps its inputs beside the outputs and looks at the live object through them.
+# The provider stores its inputs in the outputs and prunes the live object by them.
 _INPUTS = "__inputs"
 _LIVE = "failed to fully initialize or become live"
 
 
 def created(call: Call, id: str, live: Properties, error: GaveUpError) -> InitFailedError:
-    """The error of a new object that is not ready."""
+    """Error of a new object that is not ready."""
     said = f'resource "{call.urn}" was successfully created, but the Kubernetes API server reported that it'
     return InitFailedError(id, live, [f"{said} {_LIVE}: {error.headline}", *error.details])
 
@@ -27,28 +27,28 @@ def created(call: Call, id: str, live: Properties, error: GaveUpError) -> InitFa
 def updated(
     id: str, live: Properties, inputs: Properties, error: GaveUpError | RefusalError
 ) -> InitFailedError:
-    """The error of a changed object that is not ready, and of a change that the API server refuses."""
+    """Error of a changed object that is not ready, and of a refused change."""
     said = f'the Kubernetes API server reported that "{id}" {_LIVE}'
     words, more = (error.headline, error.details) if isinstance(error, GaveUpError) else (str(error), [])
     return InitFailedError(id, {**live, _INPUTS: _shape(inputs)}, [f"{said}: {words}", *more])
 
 
 def asked(old_inputs: Properties, old_outputs: Properties) -> Properties:
-    """The inputs through which the provider looks at the live object: the last ones that it was given."""
+    """The last inputs of the object, by which the provider prunes the live object."""
     found: Properties = old_outputs.get(_INPUTS) or old_inputs
     return found
 
 
 def seen(kind: Kind, live: Properties, inputs: Properties) -> Properties:
-    """The inputs that a refresh finds: what is live of those that the engine has."""
-    if inputs.get("stringData"):  # only the engine knows which of them are secret, and by their names
+    """Inputs after a refresh: the live values of fields that the engine has."""
+    if inputs.get("stringData"):  # only the engine knows which of them are secret, by name
         return inputs
     found: Properties = prune(normalized(kind, live), normalized(kind, inputs))
     return found
 
 
 def _shape(value: Any) -> Any:
-    """Which properties there are, without their values: some may be secret."""
+    """Property names without values, which may be secret."""
     if isinstance(value, Mapping):
         return {name: _shape(inner) for name, inner in value.items()}
     return [_shape(inner) for inner in value] if isinstance(value, list) else True

@@ -1,11 +1,11 @@
-"""What the pods of an object ask for, with the defaults that a namespace's LimitRanges add."""
+"""Resource requests of an object's pods, with the defaults of the namespace's LimitRanges."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from rehearsal.kubernetes.rules.reading import Object, PodView, amount, at, mapping, rows
+from rehearsal.kubernetes.rules.accessors import Object, PodView, amount, at, mapping, rows
 
 Amounts = Mapping[str, Decimal]
 
@@ -20,15 +20,15 @@ class ContainerResources:
 
 
 def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, ContainerResources]]:
-    """(path, what it asks for) of each container: first the program's values, then the LimitRanges' defaults.
+    """(path, resources) of each container: the program's values, then the LimitRanges' defaults.
 
-    A container that has a limit and no request asks for the limit.
+    A container with a limit and no request requests the limit.
     """
     defaults = ContainerResources("")
     for limits in ranges:
         for _, row in rows(at(limits, "spec.limits")):
             if row.get("type") == "Container":
-                # A range's own defaults: limits from the maximum, requests from limits or else the minimum.
+                # Defaults of a range: limits from the maximum, requests from limits or else the minimum.
                 limited = {**_parsed(row.get("max")), **_parsed(row.get("default"))}
                 least = {**_parsed(row.get("min")), **limited, **_parsed(row.get("defaultRequest"))}
                 defaults.limits.update(limited)
@@ -37,7 +37,7 @@ def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, Contai
     for path, container in pod.containers():
         resources = mapping(container.get("resources"))
         own_limits, own_requests = _parsed(resources.get("limits")), _parsed(resources.get("requests"))
-        # The API server fills requests from limits that were written down before admission adds defaults.
+        # The API server sets requests from the program's limits before admission adds defaults.
         requests = {**defaults.limits, **defaults.requests, **own_limits, **own_requests}
         found.append(
             (
@@ -49,7 +49,7 @@ def containers(pod: PodView, ranges: Iterable[Object]) -> list[tuple[str, Contai
 
 
 def together(asked: Iterable[tuple[str, ContainerResources]]) -> ContainerResources:
-    """What a pod asks for: the sum over containers, or the largest init container where that is more."""
+    """Requests of a pod: the sum over containers, or the largest init container where that is more."""
     pod = ContainerResources("pod")
     for path, one in asked:
         for total, own in ((pod.requests, one.requests), (pod.limits, one.limits)):
@@ -65,7 +65,7 @@ def together(asked: Iterable[tuple[str, ContainerResources]]) -> ContainerResour
 
 
 def charged(asked: ContainerResources) -> dict[str, Decimal]:
-    """What of a ResourceQuota one such pod uses, by the quota's names."""
+    """Usage of a ResourceQuota by one such pod, by the quota's names."""
     used = {"pods": Decimal(1), "count/pods": Decimal(1)}
     for name, value in asked.requests.items():
         used[f"requests.{name}"] = value
@@ -78,7 +78,7 @@ def charged(asked: ContainerResources) -> dict[str, Decimal]:
 
 
 def show(value: Decimal) -> str:
-    """A quantity as it is written: `500m`, `2`, `16Gi`."""
+    """A quantity in Kubernetes notation: `500m`, `2`, `16Gi`."""
     if value % 1:
         return f"{int(value * 1000)}m"
     for unit, size in (("Gi", 2**30), ("Mi", 2**20)):

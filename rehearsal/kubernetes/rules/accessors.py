@@ -1,4 +1,4 @@
-"""How rules read an object: any value may be missing, mistyped or not known yet, and then says nothing."""
+"""Accessors for objects in rules: values that are missing, mistyped or unknown cause no violation."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ def mapping(value: Any) -> Object:
 
 
 def rows(value: Any) -> Iterator[tuple[int, Object]]:
-    """The mappings of a list, with their places."""
+    """The mappings of a list, with their indexes."""
     for index, item in enumerate(value if isinstance(value, list) else ()):
         if isinstance(item, Mapping):
             yield index, item
 
 
 def at(value: Any, path: str) -> Any:
-    """What lies at a dotted path: None when absent, UNKNOWN when it is below something unknown."""
+    """The value at a dotted path: None when absent, UNKNOWN below an unknown value."""
     for name in path.split("."):
         if value is UNKNOWN:
             return UNKNOWN
@@ -33,19 +33,19 @@ def at(value: Any, path: str) -> Any:
 
 
 def text(value: Any) -> str | None:
-    """The value if it is a text."""
+    """The value if it is a string."""
     return value if isinstance(value, str) else None
 
 
 def texts(value: Any) -> Iterator[tuple[int, str]]:
-    """The texts of a list, with their places."""
+    """The strings of a list, with their indexes."""
     for index, item in enumerate(value if isinstance(value, list) else ()):
         if isinstance(item, str):
             yield index, item
 
 
 def whole(value: Any) -> int | None:
-    """The value if it is a whole number, or a text of one as the provider converts it."""
+    """The value if it is an integer, or a string of one, which the provider converts."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -54,7 +54,7 @@ def whole(value: Any) -> int | None:
 
 
 def amount(value: Any) -> Decimal | None:
-    """The number of a quantity such as `500m`; None for what is none."""
+    """The number of a quantity such as `500m`; None for an invalid one."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
@@ -69,7 +69,7 @@ def absent(value: Any) -> bool:
 
 
 def unsure(value: Any) -> bool:
-    """Whether anything in a value is not known yet."""
+    """Whether a value is not completely known."""
     if isinstance(value, Mapping):
         return any(unsure(item) for item in value.values())
     if isinstance(value, list):
@@ -78,19 +78,19 @@ def unsure(value: Any) -> bool:
 
 
 def name(inputs: Object) -> str | None:
-    """The object's name."""
+    """Name of the object."""
     return text(at(inputs, "metadata.name"))
 
 
 def namespace(inputs: Object) -> str:
-    """The namespace of a namespaced object; empty while it is not known."""
+    """Namespace of a namespaced object; empty while unknown."""
     found = at(inputs, "metadata.namespace")
     return "" if found is UNKNOWN else text(found) or "default"
 
 
 @dataclass(frozen=True)
 class PodView:
-    """The pod that an object is or has a template of; `path` is where its specification lies."""
+    """The pod of an object, or its pod template; `path` is that of the specification."""
 
     path: str
     spec: Object
@@ -99,12 +99,12 @@ class PodView:
 
     @property
     def asks(self) -> bool:
-        """Whether everything that its containers ask for is known, and no resources are those of the pod."""
+        """Whether all resources of containers are known, and none are set for the pod as a whole."""
         groups = [self.spec.get(group) for group in ("containers", "initContainers")]
         lists = [group for group in groups if isinstance(group, list)]
         asked = [row.get("resources") for group in lists for _, row in rows(group)]
         if not absent(self.spec.get("resources")):
-            return False  # shared by all containers, since Kubernetes 1.34: no rule here counts them
+            return False  # pod-level resources (Kubernetes 1.34): no rule counts them
         return UNKNOWN not in groups and not any(UNKNOWN in group for group in lists) and not unsure(asked)
 
     def containers(self) -> Iterator[tuple[str, Object]]:
@@ -115,7 +115,7 @@ class PodView:
 
 
 def pod(inputs: Object) -> PodView | None:
-    """The pod of an object, or None when its specification is not known."""
+    """The pod of an object, or None when its specification is unknown."""
     spec = inputs.get("spec")
     prefix = "spec.template"
     if inputs.get("kind") == "CronJob" or "jobTemplate" in mapping(spec):

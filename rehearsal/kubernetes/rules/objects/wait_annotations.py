@@ -1,18 +1,18 @@
-"""Annotations by which a program changes what the provider waits for."""
+"""Annotations that change what the provider waits for."""
 
 from collections.abc import Iterator
 
 from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.kubernetes.awaiter.wait_for import WAIT_FOR, conditions_of
+from rehearsal.kubernetes.rules.accessors import at, mapping, text
 from rehearsal.kubernetes.rules.book import ANY, BOOK
-from rehearsal.kubernetes.rules.reading import at, mapping, text
-from rehearsal.kubernetes.rules.words import invalid
+from rehearsal.kubernetes.rules.violations import invalid
 
 
 @BOOK.rule("K8S-WAIT-001", ANY, source="pulumi/pulumi-kubernetes provider/pkg/metadata/overrides.go")
 def _readable(inputs: Properties) -> Iterator[Violation]:
-    """The provider can read what it is to wait for; it looks only when the object is there already."""
+    """The wait annotations are valid; the provider checks them only after it created the object."""
     given = text(mapping(at(inputs, "metadata.annotations")).get(WAIT_FOR))
     try:
         if given:
