@@ -30,8 +30,8 @@ _JOB = "batch/v1 Job"
 POD = "kubernetes:core/v1:Pod"
 _ENDLESS = (
     "'{}' would be waited for until the update is cancelled: every event of a Job or Pod of the namespace, "
-    "and the resync of the provider's informers once a minute, restarts its timer of {:.0f} s (pulumi-kubernetes "
-    "provider/pkg/await/job.go, informers/factory.go). The rehearsal does not wait forever"
+    "and the resync of the provider's informers once a minute, restarts its timer of {:.0f} s "
+    "(pulumi-kubernetes provider/pkg/await/job.go, informers/factory.go). The rehearsal does not wait forever"
 )
 NO_PODS = (
     "Service does not target any Pods. Selected Pods may not be ready, or "
