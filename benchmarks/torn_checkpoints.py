@@ -53,7 +53,7 @@ def writing(root: Path, steps: Iterable[int]) -> tuple[int, int]:
         return child, reader
     try:
         dist.init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
-        kept = store.Store(GROUP, root, "resume")
+        kept = store.CheckpointStore(GROUP, root, "resume")
         for step in steps:
             kept.save(state(step), step)
             os.write(writer, step.to_bytes(4, "big"))

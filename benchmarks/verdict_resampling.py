@@ -32,7 +32,7 @@ from benchmarks.wilson import wilson  # noqa: E402
 from smoke_training import evidence, verdict  # noqa: E402
 from smoke_training.cli import files  # noqa: E402
 from smoke_training.evidence.registry import Evidence  # noqa: E402
-from smoke_training.evidence.world import Planned  # noqa: E402
+from smoke_training.evidence.world import PlanText  # noqa: E402
 from smoke_training.model import Judgement, Verdict  # noqa: E402
 from smoke_training.plan import Plan, parse  # noqa: E402
 from tests.faults import system  # noqa: E402
@@ -102,7 +102,7 @@ def shaped(folder: Path) -> Iterator[Path]:
 def read(path: Path) -> tuple[Plan, Evidence]:
     """Plan and evidence of a recorded run."""
     found = evidence.parse(files.samples(path))
-    asked = found.of(Planned)
+    asked = found.of(PlanText)
     if asked is None:
         raise SystemExit(f"{path}: no plan in the samples")
     return parse(asked.document), found

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """`instrument`, imported when it is first asked for: it needs torch, most of this package does not."""
+    """Import `instrument` on first access: it needs torch, most of this package does not."""
     if name != "instrument":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from smoke_training.instrumentation import instrument  # noqa: PLC0415 - see above

@@ -2,8 +2,8 @@
 
 import sys
 
-ERROR = 3  # the exit code of that verdict (`model.EXIT_CODES`); it is needed when nothing can be imported
-STOPPED = "ERROR stopped by SIGINT before anything was written down"
+ERROR = 3  # exit code of that verdict (`model.EXIT_CODES`), as a literal: imports may have failed
+STOPPED = "ERROR stopped by SIGINT before anything was recorded"
 
 if __name__ == "__main__":
     try:  # a run has handlers of its own, later: importing them takes a moment

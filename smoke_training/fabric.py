@@ -1,10 +1,10 @@
-"""The network between nodes that carries training traffic: one set of names for the whole product."""
+"""Names of the networks between nodes that carry training traffic, for the whole product."""
 
 from enum import StrEnum
 
 
 class Fabric(StrEnum):
-    """What a pool of nodes is joined by. `Fabric(text)` also reads the names that older plans used."""
+    """Network between the nodes of a pool. `Fabric(text)` also reads the names that older plans used."""
 
     EFA = "efa"  # AWS Elastic Fabric Adapter
     TCPX = "tcpx"  # Google Cloud GPUDirect-TCPX (A3 High)

@@ -1,4 +1,4 @@
-"""The words of a result: verdicts, checks, measures, expectations, culprits (pure)."""
+"""Types of a result: verdicts, checks, measures, expectations, culprits (pure)."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 SCHEMA = "trainstack.smoke/1"
-PLAN = "the run plan"  # the source of what a user declared
+PLAN = "the run plan"  # source of a user's declarations
 
 
 class Verdict(StrEnum):
@@ -26,7 +26,7 @@ EXIT_CODES: Mapping[Verdict, int] = {verdict: code for code, verdict in enumerat
 
 
 class Cause(StrEnum):
-    """What kind of fault a culprit has; `unknown` only where the evidence allows no more."""
+    """Kind of a culprit's fault; `unknown` if the evidence does not identify it."""
 
     QUOTA = "quota"
     CLOCK = "clock"
@@ -69,7 +69,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a figure is held against. `kind` says how far to trust it; `unknown` judges nothing."""
+    """Reference of a figure. `kind` is its certainty; `unknown` judges nothing."""
 
     value: float | None
     kind: str  # published | derived | declared | baseline | exact | unknown
@@ -79,18 +79,18 @@ class Expected:
 
     @classmethod
     def exactly(cls, value: float, source: str, floor: float | None = None) -> Self:
-        """What must be so, whatever the machine."""
+        """A value required on every machine."""
         return cls(value=value, kind="exact", source=source, floor=floor)
 
     @classmethod
     def unknown(cls, reason: str, source: str = PLAN) -> Self:
-        """Nothing to hold a figure against."""
+        """No reference for a figure."""
         return cls(value=None, kind="unknown", source=source, reason=reason)
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """Who is accused, of what, on what evidence and how strongly."""
+    """An accused part of the stack, with cause, evidence and score."""
 
     kind: str  # rank | node | link | nic | storage | stack
     id: str  # rank "2", node "1", link "0-2", nic "1/eth1", storage "checkpoints@1", stack "transport"
@@ -104,7 +104,7 @@ class Culprit:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One judged measure. `message` is a full sentence with the figures; `next_action` is one thing to do.
+    """One judged measure. `message` is a full sentence with the figures; `next_action` is one action.
 
     A judge leaves `id` to its rule. `required` is false where the check gates nothing, as one that could not
     be made here.
@@ -123,7 +123,7 @@ class Check:
 
     @classmethod
     def skipped(cls, why: str, id: str = "") -> Self:
-        """A check that cannot be made here, and so gates nothing."""
+        """A check that is not applicable here, and gates nothing."""
         return cls(id=id, status=Verdict.SKIPPED, message=why, required=False)
 
     @property
@@ -142,5 +142,5 @@ class Judgement:
 
     @property
     def decisive(self) -> Check | None:
-        """The check that a reader should see first: the first required one with the overall verdict."""
+        """The first required check with the overall verdict, for headlines."""
         return next((c for c in self.checks if c.required and c.status == self.verdict), None)

@@ -1,4 +1,4 @@
-"""The run plan: what one validation run is asked to do (pure: parsing and arithmetic, no I/O)."""
+"""Plan of one validation run (pure: parsing and arithmetic, no I/O)."""
 
 import dataclasses
 import hashlib
@@ -14,7 +14,7 @@ from typing import Annotated
 from smoke_training.fabric import Fabric
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.phases import FULL, NAMES, QUICK, chosen
-from smoke_training.reader import Count, DocumentError, Positive, Rule, Text, Whole, above, parsed, read
+from smoke_training.reader import Count, DocumentError, Positive, Text, ValueRule, Whole, above, parsed, read
 from smoke_training.statistics import baseline
 
 SCHEMA = "trainstack.smoke-plan/1"
@@ -25,26 +25,26 @@ _PUBSUB_TOPIC = r"projects/[a-z0-9.:-]+/topics/[A-Za-z][\w.~+%-]{2,254}"
 
 Rate = Annotated[float, above(0, 1e6, "must be a number above 0, in Gb/s")]
 Patience = Annotated[float, above(0, 3600, "must be above 0 and at most 3600 seconds")]
-Cost = Annotated[float, Rule(lambda value: 0 <= value < math.inf, "must be a number >= 0")]
+Cost = Annotated[float, ValueRule(lambda value: 0 <= value < math.inf, "must be a number >= 0")]
 Efficiency = Annotated[float, above(0, 1, "must be above 0 and at most 1")]
 Slowdown = Annotated[float, above(1.05, 100, "must be above 1.05, the slowdown that is called negligible")]
 Limit = Annotated[float, above(29, 86400, "must be at least 30 and at most 86400 seconds")]
 Accepted = Annotated[
     tuple[str, ...],
-    Rule(
+    ValueRule(
         lambda value: "PASS" in value and set(value) <= _ACCEPTABLE,
         "must list PASS and may add INCONCLUSIVE or SKIPPED",
     ),
 ]
-Depth = Annotated[str, Rule(lambda value: value in (QUICK, FULL), "must be quick or full")]
-PhaseName = Annotated[str, Rule(lambda value: value in NAMES, f"must be one of {', '.join(NAMES)}")]
+Depth = Annotated[str, ValueRule(lambda value: value in (QUICK, FULL), "must be quick or full")]
+PhaseName = Annotated[str, ValueRule(lambda value: value in NAMES, f"must be one of {', '.join(NAMES)}")]
 TopicArn = Annotated[
-    str, Rule(lambda value: re.fullmatch(_TOPIC, value) is not None, "must be the ARN of an SNS topic")
+    str, ValueRule(lambda value: re.fullmatch(_TOPIC, value) is not None, "must be the ARN of an SNS topic")
 ]
 
 PubsubTopic = Annotated[
     str,
-    Rule(
+    ValueRule(
         lambda value: re.fullmatch(_PUBSUB_TOPIC, value) is not None,
         "must be a Pub/Sub topic, projects/PROJECT/topics/TOPIC",
     ),
@@ -64,7 +64,7 @@ class ExpectedBusbw:
 
 @dataclass(frozen=True)
 class StorageTarget:
-    """A folder to measure: what people call it, its path in the pod, and its declared rate in MB/s."""
+    """A folder to measure: its name, its path in the pod, and its declared rate in MB/s."""
 
     name: Text
     path: Text
@@ -87,9 +87,9 @@ class Plan:
 
     `rails` are the network interfaces that carry training traffic, in order, each of `rail_gbit_s`;
     `network_gbit_s` is the sum of a node's. `phases` limits a run to some of its depth's phases. A
-    `preemptible` run may be stopped at any time: that is SKIPPED then, no error. `alert_topic_arn` is the
-    SNS topic, `alert_pubsub_topic` the Pub/Sub topic that gets a message when a run that no deploy waits for
-    finds something.
+    `preemptible` run may be stopped at any time: its result is SKIPPED, no error. `alert_topic_arn` is the
+    SNS topic, `alert_pubsub_topic` the Pub/Sub topic for a message when a run outside of deploys fails or
+    regresses.
     """
 
     stack: Text
@@ -141,7 +141,7 @@ class Plan:
         return verdict not in (Verdict.FAIL, Verdict.ERROR) and str(verdict) in self.accept
 
     def exit_code(self, verdict: Verdict) -> int:
-        """0 for a verdict that opens the gate (the exit status of an awaited Job), else its own code."""
+        """Return 0 for a verdict that opens the gate (the awaited Job succeeds), else its own code."""
         return 0 if self.opens(verdict) else EXIT_CODES[verdict]
 
     def cost_usd(self, seconds: float) -> float | None:
@@ -150,18 +150,18 @@ class Plan:
 
     @property
     def alerts(self) -> bool:
-        """Whether somebody is told when the run finds something."""
+        """Report whether findings of the run are sent as an alert."""
         return self.alert_topic_arn is not None or self.alert_pubsub_topic is not None
 
     @property
     def partial(self) -> bool:
-        """Whether the plan leaves out phases that its depth has: such a run validates no stack."""
+        """Report whether the plan omits phases of its depth: such a run does not validate a stack."""
         return set(self.chosen_phases) < set(chosen(self.depth, None))
 
 
 @dataclass(frozen=True)
 class KillSchedule:
-    """Which rank dies, at which step, in a run of `steps` steps with a checkpoint every `every` steps."""
+    """Victim and step of the kill, in a run of `steps` steps with a checkpoint every `every` steps."""
 
     victim: int
     step: int
@@ -171,7 +171,7 @@ class KillSchedule:
 
 RESUME_STEPS = 24
 CHECKPOINT_EVERY = 4
-NEXT_STEPS = 8  # steps the uninterrupted run goes further, so that losses after the resume always have a twin
+NEXT_STEPS = 8  # further steps of the uninterrupted run, for the comparison of losses after the resume
 
 
 def kill_schedule(seed: int, world: int) -> KillSchedule:
@@ -202,7 +202,7 @@ def parse(text: str) -> Plan:
 
 
 def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
-    """The plan with `$NAME` in storage paths replaced: a job's own folder is only known inside the job.
+    """Return the plan with `$NAME` in storage paths expanded: a job's folder is only known inside it.
 
     Raises DocumentError for every variable that the environment does not have.
     """
@@ -222,21 +222,21 @@ def located(plan: Plan, environment: Mapping[str, str]) -> Plan:
 
 
 def for_device(plan: Plan, environment: Mapping[str, str]) -> Plan:
-    """The plan as far as it makes sense here: on CPUs in place of its accelerators no deeper than quick.
+    """Limit the plan to this device: on CPUs instead of planned accelerators to the quick depth.
 
-    What a full run adds says something about accelerators; a rehearsal of a stack has none.
+    A full run's additional checks are about accelerators, which a rehearsal lacks.
     """
     forced = environment.get("SMOKE_DEVICE") == "cpu" and plan.gpus_per_node > 0
     return dataclasses.replace(plan, depth=QUICK) if forced else plan
 
 
 def render(plan: Plan) -> str:
-    """The plan as a document that `parse` reads back to an equal plan."""
+    """Return the plan as a document that `parse` reads back to an equal plan."""
     return json.dumps({"schema": SCHEMA, **dataclasses.asdict(plan)}, indent=1)
 
 
 def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = None) -> Plan:
-    """The plan of `run --ranks N`: one node, this machine, nothing expected of its fabric.
+    """The plan of `run --ranks N`: one node, this machine, no expectations of its fabric.
 
     The minimum efficiency is below a cluster's 0.8: here ranks and their communication threads share CPUs.
     """
@@ -267,6 +267,6 @@ def local_plan(ranks: int, depth: str = QUICK, only: tuple[str, ...] | None = No
 
 
 def _derived_seed(document: Mapping[str, object]) -> int:
-    """A seed every node derives alike, different for every distinct plan."""
+    """Return a seed that is the same on every node and different for every distinct plan."""
     digest = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).digest()
     return int.from_bytes(digest[:4], "big")

@@ -1,6 +1,6 @@
-"""One rank: runs the probes in order and writes what they measured.
+"""One rank: run the probes in order and write their evidence.
 
-The first attempt measures, trains the reference and is then interrupted by a kill; the restarted one resumes.
+The first attempt measures, trains the reference and is killed; the restarted one resumes.
 """
 
 import contextlib
@@ -18,14 +18,22 @@ from torch._C._distributed_c10d import Store
 from smoke_training.evidence import Evidence, Record, line_of
 from smoke_training.evidence.links import Rails
 from smoke_training.evidence.training import Training
-from smoke_training.evidence.world import Failure, Finished, RankFacts, RankUsage, StoppedEarly, Usage, World
+from smoke_training.evidence.world import (
+    Finished,
+    RankFacts,
+    RankFailure,
+    RankUsage,
+    ResourceUsage,
+    StoppedEarly,
+    World,
+)
 from smoke_training.judges.network.rails import dead
-from smoke_training.judges.sampling import Sampling
+from smoke_training.judges.sampling import VerdictSampling
 from smoke_training.judges.training import step as judged
 from smoke_training.model import Verdict
 from smoke_training.phases import PHASE
 from smoke_training.plan import Plan, parse
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group, join, leave, nccl_version
 from smoke_training.probes.network import collective, pairs, rails, reach, traffic
 from smoke_training.probes.state import resume, timing
@@ -36,13 +44,13 @@ from smoke_training.runtime import heartbeat, host
 
 
 class Recorder:
-    """What a rank leaves behind: its phase for the watchdog outside, and on rank 0 the evidence file."""
+    """Output of a rank: its phase for the watchdog, and on rank 0 the evidence file."""
 
     def __init__(self, path: Path, writes: bool) -> None:
         self.path, self.writes, self.phase = path, writes, ""
 
     def enter(self, phase: str) -> None:
-        """Remember the phase for the record of a failure, and write it down for the watchdog."""
+        """Set the phase, for the record of a failure and for the watchdog."""
         self.phase = phase
         heartbeat.own().phase(phase)
 
@@ -56,9 +64,9 @@ class Recorder:
                     os.fsync(stream.fileno())
 
 
-Measure = Callable[[Context], Iterator[Record]]
+Measure = Callable[[ProbeContext], Iterator[Record]]
 
-# In the order of `phases.PHASES`; `world` and `resume` are the rank's own, because they belong to its life.
+# In the order of `phases.PHASES`; `world` and `resume` are part of the rank itself.
 PROBES: Mapping[str, Measure] = {
     "fitness": fitness.measure,
     "gpus": gpus.measure,
@@ -75,7 +83,7 @@ PROBES: Mapping[str, Measure] = {
 
 
 def main() -> None:
-    """Run the phases of this attempt; an exception is written down and ends the rank with status 1."""
+    """Run the phases of this attempt; an exception is recorded and ends the rank with status 1."""
     scratch = Path(sys.argv[1])
     plan = parse((scratch / "plan.json").read_text())
     attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
@@ -86,7 +94,7 @@ def main() -> None:
         if device == "cuda":
             os.environ.update(traffic.log_settings(scratch, os.environ))  # read when NCCL starts
         group = join(timeout, device, lambda store: _connected(store, plan, device, recorder))
-        context = Context(group=group, plan=plan, scratch=scratch, sampling=Sampling(plan))
+        context = ProbeContext(group=group, plan=plan, scratch=scratch, sampling=VerdictSampling(plan))
         if attempt == 0:
             _measure(context, recorder)
         else:
@@ -102,7 +110,7 @@ def main() -> None:
 
 
 def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> None:
-    """Refuse to join over a rail that does not connect all nodes: gloo would wait on it, and name no node."""
+    """Raise if the first rail does not connect all nodes: gloo would hang on it, without naming a node."""
     rail = reach.over_first_rail(store, plan) if device == "cpu" else None
     if rail is None:
         return
@@ -111,8 +119,8 @@ def _connected(store: Store, plan: Plan, device: str, recorder: Recorder) -> Non
     raise ConnectionError("; ".join(item.evidence[0] for item in accused) or f"{rail.name}: {rail.error}")
 
 
-def _measure(context: Context, recorder: Recorder) -> None:
-    """All phases of the first attempt; the last, `resume`, ends with a kill and does not come back."""
+def _measure(context: ProbeContext, recorder: Recorder) -> None:
+    """All phases of the first attempt; the last, `resume`, ends with a kill and does not return."""
     group, plan = context.group, context.plan
     recorder.enter("world")
     recorder.add([World(wanted=int(os.environ["SMOKE_WORLD"]), ranks=tuple(group.gather(_facts(group))))])
@@ -122,15 +130,15 @@ def _measure(context: Context, recorder: Recorder) -> None:
             continue
         found = list(PROBES[name](context))
         recorder.add(found)
-        # Where training fails already, going on would only cost time. Every rank holds the same evidence and
-        # so comes to the same answer: none is left waiting.
+        # Where training fails already, further phases would only cost time. Every rank has the same evidence
+        # and so decides the same: none is left waiting.
         statuses = [judged.statuses(plan, item) for item in found if isinstance(item, Training)]
         if any(Verdict.FAIL in answers for answers in statuses):
             recorder.add([StoppedEarly(reason="training does not scale; the rest was not tried")])
             return
     if "resume" in plan.chosen_phases:
         recorder.enter("reference")
-        trial = resume.Trial(context)
+        trial = resume.KillTrial(context)
         recorder.add(trial.reference())
         recorder.add([_usages(group)])
         recorder.enter("interrupted")
@@ -155,8 +163,8 @@ def _facts(group: Group) -> RankFacts:
     )
 
 
-def _usages(group: Group) -> Usage:
-    """What every rank has used so far, learned by all."""
+def _usages(group: Group) -> ResourceUsage:
+    """Return the resources used by every rank so far, on all ranks."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     mine = RankUsage(
         rank=group.rank,
@@ -164,18 +172,18 @@ def _usages(group: Group) -> Usage:
         max_rss_bytes=used.ru_maxrss * 1024,  # Linux reports KiB
         gpu_memory_bytes=torch.cuda.max_memory_allocated(group.device) if group.cuda else None,
     )
-    return Usage(ranks=tuple(group.gather(mine)))
+    return ResourceUsage(ranks=tuple(group.gather(mine)))
 
 
 def _record_failure(scratch: Path, attempt: int, phase: str, error: Exception) -> None:
-    """Leave the reason behind. Losing a peer in the interrupted phase is the plan, not a failure."""
+    """Record the reason. Losing a peer in the interrupted phase is planned, not a failure."""
     rank = int(os.environ["RANK"])
     message = f"{type(error).__name__}: {error}"
     heartbeat.own().broke(message)  # first: the disk may be full
     traceback.print_exc()
     expected = phase == "interrupted" and "was to be killed" not in str(error)
     if not expected:
-        failure = Failure(rank=rank, phase=phase, message=message[:2000])
-        with contextlib.suppress(OSError):  # without room on the disk the heartbeat has said it
+        failure = RankFailure(rank=rank, phase=phase, message=message[:2000])
+        with contextlib.suppress(OSError):  # with a full disk the heartbeat has reported it
             (scratch / f"failure-{attempt}-{rank}.json").write_text(line_of(failure) + "\n")
     sys.stderr.flush()

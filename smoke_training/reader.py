@@ -1,7 +1,7 @@
-"""JSON into frozen dataclasses, as their type hints say (pure).
+"""Read JSON into frozen dataclasses by their type hints (pure).
 
-`read` is for documents that people write: every problem at once, `path: got value; rule`. `decode` is for
-what a program wrote. `Annotated[int, Rule(...)]` narrows what a field accepts.
+`read` is for documents written by users: it reports every problem, as `path: got value; rule`. `decode` is
+for documents written by programs. `Annotated[int, Rule(...)]` narrows the values of a field.
 """
 
 import dataclasses
@@ -18,12 +18,12 @@ from typing import Annotated, Any, TypeVar
 
 T = TypeVar("T")
 SHOWN = 200  # characters of a wrong value
-# What code raises that meets a document of another form than it expects.
+# Exceptions of code that reads a document of unexpected form.
 UNFIT = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
 class DocumentError(ValueError):
-    """Input that cannot be used; `problems` lists every fault found, not the first."""
+    """Input that cannot be used; `problems` lists every fault found."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -31,31 +31,31 @@ class DocumentError(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What values of a type must also be, and how that is said: `must be ...`."""
+class ValueRule:
+    """A constraint on values of a type, with its text: `must be ...`."""
 
     fits: Callable[[Any], bool]
     words: str
 
 
-def at_least(low: int) -> Rule:
+def at_least(low: int) -> ValueRule:
     """A whole number from `low` on."""
-    return Rule(lambda value: value >= low, f"must be a whole number >= {low}")
+    return ValueRule(lambda value: value >= low, f"must be a whole number >= {low}")
 
 
-def above(low: float, most: float, words: str) -> Rule:
+def above(low: float, most: float, words: str) -> ValueRule:
     """A finite number above `low` and at most `most`."""
-    return Rule(lambda value: low < value <= most and math.isfinite(value), words)
+    return ValueRule(lambda value: low < value <= most and math.isfinite(value), words)
 
 
-Text = Annotated[str, Rule(bool, "must be a non-empty text")]
+Text = Annotated[str, ValueRule(bool, "must be a non-empty text")]
 Whole = Annotated[int, at_least(0)]
 Count = Annotated[int, at_least(1)]
 Positive = Annotated[float, above(0, math.inf, "must be a number above 0")]
 
 
 def parsed(text: str, what: str) -> dict[str, Any]:
-    """The object in a JSON text; DocumentError, which calls it `what`, when there is none."""
+    """Return the object in a JSON text; DocumentError, with the name `what`, if there is none."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ def parsed(text: str, what: str) -> dict[str, Any]:
 
 
 def read(kind: type[T], document: Mapping[str, Any], problems: list[str], path: str = "") -> T | None:
-    """An instance of `kind` with a document's values; None, and every fault in `problems`, if it has any."""
+    """Return an instance of `kind` from a document; None, and every fault in `problems`, if there are any."""
     hints = _hints(typing.cast("Any", kind))
     found = [f"{path}{key}: unknown key; {_near(key, hints)}" for key in document if key not in hints]
     values = {}
@@ -75,13 +75,13 @@ def read(kind: type[T], document: Mapping[str, Any], problems: list[str], path: 
         if name in document:
             values[name] = _value(hint, document[name], f"{path}{name}", found)
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            found.append(f"{path}{name}: missing; {_words(hint)}")
+            found.append(f"{path}{name}: missing; {_text(hint)}")
     problems += found
     return None if found else kind(**values)
 
 
 def decode(hint: Any, value: Any) -> Any:
-    """What `hint` asks for from a JSON value; TypeError says what does not fit. Lists become tuples."""
+    """Convert a JSON value to the type of `hint`; TypeError names a mismatch. Lists become tuples."""
     problems: list[str] = []
     found = _value(hint, value, hint.__name__, problems)
     if problems:
@@ -101,8 +101,8 @@ def _near(key: str, known: Iterable[str]) -> str:
 
 
 @functools.cache
-def _taken(hint: Any) -> tuple[Any, Rule | None, bool]:
-    """What a hint takes: the bare type, the rule about it, whether it takes null."""
+def _taken(hint: Any) -> tuple[Any, ValueRule | None, bool]:
+    """Return the bare type of a hint, its rule, and whether it accepts null."""
     optional, rule = False, None
     while (origin := typing.get_origin(hint)) in (Annotated, types.UnionType, typing.Union):
         if origin is Annotated:
@@ -113,7 +113,7 @@ def _taken(hint: Any) -> tuple[Any, Rule | None, bool]:
 
 
 def _value(hint: Any, value: Any, path: str, problems: list[str]) -> Any:
-    """The value as the hint wants it; None, and the faults in `problems`, where it does not fit."""
+    """Convert a value to its hint's type; None, and the faults in `problems`, on a mismatch."""
     bare, rule, optional = _taken(hint)
     if value is None and optional:
         return None
@@ -125,12 +125,12 @@ def _value(hint: Any, value: Any, path: str, problems: list[str]) -> Any:
         fits = False
     if fits:
         return found
-    problems.append(f"{path}: got {json.dumps(value, default=str)[:SHOWN]}; {_words(hint)}")
+    problems.append(f"{path}: got {json.dumps(value, default=str)[:SHOWN]}; {_text(hint)}")
     return None
 
 
 def _made(bare: Any, value: Any, path: str, problems: list[str]) -> Any:
-    """The value as a bare type; ValueError where it is of another one."""
+    """Convert a value to a bare type; ValueError for another type."""
     origin, arguments = typing.get_origin(bare), typing.get_args(bare)
     if origin in (tuple, list) and isinstance(value, list | tuple):
         items = (_value(arguments[0], item, f"{path}[{at}]", problems) for at, item in enumerate(value))
@@ -152,11 +152,11 @@ _NAMES = {str: "a text", int: "a whole number", float: "a number", bool: "true o
 _PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
-def _words(hint: Any) -> str:
-    """The rule of a hint as people read it."""
+def _text(hint: Any) -> str:
+    """Return the rule of a hint as text."""
     bare, rule, optional = _taken(hint)
-    words = rule.words if rule is not None else f"must be {_named(bare)}"
-    return words.replace("must be ", "must be null or ", 1) if optional else words
+    text = rule.words if rule is not None else f"must be {_named(bare)}"
+    return text.replace("must be ", "must be null or ", 1) if optional else text
 
 
 def _named(bare: Any) -> str:

@@ -1,7 +1,7 @@
-"""The only place that decides: evidence in, checks and one verdict out (pure, fails closed).
+"""Judge evidence: checks and one verdict (pure, fails closed).
 
-A required check whose evidence is missing or unreadable is ERROR, never overlooked. FAIL wins over ERROR,
-because a measured fault is worth more to a reader than what could not be measured after it.
+A required check without readable evidence is ERROR, never ignored. FAIL takes precedence over ERROR,
+because a measured fault matters more than a missing later measurement.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from smoke_training.evidence import Evidence, UndeliveredError
-from smoke_training.evidence.world import Preflight, StoppedEarly, World
+from smoke_training.evidence.world import LauncherPreflight, StoppedEarly, World
 from smoke_training.formulae.bandwidth import COLLECTIVES
 from smoke_training.judges.network import collectives, links, loss, payload, rails, transport
 from smoke_training.judges.run import baseline, ending, liveness, world
@@ -27,8 +27,8 @@ Judge = Callable[[Plan, Evidence], Check]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """One check: its id, the phase that delivers its evidence (None: the launcher), and who judges it.
+class CheckRule:
+    """One check: its id, the phase that delivers its evidence (None: the launcher), and its judge.
 
     A check that is not required is reported and never gates.
     """
@@ -40,70 +40,72 @@ class Rule:
     needs_peers: bool = False
 
     def without(self, status: Verdict, why: str) -> Check:
-        """The check where there is nothing to judge."""
+        """Return the check without anything to judge."""
         return Check(id=self.id, status=status, required=self.required, message=why)
 
 
 _BANDWIDTHS = (
-    Rule(f"collective.{name}", "collectives", partial(collectives.bandwidth, name), needs_peers=True)
+    CheckRule(f"collective.{name}", "collectives", partial(collectives.bandwidth, name), needs_peers=True)
     for name in COLLECTIVES
 )
 
 # In the order of reading: the first that fails gives the headline.
-RULES: tuple[Rule, ...] = (
-    Rule("preflight.devices", None, world.devices),
-    Rule("preflight.nodes", None, world.nodes),
-    Rule("preflight.memory_lock", None, world.memory_lock),
-    Rule("run.liveness", None, liveness.alive),
-    Rule("preflight.world", "world", world.joined),
-    Rule("host.fitness", "fitness", fitness.fitness, required=False),
-    Rule("gpu.state", "gpus", gpus.state),
-    Rule("gpu.bits", "gpus", gpus.bits),
-    Rule("gpu.compute", "gpus", gpus.compute),
-    Rule("collective.payload", "collectives", payload.payload),
-    Rule("fabric.transport", "collectives", transport.transport, needs_peers=True),
-    Rule("fabric.rails", "rails", rails.rails, needs_peers=True),
-    Rule("fabric.links", "pairs", links.links, needs_peers=True),
-    Rule("fabric.loss", "pairs", loss.loss, needs_peers=True),
-    Rule("numerics.finite", "training", numerics.finite, needs_peers=True),
-    Rule("numerics.repeatable", "training", repeatable.repeatable, needs_peers=True),
-    Rule("numerics.gradients", "training", numerics.gradients, needs_peers=True),
-    Rule("training.scaling_efficiency", "training", judged.scaling_efficiency, needs_peers=True),
-    Rule("training.straggler", "training", judged.straggler, needs_peers=True),
-    Rule("host.quota", "training", quota.quota, needs_peers=True),
-    Rule("host.clock", "training", clocks.clocks, needs_peers=True),
-    # Its parts are cut out of one clock: that they sum to the step proves the clock, not the stack.
-    Rule("training.decomposition", "training", decomposition.decomposition, required=False, needs_peers=True),
-    Rule("training.overlap", "training", decomposition.overlap, required=False, needs_peers=True),
-    Rule("training.weak_scaling", "training", judged.weak_scaling, required=False, needs_peers=True),
-    Rule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
-    Rule("training.sharded", "sharded", numerics.sharded, needs_peers=True),
-    Rule("training.loss_parity", "parity", numerics.loss_parity),
+RULES: tuple[CheckRule, ...] = (
+    CheckRule("preflight.devices", None, world.devices),
+    CheckRule("preflight.nodes", None, world.nodes),
+    CheckRule("preflight.memory_lock", None, world.memory_lock),
+    CheckRule("run.liveness", None, liveness.alive),
+    CheckRule("preflight.world", "world", world.joined),
+    CheckRule("host.fitness", "fitness", fitness.fitness, required=False),
+    CheckRule("gpu.state", "gpus", gpus.state),
+    CheckRule("gpu.bits", "gpus", gpus.bits),
+    CheckRule("gpu.compute", "gpus", gpus.compute),
+    CheckRule("collective.payload", "collectives", payload.payload),
+    CheckRule("fabric.transport", "collectives", transport.transport, needs_peers=True),
+    CheckRule("fabric.rails", "rails", rails.rails, needs_peers=True),
+    CheckRule("fabric.links", "pairs", links.links, needs_peers=True),
+    CheckRule("fabric.loss", "pairs", loss.loss, needs_peers=True),
+    CheckRule("numerics.finite", "training", numerics.finite, needs_peers=True),
+    CheckRule("numerics.repeatable", "training", repeatable.repeatable, needs_peers=True),
+    CheckRule("numerics.gradients", "training", numerics.gradients, needs_peers=True),
+    CheckRule("training.scaling_efficiency", "training", judged.scaling_efficiency, needs_peers=True),
+    CheckRule("training.straggler", "training", judged.straggler, needs_peers=True),
+    CheckRule("host.quota", "training", quota.quota, needs_peers=True),
+    CheckRule("host.clock", "training", clocks.clocks, needs_peers=True),
+    # Its parts are cut out of one clock: their sum proves the clock, not the stack.
+    CheckRule(
+        "training.decomposition", "training", decomposition.decomposition, required=False, needs_peers=True
+    ),
+    CheckRule("training.overlap", "training", decomposition.overlap, required=False, needs_peers=True),
+    CheckRule("training.weak_scaling", "training", judged.weak_scaling, required=False, needs_peers=True),
+    CheckRule("training.mfu", "training", decomposition.mfu, required=False, needs_peers=True),
+    CheckRule("training.sharded", "sharded", numerics.sharded, needs_peers=True),
+    CheckRule("training.loss_parity", "parity", numerics.loss_parity),
     *_BANDWIDTHS,
-    Rule("storage.write", "storage", storage.write),
-    Rule("storage.read", "storage", storage.read),
-    Rule("loader.utilisation", "loader", loader.utilisation),
-    Rule("checkpoint.commit", "checkpoint", checkpoint.commit),
-    Rule("checkpoint.integrity", "resume", checkpoint.integrity),
-    Rule("checkpoint.torn_refused", "resume", checkpoint.torn_refused),
-    Rule("checkpoint.advice", "checkpoint", checkpoint.advice, required=False),
-    Rule("resume.equality", "resume", resume.resume_equality),
-    Rule("resume.recovery", "resume", resume.recovery),
+    CheckRule("storage.write", "storage", storage.write),
+    CheckRule("storage.read", "storage", storage.read),
+    CheckRule("loader.utilisation", "loader", loader.utilisation),
+    CheckRule("checkpoint.commit", "checkpoint", checkpoint.commit),
+    CheckRule("checkpoint.integrity", "resume", checkpoint.integrity),
+    CheckRule("checkpoint.torn_refused", "resume", checkpoint.torn_refused),
+    CheckRule("checkpoint.advice", "checkpoint", checkpoint.advice, required=False),
+    CheckRule("resume.equality", "resume", resume.resume_equality),
+    CheckRule("resume.recovery", "resume", resume.recovery),
 )
 
 
 def judge(plan: Plan, found: Evidence) -> Judgement:
-    """All checks of the phases that the plan runs, and the overall verdict."""
+    """Return all checks of the phases that the plan runs, and the overall verdict."""
     checks = list(_judged(plan, found))
     completed = ending.completed(found)
     if completed is not None:
-        # A reader of a run that was stopped needs to see that first; of others what was wrong.
+        # A stopped run reports that first; others report their faults.
         checks.insert(0 if ending.stopped(found) else len(checks), completed)
     made_way = ending.preempted(plan, found)
     if made_way is not None:
         checks = [ending.excused(check, made_way) for check in checks]
     verdict = overall(checks)
-    # Last, because it compares the figures of all others, and apart: it never changes the verdict.
+    # Last, because it compares the figures of all others; it never changes the verdict.
     checks.append(baseline.regression(plan, found, checks, verdict))
     return Judgement(verdict=verdict, checks=tuple(checks), notes=tuple(_notes(plan, found)))
 
@@ -116,7 +118,7 @@ def overall(checks: list[Check]) -> Verdict:
 
 
 def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
-    preflight = found.of(Preflight)
+    preflight = found.of(LauncherPreflight)
     cuda = preflight is not None and preflight.device == "cuda"
     if cuda and must_be_proven(plan.fabric):
         yield f"NCCL over {plan.fabric} is untested on hardware of our own."
@@ -124,11 +126,11 @@ def _notes(plan: Plan, found: Evidence) -> Iterator[str]:
         gpus = f"the {plan.gpus_per_node} GPUs per node were not validated"
         yield f"Ran on CPU by SMOKE_DEVICE=cpu, at {plan.depth} depth: {gpus}."
     if plan.partial:
-        yield f"A partial run ({', '.join(plan.chosen_phases)}): it validates no stack."
+        yield f"A partial run ({', '.join(plan.chosen_phases)}): it does not validate a stack."
 
 
 def _judged(plan: Plan, found: Evidence) -> Iterator[Check]:
-    preflight, world = found.of(Preflight), found.of(World)
+    preflight, world = found.of(LauncherPreflight), found.of(World)
     ranks = world.wanted if world is not None else plan.nodes * (preflight.ranks if preflight else 1)
     stopped = found.of(StoppedEarly)
     reason = stopped.reason if stopped else ending.stopped(found)

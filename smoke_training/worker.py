@@ -1,4 +1,4 @@
-"""The processes of a node: `torchrun ARGUMENTS`, and by it `rank FOLDER` for each of its ranks.
+"""Processes of a node: `torchrun ARGUMENTS`, which starts `rank FOLDER` for each of its ranks.
 
 Each ends with the process that started it, so that a launcher that is killed outright leaves none behind.
 """

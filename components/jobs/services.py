@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.jobs.service import JobService
 from smoke_training.launchers.managed import VERTEX_CODE
-from smoke_training.launchers.runplan import SageMaker, Vertex
+from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
 from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
 
 
@@ -40,7 +40,7 @@ def _vertex(account: str, region: str, stack: str) -> JobService:
 SERVICES: Mapping[str, GateService] = {
     "sagemaker": GateService(
         connect=_sagemaker,
-        part=lambda place: {"sagemaker": SageMaker(**place)},
+        part=lambda place: {"sagemaker": SageMakerOptions(**place)},
         # Of the channel `code` (developer guide, "Amazon SageMaker AI Training Storage Folders for Training
         # Datasets, Checkpoints, Model Artifacts, and Outputs").
         code_folder="/opt/ml/input/data/code",
@@ -51,7 +51,7 @@ SERVICES: Mapping[str, GateService] = {
     # Vertex AI reads no such file: the reason is in the log and in the result, which the provider reads.
     "vertex": GateService(
         connect=_vertex,
-        part=lambda place: {"vertex": Vertex(**place)},
+        part=lambda place: {"vertex": VertexOptions(**place)},
         code_folder=VERTEX_CODE,
         termination={},
     ),

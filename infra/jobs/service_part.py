@@ -6,7 +6,7 @@ from typing import Protocol
 
 from infra.jobs.options import RunOrder
 from infra.jobs.service import JobService
-from smoke_training.launchers.runplan import SageMaker, Vertex
+from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +23,8 @@ class ServicePart:
     """Further variables for the wrapper in the job."""
     value_length: int | None = None
     """The most characters of the value of a variable; None: no limit is documented."""
-    sagemaker: SageMaker | None = None
-    vertex: Vertex | None = None
+    sagemaker: SageMakerOptions | None = None
+    vertex: VertexOptions | None = None
 
 
 PartOf = Callable[[RunOrder, str, str, str | None], ServicePart]

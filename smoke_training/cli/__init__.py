@@ -30,7 +30,7 @@ COMMANDS = (run, node, judge, plan, render, explain, compare, summary, replay, a
 
 
 class _Parser(argparse.ArgumentParser):
-    """Leaves with the code of ERROR where argparse leaves with 2, which means INCONCLUSIVE here."""
+    """Exits with the code of ERROR where argparse exits with 2, which means INCONCLUSIVE here."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -40,7 +40,7 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: list[str] | None = None, program: str = "smoke_training") -> int:
     """Run one command; exit codes 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.
 
-    `announce` and `job` leave with the code of what they run.
+    `announce` and `job` exit with the code of their program.
     """
     parser = _Parser(
         prog=program,
@@ -57,7 +57,7 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
 
 
 def _refuse(command: str, problems: Sequence[str]) -> int:
-    """Say what is wrong, in the termination message too where there is one; the exit code of ERROR."""
+    """Report problems, also in the termination message where there is one; return the exit code of ERROR."""
     count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
     record = VerdictRecord(str(Verdict.ERROR), f"ERROR {command}: {count}", details=tuple(problems))
     sys.stderr.write(record.text + "\n")

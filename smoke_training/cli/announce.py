@@ -1,4 +1,4 @@
-"""`announce FOLDER COMMAND...`: a job whose checkpoints are announced, whatever its training loop is."""
+"""`announce FOLDER COMMAND...`: run any training loop and announce its checkpoints."""
 
 import argparse
 from pathlib import Path
@@ -19,13 +19,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--settled-s",
         type=float,
         default=announcer.SETTLED_S,
-        help="a checkpoint is whole when nothing has changed for so many seconds (default: %(default)g)",
+        help="a checkpoint is complete after so many seconds without a change (default: %(default)g)",
     )
     parser.add_argument("program", nargs=argparse.REMAINDER, metavar="-- COMMAND", help="such as torchrun")
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """The command's exit code, as shells tell it. Raises DocumentError without a command."""
+    """Return the command's exit code, as shells report it. Raises DocumentError without a command."""
     command = chosen.program[1:] if chosen.program[:1] == ["--"] else chosen.program
     if not command:
         raise DocumentError(["no command is given: announce FOLDER -- COMMAND..."])

@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Print the comparison; the exit codes of the module's description."""
+    """Print the comparison; the exit codes are in the module docstring."""
     old, new = files.result(chosen.old), files.result(chosen.new)
     before, after = accepted.baseline_of(old), accepted.baseline_of(new)
     unlike = baselines.differences(after.fingerprint, before.fingerprint)
@@ -69,14 +69,14 @@ def table(found: Sequence[Comparison]) -> Iterator[str]:
 
 
 def left_out(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Which figures are not compared because either run was disturbed."""
+    """List the figures not compared because either run was disturbed."""
     names = dict.fromkeys(name for run in (old, new) for name in run["comparable"].get("left_out", ()))
     if names:
         yield f"Left out, because ranks waited for CPUs that others held: {', '.join(names)}."
 
 
 def answer(item: Comparison) -> str:
-    """What one comparison allows to say."""
+    """Return the conclusion of one comparison."""
     if item.regressed:
         return "REGRESSION"
     if not item.significant:

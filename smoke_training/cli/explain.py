@@ -1,4 +1,4 @@
-"""`explain RESULT`: every check of a result in words."""
+"""`explain RESULT`: explain every check of a result."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ from smoke_training.record import words
 from smoke_training.record.explanations import EXPLANATIONS, UNKNOWN
 
 NAME = "explain"
-HELP = "say in words what each check of a result measures, how it was judged and why"
+HELP = "explain what each check of a result measures, how it was judged and why"
 WIDTH = 100
 
 
@@ -35,7 +35,7 @@ def main(chosen: argparse.Namespace) -> int:
 
 
 def explained(result: Mapping[str, Any], checks: list[Mapping[str, Any]]) -> Iterator[str]:
-    """The page, line by line."""
+    """Yield the explanation, line by line."""
     yield str(result["headline"])
     if result["partial"]:
         yield "A partial run: it validates no stack."

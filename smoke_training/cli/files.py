@@ -1,4 +1,4 @@
-"""The files that commands read and write; DocumentError says what is wrong with which of them."""
+"""Read and write the files of commands; a DocumentError names the file and the problem."""
 
 import gzip
 import hashlib
@@ -41,7 +41,7 @@ def write(path: Path | None, content: str) -> None:
 
 
 def read(path: Path, parse: Callable[[str], T]) -> T:
-    """What `parse` makes of a file; every fault that it finds begins with the file's name."""
+    """Parse a file; every problem that `parse` reports gets the file's name as prefix."""
     content = text(path)
     try:
         return parse(content)
@@ -50,12 +50,12 @@ def read(path: Path, parse: Callable[[str], T]) -> T:
 
 
 def planned(path: Path) -> Plan:
-    """The plan of a validation."""
+    """Read the plan of a validation."""
     return read(path, plan.parse)
 
 
 def result(path: Path) -> dict[str, Any]:
-    """The result document of a run, of the schema that this code reads."""
+    """Read the result document of a run; its schema must be the current one."""
     return read(path, _result)
 
 

@@ -1,4 +1,4 @@
-"""`job`: what the containers of a managed training service run around a team's script."""
+"""`job`: run a team's script in a container of a managed training service."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""`judge SAMPLES`: the verdict again, offline, from the samples of a run."""
+"""`judge SAMPLES`: judge the recorded samples of a run again, offline."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 from smoke_training import evidence, verdict
 from smoke_training import plan as plans
 from smoke_training.cli import files
-from smoke_training.evidence.world import Planned
+from smoke_training.evidence.world import PlanText
 from smoke_training.model import EXIT_CODES
 from smoke_training.reader import DocumentError
 from smoke_training.record import termination
@@ -23,9 +23,9 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def main(chosen: argparse.Namespace) -> int:
-    """Print what the termination message would say; the exit code of the verdict."""
+    """Print the termination message; return the exit code of the verdict."""
     found = evidence.parse(files.text(chosen.samples).splitlines())
-    recorded = found.of(Planned)
+    recorded = found.of(PlanText)
     if chosen.plan is not None:
         plan = files.planned(chosen.plan)
     elif recorded is not None:

@@ -1,4 +1,4 @@
-"""`node --plan FILE`: one node of a job, as the containers of a cluster run it."""
+"""`node --plan FILE`: run one node of a job; the command of a cluster's containers."""
 
 import argparse
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smoke_training import plan as plans
 from smoke_training.cli import files
-from smoke_training.runtime.facts import Place
+from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
 
 NAME = "node"
@@ -20,6 +20,6 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Run this node's part; the exit code of the verdict on node 0."""
-    asked = files.read(chosen.plan, lambda text: plans.located(plans.parse(text), os.environ))
-    plan = plans.for_device(asked, os.environ)
-    return NodeRun(plan, Place.from_environment(os.environ, plan.nodes)).run()
+    requested = files.read(chosen.plan, lambda text: plans.located(plans.parse(text), os.environ))
+    plan = plans.for_device(requested, os.environ)
+    return NodeRun(plan, NodeSettings.from_environment(os.environ, plan.nodes)).run()

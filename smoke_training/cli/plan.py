@@ -1,4 +1,4 @@
-"""`plan`: what a run would do, how long it would take, what it would cost, and what would be judged."""
+"""`plan`: phases, duration, cost and checks of a run, without running it."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ from smoke_training.statistics.straggler import NEGLIGIBLE_SLOWDOWN
 from smoke_training.verdict import RULES
 
 NAME = "plan"
-HELP = "what a run would do, how long, for how much, and what would be judged"
+HELP = "show phases, duration, cost and checks of a run"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +39,14 @@ def main(chosen: argparse.Namespace) -> int:
 
 
 def outlook(plan: Plan) -> dict[str, Any]:
-    """What a run of the plan amounts to. Seconds are budgets of four CPU ranks; USD for all nodes together.
+    """Phases, duration, cost and checks of a run. Seconds are budgets of four CPU ranks; USD for all nodes.
 
-    A run ends sooner than `seconds` when it fails early; past `limit_s` its verdict is ERROR.
+    A run that fails early ends before `seconds`; past `limit_s` its verdict is ERROR.
     """
     names = plan.chosen_phases
     phases = [{"name": n, "what": PHASE[n].what, "seconds": PHASE[n].seconds(plan.depth)} for n in names]
     seconds = sum(PHASE[name].seconds(plan.depth) for name in names)
-    # Between these values a check says neither "healthy" nor "faulty", in the unit of the check.
+    # Between these values a check reports neither "healthy" nor "faulty", in the unit of the check.
     zones = {
         "training.straggler": (NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
         "host.quota": (NEGLIGIBLE_SLOWDOWN, plan.max_straggler_slowdown),
@@ -95,4 +95,4 @@ def _lines(plan: Plan, found: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"  the gate opens for {', '.join(plan.accept)}"
     if plan.partial:
-        yield "  a part of the phases only: such a run validates no stack"
+        yield "  some phases only: this run does not validate a stack"

@@ -1,4 +1,4 @@
-"""`render --for NAME`: a run plan, or the validation itself, as the file that starts it somewhere."""
+"""`render --for NAME`: render a run plan, or the validation itself, as the file that starts it."""
 
 import argparse
 import functools
@@ -9,7 +9,7 @@ from smoke_training.cli import files
 from smoke_training.launchers import pods, runplan
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import CODE_FOLDER, Files, validation
+from smoke_training.launchers.validation import CODE_FOLDER, ValidationFiles, validation
 from smoke_training.reader import DocumentError
 
 NAME = "render"
@@ -24,13 +24,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--run", type=Path, help=f"a run plan ({runplan.SCHEMA}, JSON)")
     what.add_argument("--plan", type=Path, help=f"the plan of a validation ({plans.SCHEMA}, JSON)")
     parser.add_argument("--schedule", help="with --for job: a CronJob at these times (cron expression, UTC)")
-    parser.add_argument("--out", type=Path, help="where the file goes; default: print it")
-    nodes = parser.add_argument_group("with --plan, what it does not say about the nodes")
+    parser.add_argument("--out", type=Path, help="output file; default: print it")
+    nodes = parser.add_argument_group("with --plan: node properties that the plan does not have")
     nodes.add_argument("--cpu", type=int, default=4, help="cores of a node; default 4")
     nodes.add_argument("--memory-gib", type=int, default=16, help="memory of a node; default 16")
     nodes.add_argument("--efa", type=int, default=0, help="EFA devices of a node; default 0")
     nodes.add_argument("--code", default=CODE_FOLDER, help="folder with smoke_training.zip and plan.json")
-    nodes.add_argument("--config-map", help="the ConfigMap that holds these two; default: they are there")
+    nodes.add_argument("--config-map", help="the ConfigMap that holds these two; default: the folder exists")
     nodes.add_argument("--claim", help="claim for results and checkpoints")
     nodes.add_argument("--name", default="validation", help="name of the run; default validation")
     nodes.add_argument("--namespace")
@@ -70,6 +70,8 @@ def _validation(chosen: argparse.Namespace, text: str) -> RunPlan:
         timeout_s=int(plan.timeout_s),
         instance_type=plan.instance_type,
     )
-    found = validation(run, Files(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim))
+    found = validation(
+        run, ValidationFiles(code=chosen.code, config_map=chosen.config_map, claim=chosen.claim)
+    )
     runplan.check(found)
     return found

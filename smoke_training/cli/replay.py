@@ -1,4 +1,4 @@
-"""`replay RESULT...`: record results in MLflow that could not be recorded when they were made."""
+"""`replay RESULT...`: record results in MLflow that could not be recorded by their runs."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ def main(chosen: argparse.Namespace) -> int:
 
 
 def _replayed(path: Path) -> str:
-    """How one result came to be recorded; DocumentError when it is not."""
+    """Record one result and describe how; DocumentError if it cannot be recorded."""
     result = files.result(path)
     if result["mlflow"]["synced"]:
         return f"recorded before, run {result['mlflow']['run_id']}"

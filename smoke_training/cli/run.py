@@ -1,4 +1,4 @@
-"""`run --ranks N --out FILE`: all ranks on this machine."""
+"""`run --ranks N --out FILE`: run all ranks on this machine."""
 
 import argparse
 import socket
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from smoke_training.phases import FULL, NAMES, QUICK
 from smoke_training.plan import Plan, local_plan
-from smoke_training.runtime.facts import Place
+from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.node import NodeRun
 
 NAME = "run"
@@ -17,33 +17,33 @@ HELP = "all ranks on this machine"
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("--ranks", required=True, type=count, help="number of ranks, at least 1")
-    parser.add_argument("--out", required=True, type=Path, help="where the result JSON goes")
+    parser.add_argument("--out", required=True, type=Path, help="output file of the result (JSON)")
     add_phases(parser)
 
 
 def add_phases(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say which phases run, and how long."""
+    """Add the arguments for the choice and the length of phases."""
     parser.add_argument("--full", action="store_true", help="every phase, with more samples")
     only = f"only these phases, separated by commas: {', '.join(NAMES)}"
     parser.add_argument("--only", type=_phases, help=only)
 
 
 def count(text: str) -> int:
-    """A number of ranks."""
+    """Parse a number of ranks."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"got {text}; must be a whole number, at least 1")
     return int(text)
 
 
 def local(chosen: argparse.Namespace) -> Plan:
-    """The plan of a run on this machine, with `--ranks`, `--full` and `--only`."""
+    """Return the plan of a run on this machine, from `--ranks`, `--full` and `--only`."""
     return local_plan(chosen.ranks, FULL if chosen.full else QUICK, chosen.only)
 
 
 def main(chosen: argparse.Namespace) -> int:
     """Run all ranks here; the exit code of the verdict."""
     with tempfile.TemporaryDirectory(prefix="smoke-") as scratch:
-        place = Place(
+        place = NodeSettings(
             index=0,
             master_addr="127.0.0.1",
             master_port=_free_port(),
@@ -63,7 +63,7 @@ def _phases(text: str) -> tuple[str, ...]:
 
 
 def _free_port() -> int:
-    """A port that nobody has on any address: torch's store listens on all of them."""
+    """Return a port that is free on every address: torch's store listens on all of them."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])

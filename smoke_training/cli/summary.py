@@ -1,4 +1,4 @@
-"""`summary RESULT`: the HTML page of one run."""
+"""`summary RESULT`: write the HTML page of one run."""
 
 import argparse
 import sys
@@ -16,8 +16,8 @@ HELP = "make the HTML summary of a result"
 def add(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.add_argument("result", type=Path, help="a result document (JSON)")
-    parser.add_argument("--samples", type=Path, help="its samples, where they do not lie beside it")
-    parser.add_argument("--out", type=Path, help="where the page goes (default: beside the result)")
+    parser.add_argument("--samples", type=Path, help="its samples; default: beside the result")
+    parser.add_argument("--out", type=Path, help="output file (default: beside the result)")
 
 
 def main(chosen: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def main(chosen: argparse.Namespace) -> int:
     elif book.beside(path, book.SAMPLES).exists():
         lines = files.samples_of(result, path)
     else:
-        sys.stderr.write(f"{book.beside(path, book.SAMPLES)}: not there; plots say so\n")
+        sys.stderr.write(f"{book.beside(path, book.SAMPLES)}: not found; the plots are left out\n")
     files.write(target, page.render(result, evidence.parse(lines)))
     sys.stdout.write(f"{target}\n")
     return 0

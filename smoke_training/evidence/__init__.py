@@ -1,4 +1,4 @@
-"""What a run measured: one module per family of records, written by `line_of` and read by `parse` (pure)."""
+"""Records of measurements: one module per family, written by `line_of` and read by `parse` (pure)."""
 
 from smoke_training.evidence import fabric, gpus, links, liveness, state, storage, training, world
 from smoke_training.evidence.registry import (

@@ -1,4 +1,4 @@
-"""What the collectives took and whether they returned what they must."""
+"""Records of collectives: durations and correctness of their results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ from smoke_training.evidence.registry import Evidence, Record, kind
 class Collective(Record):
     """One collective's sweep: `seconds[size index][repetition]`, the maximum over ranks, warm-up included.
 
-    `sizes` are bytes of the whole array, ascending; `algorithms` says per size what NCCL's log says it used
-    ("ring/simple"), where it wrote one. `queue_share` is the worst rank's share of the timed seconds that
-    its threads waited for a CPU that something else held, `steal_share` the worst node's share of stolen CPU
-    time; None where the kernel does not say. `skipped` says why a collective was not run at all, `cut` why
+    `sizes` are bytes of the whole array, ascending; `algorithms` has NCCL's choice per size ("ring/simple")
+    where its log names one. `queue_share` is the worst rank's share of the timed seconds in which its threads
+    waited for a CPU, `steal_share` the worst node's share of stolen CPU time; None where the kernel does not
+    report it. `skipped` is the reason why a collective did not run, `cut` why
     the sweep ends before its largest size.
     """
 

@@ -1,17 +1,17 @@
-"""What every GPU does by itself, and what its driver has counted."""
+"""Records of single GPUs: computation and the driver's counters."""
 
 from dataclasses import dataclass
 
 from smoke_training.evidence.registry import Record, kind
-from smoke_training.evidence.training import Rows, Window
+from smoke_training.evidence.training import MachineWindow, Rows
 
 
 @dataclass(frozen=True, kw_only=True)
 class GpuState:
-    """What the driver says of one GPU's health; None where it does not say.
+    """Health of one GPU as its driver reports it; None where it does not.
 
     `corrected` and `uncorrected` are ECC errors since the driver was loaded, `remapped` the rows of memory
-    replaced after uncorrectable ones. `action` is what the driver asks for ("none" if nothing). `link` is
+    replaced after uncorrectable ones. `action` is the recovery that the driver requests, or "none". `link` is
     PCI Express generation and width, `link_most` what GPU and machine could have.
     """
 
@@ -31,7 +31,7 @@ class Gpus(Record):
     """One product of two square matrices over and over on all GPUs at once; by rank.
 
     `seconds` are those of blocks of `products`, [rank][block]; `bits` the sum over the bits of the result
-    after each block. `states` were asked for right after the last one.
+    after each block. `states` were read right after the last one.
     """
 
     dtype: str
@@ -40,5 +40,5 @@ class Gpus(Record):
     seconds: Rows
     bits: tuple[tuple[int, ...], ...]
     uuids: tuple[str, ...]
-    windows: tuple[Window, ...]
+    windows: tuple[MachineWindow, ...]
     states: tuple[GpuState | None, ...]

@@ -1,4 +1,4 @@
-"""What went over the wires: between pairs of nodes, over each rail, and while the collectives ran."""
+"""Records of network traffic: between pairs of nodes, over each rail, and during the collectives."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Broken:
-    """A transfer that did not come to an end."""
+    """A transfer that did not complete."""
 
-    node: int  # where it was noticed
+    node: int  # where it was detected
     sender: int | None
     receiver: int | None
     message: str
@@ -66,16 +66,16 @@ class Tournament(Record):
 @kind("pairs_skipped")
 @dataclass(frozen=True, kw_only=True)
 class PairsSkipped(Record):
-    """Why there is nothing between nodes to measure."""
+    """Reason why no links between nodes were measured."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RailEnd:
-    """One node's interface: its state, and which nodes answered over it (None: not asked).
+    """One node's interface: its state, and which nodes responded over it (None: not probed).
 
-    `short` are those that answered, but to whom frames of full size did not get through.
+    `short` are those that responded, but did not receive frames of full size.
     """
 
     node: int
@@ -87,7 +87,7 @@ class RailEnd:
     speed_mbit_s: int | None
     carrier_changes: int | None
     address: str | None
-    reached: Mapping[str, bool]  # node -> whether a connection to it came about
+    reached: Mapping[str, bool]  # node -> whether a connection to it was established
     tx_bytes: int | None  # during this rail's all-reduces
     rx_bytes: int | None
     short: tuple[int, ...] = ()
@@ -117,7 +117,7 @@ class Rails(Record):
 class NodeTraffic:
     """What one node's adapters counted while known collectives ran, and its network settings.
 
-    `inactive` are the RDMA ports that the kernel did not call active afterwards.
+    `inactive` are the RDMA ports that the kernel did not report as active afterwards.
     """
 
     node: int

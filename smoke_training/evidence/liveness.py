@@ -1,4 +1,4 @@
-"""How the ranks lived and died, as their launchers saw it from outside."""
+"""Records of the ranks' liveness, as observed by their launchers."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from smoke_training.evidence.registry import Record, kind
 
 @dataclass(frozen=True, kw_only=True)
 class RankLife:
-    """One rank at the last look; `longest_idle_s` is its longest time without a sign of life."""
+    """One rank at the last look; `longest_idle_s` is its longest time without a heartbeat."""
 
     rank: int
     node: int
@@ -33,7 +33,7 @@ class Liveness(Record):
 @kind("hung")
 @dataclass(frozen=True, kw_only=True)
 class Hung(Record):
-    """Something lives and does not go on.
+    """A process that is alive without progress.
 
     `how`: stopped (by a signal), behind (all others wait for it), silent (its launcher no longer reports),
     stalled (all ranks wait and none is behind). `rank` is None for a launcher, torchrun or all ranks.
@@ -56,7 +56,7 @@ class Hung(Record):
 @kind("killed")
 @dataclass(frozen=True, kw_only=True)
 class Killed(Record):
-    """Something ended without having said so, and not by this run's plan. `signal` is None when unknown."""
+    """A process that ended unexpectedly, without a report. `signal` is None when unknown."""
 
     what: str  # rank | launcher | torchrun
     rank: int | None = None
@@ -65,13 +65,13 @@ class Killed(Record):
     sequence: int | None = None
     pid: int | None = None
     signal: int | None = None
-    oom_kills: int | None  # of the node's memory limit since the run began; None: the kernel does not say
+    oom_kills: int | None  # of the node's memory limit since the run began; None: not reported by the kernel
 
 
 @kind("never_started")
 @dataclass(frozen=True, kw_only=True)
 class NeverStarted(Record):
-    """A rank that its node was to start and that never gave a sign of life."""
+    """A planned rank from which no heartbeat was ever received."""
 
     rank: int
     node: int

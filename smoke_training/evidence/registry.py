@@ -1,8 +1,8 @@
 """Evidence: one JSON object per line, each of a registered kind (pure).
 
 `line_of` writes what `parse` reads, both by the same frozen dataclasses. A line is written as soon as a phase
-is complete, so that a run that dies later is still judged on what it had. A line that cannot be read is
-remembered as such: the judge then reports ERROR instead of overlooking it.
+is complete, so that a run that dies later is still judged on what it had. An unreadable line is
+recorded as such: the judge then reports ERROR instead of overlooking it.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ KINDS: dict[str, type[Record]] = {}
 
 
 def kind(name: str) -> Callable[[type[R]], type[R]]:
-    """Register a frozen dataclass as what lines of this kind hold."""
+    """Register a frozen dataclass as the record of lines of this kind."""
 
     def register(record: type[R]) -> type[R]:
         if name in KINDS:
@@ -40,7 +40,7 @@ def kind(name: str) -> Callable[[type[R]], type[R]]:
 
 
 class UndeliveredError(LookupError):
-    """The evidence holds no record of the kind that was asked for."""
+    """The evidence holds no record of the requested kind."""
 
 
 @dataclass

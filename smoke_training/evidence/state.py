@@ -1,4 +1,4 @@
-"""Checkpoints, the interruption and the recovery."""
+"""Records of checkpoints, the interruption and the recovery."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class Checkpoint(Record):
     restore_s: float  # read, verified and in place again
     restore_resident_share: float | None  # of the files that were in this machine's page cache before
     entries: int  # of the restored state, all ranks together
-    different: tuple[str, ...]  # entries that are not what was saved
+    different: tuple[str, ...]  # entries that differ from the saved ones
     torn_offered: tuple[str, ...]
     torn_accepted: tuple[str, ...]
     left_behind: tuple[str, ...]  # temporary files
@@ -28,7 +28,7 @@ class Checkpoint(Record):
 
 @kind("reference")
 @dataclass(frozen=True, kw_only=True)
-class Reference(Record):
+class ReferenceRun(Record):
     """The uninterrupted run: its loss per step and what a checkpoint cost."""
 
     losses: tuple[float, ...]
@@ -57,13 +57,13 @@ class Integrity(Record):
     path: str
     resumed_from: int | None  # None: no step proves complete on all ranks
     committed: int | None  # the newest step that all ranks had once completed
-    damaged: tuple[Damage, ...]  # parts of committed steps whose bytes do not fit any more
-    unreadable: tuple[Damage, ...]  # parts that the operating system does not let us read
+    damaged: tuple[Damage, ...]  # parts of committed steps whose digest no longer matches
+    unreadable: tuple[Damage, ...]  # parts that the operating system refuses to read
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankResume:
-    """What one rank found when it compared the resumed state with the uninterrupted run at the same step.
+    """One rank's comparison of the resumed state with the uninterrupted run at the same step.
 
     `different` are the first of `differing` entries that differ, `state_step` the step of the first of them.
     `gradient_step` is the first step at which this rank's own gradients, before any reduction, differ.

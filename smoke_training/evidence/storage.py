@@ -1,4 +1,4 @@
-"""What storage and the data loader delivered."""
+"""Records of storage and of the data loader."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,13 @@ from smoke_training.evidence.registry import Record, kind
 
 @kind("storage")
 @dataclass(frozen=True, kw_only=True)
-class Storage(Record):
+class StorageTimes(Record):
     """One storage target. Rows are nodes, in the order of `nodes`; columns are repetitions, in seconds.
 
     A write is `write_bytes` over a block written before, fsync included; a read is `read_bytes` after their
     pages were dropped from the node's cache. `stream_mb_s`, by node, is one long write with one fsync at its
     end: what a checkpoint gets, where a short write waits for the way there and back. `*_queue` is the part
-    of each repetition in which the thread waited for a CPU that something else held (None where the kernel
-    does not say).
+    of each repetition in which the thread waited for a CPU; None where the kernel does not report it.
     """
 
     name: str
@@ -53,7 +52,7 @@ class StorageError(Record):
 
 @kind("loader")
 @dataclass(frozen=True, kw_only=True)
-class Loader(Record):
+class LoaderTimes(Record):
     """A DataLoader over real files feeding an emulated accelerator. Rows are ranks, columns batches."""
 
     name: str

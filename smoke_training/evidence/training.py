@@ -1,4 +1,4 @@
-"""Times of the training step, what the machines did meanwhile, and whether the numbers were right."""
+"""Records of the training step: times, state of the machines, correctness of the numbers."""
 
 from dataclasses import dataclass
 
@@ -9,26 +9,26 @@ Rows = tuple[tuple[float, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
-    """What one rank's machine did while something was timed; None where the machine does not say."""
+class MachineWindow:
+    """State of one rank's machine during a measurement; None where the machine does not report it."""
 
     steal_share: float | None = None  # of all CPU time of the machine, taken by its hypervisor
     cpu_pressure: float | None = None  # share of the time in which some task waited for a CPU (PSI)
     throttled_periods: int | None = None  # times the rank's control group ran into its CPU quota
-    throttled_seconds: float | None = None  # time it was held back by that quota
+    throttled_seconds: float | None = None  # time it was throttled by that quota
     cpu_mhz: float | None = None  # mean of the looks
     gpu_mhz: float | None = None  # median of the looks
-    clock_reasons: tuple[str, ...] = ()  # that held the GPU's clock down at most looks; empty without a GPU
+    clock_reasons: tuple[str, ...] = ()  # that limited the GPU's clock at most looks; empty without a GPU
 
 
 @kind("fitness")
 @dataclass(frozen=True, kw_only=True)
 class Fitness(Record):
-    """A fixed spin on every rank with nothing to wait for: what is left of its spread is the machine's."""
+    """A fixed spin on every rank without anything to wait for: the remaining spread is the machine's."""
 
     spin: Rows
-    spin_queue: Rows | None  # time spent waiting, runnable, for a CPU that something else held
-    windows: tuple[Window, ...]  # by rank
+    spin_queue: Rows | None  # time spent runnable, waiting for a CPU
+    windows: tuple[MachineWindow, ...]  # by rank
 
 
 @kind("training")
@@ -37,10 +37,10 @@ class Training(Record):
     """Per-iteration seconds, [rank][iteration].
 
     `compute` without any collective, `step` with the gradient all-reduce; `*_cpu` is the thread's own CPU
-    time, `*_queue` the time it waited runnable for a CPU that something else held (None where the kernel
-    does not say). `spin` is the null measurement, a fixed amount of work between the steps. `windows`, by
+    time, `*_queue` the time it waited runnable for a CPU (None where the kernel does not report it). `spin`
+    is the null measurement, a fixed amount of work between the steps. `windows`, by
     rank, cover the compute-only iterations alone for the quota and the whole sampling for the rest.
-    `backend` is what the gradients went by: with nccl, accelerators compute.
+    `backend` carried the gradients: with nccl, accelerators compute.
     """
 
     compute: Rows
@@ -50,7 +50,7 @@ class Training(Record):
     alone: tuple[float, ...]
     spin: Rows
     spin_queue: Rows | None
-    windows: tuple[Window, ...]
+    windows: tuple[MachineWindow, ...]
     parameters: int
     gradient_bytes: int
     tokens_per_step: int
@@ -60,9 +60,9 @@ class Training(Record):
 @kind("decomposition")
 @dataclass(frozen=True, kw_only=True)
 class Decomposition(Record):
-    """Where the seconds of real training steps went, [rank][step]; `total` is measured by itself.
+    """Breakdown of the seconds of real training steps, [rank][step]; `total` is measured by itself.
 
-    `bare` is the gradient exchange with nothing to hide behind, the maximum over ranks. FLOPs per token are
+    `bare` is the gradient exchange without overlap, the maximum over ranks. FLOPs per token are
     those of the model, `device` its accelerator, `dtype` that of its matrix products.
     """
 
@@ -108,7 +108,7 @@ class Repeats:
 class Numerics(Record):
     """Gradients of one phase: finite before the reduction, equal on all ranks after it.
 
-    `repeats`, by rank, are of gradients before the reduction; none where no work is done twice or bits may
+    `repeats`, by rank, are of gradients before the reduction; none where no work is repeated or bits may
     differ by chance. `checksums` are hexadecimal, [rank][sample]; `steps` says which step each sample is of;
     `differing` names the parameters that differ at the first step at which ranks do.
     """
@@ -127,7 +127,7 @@ class Numerics(Record):
 class Sharded(Record):
     """The step with sharded parameters (FSDP2), the same step without any collective, and the losses.
 
-    `tokens` are those of one rank and step; the default is what CPUs had when records did not say so.
+    `tokens` are those of one rank and step; the default is the CPU value of records without the field.
     """
 
     dtype: str

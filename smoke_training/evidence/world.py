@@ -1,7 +1,4 @@
-"""Who runs: the devices a launcher found, the ranks that joined, what they used, how they ended.
-
-And what the run is compared with: the baseline.
-"""
+"""Records of the run itself: devices, ranks, resource usage, end, and the baseline looked up."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +8,15 @@ from smoke_training.evidence.registry import Record, kind
 
 @kind("plan")
 @dataclass(frozen=True, kw_only=True)
-class Planned(Record):
-    """What was asked for: the text of the plan. First line of a samples file."""
+class PlanText(Record):
+    """The text of the plan. First line of a samples file."""
 
     document: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankFacts:
-    """Where one rank runs and with what."""
+    """Host, device and versions of one rank."""
 
     rank: int
     node: int
@@ -38,7 +35,7 @@ class RankFacts:
 @kind("world")
 @dataclass(frozen=True, kw_only=True)
 class World(Record):
-    """The process group as it joined; `wanted` is the world size the plan asked for."""
+    """The process group as it joined; `wanted` is the world size of the plan."""
 
     wanted: int
     ranks: tuple[RankFacts, ...]
@@ -56,7 +53,7 @@ class RankUsage:
 
 @kind("usage")
 @dataclass(frozen=True, kw_only=True)
-class Usage(Record):
+class ResourceUsage(Record):
     """Resources of all ranks at the end of one restart attempt."""
 
     ranks: tuple[RankUsage, ...]
@@ -65,9 +62,9 @@ class Usage(Record):
 @kind("system")
 @dataclass(frozen=True, kw_only=True)
 class System(Record):
-    """How busy one node was: samples `values[sample][name]`, at `at_ms` (milliseconds since the epoch).
+    """Utilization of one node: samples `values[sample][name]`, at `at_ms` (milliseconds since the epoch).
 
-    `names` are MLflow's own (`cpu_utilization_percentage`, ...). What a sample could not read is None.
+    `names` are MLflow's own (`cpu_utilization_percentage`, ...). Unreadable values are None.
     """
 
     node: int
@@ -80,7 +77,7 @@ class System(Record):
 @kind("baseline")
 @dataclass(frozen=True, kw_only=True)
 class Lookup(Record):
-    """The baseline that was looked up before judging, and where; None with the reason.
+    """The baseline looked up before judging, and its location; None with the reason.
 
     It is evidence, so that a run can be judged again from its samples.
     """
@@ -92,8 +89,8 @@ class Lookup(Record):
 
 @kind("preflight")
 @dataclass(frozen=True, kw_only=True)
-class Preflight(Record):
-    """What the launcher saw before any rank started; `ranks` is their number on this node."""
+class LauncherPreflight(Record):
+    """Findings of the launcher before any rank started; `ranks` is their number on this node."""
 
     device: str  # "cpu" or "cuda"
     devices_found: int
@@ -103,7 +100,7 @@ class Preflight(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Nic:
-    """One network interface; None where the kernel does not say (`gbit_s` of a link that is down)."""
+    """One network interface; None where the kernel does not report it (`gbit_s` of a link that is down)."""
 
     name: str
     state: str | None  # operstate: up | down | unknown | ...
@@ -112,12 +109,11 @@ class Nic:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeFacts:
-    """What the launcher of one node says of itself before any rank starts.
+    """Facts that the launcher of one node reports before any rank starts.
 
     `environment` has the variables that steer communication and threading, each with a digest of its
-    value. `lockable_bytes` is the most memory a process may lock (None: as much as it likes). `plan_sha256`
-    is the digest of the plan it was given, `plan_nodes` and `plan_ranks_per_node` what that plan says of the
-    world's size.
+    value. `lockable_bytes` is the most memory a process may lock (None: no limit). `plan_sha256`
+    is the digest of the plan it was given, `plan_nodes` and `plan_ranks_per_node` that plan's world size.
     """
 
     node: int
@@ -143,11 +139,11 @@ class NodeFacts:
 
 @kind("nodes")
 @dataclass(frozen=True, kw_only=True)
-class Nodes(Record):
-    """The launchers that said hello to node 0, and for how long it waited for all of them to be alike.
+class JoinedNodes(Record):
+    """Launchers that connected to node 0, and how long it waited for all of them to match.
 
     `joined` may hold nodes of another plan, of a number the plan does not have, or two of one number.
-    `strangers` are connections that spoke no hello.
+    `strangers` are connections without a valid handshake.
     """
 
     wanted: int
@@ -168,7 +164,7 @@ class Unrecorded(Record):
 
 @kind("failure")
 @dataclass(frozen=True, kw_only=True)
-class Failure(Record):
+class RankFailure(Record):
     """An exception that ended a rank."""
 
     rank: int
@@ -179,15 +175,15 @@ class Failure(Record):
 @kind("stopped_early")
 @dataclass(frozen=True, kw_only=True)
 class StoppedEarly(Record):
-    """The ranks left out the phases that were still to come, because the verdict was already certain."""
+    """The ranks skipped the remaining phases, because the verdict was already certain."""
 
     reason: str
 
 
 @kind("ended")
 @dataclass(frozen=True, kw_only=True)
-class Ended(Record):
-    """Why the launcher ended the run before the ranks had finished."""
+class EarlyEnd(Record):
+    """Reason why the launcher ended the run before the ranks had finished."""
 
     reason: str
 

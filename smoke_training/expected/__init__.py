@@ -1,1 +1,1 @@
-"""What fabrics are known to reach: tables per cloud, and a lookup that never guesses (pure)."""
+"""Published performance of fabrics: tables per cloud, and an exact lookup (pure)."""

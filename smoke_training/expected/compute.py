@@ -1,9 +1,9 @@
-"""What one GPU should reach in matrix products, and how firmly (pure).
+"""Expected matrix-product rate of one GPU, and its certainty (pure).
 
 The published rates are the highest that a source found with the best shapes. One H100 held 0.86 to 0.90 of
 that with products of 8192 cubed, at its power limit (benchmarks/RESULTS.md), so 0.80 is a healthy GPU. Below
-two thirds, as for fabrics, a fault is proven. Where no source measured the GPU, the peak that its maker
-states is a guide and no more: the published rates reach 0.77 (B200) to 0.87 (A100) of theirs, and small GPUs
+two thirds, as for fabrics, a fault is proven. Where no source measured the GPU, the peak its vendor
+states is only a guide: the published rates reach 0.77 (B200) to 0.87 (A100) of theirs, and small GPUs
 may reach less within their limits of power.
 """
 
@@ -21,27 +21,27 @@ OF_PEAK = 0.77
 
 
 @dataclass(frozen=True)
-class Reference:
+class ComputeReference:
     """TFLOPS: from `expected.floor` on is a pass, below `fail_below` a fault (None: nothing proves one)."""
 
     expected: Expected
     fail_below: float | None = None
 
 
-def reference(plan: Plan, device: str, dtype: str) -> Reference:
+def reference(plan: Plan, device: str, dtype: str) -> ComputeReference:
     """For a GPU as its driver names it."""
     known = lookup.achievable(shipped(), device, dtype)
     if known is not None:
         source = f"{known.source.text} ({known.shape or known.name})"
         floor = PASS_SHARE * known.tflops
         expected = Expected(value=known.tflops, kind="published", source=source, floor=floor)
-        return Reference(expected, FAULT_SHARE * known.tflops)
+        return ComputeReference(expected, FAULT_SHARE * known.tflops)
     peak = plan.peak_tflops
     reason = without_peak(dtype, None if peak is None else peak.dtype)
     if peak is None or reason is not None:
-        return Reference(Expected.unknown(f"no source measured {device}; {reason}", source="none"))
-    value, words = OF_PEAK * peak.value, f"provisional: no source measured {device}"
+        return ComputeReference(Expected.unknown(f"no source measured {device}; {reason}", source="none"))
+    value, text = OF_PEAK * peak.value, f"provisional: no source measured {device}"
     source = f"{OF_PEAK:g} of the peak {peak.value:g} TFLOPS, {peak.source}"
-    return Reference(
-        Expected(value=value, kind="derived", source=source, floor=PASS_SHARE * value, reason=words)
+    return ComputeReference(
+        Expected(value=value, kind="derived", source=source, floor=PASS_SHARE * value, reason=text)
     )

@@ -1,7 +1,7 @@
-"""What was measured for exactly one machine type, fabric, collective, shape and size, or why nothing (pure).
+"""Measurements of exactly one machine type, fabric, collective, shape and size, or why there are none (pure).
 
-Nothing is stretched, scaled or interpolated: the bound itself depends on the number of nodes, and a size that
-is not in the table may be on another side of the knee.
+Nothing is scaled or interpolated: the bound itself depends on the number of nodes, and a size that is not in
+the table may be on another side of the knee.
 """
 
 import difflib
@@ -10,40 +10,48 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smoke_training.expected.tables import Accelerator, Cell, Figure, Floor, Machine, Signature, Tables
+from smoke_training.expected.tables import (
+    AcceleratorRate,
+    FabricMachine,
+    FigureTables,
+    Floor,
+    Signature,
+    SourcedFigure,
+    TableCell,
+)
 from smoke_training.fabric import Fabric
-from smoke_training.formulae.bounds import Shape, Wires
+from smoke_training.formulae.bounds import ClusterShape, Wires
 
 LIKE = 0.10  # a measurement this close to a known fault's figure reads like that fault
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """No figure, and why."""
+class NoFigure:
+    """No figure, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
-    """What a figure is wanted for."""
+class FigureQuery:
+    """The setting for which a figure is looked up."""
 
     instance_type: str
     fabric: Fabric
     collective: str
-    shape: Shape
+    shape: ClusterShape
     size_bytes: int
 
 
 @dataclass(frozen=True)
-class Known:
-    """What sources measured on healthy stacks, the lowest first."""
+class KnownFigures:
+    """Measurements of sources on healthy stacks, the lowest first."""
 
-    figures: tuple[Figure, ...]
+    figures: tuple[SourcedFigure, ...]
 
     @property
-    def lowest(self) -> Figure:
-        """What a healthy stack may be as slow as."""
+    def lowest(self) -> SourcedFigure:
+        """The slowest measurement of a healthy stack."""
         return self.figures[0]
 
     @property
@@ -53,7 +61,7 @@ class Known:
 
     @property
     def source(self) -> str:
-        """Who measured it; of several, the lowest and how far they lie apart."""
+        """The source; of several, the lowest and their range."""
         first = f"{self.lowest.source.text} ({self.lowest.stack})"
         if len(self.figures) == 1:
             return first
@@ -61,43 +69,47 @@ class Known:
         return f"{len(self.figures)} measurements from {low:g} to {high:g} GB/s, the lowest: {first}"
 
 
-def look_up(tables: Tables, question: Question) -> Known | Unknown:
-    """The figures for exactly this question."""
+def look_up(tables: FigureTables, question: FigureQuery) -> KnownFigures | NoFigure:
+    """Return the figures for exactly this question."""
     machine = find_machine(tables, question.instance_type, question.fabric)
-    if isinstance(machine, Unknown):
+    if isinstance(machine, NoFigure):
         return machine
     near = [row for row in tables.figures if _same_place(row, question)]
     exact = [row for row in near if _same_cell(row, question)]
     if exact:
-        return Known(tuple(sorted(exact, key=lambda row: row.value)))
+        return KnownFigures(tuple(sorted(exact, key=lambda row: row.value)))
     where = f"{question.instance_type} over {question.fabric}"
     if not near:
         why = machine.no_figure or "the table has no row for it"
-        return Unknown(f"no figure for {question.collective} on {where}: {why}")
+        return NoFigure(f"no figure for {question.collective} on {where}: {why}")
     cells = sorted({(row.nodes, row.gpus_per_node, row.size_bytes) for row in near})
     by_shape: dict[tuple[int, int], list[str]] = {}
     for k, g, size in cells:
         by_shape.setdefault((k, g), []).append(_size(size))
     shapes = "; ".join(f"{k} nodes of {g} GPUs at {', '.join(sizes)}" for (k, g), sizes in by_shape.items())
-    asked = f"{question.shape.nodes} nodes of {question.shape.per_node} GPUs at {_size(question.size_bytes)}"
-    return Unknown(f"no figure for {question.collective} on {where} with {asked}; figures exist for {shapes}")
+    requested = (
+        f"{question.shape.nodes} nodes of {question.shape.per_node} GPUs at {_size(question.size_bytes)}"
+    )
+    return NoFigure(
+        f"no figure for {question.collective} on {where} with {requested}; figures exist for {shapes}"
+    )
 
 
-def find_machine(tables: Tables, instance_type: str, fabric: Fabric) -> Machine | Unknown:
-    """What the table knows of a machine type on a fabric; an unknown name ends here, by name."""
+def find_machine(tables: FigureTables, instance_type: str, fabric: Fabric) -> FabricMachine | NoFigure:
+    """Return the table's row of a machine type on a fabric, or the reason why there is none."""
     same = [row for row in tables.machines if row.instance_type == instance_type]
     found = [row for row in same if fabric in row.fabrics]
     if found:
         return found[0]
     if same:
         others = ", ".join(name for row in same for name in row.fabrics)
-        return Unknown(f"the table knows {instance_type} over {others}, not over {fabric}")
+        return NoFigure(f"the table has {instance_type} over {others}, not over {fabric}")
     near = difflib.get_close_matches(instance_type, [row.instance_type for row in tables.machines], 1)
     hint = f"; the nearest name is {near[0]}" if near else ""
-    return Unknown(f"the table has no machine type {instance_type!r}{hint}")
+    return NoFigure(f"the table has no machine type {instance_type!r}{hint}")
 
 
-def wires(machine: Machine) -> Wires:
+def wires(machine: FabricMachine) -> Wires:
     """A machine's wires for `formulae.bounds`, in GB/s."""
     network = None if machine.network_gbit_s is None else machine.network_gbit_s / 8
     inside = machine.inside
@@ -108,14 +120,14 @@ def wires(machine: Machine) -> Wires:
     )
 
 
-def floor_of(tables: Tables, question: Question) -> Floor | None:
-    """The highest liveness floor that others ship for exactly this question; None where none does."""
+def floor_of(tables: FigureTables, question: FigureQuery) -> Floor | None:
+    """Return the highest liveness floor of published checks for exactly this question; None without one."""
     fitting = [row for row in tables.floors if _same_place(row, question) and _same_cell(row, question)]
     return max(fitting, key=lambda row: row.value, default=None)
 
 
-def signature_of(tables: Tables, question: Question, value_gb_s: float) -> Signature | None:
-    """The known fault whose figure at this question lies within 10 % of the measured one; the nearest."""
+def signature_of(tables: FigureTables, question: FigureQuery, value_gb_s: float) -> Signature | None:
+    """Return the nearest known fault whose figure lies within 10 % of the measured one."""
     fitting = [
         row
         for row in tables.signatures
@@ -126,8 +138,8 @@ def signature_of(tables: Tables, question: Question, value_gb_s: float) -> Signa
     return min(fitting, key=lambda row: abs(value_gb_s / row.value - 1), default=None)
 
 
-def sizes_of(tables: Tables, instance_type: str, fabric: Fabric, collective: str) -> Sequence[int]:
-    """Every size in bytes that has a figure, ascending: what a sweep should reach."""
+def sizes_of(tables: FigureTables, instance_type: str, fabric: Fabric, collective: str) -> Sequence[int]:
+    """Return every size in bytes that has a figure, ascending: the sizes a sweep should reach."""
     return sorted(
         {
             row.size_bytes
@@ -137,7 +149,7 @@ def sizes_of(tables: Tables, instance_type: str, fabric: Fabric, collective: str
     )
 
 
-def achievable(tables: Tables, device: str, dtype: str) -> Accelerator | None:
+def achievable(tables: FigureTables, device: str, dtype: str) -> AcceleratorRate | None:
     """The rate for a device as its driver names it, at a data type; None if none is published."""
     found = [
         row
@@ -147,12 +159,12 @@ def achievable(tables: Tables, device: str, dtype: str) -> Accelerator | None:
     return found[0] if len(found) == 1 else None
 
 
-def _same_place(row: Cell, question: Question) -> bool:
+def _same_place(row: TableCell, question: FigureQuery) -> bool:
     wanted = (question.instance_type, question.fabric, question.collective)
     return (row.instance_type, row.fabric, row.collective) == wanted
 
 
-def _same_cell(row: Cell, question: Question) -> bool:
+def _same_cell(row: TableCell, question: FigureQuery) -> bool:
     wanted = (question.shape.nodes, question.shape.per_node, question.size_bytes)
     return (row.nodes, row.gpus_per_node, row.size_bytes) == wanted
 

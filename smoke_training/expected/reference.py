@@ -1,4 +1,4 @@
-"""What a collective of a run is held against, and how firmly (pure).
+"""Choose the reference of a collective, and its certainty (pure).
 
 In this order: the plan's own figure; the lowest of the table's figures for exactly this machine type, fabric,
 collective, shape and size; on gloo the rate that the plan declares for its wire; the bound of the wires times
@@ -6,18 +6,26 @@ an efficiency that comparable fabrics reach (provisional); nothing, with a reaso
 
 Healthy stacks of one kind differ by their versions and from run to run, so a figure is no sharp limit: down
 to PASS_SHARE of it nothing is wrong, below FAULT_SHARE a fault is proven, and between the two the stack's own
-accepted runs tell (`judges/run/baseline.py`), which are much alike.
+accepted runs decide (`judges/run/baseline.py`), which differ little.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from smoke_training.expected import lookup
-from smoke_training.expected.lookup import Known, Question, Unknown
-from smoke_training.expected.tables import Tables
+from smoke_training.expected.lookup import FigureQuery, KnownFigures, NoFigure
+from smoke_training.expected.tables import FigureTables
 from smoke_training.fabric import Fabric
 from smoke_training.formulae.bandwidth import ALL_REDUCE
-from smoke_training.formulae.bounds import NETWORK, Bound, Shape, Wires, bounds, highest, lowest
+from smoke_training.formulae.bounds import (
+    NETWORK,
+    BandwidthBound,
+    ClusterShape,
+    Wires,
+    bounds,
+    highest,
+    lowest,
+)
 from smoke_training.model import PLAN, Expected
 from smoke_training.plan import Plan
 
@@ -39,36 +47,35 @@ TCP_EFFICIENCY = 0.90
 # Of the bound: a wire at half its rate reads 0.47, the least that two busy cores made of a whole one 0.51
 # (and then the ranks waited for CPUs, which is measured too). Between this and the floor nothing is decided.
 TCP_FAULT = 0.60
-# Which of gloo's collectives fill a wire: its all-gather reached 0.60 to 0.91 of the bound there, its
+# The one collective of gloo that fills a wire. Its all-gather reached 0.60 to 0.91 of the bound there, its
 # all-to-all 0.48 to 0.63, because both send whole blocks at once, in both directions of every connection; its
-# reduce-scatter is an all-reduce with a copy on top (0.90), which says nothing about the wire that is not
-# said already.
+# reduce-scatter is an all-reduce with a copy on top (0.90), which adds no information about the wire.
 GLOO_FILLS = frozenset({ALL_REDUCE})
-# gloo's threads must not be what is measured: above this declared rate a CPU may be the limit.
+# Above this declared rate gloo's CPU threads may be the limit, not the wire.
 CPU_FILLS_GBIT_S = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class RunSetting:
     """The ranks of a run, their shape (None where nodes hold different numbers of them) and backend."""
 
     ranks: int
-    shape: Shape | None
+    shape: ClusterShape | None
     backend: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reference:
-    """Which size is judged and against what.
+class CollectiveReference:
+    """The judged size and its reference values.
 
     Above `expected.floor` is a pass. `fail_below` is where a fault begins; None: nothing here can prove one.
-    `bounds` are those of the wires; `declared` says that the highest of them is the plan's own claim.
+    `bounds` are those of the wires; `declared`: the highest of them is the plan's own claim.
     """
 
     size: int
     expected: Expected
     fail_below: float | None = None
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[BandwidthBound, ...] = ()
     declared: bool = False
 
     @property
@@ -78,17 +85,21 @@ class Reference:
         return None if bound is None else bound.value
 
 
-def setting_of(nodes: Sequence[int], backend: str) -> Setting:
+def setting_of(nodes: Sequence[int], backend: str) -> RunSetting:
     """From the node of every rank."""
     counts = {nodes.count(node) for node in nodes}
-    shape = Shape(len(set(nodes)), counts.pop()) if len(counts) == 1 else None
-    return Setting(ranks=len(nodes), shape=shape, backend=backend)
+    shape = ClusterShape(len(set(nodes)), counts.pop()) if len(counts) == 1 else None
+    return RunSetting(ranks=len(nodes), shape=shape, backend=backend)
 
 
 def reference(
-    tables: Tables, plan: Plan, setting: Setting, sweep: tuple[str, Sequence[int]], algorithm: str | None
-) -> Reference:
-    """What a sweep (collective, sizes) is held against; `algorithm` names a bound, None where unknown."""
+    tables: FigureTables,
+    plan: Plan,
+    setting: RunSetting,
+    sweep: tuple[str, Sequence[int]],
+    algorithm: str | None,
+) -> CollectiveReference:
+    """Choose the reference of a sweep (collective, sizes); `algorithm` names a bound, None where unknown."""
     name, sizes = sweep
     reasons: list[str] = []
     shape, limits = setting.shape, wire_bounds(tables, plan, setting, name)
@@ -106,21 +117,23 @@ def reference(
         for size in sorted(sizes, reverse=True):
             if size >= JUDGED_FROM:
                 cell = lookup.look_up(tables, _question(plan, shape, name, size))
-                if not isinstance(cell, Unknown):
+                if not isinstance(cell, NoFigure):
                     return _published(size, cell, limits)
         largest = lookup.look_up(tables, _question(plan, shape, name, max(sizes)))
         early = f"the sweep ends at {max(sizes)} bytes; figures are only trusted from {JUDGED_FROM} on"
-        reasons.append(largest.reason if isinstance(largest, Unknown) else early)
+        reasons.append(largest.reason if isinstance(largest, NoFigure) else early)
         if max(sizes) < DERIVED_FROM * shape.ranks:
             reasons.append(f"{max(sizes)} bytes are too few for {shape.ranks} ranks to come near a bound")
         elif (found := _derived(plan, limits, max(sizes), algorithm, reasons)) is not None:
             return found
     expected = Expected.unknown("; ".join(reasons), source="none")
-    return Reference(size=max(sizes), expected=expected, bounds=limits)
+    return CollectiveReference(size=max(sizes), expected=expected, bounds=limits)
 
 
-def wire_bounds(tables: Tables, plan: Plan, setting: Setting, name: str) -> tuple[Bound, ...]:
-    """The bounds of a collective on this run's wires; none where nothing is known of them."""
+def wire_bounds(
+    tables: FigureTables, plan: Plan, setting: RunSetting, name: str
+) -> tuple[BandwidthBound, ...]:
+    """Return the bounds of a collective on this run's wires; none where the wires are unknown."""
     if setting.shape is None:
         return ()
     if setting.backend == "gloo":
@@ -129,7 +142,7 @@ def wire_bounds(tables: Tables, plan: Plan, setting: Setting, name: str) -> tupl
         found = bounds(name, setting.shape, wires, "gloo")
         return tuple(bound for bound in found if bound.limit == NETWORK)
     machine = lookup.find_machine(tables, plan.instance_type, plan.fabric)
-    wires = Wires(network=None) if isinstance(machine, Unknown) else lookup.wires(machine)
+    wires = Wires(network=None) if isinstance(machine, NoFigure) else lookup.wires(machine)
     if plan.network_gbit_s is not None:
         wires = Wires(network=plan.network_gbit_s / 8, ring=wires.ring, switch=wires.switch)
     return bounds(name, setting.shape, wires, setting.backend)
@@ -147,14 +160,16 @@ def declared_gbit_s(plan: Plan) -> float | None:
     return plan.network_gbit_s if len(plan.rails) <= 1 else None
 
 
-def _question(plan: Plan, shape: Shape, name: str, size: int) -> Question:
-    return Question(
+def _question(plan: Plan, shape: ClusterShape, name: str, size: int) -> FigureQuery:
+    return FigureQuery(
         instance_type=plan.instance_type, fabric=plan.fabric, collective=name, shape=shape, size_bytes=size
     )
 
 
-def _of_plan(plan: Plan, setting: Setting, name: str, sizes: Sequence[int], reasons: list[str]) -> int | None:
-    """The size that the plan's own figure is about, None with a reason where it does not apply."""
+def _of_plan(
+    plan: Plan, setting: RunSetting, name: str, sizes: Sequence[int], reasons: list[str]
+) -> int | None:
+    """Return the size of the plan's own figure, None with a reason where it does not apply."""
     wanted = plan.expected_busbw_gb_s
     if wanted is None or name != ALL_REDUCE:
         return None
@@ -169,24 +184,30 @@ def _of_plan(plan: Plan, setting: Setting, name: str, sizes: Sequence[int], reas
     return None
 
 
-def _firm(size: int, value: float, kind: str, source: str, limits: tuple[Bound, ...]) -> Reference:
+def _firm(
+    size: int, value: float, kind: str, source: str, limits: tuple[BandwidthBound, ...]
+) -> CollectiveReference:
     expected = Expected(value=value, kind=kind, source=source, floor=PASS_SHARE * value)
-    return Reference(size=size, expected=expected, fail_below=FAULT_SHARE * value, bounds=limits)
+    return CollectiveReference(size=size, expected=expected, fail_below=FAULT_SHARE * value, bounds=limits)
 
 
-def _published(size: int, cell: Known, limits: tuple[Bound, ...]) -> Reference:
-    """The limits are shares of the lowest figure; what is expected is the typical one."""
+def _published(size: int, cell: KnownFigures, limits: tuple[BandwidthBound, ...]) -> CollectiveReference:
+    """Limits are shares of the lowest figure; the expected value is the typical one."""
     found = _firm(size, cell.lowest.value, cell.lowest.kind, cell.source, limits)
     return replace(found, expected=replace(found.expected, value=cell.typical))
 
 
 def _declared(
-    plan: Plan, shape: Shape, limits: tuple[Bound, ...], largest: tuple[str, int], reasons: list[str]
-) -> Reference | None:
+    plan: Plan,
+    shape: ClusterShape,
+    limits: tuple[BandwidthBound, ...],
+    largest: tuple[str, int],
+    reasons: list[str],
+) -> CollectiveReference | None:
     """Gloo over a wire of declared rate; `largest` is (collective, size)."""
     rate, bound, (name, size) = declared_gbit_s(plan), lowest(limits), largest
     if shape.nodes == 1:
-        reasons.append("the ranks of one node talk through its memory; no wire bounds them")
+        reasons.append("the ranks of one node exchange data in its memory; no wire limits them")
         return None
     if rate is None or bound is None:
         reasons.append(f"fabric {plan.fabric}: the plan declares no rate of a wire that gloo would use")
@@ -204,16 +225,16 @@ def _declared(
         reason=None if firm else f"provisional: above {CPU_FILLS_GBIT_S:g} Gb/s the CPUs may be the limit",
     )
     below = TCP_FAULT * bound.value if firm else None
-    return Reference(size=size, expected=expected, fail_below=below, bounds=limits, declared=True)
+    return CollectiveReference(size=size, expected=expected, fail_below=below, bounds=limits, declared=True)
 
 
 def _derived(
-    plan: Plan, limits: tuple[Bound, ...], size: int, algorithm: str | None, reasons: list[str]
-) -> Reference | None:
+    plan: Plan, limits: tuple[BandwidthBound, ...], size: int, algorithm: str | None, reasons: list[str]
+) -> CollectiveReference | None:
     """A fully known bound, for a fabric with published comparables."""
     bound = lowest(limits, algorithm)
     if bound is None or not bound.complete:
-        reasons.append("no bound either: not every wire on the way is known")
+        reasons.append("no bound either: not every wire on the path is known")
     elif plan.fabric not in EFFICIENT_FABRICS:
         reasons.append(f"no efficiency is known for {plan.fabric}; the bound is {bound.value:.1f} GB/s")
     else:

@@ -1,4 +1,4 @@
-"""The rows of `figures.toml` beside this module, read from whatever the package lies in: a folder or a zip.
+"""The rows of `figures.toml` beside this module, read from the package's folder or zip.
 
 Every row names its source by key. A run (`figure`, `floor`, `signature`) says `at` which machine types, over
 which fabric and with how many nodes it was measured, and has GB/s by size per collective:
@@ -23,12 +23,12 @@ _SHIFTS = {"KiB": 10, "MiB": 20, "GiB": 30}
 
 
 class TableError(ValueError):
-    """A table that cannot be read; says which file and row."""
+    """An unreadable table; the message names file and row."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where a row comes from. `date` is the source's own unless `dated` says `when read`."""
+class FigureSource:
+    """Origin of a row. `date` is the source's own unless `dated` says `when read`."""
 
     text: str
     date: datetime.date
@@ -41,32 +41,32 @@ class Inside:
 
     ring_gb_s: float
     switch_gb_s: float | None = None
-    source: Source
+    source: FigureSource
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
-    """What one node of a type has on some fabrics.
+class FabricMachine:
+    """Network hardware of one node of a type on some fabrics.
 
     `network_gbit_s` sums the NICs that carry training traffic, in one direction; None is unknown. `gpudirect`
-    is who says that NCCL goes by GPUDirect RDMA there. `no_figure` says why the type has no figure.
+    is the source for NCCL's use of GPUDirect RDMA. `no_figure` is the reason why the type has no figure.
     """
 
     instance_type: str
     fabrics: tuple[Fabric, ...]
     gpus: int
-    source: Source
+    source: FigureSource
     nics: int | None = None
     network_gbit_s: float | None = None
-    gpudirect: Source | None = None
+    gpudirect: FigureSource | None = None
     inside: Inside | None = None
     no_figure: str | None = None
     disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A value in GB/s of bus bandwidth with all that it depends on; it holds for nothing else."""
+class TableCell:
+    """A value in GB/s of bus bandwidth with its exact setting; it is valid for no other."""
 
     instance_type: str
     fabric: Fabric
@@ -75,53 +75,53 @@ class Cell:
     gpus_per_node: int
     size_bytes: int
     value: float
-    source: Source
+    source: FigureSource
     disagreements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure(Cell):
-    """What a source measured: `kind` published, derived or declared."""
+class SourcedFigure(TableCell):
+    """A measurement of a source: `kind` published, derived or declared."""
 
     stack: str
     kind: str = "published"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Floor(Cell):
-    """What a check of somebody else accepts: a sign of life, never an expectation."""
+class Floor(TableCell):
+    """Limit of a published check: a liveness threshold, never an expectation."""
 
     stack: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signature(Cell):
-    """What a source measured under a known fault, of a cause class of `smoke_training.model.Cause`."""
+class Signature(TableCell):
+    """A source's measurement under a known fault, of a cause class of `smoke_training.model.Cause`."""
 
     cause: str
     meaning: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accelerator:
+class AcceleratorRate:
     """TFLOPS (dense) of matrix products, published for devices whose name contains `name` as whole words."""
 
     name: str
     dtype: str
     tflops: float
     shape: str | None = None
-    source: Source
+    source: FigureSource
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tables:
+class FigureTables:
     """All rows."""
 
-    machines: tuple[Machine, ...]
-    figures: tuple[Figure, ...]
+    machines: tuple[FabricMachine, ...]
+    figures: tuple[SourcedFigure, ...]
     floors: tuple[Floor, ...]
     signatures: tuple[Signature, ...]
-    accelerators: tuple[Accelerator, ...]
+    accelerators: tuple[AcceleratorRate, ...]
 
 
 Row = dict[str, Any]
@@ -129,23 +129,23 @@ Kind = TypeVar("Kind")
 
 
 @cache
-def shipped() -> Tables:
+def shipped() -> FigureTables:
     """The tables of this package; TableError when the file is malformed."""
     return parse(importlib.resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8"))
 
 
-def parse(text: str) -> Tables:
+def parse(text: str) -> FigureTables:
     """Tables from a TOML text; TableError names file, kind of row, its number and the fault."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"{FILE}: {error}") from error
-    return Tables(
-        machines=_rows(content, "machine", Machine, _machines),
-        figures=_rows(content, "figure", Figure, _cells),
+    return FigureTables(
+        machines=_rows(content, "machine", FabricMachine, _machines),
+        figures=_rows(content, "figure", SourcedFigure, _cells),
         floors=_rows(content, "floor", Floor, _cells),
         signatures=_rows(content, "signature", Signature, _cells),
-        accelerators=_rows(content, "accelerator", Accelerator, lambda row, _: [row]),
+        accelerators=_rows(content, "accelerator", AcceleratorRate, lambda row, _: [row]),
     )
 
 

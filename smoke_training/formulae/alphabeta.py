@@ -20,7 +20,7 @@ class AlphaBeta:
     """
 
     latency_s: float
-    bandwidth_gb_s: float | None  # None: times did not grow with size, so no bandwidth can be read off
+    bandwidth_gb_s: float | None  # None: times did not grow with size
     max_relative_residual: float
     robust_latency_s: float
     robust_bandwidth_gb_s: float | None
@@ -57,7 +57,7 @@ def theil_sen(points: Sequence[Point]) -> tuple[float, float]:
 
     A pair weighs |S1 - S2| / hypot(t1, t2), the inverse of its slope's error when times are off by a share
     of themselves (Sen 1968, weights as in Jaeckel 1972): two small sizes, whose times differ by noise alone,
-    say next to nothing about the slope. The intercept is the median over the smaller half of the sizes,
+    carry little information about the slope. The intercept is the median over the smaller half of the sizes,
     where it is the larger part of the time. ValueError without two distinct sizes.
     """
     slopes = sorted(

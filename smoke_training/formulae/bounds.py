@@ -1,4 +1,4 @@
-"""What the wires allow a collective at most, as bus bandwidth in GB/s (pure).
+"""Upper bounds that wires set to a collective, as bus bandwidth in GB/s (pure).
 
 k nodes of g ranks, n = k g; S bytes of payload; W = sum of a node's training NICs in one direction; B = bus
 bandwidth of the same collective inside one node, where no NIC takes part. Every bound is the time of the
@@ -35,7 +35,7 @@ GLOO_EXTRA_BYTES = {REDUCE_SCATTER: 2.0}
 
 
 @dataclass(frozen=True)
-class Shape:
+class ClusterShape:
     """`nodes` machines with `per_node` ranks each."""
 
     nodes: int
@@ -66,7 +66,7 @@ class Wires:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bound:
+class BandwidthBound:
     """The most an algorithm can reach, GB/s; `complete` is false while one of the wires is unknown."""
 
     algorithm: str
@@ -75,7 +75,9 @@ class Bound:
     complete: bool
 
 
-def bounds(collective: str, shape: Shape, wires: Wires, backend: str = "nccl") -> tuple[Bound, ...]:
+def bounds(
+    collective: str, shape: ClusterShape, wires: Wires, backend: str = "nccl"
+) -> tuple[BandwidthBound, ...]:
     """One bound per algorithm that the backend can use; none where no wire on the way is known.
 
     ValueError for an unknown collective.
@@ -92,19 +94,19 @@ def bounds(collective: str, shape: Shape, wires: Wires, backend: str = "nccl") -
     return tuple(replace(bound, value=bound.value / extra) for bound in found if bound is not None)
 
 
-def lowest(found: tuple[Bound, ...], algorithm: str | None = None) -> Bound | None:
-    """The bound of `algorithm` if it is known, else the lowest: every library can at least use that one."""
+def lowest(found: tuple[BandwidthBound, ...], algorithm: str | None = None) -> BandwidthBound | None:
+    """The bound of `algorithm` if it is known, else the lowest: every library can use that one."""
     chosen = [bound for bound in found if bound.algorithm == algorithm] or list(found)
     return min(chosen, key=lambda bound: bound.value, default=None)
 
 
-def highest(found: tuple[Bound, ...]) -> Bound | None:
+def highest(found: tuple[BandwidthBound, ...]) -> BandwidthBound | None:
     """The bound that no known algorithm exceeds."""
     return max(found, key=lambda bound: bound.value, default=None)
 
 
-def wire_rates(busbw_gb_s: float, shape: Shape) -> dict[str, float | None]:
-    """What one rank's share of the NICs carried, GB/s, if the algorithm was a tree or a flat ring.
+def wire_rates(busbw_gb_s: float, shape: ClusterShape) -> dict[str, float | None]:
+    """Rate in GB/s on one rank's share of the NICs, for a tree and for a flat ring.
 
     busbw (k-1)/(n-1), a floor, because the time inside the nodes is charged to the NICs too; and busbw/g
     (stas00, as above). None inside one node, where nothing crosses a NIC.
@@ -117,7 +119,7 @@ def wire_rates(busbw_gb_s: float, shape: Shape) -> dict[str, float | None]:
     }
 
 
-def _tree(shape: Shape, wires: Wires) -> Bound | None:
+def _tree(shape: ClusterShape, wires: Wires) -> BandwidthBound | None:
     """Tree and NVLS-tree between nodes; the switch's own reduction inside one node."""
     inner = wires.switch if wires.switch is not None else wires.ring
     network = wires.network
@@ -128,7 +130,7 @@ def _tree(shape: Shape, wires: Wires) -> Bound | None:
     return _least(TREE, network, inner, shape)
 
 
-def _pairwise(shape: Shape, wires: Wires) -> Bound | None:
+def _pairwise(shape: ClusterShape, wires: Wires) -> BandwidthBound | None:
     network, inner = wires.network, wires.ring
     if network is not None and shape.nodes > 1:
         network *= (shape.ranks - 1) / (shape.per_node * (shape.ranks - shape.per_node))
@@ -137,11 +139,13 @@ def _pairwise(shape: Shape, wires: Wires) -> Bound | None:
     return _least(PAIRWISE, network, inner, shape)
 
 
-def _least(algorithm: str, network: float | None, inside: float | None, shape: Shape) -> Bound | None:
+def _least(
+    algorithm: str, network: float | None, inside: float | None, shape: ClusterShape
+) -> BandwidthBound | None:
     crossed = [(network, NETWORK)] if shape.nodes > 1 else []
     crossed += [(inside, INSIDE)] if shape.per_node > 1 else []
     known = [(rate, limit) for rate, limit in crossed if rate is not None]
     if not known:
         return None
     value, limit = min(known)
-    return Bound(algorithm=algorithm, value=value, limit=limit, complete=len(known) == len(crossed))
+    return BandwidthBound(algorithm=algorithm, value=value, limit=limit, complete=len(known) == len(crossed))

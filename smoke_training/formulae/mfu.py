@@ -19,17 +19,17 @@ def flops_per_token(
 
 
 def mfu(*, flops_per_token: float, tokens_per_second: float, devices: int, peak_tflops: float) -> float:
-    """FLOPs the model needs over what all devices could do at their peak; a ratio, 1 at the peak."""
+    """Ratio of the model's FLOPs to the peak of all devices; 1 at the peak."""
     if min(flops_per_token, tokens_per_second, devices, peak_tflops) <= 0:
         raise ValueError("FLOPs, tokens per second, devices and peak are positive")
     return flops_per_token * tokens_per_second / (devices * peak_tflops * 1e12)
 
 
 def without_peak(model_dtype: str, peak_dtype: str | None) -> str | None:
-    """Why no utilisation can be stated, or None if it can.
+    """Return the reason why no utilisation can be stated, or None.
 
     A peak holds for one data type only; at 8 bits and fewer, part of a step runs at other rates, so a ratio
-    to any single peak would be made up.
+    to any single peak would be meaningless.
     """
     if peak_dtype is None:
         return "no_peak: the plan declares no peak_tflops"

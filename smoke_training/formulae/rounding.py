@@ -1,4 +1,4 @@
-"""How far apart two results may lie that differ by the order of their additions alone (pure).
+"""Largest difference of two results that differ only in the order of their additions (pure).
 
 Each addition multiplies what it adds up by some 1 + d with |d| <= u, the unit roundoff of the data type. The
 bound that always holds, n u after n roundings in a row (Higham, *Accuracy and Stability of Numerical
@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 
 UNIT_ROUNDOFF: Mapping[str, float] = {"float64": 2.0**-53, "float32": 2.0**-24, "bfloat16": 2.0**-8}
-NEVER = 1e-9  # probability that the bound is exceeded: nothing beside the risk that statistics take
+NEVER = 1e-9  # probability that the bound is exceeded: negligible beside the error level of the statistics
 
 
 def apart(dtype: str, roundings: int) -> float:
@@ -31,7 +31,7 @@ def apart(dtype: str, roundings: int) -> float:
 def training(dtype: str, *, terms: int, steps: int) -> float:
     """Largest relative difference of a loss after so many steps, whose longest sums have so many terms.
 
-    A loss hangs on the sums of its own step and, through the weights, on those of the steps before. What a
-    step makes of an error is taken to be no more than the error: true of a model that trains stably.
+    A loss depends on the sums of its own step and, through the weights, on those of earlier steps. A step is
+    assumed not to amplify an error, which is true of a model that trains stably.
     """
     return apart(dtype, terms * steps)

@@ -1,4 +1,4 @@
-"""How often to write a checkpoint, and what that costs (pure). Times in seconds.
+"""Optimal interval between checkpoints and its cost (pure). Times in seconds.
 
 J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974;
 J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006,
@@ -24,7 +24,7 @@ LLAMA3_8B_SOURCE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Advice:
+class CheckpointInterval:
     """An interval between checkpoints and the share of the machine's time that is lost with it."""
 
     young_s: float
@@ -66,7 +66,7 @@ def waste(interval_s: float, cost_s: float, mtbf_s: float, restart_s: float) -> 
     return min(1.0, cost_s / interval_s + interval_s / (2 * mtbf_s) + restart_s / mtbf_s)
 
 
-def advise(*, stall_s: float, commit_s: float, mtbf_s: float, restart_s: float) -> Advice:
+def advise(*, stall_s: float, commit_s: float, mtbf_s: float, restart_s: float) -> CheckpointInterval:
     """The interval for checkpoints that stall training `stall_s` and are durable after `commit_s`.
 
     Only the stall costs training time, but a checkpoint cannot begin before the last one is durable. For
@@ -74,7 +74,7 @@ def advise(*, stall_s: float, commit_s: float, mtbf_s: float, restart_s: float) 
     """
     daly = daly_interval_s(stall_s, mtbf_s)
     interval = max(daly, commit_s, stall_s)
-    return Advice(
+    return CheckpointInterval(
         young_s=young_interval_s(stall_s, mtbf_s),
         daly_s=daly,
         interval_s=interval,

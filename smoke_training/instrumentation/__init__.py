@@ -1,4 +1,4 @@
-"""Where the seconds of a training step go, in any training loop, and which rank is slow.
+"""Measure the parts of a training step in any training loop, and find slow ranks.
 
 ```python
 with smoke_training.instrument(model, optimizer, loader, every=50, jsonl="steps.jsonl") as run:
@@ -17,14 +17,14 @@ A step lasts from asking for one batch to asking for the next. Its seconds are
 - `data`: waiting for the loader;
 - `compute`: from the model's forward pass to the end of its backward pass, and the optimizer's step;
 - `exposed_communication`: from the moment the last gradient is ready to the moment the reduced gradients
-  are, which is what `DistributedDataParallel` could not hide behind the backward pass (it includes waiting
+  are, which is what `DistributedDataParallel` could not overlap with the backward pass (it includes waiting
   for slower ranks);
 - `checkpoint`: inside `run.saving()` or `run.checkpoint()`;
 - `other`: everything else in the loop.
 
-Nothing is added to the step but a handful of clock readings: `benchmarks/instrument_overhead.py` has the
-figure. Ranks compare their compute times every `every` steps through the process group's key-value store, in
-a thread of its own: no collective, no barrier, nothing that waits on the path of the step. Works without
+Overhead per step is a few clock readings (figure: `benchmarks/instrument_overhead.py`).
+Ranks compare their compute times every `every` steps through the process group's key-value store, in
+a separate thread: no collective, no barrier, no wait in the step itself. Works without
 `torch.distributed` as well. On CUDA the marks are events on the current stream, read one window later.
 
 Checkpoints that `run.saving()` gave a folder are committed, announced and pruned by the stack's policy
@@ -33,6 +33,6 @@ Checkpoints that `run.saving()` gave a folder are committed, announced and prune
 
 from smoke_training.instrumentation.bookkeeper import Record as Record
 from smoke_training.instrumentation.retention import Retention as Retention
-from smoke_training.instrumentation.run import Run as Run
+from smoke_training.instrumentation.run import InstrumentedRun as InstrumentedRun
 from smoke_training.instrumentation.run import instrument as instrument
 from smoke_training.instrumentation.run import metrics as metrics

@@ -1,4 +1,4 @@
-"""Windows of steps into records: means by part, and how the ranks compare."""
+"""Evaluate windows of steps into records: means by part, and a comparison of the ranks."""
 
 import itertools
 import json
@@ -18,14 +18,14 @@ from torch._C._distributed_c10d import HashStore, PrefixStore, Store
 from torch.distributed import distributed_c10d
 from torch.nn.parallel import DistributedDataParallel
 
-from smoke_training.instrumentation.marks import Pending, Step
-from smoke_training.statistics.peers import Comparison
+from smoke_training.instrumentation.marks import Pending, StepTimes
+from smoke_training.statistics.peers import PeerComparison
 
 Record = dict[str, object]
 
 HISTORY = 10_000  # steps kept for `Run.history`
-PATIENCE_S = 2.0  # that rank 0 waits, off the path of the step, for the figures of slower ranks
-FLUSH_S = 10.0  # that leaving the `with` statement may take
+PATIENCE_S = 2.0  # time that rank 0 waits, in this thread, for the figures of slower ranks
+FLUSH_S = 10.0  # limit for leaving the `with` statement
 SLOTS = 4  # windows of one rank that the store keeps: its size does not grow with the run
 POLL_S = 0.2
 PARTS = ("data", "compute", "exposed_communication", "checkpoint", "other")
@@ -39,32 +39,32 @@ class Bookkeeper(threading.Thread):
         self, model: nn.Module, jsonl: str | Path | None, on_record: Callable[[Record], object] | None
     ) -> None:
         super().__init__(name="smoke-training-instrument", daemon=True)
-        self.history: deque[Step] = deque(maxlen=HISTORY)
+        self.history: deque[StepTimes] = deque(maxlen=HISTORY)
         self.latest: Record | None = None
         self.problems: list[str] = []
         self._peers = peers = Peers()
         self._on_record = on_record
         self._unknown = why_unknown(model, peers.world)
         self._path = Path(jsonl) if jsonl is not None and peers.rank == 0 else None
-        self._comparison = Comparison(peers.world) if peers.world > 1 else None
+        self._comparison = PeerComparison(peers.world) if peers.world > 1 else None
         self._window = 0
         self._work: queue.SimpleQueue[tuple[int, Pending] | None] = queue.SimpleQueue()
 
     def stop(self) -> None:
-        """Evaluate what is left; gives up after a while rather than hold up the end of training."""
+        """Evaluate the remaining windows; gives up after FLUSH_S, so that training can end."""
         self._work.put(None)
         self.join(FLUSH_S)
         if self.is_alive():
             self.complain(f"the last records were not written within {FLUSH_S:.0f} s")
 
     def hand_over(self, step: int, steps: Pending) -> None:
-        """Take the steps of a window that ends at `step`."""
+        """Queue the steps of a window that ends at `step`."""
         self._work.put((step, steps))
 
     def run(self) -> None:
         """Evaluate windows until `stop`."""
         while (item := self._work.get()) is not None:
-            # Whatever breaks here must not reach the training loop; it is warned of once and kept.
+            # An error here must not reach the training loop; it is recorded, with one warning.
             try:
                 self._evaluate(*item)
             except Exception as error:
@@ -89,7 +89,7 @@ class Bookkeeper(threading.Thread):
         if self._peers.rank == 0:
             self._export(record)
 
-    def _compared(self, window: int, comparison: Comparison) -> Record:
+    def _compared(self, window: int, comparison: PeerComparison) -> Record:
         figures, missing = self._peers.collect(window, lambda: not self._work.empty())
         if missing:
             late = ", ".join(map(str, missing))
@@ -113,13 +113,13 @@ class Bookkeeper(threading.Thread):
             self._on_record(record)
 
     def complain(self, text: str) -> None:
-        """Warn of the first problem, and keep all of them."""
+        """Record a problem; warn of the first one."""
         if not self.problems:
             warnings.warn(f"step instrumentation: {text}", RuntimeWarning, stacklevel=2)
         self.problems.append(text)
 
 
-def summary(steps: list[Step], unknown: str | None) -> Record:
+def summary(steps: list[StepTimes], unknown: str | None) -> Record:
     """Mean seconds per step by part, medians, shares lost; `unknown` is why exposed communication is null."""
     means = [statistics.fmean(column) for column in zip(*steps, strict=True)]
     total = means[-1]
@@ -139,7 +139,7 @@ def summary(steps: list[Step], unknown: str | None) -> Record:
 
 
 def why_unknown(model: nn.Module, world: int) -> str | None:
-    """Why exposed communication cannot be separated from compute in this model; None if it can."""
+    """Return why exposed communication cannot be separated from compute in this model; None if it can."""
     if isinstance(model, DistributedDataParallel) or world == 1:
         return None
     from torch.distributed.fsdp import FSDPModule  # noqa: PLC0415 - half a second of import, needed here only
@@ -152,7 +152,7 @@ def why_unknown(model: nn.Module, world: int) -> str | None:
 class Peers:
     """The other ranks of the default process group, or none; figures go through its key-value store.
 
-    Every rank makes its objects in the same order, so that they meet under the same prefix. Only rank 0
+    Every rank makes its objects in the same order, so that they use the same prefix. Only rank 0
     reads: one reader costs the store as much as all writers together.
     """
 
@@ -168,20 +168,20 @@ class Peers:
             self._store = PrefixStore(prefix, distributed_c10d._get_default_store())
 
     def publish(self, window: int, figures: object) -> None:
-        """Tell the others about a window of steps; `figures` must be ready for JSON."""
+        """Publish a window of steps to the other ranks; `figures` must be ready for JSON."""
         text = json.dumps({"window": window, "figures": figures})
         self._store.set(f"{self.rank}/{window % SLOTS}", text)
 
     def say(self, word: str) -> None:
-        """Tell the others that this rank has come to something."""
+        """Publish that this rank has reached an event."""
         self._store.set(f"{self.rank}/{word}", "")
 
     def silent(self, word: str) -> list[int]:
-        """The ranks that have not said a word yet."""
+        """Return the ranks that have not published an event."""
         return [rank for rank in range(self.world) if not self._store.check([f"{rank}/{word}"])]
 
     def collect(self, window: int, hurried: Callable[[], bool]) -> tuple[list[object], list[int]]:
-        """Figures of all ranks for a window, and the ranks that have not sent theirs in time."""
+        """Return the figures of all ranks for a window, and the ranks whose figures are late."""
         deadline = time.monotonic() + PATIENCE_S
         found: dict[int, object] = {}
         while True:

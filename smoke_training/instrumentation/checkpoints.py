@@ -1,8 +1,8 @@
-"""Checkpoints of any training loop: committed by a mark, pruned by a policy, never the last whole one.
+"""Checkpoints of any training loop: committed by a mark, pruned by a policy except the newest complete one.
 
 One folder per step holds whatever the loop wrote. The commit mark, written last, names every file with its
-size and SHA-256, in the form of `smoke_training.probes.state.store`. A folder without a mark that can be
-read, or without one of its files, is no checkpoint: it counts for nothing and nothing deletes it.
+size and SHA-256, in the form of `smoke_training.probes.state.store`. A folder without a readable mark, or
+without one of its files, is no checkpoint: it is not counted and not deleted.
 """
 
 import json
@@ -19,11 +19,11 @@ from smoke_training.runtime.files import write_durably
 
 _GONE = ".removed-"
 _MARK = mark_name(0)
-_READERS = 4  # hashing lets go of the interpreter, and file systems answer several readers faster than one
+_READERS = 4  # hashing releases the GIL, and file systems serve several readers faster than one
 
 
 def begin(root: Path, step: int) -> Path:
-    """The folder of a step, which from now on is no checkpoint, even if it was one before a run went back."""
+    """Prepare the folder of a step and remove its mark, if an earlier attempt left one."""
     folder = step_folder(root, step)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _MARK).unlink(missing_ok=True)
@@ -31,7 +31,7 @@ def begin(root: Path, step: int) -> Path:
 
 
 def commit(root: Path, step: int, clock: Callable[[], float] = time.time) -> float:
-    """Read back what lies in the folder of a step and mark it as whole; the time of that, seconds since 1970.
+    """Read back the folder of a step and mark it as complete; return the time (seconds since 1970).
 
     FileNotFoundError where nothing was written.
     """
@@ -56,7 +56,7 @@ def commit(root: Path, step: int, clock: Callable[[], float] = time.time) -> flo
 
 
 def whole(root: Path) -> dict[int, float]:
-    """The checkpoints below a folder that lack nothing that their mark names: by step, when each was whole.
+    """Return the complete checkpoints below a folder: by step, the time of completion.
 
     Sizes are compared, not contents: `damaged` does that.
     """
@@ -72,9 +72,9 @@ def whole(root: Path) -> dict[int, float]:
 
 
 def damaged(root: Path, step: int) -> list[str]:
-    """Files of a checkpoint that are not what its mark says; empty when it restores as it was written.
+    """Return the files of a checkpoint that do not match its mark; empty when it can be restored.
 
-    A checkpoint without a mark is damaged as a whole.
+    A checkpoint without a mark is damaged entirely.
     """
     folder = step_folder(root, step)
     promised = mark_in(folder)
@@ -88,10 +88,10 @@ def damaged(root: Path, step: int) -> list[str]:
 
 
 def prune(root: Path, retention: Retention) -> list[int]:
-    """Delete the checkpoints that the policy gives up, the oldest first; their steps.
+    """Delete the checkpoints that the policy does not keep, the oldest first; return their steps.
 
-    The newest one that is whole stays whatever the policy says. One that cannot be deleted stays, too, and
-    raises its OSError once the others are gone.
+    The newest complete one always stays. One that cannot be deleted stays, too; its OSError is raised after
+    the others are deleted.
     """
     _sweep(root)
     there = whole(root)
@@ -99,7 +99,7 @@ def prune(root: Path, retention: Retention) -> list[int]:
     refused: OSError | None = None
     for step in given_up:
         try:
-            # Under another name it is no checkpoint any more, wherever the deletion is cut off.
+            # Under another name it is no checkpoint, even if the deletion is interrupted.
             gone = root / f"{_GONE}{step_folder(root, step).name}"
             step_folder(root, step).rename(gone)
             shutil.rmtree(gone)
@@ -111,7 +111,7 @@ def prune(root: Path, retention: Retention) -> list[int]:
 
 
 def _sweep(root: Path) -> None:
-    """Finish deletions that were cut off."""
+    """Finish interrupted deletions."""
     for gone in root.glob(f"{_GONE}*"):
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -122,18 +122,18 @@ def _lacks(folder: Path, name: str, size: int | None) -> bool:
 
 
 def _sizes(folder: Path, promised: Mapping[str, str]) -> dict[str, int | None]:
-    said = _said(folder).get("bytes")
-    known = said if isinstance(said, dict) else {}
+    message = _mark_fields(folder).get("bytes")
+    known = message if isinstance(message, dict) else {}
     return {name: known.get(name) for name in promised}
 
 
 def _when(folder: Path) -> float:
-    said = _said(folder).get("at")
-    return float(said) if isinstance(said, int | float) else folder.stat().st_mtime
+    message = _mark_fields(folder).get("at")
+    return float(message) if isinstance(message, int | float) else folder.stat().st_mtime
 
 
-def _said(folder: Path) -> Mapping[str, object]:
-    """What a mark of ours says besides the digests; nothing for marks that only have these."""
+def _mark_fields(folder: Path) -> Mapping[str, object]:
+    """Return the fields of a mark besides the digests; empty for marks without any."""
     try:
         found = json.loads((folder / _MARK).read_bytes())
     except (OSError, ValueError):

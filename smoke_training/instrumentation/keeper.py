@@ -1,4 +1,4 @@
-"""What becomes of a checkpoint that a loop has written, in a thread of its own: commit, announce, prune."""
+"""Commit, announce and prune written checkpoints in a thread."""
 
 import queue
 import threading
@@ -11,14 +11,14 @@ from smoke_training.instrumentation.checkpoints import commit, prune
 from smoke_training.instrumentation.retention import Retention
 from smoke_training.runtime.announcement import announce
 
-RANKS_S = 600.0  # that rank 0 waits for the files of slower ranks
-END_S = 1800.0  # that the end of a run waits for its last checkpoint: 420 GB are read back in some minutes
-FAILED_S = 10.0  # the same where the loop raised: a rank that is gone writes nothing any more
+RANKS_S = 600.0  # time that rank 0 waits for the files of slower ranks
+END_S = 1800.0  # limit for the last checkpoint at the end of a run: 420 GB are read back in some minutes
+FAILED_S = 10.0  # the same where the loop raised: a failed rank writes nothing more
 _POLL_S = 0.2
 
 
-class Keeper:
-    """Rank 0 commits what all ranks have written into one folder, says so, and prunes."""
+class CheckpointKeeper:
+    """Rank 0 commits the folder that all ranks have written, announces it, and prunes."""
 
     def __init__(self, retention: Retention, complain: Callable[[str], None]) -> None:
         self._retention, self._complain = retention, complain
@@ -27,7 +27,7 @@ class Keeper:
         self._thread: threading.Thread | None = None
 
     def written(self, root: Path, step: int) -> None:
-        """Take note that this rank has written its files of a step."""
+        """Register that this rank has written its files of a step."""
         self._peers.say(_word(step))
         if self._peers.rank == 0:
             if self._thread is None:
@@ -41,7 +41,7 @@ class Keeper:
             threading.Thread(target=self._say, args=(at,), daemon=True).start()
 
     def stop(self, *, failed: bool) -> None:
-        """Finish what was written; gives up after a while rather than hold up the end of training."""
+        """Finish the written checkpoints; gives up after a limit, so that training can end."""
         if self._thread is None:
             return
         self._work.put(None)
@@ -52,7 +52,7 @@ class Keeper:
 
     def _run(self) -> None:
         while (item := self._work.get()) is not None:
-            # Whatever breaks here must not reach the training loop; it is warned of once and kept.
+            # An error here must not reach the training loop; it is recorded, with one warning.
             try:
                 self._keep(*item)
             except Exception as error:

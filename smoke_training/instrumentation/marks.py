@@ -1,7 +1,7 @@
 """Stopwatches of a training step: sections that follow each other without a gap.
 
 `HostMarks` reads the clock of this thread. `DeviceMarks` records CUDA events, because there the host only
-hands out work and is long ahead when it is done.
+enqueues work and runs ahead of it.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import torch
 DATA, COMPUTE, EXPOSED, CHECKPOINT, OTHER = range(5)
 
 
-class Step(NamedTuple):
+class StepTimes(NamedTuple):
     """Seconds of one step; `total` is measured by itself, not added up."""
 
     data: float
@@ -25,19 +25,19 @@ class Step(NamedTuple):
     total: float
 
 
-Pending = Callable[[], list[Step]]
-"""Gives the times of some steps, waiting for the device if need be."""
+Pending = Callable[[], list[StepTimes]]
+"""Return the times of some steps; may wait for the device."""
 
 
 class HostMarks:
     """Wall seconds of the calling thread."""
 
     def __init__(self) -> None:
-        self._steps: list[Step] = []
+        self._steps: list[StepTimes] = []
         self.begin()
 
     def begin(self) -> None:
-        """Forget what came before the first step."""
+        """Discard the time before the first step."""
         self._spent, self._section = [0.0] * 5, OTHER
         self._at = self._began = time.perf_counter()
 
@@ -49,29 +49,29 @@ class HostMarks:
         return before
 
     def end_step(self) -> None:
-        """A step ends here and the next one begins."""
+        """End a step and begin the next one."""
         self.enter(OTHER)
         now = time.perf_counter()
-        self._steps.append(Step._make([*self._spent, now - self._began]))
+        self._steps.append(StepTimes._make([*self._spent, now - self._began]))
         self._spent = [0.0] * 5
         self._at = self._began = now
 
     def take(self) -> Pending:
-        """The steps since the last call."""
+        """Return the steps since the last call."""
         taken, self._steps = self._steps, []
         return lambda: taken
 
 
 Events = list[tuple[int, "torch.cuda.Event"]]
-"""Sections of the device and where they begin; the last is where the step ends."""
+"""Sections of the device with their start events; the last one is the end of the step."""
 
 
 class DeviceMarks:
     """Events on the current stream of the current CUDA device.
 
-    A section lasts from when the device comes to its first event until it comes to the next section's. So
-    what the host waits for costs nothing while the device still has work, and what leaves it idle counts for
-    the section that does: copying a batch to a busy device waits for it, and no data were late.
+    A section lasts from when the device reaches its first event until it reaches the next section's. Host
+    waits cost nothing while the device has work; the section that leaves the device idle is charged: copying
+    a batch to a busy device waits for it, although no data were late.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class DeviceMarks:
         self.begin()
 
     def begin(self) -> None:
-        """Forget what came before the first step."""
+        """Discard the time before the first step."""
         self._section, self._events = DATA, [(DATA, _event())]
 
     def enter(self, section: int) -> int:
@@ -90,16 +90,16 @@ class DeviceMarks:
         return before
 
     def end_step(self) -> None:
-        """A step ends here and the next one begins."""
-        last = DATA, _event()  # a step begins by asking for its batch
+        """End a step and begin the next one."""
+        last = DATA, _event()  # a step begins with the request for its batch
         self._ended.append([*self._events, last])
         self._section, self._events = DATA, [last]
 
     def take(self) -> Pending:
-        """The steps since the last call."""
+        """Return the steps since the last call."""
         ended, self._ended = self._ended, []
 
-        def steps() -> list[Step]:
+        def steps() -> list[StepTimes]:
             if ended:
                 ended[-1][-1][1].synchronize()
             return [_resolved(events) for events in ended]
@@ -107,12 +107,12 @@ class DeviceMarks:
         return steps
 
 
-def _resolved(events: Events) -> Step:
+def _resolved(events: Events) -> StepTimes:
     """Section lengths from event distances, which CUDA gives in milliseconds."""
     spent = [0.0] * 5
     for (section, begin), (_, end) in itertools.pairwise(events):
         spent[section] += float(begin.elapsed_time(end)) / 1e3
-    return Step._make([*spent, float(events[0][1].elapsed_time(events[-1][1])) / 1e3])
+    return StepTimes._make([*spent, float(events[0][1].elapsed_time(events[-1][1])) / 1e3])
 
 
 def _event() -> "torch.cuda.Event":

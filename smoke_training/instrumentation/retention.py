@@ -1,4 +1,4 @@
-"""Which checkpoints of a run stay (pure): the latest ones, and the first of every so many hours."""
+"""Retention policy of checkpoints (pure): the latest ones, and the first of every period."""
 
 import math
 import os
@@ -10,14 +10,14 @@ from smoke_training.launchers.checkpoint_policy import INTERVAL_S, KEEP_EVERY_HO
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What stays. ValueError where nothing would: the newest checkpoint is never given up."""
+    """Checkpoints to keep. ValueError if none would be: the newest checkpoint always stays."""
 
     keep_last: int | None
-    """How many of the latest; None: all of them."""
+    """Number of latest checkpoints; None: all."""
     keep_every_s: float | None = None
-    """Besides these, the first one of every period of so many seconds; None: no others."""
+    """Besides these, the first one of every period, in seconds; None: no others."""
     interval_s: float | None = None
-    """Seconds between two, as the stack wants it; None where it says nothing."""
+    """Seconds between two, as the stack requests it; None without a request."""
 
     def __post_init__(self) -> None:
         if self.keep_last is not None and self.keep_last < 1:
@@ -27,9 +27,9 @@ class Retention:
                 raise ValueError(f"{name}: got {value}; must be more than 0 seconds")
 
     def kept(self, written: Mapping[int, float]) -> frozenset[int]:
-        """The steps that stay of those `written`, by step the time at which each was whole, in seconds.
+        """Return the steps to keep of those `written` (step -> time of completion, in seconds).
 
-        The first of a period stays for good, so what is given up now changes no later answer.
+        The first of a period always stays, so a deletion never changes a later decision.
         """
         if self.keep_last is None:
             return frozenset(written)
@@ -46,9 +46,9 @@ class Retention:
 
 
 def retention(environment: Mapping[str, str] = os.environ) -> Retention:
-    """What the stack says in the variables of a pod; where it says nothing, everything stays.
+    """Read the stack's policy from the variables of a pod; without any, every checkpoint stays.
 
-    ValueError, with the variable, for what is no number or too small.
+    ValueError, with the variable, for a value that is no number or too small.
     """
     last, hours, interval = (environment.get(name) for name in (KEEP_LAST, KEEP_EVERY_HOURS, INTERVAL_S))
     try:
@@ -58,5 +58,5 @@ def retention(environment: Mapping[str, str] = os.environ) -> Retention:
             interval_s=float(interval) if interval else None,
         )
     except ValueError as error:
-        said = f"{KEEP_LAST}={last}, {KEEP_EVERY_HOURS}={hours}, {INTERVAL_S}={interval}"
-        raise ValueError(f"{said}: {error}") from error
+        message = f"{KEEP_LAST}={last}, {KEEP_EVERY_HOURS}={hours}, {INTERVAL_S}={interval}"
+        raise ValueError(f"{message}: {error}") from error

@@ -1,4 +1,4 @@
-"""One instrumented loop: the hooks that mark where a step spends its time."""
+"""One instrumented loop: hooks that mark the parts of a step."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from torch.utils.hooks import RemovableHandle
 
 from smoke_training.instrumentation.bookkeeper import Bookkeeper, Record
 from smoke_training.instrumentation.checkpoints import begin
-from smoke_training.instrumentation.keeper import Keeper
+from smoke_training.instrumentation.keeper import CheckpointKeeper
 from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
@@ -22,7 +22,7 @@ from smoke_training.instrumentation.marks import (
     OTHER,
     DeviceMarks,
     HostMarks,
-    Step,
+    StepTimes,
 )
 from smoke_training.instrumentation.retention import Retention, retention
 
@@ -30,7 +30,7 @@ Batch = TypeVar("Batch")
 
 
 def metrics(record: Mapping[str, Any]) -> dict[str, float]:
-    """A record as flat numbers for an experiment tracker; what is unknown is left out.
+    """A record as flat numbers for an experiment tracker; unknown values are left out.
 
     Seconds per step by part, `step_seconds`, the shares lost to data and communication, and the largest
     slowdown of any rank.
@@ -45,14 +45,14 @@ def metrics(record: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-class Run(Generic[Batch]):
+class InstrumentedRun(Generic[Batch]):
     """Watches a training loop; use it in a `with` statement around the loop.
 
-    Every `every` steps rank 0 makes a record (`Run.latest`; a line of the file `jsonl`; an argument for
-    `on_record`, which is called in a thread of its own, so that
+    Every `every` steps rank 0 makes a record (`latest`; a line of the file `jsonl`; an argument for
+    `on_record`, which is called in a separate thread, so that
     `on_record=lambda r: mlflow.log_metrics(metrics(r), step=r["step"])` costs the loop nothing). All ranks
     of a process group must instrument their loops alike. ValueError if `every` is below 1, or if the stack's
-    policy of checkpoints, which counts where `keep` gives none, cannot be read.
+    policy of checkpoints, which applies where `keep` is not given, cannot be read.
 
     `step` counts from 1; `history` and `latest` fill as windows are evaluated.
     """
@@ -73,7 +73,7 @@ class Run(Generic[Batch]):
         self.step = 0
         self._model, self._optimizer, self._loader, self._every = model, optimizer, loader, every
         self._bookkeeper = Bookkeeper(model, jsonl, on_record)
-        self._keeper = Keeper(keep or retention(), self._bookkeeper.complain)
+        self._keeper = CheckpointKeeper(keep or retention(), self._bookkeeper.complain)
         parameter = next(model.parameters(), None)
         on_device = parameter is not None and parameter.is_cuda
         self._marks: HostMarks | DeviceMarks = DeviceMarks() if on_device else HostMarks()
@@ -83,18 +83,18 @@ class Run(Generic[Batch]):
         self._in_backward = False
 
     @property
-    def history(self) -> list[Step]:
+    def history(self) -> list[StepTimes]:
         """The latest steps of this rank (at most 10,000), seconds by part."""
         return list(self._bookkeeper.history)
 
     @property
     def latest(self) -> Record | None:
-        """The latest record; on ranks other than 0 it has their own figures only."""
+        """The latest record; ranks other than 0 only have their own figures."""
         return self._bookkeeper.latest
 
     @property
     def problems(self) -> list[str]:
-        """What went wrong with exporting; training is never disturbed by it."""
+        """Errors of exporting; they never interrupt training."""
         return list(self._bookkeeper.problems)
 
     def __enter__(self) -> Self:
@@ -102,8 +102,8 @@ class Run(Generic[Batch]):
             self._model.register_forward_pre_hook(self._enters(COMPUTE)),
             self._model.register_forward_hook(self._forward_ends),
         ]
-        # A hook on a parameter is put up once; one on the loss would have to be put up in every step, and
-        # costs more than all else here together. Two, in case one gets no gradient.
+        # A hook on a parameter is registered once; one on the loss would be registered in every step, and
+        # cost more than everything else here. Two, in case one gets no gradient.
         self._handles += [
             parameter.register_post_accumulate_grad_hook(self._backward_goes_on)  # type: ignore[no-untyped-call]
             for parameter in (*self._trained[:1], *self._trained[1:][-1:])
@@ -123,7 +123,7 @@ class Run(Generic[Batch]):
         self._keeper.stop(failed=kind is not None)
 
     def batches(self) -> Iterator[Batch]:
-        """The loader's batches, once through; time spent waiting for each is `data`."""
+        """The loader's batches, one pass; time spent waiting for each is `data`."""
         marks = self._marks
         marks.begin()
         marks.enter(DATA)
@@ -139,7 +139,7 @@ class Run(Generic[Batch]):
             try:
                 yield batch
             finally:
-                # Also when the loop is left by `break`: its last step was a whole one.
+                # Also when the loop is left by `break`: its last step was complete.
                 self._end_step()
 
     def _end_step(self) -> None:
@@ -151,18 +151,18 @@ class Run(Generic[Batch]):
 
     @contextmanager
     def checkpoint(self) -> Iterator[None]:
-        """Time inside is the step's `checkpoint`, which the loop keeps by itself; it is announced."""
+        """Time inside is the step's `checkpoint`, whose files the loop manages; it is announced."""
         with self._timed():
             yield
         self._keeper.said(time.time())
 
     @contextmanager
     def saving(self, root: str | Path) -> Iterator[Path]:
-        """The folder for a checkpoint of this step, below one that all ranks share; `checkpoint` of the step.
+        """Yield the folder for a checkpoint of this step, below a shared one; its time is `checkpoint`.
 
         Every rank writes its files there, and leaves when they are written. Rank 0 then reads them back,
-        commits them by a mark, announces it, and deletes what the policy gives up, while training goes on. A
-        checkpoint in which any rank raised is none, and stays as it is.
+        commits them by a mark, announces it, and applies the retention policy, while training continues. A
+        checkpoint in which any rank raised is not committed, and stays as it is.
         """
         with self._timed():
             yield begin(Path(root), self.step)
@@ -192,7 +192,7 @@ class Run(Generic[Batch]):
     def _backward_goes_on(self, _parameter: Tensor) -> None:
         if not self._in_backward:
             self._in_backward = True
-            # `probes/training/numerics.py` says why a callback queued now runs before the wait.
+            # `probes/training/numerics.py` explains why a callback queued now runs before the wait.
             torch.autograd.Variable._execution_engine.queue_callback(self._gradients_ready)
 
     def _gradients_ready(self) -> None:
@@ -206,4 +206,4 @@ class Run(Generic[Batch]):
         self._marks.enter(OTHER)
 
 
-instrument = Run
+instrument = InstrumentedRun

@@ -1,1 +1,1 @@
-"""What runs inside every job of a managed training service, around the script of a team."""
+"""Wrapper around a team's script inside every job of a managed training service."""

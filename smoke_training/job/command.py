@@ -1,4 +1,4 @@
-"""How the script of a job is started on one node: the command line and its environment."""
+"""Command line and environment of a job's script on one node."""
 
 import os
 import sys
@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from smoke_training.job.folders import Folders
-from smoke_training.job.place import Place
-from smoke_training.job.settings import Settings
+from smoke_training.job.place import JobNode
+from smoke_training.job.settings import JobSettings
 from smoke_training.runtime import host
 from smoke_training.runtime.launch import LOOPBACK
 
 INTERFACES = Path("/sys/class/net")
-# torchrun kills ranks 30 s after it has passed a SIGTERM on (torch 2.13, `--shutdown-timeout`); the service
-# waits 120 s (StopTrainingJob). What is left in between is for the record.
+# torchrun kills ranks 30 s after it has forwarded a SIGTERM (torch 2.13, `--shutdown-timeout`); the service
+# waits 120 s (StopTrainingJob). The time between is used to write the record.
 SHUTDOWN_S = 100
 
 
-def processes(settings: Settings) -> int:
+def processes(settings: JobSettings) -> int:
     """Processes of one node: one per GPU, one without."""
     return max(1, settings.gpus)
 
 
-def distributed(settings: Settings, place: Place) -> bool:
-    """Whether the script runs as several processes, so that they have to find each other."""
+def distributed(settings: JobSettings, place: JobNode) -> bool:
+    """Report whether the script runs as several processes, which need a rendezvous."""
     return place.nodes * processes(settings) > 1
 
 
-def command(settings: Settings, place: Place) -> list[str]:
-    """The script by Python itself, or once per GPU by torchrun, meeting at the first host.
+def command(settings: JobSettings, place: JobNode) -> list[str]:
+    """Return the command line: plain Python, or torchrun with one process per GPU.
 
     Static rendezvous, for the reasons in `smoke_training.launchers.place`.
     """
@@ -48,12 +48,12 @@ def command(settings: Settings, place: Place) -> list[str]:
 
 
 def environment(
-    inherited: Mapping[str, str], place: Place, folders: Folders, code: Path, tracking: Mapping[str, str]
+    inherited: Mapping[str, str], place: JobNode, folders: Folders, code: Path, tracking: Mapping[str, str]
 ) -> dict[str, str]:
-    """What the script finds: its folders, this package, the network to use, its run in MLflow.
+    """Return the script's environment: folders, this package, the network to use, its run in MLflow.
 
-    `code` is where this package was imported from; `tracking` goes before what is inherited, and that before
-    what is chosen here.
+    `code` is where this package was imported from; `tracking` overrides inherited variables, and those
+    override the ones chosen here.
     """
     chosen = {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(SHUTDOWN_S), "PYTHONUNBUFFERED": "1"}
     interface = _interface(place)
@@ -63,8 +63,8 @@ def environment(
     return {**chosen, **inherited, **folders.variables(), **tracking, "PYTHONPATH": path}
 
 
-def _interface(place: Place) -> str | None:
-    """The network that the service names, where there is one; the loopback for nodes on one machine."""
+def _interface(place: JobNode) -> str | None:
+    """Return the network that the service names, if any; the loopback for nodes on one machine."""
     if place.nodes == 1:
         return None
     address = host.resolve(place.first)

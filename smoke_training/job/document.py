@@ -3,25 +3,25 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from smoke_training.job.ledger import Ledger
-from smoke_training.job.place import Place
-from smoke_training.job.settings import Settings
+from smoke_training.job.ledger import AttemptLedger
+from smoke_training.job.place import JobNode
+from smoke_training.job.settings import JobSettings
 from smoke_training.record.fields import TEXT_LIMIT
 
 NAME = "run.json"
 SCHEMA = "trainstack.job-run/1"
-RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"  # as MLflow says it
-_TOLD = ("owner", "person", "team", "task", "dataset", "code_version")
+RUNNING, FINISHED, FAILED, KILLED = "RUNNING", "FINISHED", "FAILED", "KILLED"  # the statuses of MLflow
+_DECLARED = ("owner", "person", "team", "task", "dataset", "code_version")
 
 
 @dataclass
-class JobRun:
-    """One attempt of a run: what it is from the beginning, and how far it has come."""
+class JobRecord:
+    """One attempt of a run: its fixed description and its progress."""
 
-    settings: Settings
-    place: Place
+    settings: JobSettings
+    place: JobNode
     machine: Mapping[str, str]
-    ledger: Ledger
+    ledger: AttemptLedger
     status: str = RUNNING
     exit_code: int | None = None
     reason: str | None = None
@@ -30,7 +30,7 @@ class JobRun:
 
     @property
     def machine_type(self) -> str:
-        """What the service calls the machine, else what the submitter asked for."""
+        """Machine type as the service names it, else as the submitter requested it."""
         return self.place.machine or self.settings.machine
 
     @property
@@ -40,11 +40,11 @@ class JobRun:
         return None if price is None else price * self.ledger.seconds / 3600
 
     def tags(self) -> dict[str, str]:
-        """Tags of the run in MLflow; a value that nobody told is "unknown", so that no tag is missing."""
+        """Tags of the run in MLflow; a missing value is "unknown", so that no tag is missing."""
         settings, place = self.settings, self.place
-        told = {name: getattr(settings, name) for name in _TOLD}
+        declared = {name: getattr(settings, name) for name in _DECLARED}
         wanted: dict[str, object] = {
-            **{name: told[name] for name in ("owner", "team", "task", "dataset")},
+            **{name: declared[name] for name in ("owner", "team", "task", "dataset")},
             "status": self.status,
             "mlflow.source.name": settings.script,
             "mlflow.source.type": "JOB",
@@ -68,7 +68,7 @@ class JobRun:
         return {name: _text(value) for name, value in wanted.items()}
 
     def params(self) -> dict[str, str]:
-        """Parameters of the run in MLflow, which an interruption does not change."""
+        """Parameters of the run in MLflow, unchanged by an interruption."""
         return {**self.parameters, "nodes": str(self.place.nodes), "gpus_per_node": str(self.settings.gpus)}
 
     def metrics(self) -> dict[str, float]:
@@ -79,14 +79,14 @@ class JobRun:
         return found
 
     def document(self, mlflow_run_id: str | None, problems: list[str]) -> dict[str, object]:
-        """`run.json`: times in seconds since 1970, duration and cost of all attempts together."""
+        """Return `run.json`: times in seconds since 1970, duration and cost of all attempts together."""
         settings = self.settings
         return {
             "schema": SCHEMA,
             "run": settings.run or None,
             "job": self.place.job,
             "stack": settings.stack or None,
-            **{name: getattr(settings, name) or None for name in _TOLD},
+            **{name: getattr(settings, name) or None for name in _DECLARED},
             "incomplete": settings.missing,
             "script": settings.script,
             "arguments": list(settings.arguments),

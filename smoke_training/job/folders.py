@@ -1,4 +1,4 @@
-"""The folders that a managed training service gives a job."""
+"""Folders that a managed training service provides to a job."""
 
 import tempfile
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from pathlib import Path
 
 BASE = Path("/opt/ml")
 BUCKETS = Path("/gcs")  # where Vertex AI mounts the buckets of a project
-BUCKETS_MOVED = "TRAINSTACK_GCS"  # where else they are: no user of this machine can mount anything there
-CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://..., of jobs of Vertex AI
-CLUSTER_SPEC = "CLUSTER_SPEC"  # which every replica of a job of Vertex AI has, and nothing else
-TRIAL = "TRAINSTACK_TRIAL"  # which one of a tuning job: all its trials have one folder of checkpoints
-MOVED = "SAGEMAKER_BASE_DIR"  # where else they lie, as SageMaker's own training toolkit calls it
-NAMES = {  # variables with which a script finds them, whatever the service
+BUCKETS_MOVED = "TRAINSTACK_GCS"  # overrides BUCKETS where no user may mount there
+CHECKPOINTS, DATA = "TRAINSTACK_CHECKPOINT_URI", "TRAINSTACK_DATA_URI"  # gs://..., in jobs of Vertex AI
+CLUSTER_SPEC = "CLUSTER_SPEC"  # set in every replica of a job of Vertex AI, and only there
+TRIAL = "TRAINSTACK_TRIAL"  # trial of a tuning job: all its trials share one folder of checkpoints
+MOVED = "SAGEMAKER_BASE_DIR"  # overrides the base folder, as in SageMaker's own training toolkit
+NAMES = {  # variables for scripts, the same for every service
     "TRAINSTACK_CHECKPOINTS": "checkpoints",
     "TRAINSTACK_MODEL": "model",
     "TRAINSTACK_OUTPUT": "output",
@@ -22,7 +22,7 @@ NAMES = {  # variables with which a script finds them, whatever the service
 
 @dataclass(frozen=True)
 class Folders:
-    """Below one folder, as SageMaker lays them out.
+    """Folders below one base, in SageMaker's layout.
 
     Developer guide, "Amazon SageMaker Training Storage Folders for Training Datasets, Checkpoints [...]".
     """
@@ -32,64 +32,64 @@ class Folders:
 
     @classmethod
     def of(cls, environment: Mapping[str, str], base: Path | None = None) -> "Folders":
-        """Below `base`, else as the service of the environment has them, else below /opt/ml."""
+        """Return the folders below `base`, else the service's, else those below /opt/ml."""
         if base is None and CLUSTER_SPEC in environment:
             return in_buckets(environment)
         return cls(base or Path(environment.get(MOVED) or BASE), trial=environment.get(TRIAL, ""))
 
     @property
     def shared(self) -> bool:
-        """Whether all nodes of a job have the same ones."""
+        """True if all nodes of a job share the folders."""
         return False
 
     @property
     def scratch(self) -> Path:
-        """Where a database may lie while the job runs."""
+        """Folder for a database while the job runs."""
         return self.output
 
     @property
     def resources(self) -> Path:
-        """The document in which SageMaker tells a node its place."""
+        """SageMaker's document with a node's rank and hosts."""
         return self.base / "input" / "config" / "resourceconfig.json"
 
     @property
     def data(self) -> Path:
-        """What the job was given with `--data`; not there without."""
+        """Input data of `--data`; absent without it."""
         return self.base / "input" / "data" / "data"
 
     @property
     def checkpoints(self) -> Path:
-        """Kept by the service while the job runs, and there again after an interruption."""
+        """Stored by the service during the job and restored after an interruption."""
         return self.base / "checkpoints" / self.trial
 
     @property
     def model(self) -> Path:
-        """What the job makes, kept at its end."""
+        """The job's model, stored at its end."""
         return self.base / "model"
 
     @property
     def output(self) -> Path:
-        """What else is kept at the end."""
+        """Other results, stored at the end."""
         return self.base / "output" / "data"
 
     @property
     def failure(self) -> Path:
-        """The file whose first 1024 characters the service shows as the reason of a failure."""
+        """File whose first 1024 characters the service shows as the reason of a failure."""
         return self.base / "output" / "failure"
 
     def variables(self) -> dict[str, str]:
-        """The folders for a script, by the names in `NAMES`."""
+        """Return the folders by the variables in `NAMES`."""
         return {name: str(getattr(self, folder)) for name, folder in NAMES.items()}
 
 
 @dataclass(frozen=True)
 class BucketFolders(Folders):
-    """In buckets, which are mounted; `base` is the job's own folder in one of them."""
+    """Folders in mounted buckets; `base` is the job's own folder in one of them."""
 
     kept: Path
     """Of checkpoints."""
     given: Path
-    """What the job was given; not there without."""
+    """Input data; absent without it."""
     local: Path
 
     @property
@@ -99,7 +99,7 @@ class BucketFolders(Folders):
 
     @property
     def scratch(self) -> Path:
-        """On the disk: a bucket is no file system for a database, whose pages are written one by one."""
+        """On the disk: a mounted bucket does not support a database's random writes."""
         return self.local
 
     @property
@@ -109,7 +109,7 @@ class BucketFolders(Folders):
 
     @property
     def checkpoints(self) -> Path:
-        """Kept as soon as it is written, and there again after an interruption."""
+        """Stored as soon as it is written and available after an interruption."""
         return self.kept
 
     @property
@@ -119,12 +119,12 @@ class BucketFolders(Folders):
 
     @property
     def failure(self) -> Path:
-        """The file in which whoever looks for the reason of a failure finds it: the service reads none."""
+        """File with the reason of a failure, for users: the service reads none."""
         return self.base / "failure"
 
 
 def in_buckets(environment: Mapping[str, str]) -> BucketFolders:
-    """The folders of a job of Vertex AI; on its own disk where it has no base directory.
+    """Return the folders of a job of Vertex AI; on its own disk without a base directory.
 
     Vertex AI documentation, "Environment variables for special Cloud Storage directories" (AIP_*: there only
     with baseOutputDirectory) and "Prepare training code" (/gcs).

@@ -1,4 +1,4 @@
-"""What a run remembers over interruptions: its attempts and its run in MLflow, beside its checkpoints."""
+"""State of a run across interruptions: attempts and MLflow run id, stored beside its checkpoints."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -13,7 +13,7 @@ FINISHED = "FINISHED"
 
 @dataclass
 class Attempt:
-    """From a container's start to its end, in seconds since 1970; `status` as MLflow says it."""
+    """From a container's start to its end, in seconds since 1970; `status` in the terms of MLflow."""
 
     began: float
     seen: float
@@ -21,10 +21,10 @@ class Attempt:
 
 
 @dataclass
-class Ledger:
-    """All attempts of a run, the one that runs now last.
+class AttemptLedger:
+    """All attempts of a run; the current one is the last.
 
-    An attempt that was killed outright says nothing of its end; `seen` is when it was last alive.
+    A killed attempt records no end; `seen` is its last heartbeat.
     """
 
     path: Path
@@ -32,8 +32,8 @@ class Ledger:
     attempts: list[Attempt] = field(default_factory=list)
 
     @classmethod
-    def read(cls, folder: Path) -> "Ledger":
-        """What lies in a folder of checkpoints, nothing at first; ValueError where it cannot be read."""
+    def read(cls, folder: Path) -> "AttemptLedger":
+        """Read it from a folder of checkpoints, empty at first; ValueError if it is unreadable."""
         path = folder / NAME
         if not path.exists():
             return cls(path)
@@ -56,12 +56,12 @@ class Ledger:
         return sum(attempt.seen - attempt.began for attempt in self.attempts)
 
     def begin(self, now: float) -> None:
-        """A new attempt."""
+        """Begin an attempt."""
         self.attempts.append(Attempt(now, now))
         self._write()
 
     def see(self, now: float, status: str | None = None) -> None:
-        """The attempt is alive, or has just ended as `status` says. OSError where that cannot be written."""
+        """Record a heartbeat, or the end with `status`. Raises OSError."""
         self.attempts[-1].seen, self.attempts[-1].status = max(now, self.attempts[-1].began), status
         self._write()
 

@@ -1,4 +1,4 @@
-"""What a job runs on, as far as a run's record needs it to be repeated: versions and devices."""
+"""Versions and devices of the machine, recorded so that a run can be repeated."""
 
 import platform
 from importlib import metadata
@@ -10,7 +10,7 @@ GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 def facts(image: str) -> dict[str, str]:
-    """Image ("unknown" where nobody told it), Python, torch, GPUs and driver ("none" where there is none)."""
+    """Image ("unknown" without one), Python, torch, GPUs and driver ("none" without one)."""
     return {
         "image": image or "unknown",
         "python": platform.python_version(),
@@ -21,7 +21,7 @@ def facts(image: str) -> dict[str, str]:
 
 
 def version(package: str) -> str:
-    """The version of an installed package without importing it."""
+    """Return the version of an installed package without importing it."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -29,7 +29,7 @@ def version(package: str) -> str:
 
 
 def gpus(folder: Path = GPUS) -> list[str]:
-    """Models of this machine's GPUs, from the driver's lines such as `Model: NVIDIA L4`."""
+    """Return the models of this machine's GPUs, from the driver's lines such as `Model: NVIDIA L4`."""
     found = []
     for path in sorted(folder.glob("*/information")):
         for line in files.lines(path):

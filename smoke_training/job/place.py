@@ -1,4 +1,4 @@
-"""The place of a node among the nodes of its job: every service tells it in a form of its own."""
+"""Rank and hosts of a node in its job, from the service's own document or variable."""
 
 import json
 import time
@@ -10,13 +10,13 @@ from typing import Any
 from smoke_training.job.folders import CLUSTER_SPEC, Folders
 from smoke_training.reader import UNFIT, DocumentError, parsed
 
-PATIENCE_S = 120.0  # the document of SageMaker may come after the container has started
+PATIENCE_S = 120.0  # SageMaker may write its document after the container has started
 POLL_S = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """Which node this is. `hosts` is in the same order on every node; the first one is where all meet."""
+class JobNode:
+    """Rank of this node. `hosts` has the same order on every node; the first is the rendezvous."""
 
     hosts: tuple[str, ...]
     index: int
@@ -26,24 +26,24 @@ class Place:
 
     @property
     def first(self) -> str:
-        """The host that all nodes meet at."""
+        """Host of the rendezvous."""
         return self.hosts[0]
 
     @property
     def nodes(self) -> int:
-        """How many nodes the job has."""
+        """Number of nodes of the job."""
         return len(self.hosts)
 
 
-ALONE = Place(hosts=("localhost",), index=0)
+ALONE = JobNode(hosts=("localhost",), index=0)
 
 
 def find(
     environment: Mapping[str, str], folders: Folders, wait: Callable[[], None] = lambda: time.sleep(POLL_S)
-) -> Place:
-    """The place that the service tells; a node of its own where no service does.
+) -> JobNode:
+    """Return the rank that the service assigns; a single node without a service.
 
-    DocumentError when the service's document cannot be used, or does not come within `PATIENCE_S`.
+    DocumentError when the service's document cannot be used, or is not there within `PATIENCE_S`.
     """
     if CLUSTER_SPEC in environment:
         return vertex(environment)
@@ -58,15 +58,15 @@ def find(
 
 
 def _written(path: Path) -> Mapping[str, Any] | None:
-    """The document, None as long as it is not there or only a part of it."""
+    """Return the document, None while it is absent or incomplete."""
     try:
         return parsed(path.read_text(), str(path))
     except (OSError, DocumentError):
         return None
 
 
-def sagemaker(document: Mapping[str, Any], environment: Mapping[str, str], path: str) -> Place:
-    """The place in resourceconfig.json; `hosts` there is in no promised order.
+def sagemaker(document: Mapping[str, Any], environment: Mapping[str, str], path: str) -> JobNode:
+    """Read resourceconfig.json, whose `hosts` are in no guaranteed order.
 
     SageMaker developer guide, "How Amazon SageMaker Provides Training Information", "Distributed Training
     Configuration". DocumentError where this host is none of the hosts.
@@ -75,7 +75,7 @@ def sagemaker(document: Mapping[str, Any], environment: Mapping[str, str], path:
     if not isinstance(hosts, list) or own not in hosts:
         raise DocumentError([f"{path}: current_host {own!r} is not one of hosts {hosts!r}"])
     ordered = sorted(str(host) for host in hosts)
-    return Place(
+    return JobNode(
         hosts=tuple(ordered),
         index=ordered.index(str(own)),
         job=environment.get("TRAINING_JOB_NAME"),
@@ -84,8 +84,8 @@ def sagemaker(document: Mapping[str, Any], environment: Mapping[str, str], path:
     )
 
 
-def vertex(environment: Mapping[str, str]) -> Place:
-    """The place in the variable CLUSTER_SPEC (Vertex AI, "Distributed training"); workerpool0 comes first.
+def vertex(environment: Mapping[str, str]) -> JobNode:
+    """Read the variable CLUSTER_SPEC (Vertex AI, "Distributed training"); workerpool0 is first.
 
     {"cluster": {"workerpool0": ["host:port"], ...}, "task": {"type": "workerpool1", "index": 0}}.
     """
@@ -94,7 +94,7 @@ def vertex(environment: Mapping[str, str]) -> Place:
         pools, task = spec["cluster"], spec["task"]
         addresses = [address for pool in sorted(pools) for address in pools[pool]]
         own = pools[task["type"]][int(task["index"])]
-        return Place(
+        return JobNode(
             hosts=tuple(str(address).rsplit(":", 1)[0] for address in addresses),
             index=addresses.index(own),
             job=environment.get("CLOUD_ML_JOB_ID"),

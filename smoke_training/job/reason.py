@@ -1,10 +1,10 @@
-"""Why a script failed, in the form in which the service shows it (pure)."""
+"""Format the reason of a script's failure as the service shows it (pure)."""
 
 import re
 import signal
 from collections.abc import Sequence
 
-from smoke_training.job.supervisor import BY_SIGNAL, Ended
+from smoke_training.job.supervisor import BY_SIGNAL, ProgramExit
 
 LIMIT = 1024  # characters that SageMaker shows of the file (CreateTrainingJob, FailureReason)
 _TRACEBACK = "Traceback (most recent call last):"
@@ -16,14 +16,14 @@ _AGENT = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError"
 
 
 def reason(
-    script: str, ended: Ended, *, stopped: signal.Signals | None = None, out_of_memory: bool = False
+    script: str, ended: ProgramExit, *, stopped: signal.Signals | None = None, out_of_memory: bool = False
 ) -> str:
-    """At most `LIMIT` characters: the script, its exit code, the error, then the end of the traceback."""
+    """Return at most `LIMIT` characters: script, exit code, error, then the end of the traceback."""
     lines = traceback(ended.last)
     error = lines[-1].strip() if lines else next(filter(str.strip, reversed(ended.last)), "").strip()
     parts = [f"{script}: {_ending(ended, stopped)}"]
     if out_of_memory:
-        parts.append("the kernel ended a process for want of memory")
+        parts.append("the kernel killed a process: out of memory")
     if error:
         parts.append(error)
     head = ": ".join(parts)[: LIMIT // 2]
@@ -35,12 +35,12 @@ def reason(
     return "\n".join([head, *kept])
 
 
-def _ending(ended: Ended, stopped: signal.Signals | None) -> str:
+def _ending(ended: ProgramExit, stopped: signal.Signals | None) -> str:
     if ended.killed_by is not None:
-        words = f"ended by {_name(ended.killed_by)}, exit code {BY_SIGNAL + ended.killed_by}"
+        text = f"ended by {_name(ended.killed_by)}, exit code {BY_SIGNAL + ended.killed_by}"
     else:
-        words = f"exit code {ended.code}"
-    return f"stopped by {stopped.name}, {words}" if stopped else words
+        text = f"exit code {ended.code}"
+    return f"stopped by {stopped.name}, {text}" if stopped else text
 
 
 def _name(number: int) -> str:
@@ -51,9 +51,9 @@ def _name(number: int) -> str:
 
 
 def traceback(lines: Sequence[str]) -> list[str]:
-    """The traceback that tells why: of the rank that failed first where torchrun names one, else the last.
+    """Return the traceback of the rank that failed first, if torchrun names one, else the last.
 
-    Empty where there is none; torchrun's own, which only says that a rank failed, does not count.
+    Empty where there is none; torchrun's own, which only reports that a rank failed, is excluded.
     """
     blocks = _blocks(lines)
     root = _root(lines)
@@ -69,7 +69,7 @@ def _root(lines: Sequence[str]) -> int | None:
 
 
 def _blocks(lines: Sequence[str]) -> list[tuple[int | None, list[str]]]:
-    """Every traceback with the rank that its lines carry, up to the line of its error."""
+    """Return every traceback with the rank of its lines, up to the line of its error."""
     by_rank: dict[int | None, list[str]] = {}
     found: list[tuple[int | None, list[str]]] = []
     for line in lines:
@@ -80,7 +80,7 @@ def _blocks(lines: Sequence[str]) -> list[tuple[int | None, list[str]]]:
             by_rank[rank] = [text]
         elif rank in by_rank:
             by_rank[rank].append(text)
-            if text and not text[0].isspace():  # the error; what follows belongs to others
+            if text and not text[0].isspace():  # the error: end of the traceback
                 block = by_rank.pop(rank)
                 if not text.startswith(_AGENT):
                     found.append((rank, block))

@@ -1,4 +1,4 @@
-"""What a job is told in its environment, TRAINSTACK_*, by whoever submits it."""
+"""Settings of a job, from the TRAINSTACK_* variables that its submitter sets."""
 
 import json
 import math
@@ -14,8 +14,8 @@ PORT = 29500  # torchrun's own default
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """One job. Texts are empty where nobody said anything; `usd_per_hour` is of all nodes together."""
+class JobSettings:
+    """One job. Missing texts are empty; `usd_per_hour` is the sum over all nodes."""
 
     script: str
     arguments: tuple[str, ...] = ()
@@ -36,17 +36,17 @@ class Settings:
 
     @property
     def missing(self) -> list[str]:
-        """What a run has to say of itself and this one does not."""
+        """Mandatory settings that this run lacks."""
         return [name for name in MANDATORY if not getattr(self, name)]
 
 
-def read(environment: Mapping[str, str]) -> Settings:
-    """The settings of a job; DocumentError lists every fault."""
+def read(environment: Mapping[str, str]) -> JobSettings:
+    """Read the settings of a job; DocumentError lists every problem."""
     problems: list[str] = []
     script = environment.get(f"{PREFIX}SCRIPT", "")
     if not script:
         problems.append(f"{PREFIX}SCRIPT: missing; must name a file of the folder that was packed")
-    found = Settings(
+    found = JobSettings(
         script=script,
         arguments=_arguments(environment, problems),
         gpus=int(_number(environment, "GPUS", problems) or 0),
@@ -89,9 +89,9 @@ def _number(environment: Mapping[str, str], key: str, problems: list[str]) -> fl
 
 
 def parameters(arguments: tuple[str, ...]) -> dict[str, str]:
-    """Arguments of a script as named parameters: `--lr 3e-4 --bf16 --seed=1 data`.
+    """Return the arguments of a script as named parameters: `--lr 3e-4 --bf16 --seed=1 data`.
 
-    An option without a value is "true"; what belongs to no option is `arguments`.
+    An option without a value is "true"; values without an option are `arguments`.
     """
     found: dict[str, str] = {}
     loose: list[str] = []

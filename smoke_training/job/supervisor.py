@@ -1,4 +1,4 @@
-"""Runs one program of a job: its last words are kept, signals of the service are passed on to it."""
+"""Run one program of a job: keep the end of its error output, forward the service's signals to it."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ KEPT_BYTES = 65536  # of the error output: several tracebacks of several ranks
 PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 POLL_S = 0.5
-DRAINED_S = 2.0  # that whoever has inherited the error output of a program that ended may still write
-NOT_STARTED, BY_SIGNAL = 127, 128  # as shells say it
+DRAINED_S = 2.0  # limit for children that still write to an ended program's error output
+NOT_STARTED, BY_SIGNAL = 127, 128  # as in shells
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
-    """How a program ended: exit code as shells tell it, the signal that ended it, its last error output."""
+class ProgramExit:
+    """How a program ended: exit code as in shells, the signal that ended it, its last error output."""
 
     code: int
     killed_by: int | None = None
@@ -29,7 +29,7 @@ class Ended:
 
 
 class Supervisor:
-    """A context in which signals reach the program that runs; `stopped` is the first that asks for an end."""
+    """Context that forwards signals to the running program; `stopped` is the first that requests an end."""
 
     def __init__(self) -> None:
         self.stopped: signal.Signals | None = None
@@ -56,22 +56,22 @@ class Supervisor:
         environment: Mapping[str, str],
         folder: Path,
         tick: Callable[[], None] = lambda: None,
-    ) -> Ended:
-        """Run a program to its end in a folder; `tick` is called twice a second meanwhile.
+    ) -> ProgramExit:
+        """Run a program to its end in a folder; `tick` is called twice a second.
 
-        It does not begin once the service has asked for an end.
+        It does not start after the service has requested an end.
         """
         self._early.clear()
         if self.stopped is not None:
-            return Ended(code=BY_SIGNAL + self.stopped)
+            return ProgramExit(code=BY_SIGNAL + self.stopped)
         try:
             child = subprocess.Popen(command, env=dict(environment), cwd=folder, stderr=subprocess.PIPE)
         except OSError as error:
-            return Ended(code=NOT_STARTED, last=(f"{command[0]}: {error.strerror}",))
+            return ProgramExit(code=NOT_STARTED, last=(f"{command[0]}: {error.strerror}",))
         assert child.stderr is not None
-        words = _Words(child.stderr)
+        text = _Words(child.stderr)
         self._child = child
-        for number in self._early:  # came between the start and this moment
+        for number in self._early:  # received between the start and this moment
             child.send_signal(number)
         code: int | None = None
         while code is None:
@@ -80,8 +80,8 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 tick()
         self._child = None
-        last = words.last()
-        return Ended(
+        last = text.last()
+        return ProgramExit(
             code=code if code >= 0 else BY_SIGNAL - code, killed_by=-code if code < 0 else None, last=last
         )
 
@@ -98,7 +98,7 @@ class Supervisor:
 
 
 class _Words(threading.Thread):
-    """Passes the error output of a program on and keeps its end."""
+    """Forwards the error output of a program and keeps its end."""
 
     def __init__(self, source: IO[bytes]) -> None:
         super().__init__(name="job-words", daemon=True)
@@ -107,17 +107,17 @@ class _Words(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Until the program, and whoever has its output as well, has ended."""
+        """Read until the program and its children have closed the output."""
         while block := os.read(self._source.fileno(), KEPT_BYTES):
             self._kept += block
             del self._kept[:-KEPT_BYTES]
             try:
                 sys.stderr.buffer.write(block)
                 sys.stderr.buffer.flush()
-            except OSError:  # who listened is gone; the program must not feel it
+            except OSError:  # the reader is gone; the program must not notice
                 continue
 
     def last(self) -> tuple[str, ...]:
-        """The last lines that were written."""
+        """Return the last lines written."""
         self.join(DRAINED_S)
         return tuple(bytes(self._kept).decode(errors="replace").splitlines())

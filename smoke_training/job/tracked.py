@@ -1,7 +1,7 @@
 """The run of a job in MLflow, by the mlflow package where the image has it.
 
-A tracking server that refuses or does not answer costs a line in the log and seconds, never the training:
-every call has a bound, and what did not work is in `reason`.
+A tracking server that refuses or does not respond costs seconds and a line in the log, never the training:
+every call has a timeout, and failures are in `reason`.
 """
 
 import importlib
@@ -16,26 +16,26 @@ from smoke_training.record.fields import TEXT_LIMIT
 from smoke_training.record.mlflow import NOT_SET, TrackingError, within
 from smoke_training.runtime.imports import large
 
-OPEN_S = 45.0  # that the start of the script waits for its run: importing mlflow is 2 s of it and more
+OPEN_S = 45.0  # limit for opening the run before the script starts; importing mlflow takes over 2 s of it
 CLOSE_S = 20.0  # of the 120 s between SIGTERM and SIGKILL
 NO_LIBRARY = "the image has no mlflow package; add it to requirements.txt"
-# Of this process alone: its calls are few and must not wait for minutes (the default is 7 times 120 s). A
-# script keeps the patience that its environment gives it.
+# For this process only: its few calls must not wait for minutes (the default is 7 times 120 s). A
+# script keeps the timeouts of its own environment.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 _SAMPLES = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
 
 
-class Tracked:
+class MlflowRun:
     """The record of one attempt of a run.
 
-    `run_id` is None as long as there is no run; `problems` is what did not work. A run that is made too late
-    for the script to know of it is ended like every other.
+    `run_id` is None while there is no run; `problems` lists failures. A run that is created too late for the
+    script is ended like any other.
     """
 
     def __init__(self, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
         self._uri = environment.get("MLFLOW_TRACKING_URI", "")
         self._experiment = environment.get("MLFLOW_EXPERIMENT_NAME") or "Default"
-        # A server that sleeps while nobody asks has to start first.
+        # A server scaled to zero has to start first.
         self._wakes_s = google.WAKING_S if google.sleeps(environment) else 0.0
         self._say = say
         self._mlflow: Any = None
@@ -48,7 +48,7 @@ class Tracked:
     def open(
         self, earlier: str | None, name: str, tags: Mapping[str, str], params: Mapping[str, str]
     ) -> None:
-        """Go on with the run `earlier`, or begin one; it carries its tags from the first moment."""
+        """Resume the run `earlier`, or create one; it has its tags from the start."""
         if not self._uri:
             self._complain(NOT_SET)
             return
@@ -58,13 +58,13 @@ class Tracked:
             self._try("the machine is not sampled", CLOSE_S, self._sample)
 
     def variables(self, offline: str) -> dict[str, str]:
-        """What leads mlflow in the script to this run; to the database `offline` where there is no run."""
+        """Return mlflow's variables for the script: this run, or the database `offline` without one."""
         if self._opened:
             return {"MLFLOW_RUN_ID": str(self.run_id), _SAMPLES: "false"}  # this process samples already
         return {"MLFLOW_TRACKING_URI": offline, "MLFLOW_RUN_ID": ""} if self._uri else {}
 
     def refresh(self) -> None:
-        """Begin to sample the machine again where an outage has ended it; for once a minute or so."""
+        """Restart the sampling of the machine after an outage; call about once a minute."""
         if self._monitor is not None and not self._samples():
             self._try("the machine is not sampled", CLOSE_S, self._sample)
 
@@ -76,8 +76,8 @@ class Tracked:
     def _try(self, what: str, seconds: float, work: Callable[..., None], *arguments: object) -> bool:
         try:
             within(seconds, lambda: work(*arguments))
-        except Exception as error:  # mlflow and its plug-ins raise what they like; training goes on
-            self._complain(f"{what}: {_words(error)}"[:500])
+        except Exception as error:  # mlflow and its plug-ins raise any type; training continues
+            self._complain(f"{what}: {_text(error)}"[:500])
             return False
         return True
 
@@ -113,7 +113,7 @@ class Tracked:
             self._complain(f"parameters that differ from those of the first attempt: {', '.join(unlike)}")
 
     def _again(self, earlier: str) -> Any:
-        """The run of earlier attempts, None where somebody has deleted it."""
+        """Return the run of earlier attempts, None if it was deleted."""
         try:
             found = self._client.get_run(earlier)
         except self._mlflow.exceptions.MlflowException as error:
@@ -123,7 +123,7 @@ class Tracked:
         return None if found.info.lifecycle_stage == "deleted" else found
 
     def _made(self) -> str:
-        """Id of the experiment; somebody else may make it at the same moment."""
+        """Return the id of the experiment; another process may create it at the same time."""
         found = self._client.get_experiment_by_name(self._experiment)
         if found is None:
             try:
@@ -150,7 +150,7 @@ class Tracked:
         )
 
     def _sample(self) -> None:
-        """System metrics of this machine in the run, in a thread of mlflow's own."""
+        """Record system metrics of this machine in the run, in mlflow's own thread."""
         logging.getLogger("mlflow.system_metrics").setLevel(logging.WARNING)  # the log is the script's
         module = importlib.import_module("mlflow.system_metrics.system_metrics_monitor")
         self._monitor = module.SystemMetricsMonitor(self.run_id, resume_logging=True)
@@ -167,7 +167,7 @@ class Tracked:
         self._client.set_terminated(self.run_id, status)
 
 
-def _words(error: Exception) -> str:
-    """One line of an error."""
+def _text(error: Exception) -> str:
+    """Return an error as one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, TrackingError) else f"{type(error).__name__}: {text}"

@@ -1,7 +1,7 @@
-"""Whether more samples could still matter: what probes ask while they measure (pure).
+"""Decide while measuring whether more samples could change the verdict; queried by probes (pure).
 
-The only place that says so, by the rules that judge the evidence afterwards, so that a probe never stops
-before its verdict is settled, and never goes on when nothing can change it.
+The only place that decides so, by the rules that judge the evidence afterwards, so that a probe stops only
+when its verdict is settled, and samples no more when nothing can change it.
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ from smoke_training.statistics.links import LinksSoFar
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """The answers for one plan; see `smoke_training.probes.context.Sampling`."""
+class VerdictSampling:
+    """The decisions for one plan; see `smoke_training.probes.context.Sampling`."""
 
     plan: Plan
 
     def training(self, sofar: Training) -> bool:
-        """Whether more iterations could change the verdict of the training checks."""
+        """Report whether more iterations could change the verdict of the training checks."""
         return Verdict.INCONCLUSIVE in step.statuses(self.plan, sofar)
 
     def collective(self, sofar: Collective, nodes: Sequence[int], backend: str) -> int | None:
-        """The size in bytes of which more samples could change the verdict; None when they could not."""
+        """Return the size in bytes of which more samples could change the verdict; None if none could."""
         return collectives.open_size(self.plan, setting_of(nodes, backend), sofar)
 
     def links(self, cells: Sequence[Cell], nodes: Sequence[int], backend: str) -> LinksSoFar:
-        """What the visits of all pairs say so far; needs at least one."""
+        """Assess the visits of all pairs so far; needs at least one."""
         found, lost = wires.assess(self.plan, nodes, cells, backend), wires.losses(cells)
         attribution = found.attribution
         failed = lost is not None and lost.verdict is Verdict.FAIL
@@ -48,11 +48,11 @@ class Sampling:
         )
 
     def slow_rails(self, found: Sequence[Rail], backend: str) -> list[str]:
-        """The rails that look so slow that their pairs of nodes must tell."""
+        """Return the rails that look so slow that their pairs of nodes have to be measured."""
         return rails.slow(rails.wire_rates(found), reference(self.plan, backend).gbit_s)
 
     def storage(self, seconds: Rows, queue: Rows | None, declared_s: float | None) -> Verdict:
-        """What [node][repetition] says; PASS where there is nothing to compare with."""
+        """Judge [node][repetition]; PASS where there is nothing to compare with."""
         if any(value <= 0 for row in seconds for value in row):
             return Verdict.INCONCLUSIVE
         times, nodes = noise.without_queue(seconds, queue, parts=slowness.KEPT_PARTS), range(len(seconds))

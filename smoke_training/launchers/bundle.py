@@ -1,6 +1,6 @@
-"""The whole package as one zip: the same bytes for the same sources, wherever it is made.
+"""The whole package as one zip: the same bytes for the same sources, on every machine.
 
-The gate's pods get it in a ConfigMap, jobs of a managed service beside the code of their run.
+The gate's pods read it from a ConfigMap, jobs of a managed service beside the code of their run.
 """
 
 import base64
@@ -19,14 +19,14 @@ ENTRY = "__main__.py"
 # The API server refuses a ConfigMap over 1 MiB, summed over its values with base64 decoded (ValidateConfigMap
 # in k8s.io/kubernetes v1.34.1 pkg/apis/core/validation/validation.go); 64 KiB are left to the plan beside it.
 MAX_BYTES = 1024 * 1024 - 64 * 1024
-# Caches and what editors leave behind must not decide whether a deploy is validated again.
+# Caches and editor files must not change the digest, which decides about a new validation.
 _DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: smoke-training\nVersion: 0\n",
     "entry_points.txt": "[mlflow.request_auth_provider]\niap = smoke_training.record.iap:IapAuth\n",
 }
-"""What Python's `importlib.metadata` reads of the zip: mlflow finds its plug-ins by it."""
+"""Read by `importlib.metadata`: mlflow finds its plug-ins by it."""
 
 
 class BundleError(DocumentError):
@@ -41,7 +41,7 @@ class Bundle:
 
     @cached_property
     def base64(self) -> str:
-        """The zip as a ConfigMap's `binaryData` wants it."""
+        """The zip in the encoding of a ConfigMap's `binaryData`."""
         return base64.b64encode(self.content).decode("ascii")
 
     @cached_property
@@ -52,7 +52,7 @@ class Bundle:
 
 @cache
 def shipped() -> Bundle:
-    """The bundle of this package itself; made once in a process. Raises BundleError."""
+    """The bundle of this package itself; built once per process. Raises BundleError."""
     return bundle()
 
 

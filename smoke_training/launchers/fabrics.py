@@ -1,4 +1,4 @@
-"""What pods of a run need on the nodes of a fabric besides its devices, and how a run gets it (pure)."""
+"""Requirements of a fabric for a run's pods besides devices, and their addition to a run plan (pure)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,43 +8,43 @@ from smoke_training.launchers.runplan import Mount, RunPlan, Sidecar
 
 
 class SidecarArgs(TypedDict):
-    """A container that a fabric needs in every pod, beside that of the run."""
+    """Additional container that a fabric requires in every pod."""
 
     name: str
     image: str
     command: Sequence[str]
     env: Mapping[str, str]
     capabilities: Sequence[str]
-    """What its root may do besides what containers may."""
+    """Additional Linux capabilities of its root."""
     host_folders: Mapping[str, str]
-    """Folders of the node that it sees, by their path in it."""
+    """Folders of the node mounted in it, by path."""
     ready_file: NotRequired[str]
-    """A file that it writes once it works. Default: it works once it runs."""
+    """File that it writes when ready. Default: ready when running."""
     cpu: int
-    """Cores that it takes of a node."""
+    """Cores that it requests."""
     memory_gib: int
-    """GiB that it takes of a node."""
+    """GiB that it requests."""
 
 
 class PodNeeds(TypedDict):
-    """What pods need on a kind of nodes besides what they request."""
+    """Requirements of pods on a kind of nodes, besides resource requests."""
 
     env: Mapping[str, str]
     """Variables of the run's container."""
     profile: NotRequired[str]
-    """A file of bash on the node that sets the variables of the fabric. Default: there is none."""
+    """Bash file on the node that sets the variables of the fabric. Default: none."""
     annotations: Mapping[str, str]
-    """Annotations of the pod, such as the networks that it is in."""
+    """Annotations of the pod, such as its networks."""
     host_folders: Mapping[str, str]
-    """Folders of the node that the run's container sees, by their path in it."""
+    """Folders of the node mounted in the run's container, by path."""
     shared_folder: NotRequired[str]
-    """A folder that the run's container and the sidecar share. Default: none."""
+    """Folder shared by the run's container and the sidecar. Default: none."""
     sidecar: NotRequired[SidecarArgs]
     """Default: none."""
 
 
 def on_nodes(plan: RunPlan, needs: PodNeeds | None) -> RunPlan:
-    """The run with all that its pods need on such nodes; what it says itself goes before."""
+    """Return the run with these requirements added; its own fields take precedence."""
     if needs is None:
         return plan
     shared = _shared(needs)
@@ -60,7 +60,7 @@ def on_nodes(plan: RunPlan, needs: PodNeeds | None) -> RunPlan:
 
 
 def reaches_node(needs: PodNeeds | None) -> bool:
-    """Whether such pods see folders of their node, which no Pod Security Standard allows."""
+    """Report whether such pods mount folders of their node, which Pod Security Standards forbid."""
     return needs is not None and bool(needs["host_folders"] or "sidecar" in needs)
 
 
@@ -84,7 +84,7 @@ def _sidecar(args: SidecarArgs, shared: tuple[Mount, ...]) -> Sidecar:
 
 
 def _host_mounts(folders: Mapping[str, str]) -> tuple[Mount, ...]:
-    """Mounts named after the folder on the node, so that containers that see the same one share a volume."""
+    """Return mounts named after the node's folder, so that containers with the same one share a volume."""
     return tuple(
         Mount(name=f"node-{host.strip('/').replace('/', '-').replace('_', '-')}", path=path, host=host)
         for path, host in folders.items()

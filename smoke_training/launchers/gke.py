@@ -1,17 +1,17 @@
-"""The GPU networks of GKE: what pods need for GPUDirect-TCPX, GPUDirect-TCPXO and gIB (pure).
+"""GPU networks of GKE: requirements of pods for GPUDirect-TCPX, GPUDirect-TCPXO and gIB (pure).
 
-TCPX (A3 High) and TCPXO (A3 Mega) have a daemon in every pod, in its network, that steers packets into the
-memory of the GPUs. It sees folders of the node and may set up the pod's interfaces. gIB (A3 Ultra, A4, A4X)
-is NCCL's plugin for RDMA adapters and needs neither.
+TCPX (A3 High) and TCPXO (A3 Mega) need a daemon in every pod, in its network, that moves packets into the
+memory of the GPUs. It mounts folders of the node and may configure the pod's interfaces. gIB (A3 Ultra, A4,
+A4X) is NCCL's plugin for RDMA adapters and needs neither.
 
-GKE's device plugin shows every container with GPUs the node's folder with the driver's libraries as
+GKE's device plugin mounts the node's folder with the driver's libraries in containers with GPUs as
 /usr/local/nvidia (container-engine-accelerators@992db812 cmd/nvidia_gpu/nvidia_gpu.go, `host-path`). The
 installers (components/gcp/pools/installers.py) put NCCL's plugins there, so no pod mounts them by itself.
 
 Sources: GoogleCloudPlatform/container-engine-accelerators: gpudirect-tcpx/README.md (release of 2026-06-22),
 gpudirect-tcpxo/{README.md,best-practice.md,nccl-test-latest.yaml}@992db812 and
 nccl-tcpxo-installer.yaml@10c8d237 (v1.0.16), gpudirect-rdma/{nccl-test,nccl-test-managed-rdma}.yaml@992db812.
-Daemon and plugin are a pair, which goes with the driver (R580: v1.0.22 with v1.0.16; elideng-sg/
+Daemon and plugin are a pair, tied to the driver (R580: v1.0.22 with v1.0.16; elideng-sg/
 hypercomputer-internode-deepdive@db026b5f, playbook 4.1). Untested on hardware.
 """
 
@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from smoke_training.launchers.fabrics import PodNeeds, SidecarArgs
 
 _REGISTRY = "us-docker.pkg.dev/gce-ai-infra"
-# Google publishes no digests of these: by version, and the pairs must stay together.
+# Google publishes no digests of these: pinned by version; the pairs must stay together.
 TCPX_PLUGIN = f"{_REGISTRY}/gpudirect-tcpx/nccl-plugin-gpudirecttcpx-dev:v3.1.12"
 TCPX_DAEMON = f"{_REGISTRY}/gpudirect-tcpx/tcpgpudmarxd-dev:v2.0.15"
 TCPXO_PLUGIN = f"{_REGISTRY}/gpudirect-tcpxo/nccl-plugin-gpudirecttcpx-dev:v1.0.16"
@@ -35,9 +35,9 @@ LIBRARIES = f"{NVIDIA}/lib64"
 GIB = f"{NVIDIA}/gib"
 NETWORK_RESOURCE = "networking.gke.io.networks"
 _DEVICES = "devices.gke.io/container"
-# What the daemons are given of the GPUs, which only the run's container requests.
+# Devices of the GPUs for the daemons; only the run's container requests GPUs.
 _GPU_DEVICES = [*(f"/dev/nvidia{index}" for index in range(8)), "/dev/nvidiactl", "/dev/nvidia-uvm"]
-# Network interfaces of a pod: eth0 is everybody's; on machines with RDMA eth1 is a second ordinary one.
+# Network interfaces of a pod: eth0 is the default; on machines with RDMA eth1 is a second ordinary one.
 _FIRST, _FIRST_RDMA = 1, 2
 _APERTURES = "/dev/aperture_devices"
 _TCPX_SOCKETS = "/run/tcpx"
@@ -46,7 +46,7 @@ _CHUNKS = {
     "NCCL_P2P_PCI_CHUNKSIZE": "524288",
     "NCCL_P2P_NVL_CHUNKSIZE": "1048576",
 }
-# The plugin brings no profile: this is the release's own list. Cores by interface are those of a3-highgpu-8g.
+# The plugin has no profile: this is the release's own list. Cores by interface are those of a3-highgpu-8g.
 TCPX_ENV: Mapping[str, str] = {
     "NCCL_SOCKET_IFNAME": "eth0",
     "NCCL_ALGO": "Ring,Tree",
@@ -73,7 +73,7 @@ TCPX_ENV: Mapping[str, str] = {
 
 # What the plugin's own nccl-env-profile.sh sets where a pod's interfaces have these names. Its configuration
 # checker ends a run in which one of them is another (google/nccl-plugin-gpudirect-tcpxo@8f816be3,
-# tcpxo_scripts/nccl-env-profile.sh), but for what it says about the log.
+# tcpxo_scripts/nccl-env-profile.sh), except for the log settings.
 TCPXO_ENV: Mapping[str, str] = {
     "NCCL_LIB_DIR": LIBRARIES,
     "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": _APERTURES,
@@ -101,12 +101,12 @@ TCPXO_ENV: Mapping[str, str] = {
 
 
 def driver_only() -> PodNeeds:
-    """Nodes with GPUs and no network of their own: where the driver's libraries are."""
+    """Return the requirements of GPU nodes without a GPU network: the driver's libraries."""
     return {"env": {"LD_LIBRARY_PATH": LIBRARIES}, "annotations": {}, "host_folders": {}}
 
 
 def tcpx(networks: Sequence[str]) -> PodNeeds:
-    """A3 High: the names of its four networks in the cluster, in the order of its interfaces."""
+    """Return those of A3 High; `networks` are its four, in the order of its interfaces."""
     daemon = _daemon(
         "tcpx-daemon",
         TCPX_DAEMON,
@@ -126,7 +126,7 @@ def tcpx(networks: Sequence[str]) -> PodNeeds:
 
 
 def tcpxo(networks: Sequence[str]) -> PodNeeds:
-    """A3 Mega: the names of its eight networks in the cluster, in the order of its interfaces."""
+    """Return those of A3 Mega; `networks` are its eight, in the order of its interfaces."""
     entry = "/fts/entrypoint_rxdm_container.sh"
     script = f"chmod 755 {entry} && exec {entry} --num_hops=2"
     daemon = _daemon(
@@ -146,9 +146,9 @@ def tcpxo(networks: Sequence[str]) -> PodNeeds:
 
 
 def gib(networks: Sequence[str] = ()) -> PodNeeds:
-    """Machines with RDMA adapters: the names of their RDMA networks; none where pods claim the adapters.
+    """Return those of machines with RDMA adapters; no networks where pods claim the adapters.
 
-    What suits the machine, the plugin's own script knows: "Google expects to update" what it sets (AI
+    The plugin's own script has the settings of the machine, because "Google expects to update" them (AI
     Hypercomputer documentation, "Enable NCCL/gIB").
     """
     return {
@@ -160,7 +160,7 @@ def gib(networks: Sequence[str] = ()) -> PodNeeds:
 
 
 def interfaces(networks: Sequence[str], first: int) -> dict[str, str]:
-    """Annotations by which a pod is in these networks, from interface number `first` on, besides its own."""
+    """Return annotations that attach a pod to these networks, from interface number `first` on."""
     own = [{"interfaceName": "eth0", "network": "default"}]
     further = [
         {"interfaceName": f"eth{index}", "network": name} for index, name in enumerate(networks, first)
@@ -172,7 +172,7 @@ def interfaces(networks: Sequence[str], first: int) -> dict[str, str]:
 
 
 def network_requests(networks: Sequence[str]) -> dict[str, str]:
-    """What a pod requests to be in these networks."""
+    """Return the resource requests of a pod in these networks."""
     return {f"{NETWORK_RESOURCE}/{name}": "1" for name in networks}
 
 
@@ -188,12 +188,12 @@ def _daemon(name: str, image: str, command: Sequence[str], capabilities: Sequenc
             "/hostsysfs": "/sys",
             "/hostprocsysfs": "/proc/sys",
         },
-        # No source says what they take; the machines have 208 processors and 1872 GiB.
+        # No source states their usage; the machines have 208 processors and 1872 GiB.
         "cpu": 4,
         "memory_gib": 8,
     }
 
 
 def _injected(daemon: SidecarArgs, devices: Sequence[str]) -> dict[str, str]:
-    """The annotation by which the node's device injector gives a container devices (a list in YAML)."""
+    """Return the annotation for the node's device injector: a container's devices (a list in YAML)."""
     return {f"{_DEVICES}.{daemon['name']}": "".join(f"- path: {path}\n" for path in devices)}

@@ -1,6 +1,6 @@
 """Kubeflow's kinds (pure): TrainJob (trainer.kubeflow.org/v1alpha1, v2.2) on the runtime torch-distributed.
 
-The runtime tells every node its place in `PET_*` variables, which torchrun reads by itself. Two older kinds
+The runtime sets every node's rank in `PET_*` variables, which torchrun reads itself. Two older kinds
 are templates only, for clusters that still have their operators: PyTorchJob (kubeflow.org/v1,
 training-operator v1) and MPIJob (kubeflow.org/v2beta1, mpi-operator 0.8), which needs ssh in the image.
 """
@@ -17,28 +17,28 @@ _GROUP = "trainer.kubeflow.org"
 API_VERSION = f"{_GROUP}/v1alpha1"
 RUNTIME = "torch-distributed"
 _JOBS = "node"  # name of the runtime's replicated Job and of its container
-# By these Trainer finds the Job that trains, and its SDK the framework.
+# Trainer identifies the training Job by these, and its SDK the framework.
 _TRAINS = {f"{_GROUP}/trainjob-ancestor-step": "trainer"}
 _TORCH = {f"{_GROUP}/framework": "torch"}
-# Commands that run once per node read the same words everywhere.
+# Commands that run once per node read the same variables everywhere.
 _TRANSLATE = (
     'export NODE_RANK="$PET_NODE_RANK" MASTER_ADDR="$PET_MASTER_ADDR" MASTER_PORT="$PET_MASTER_PORT"; '
     'exec "$@"'
 )
-# What a patch of the runtime's pod may say (PodSpecPatch of the definition); all else is the runtime's own.
+# Fields of a patch of the runtime's pod (PodSpecPatch of the definition); the runtime sets the others.
 _PATCHABLE = ("serviceAccountName", "affinity", "tolerations", "securityContext", "volumes")
 _PATCHABLE_OF_CONTAINER = ("name", "securityContext", "volumeMounts")
 _PYTORCH_CONTAINER = "pytorch"  # the operator looks for this name
 
 
 def train_job(plan: RunPlan) -> list[Body]:
-    """A TrainJob; what its trainer has no field for goes into a patch of the runtime."""
-    words = ["torchrun", f"--max-restarts={plan.max_restarts}", *pods.node_words(plan)]
+    """Render a TrainJob; fields missing in its trainer become a patch of the runtime."""
+    text = ["torchrun", f"--max-restarts={plan.max_restarts}", *pods.node_words(plan)]
     if plan.command_per == PER_NODE:
-        words = ["bash", "-c", _TRANSLATE, "node", *pods.node_words(plan)]
+        text = ["bash", "-c", _TRANSLATE, "node", *pods.node_words(plan)]
     trainer = {
         "image": plan.image,
-        "command": pods.profiled(plan, words),
+        "command": pods.profiled(plan, text),
         "numNodes": plan.nodes,
         "numProcPerNode": plan.ranks,
         "resourcesPerNode": pods.resources(plan),
@@ -54,11 +54,11 @@ def train_job(plan: RunPlan) -> list[Body]:
 
 
 def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = None) -> Body:
-    """The ClusterTrainingRuntime `plan.name`, whose TrainJobs run as the JobSet of `plan` would.
+    """Render the ClusterTrainingRuntime `plan.name`, whose TrainJobs run like the JobSet of `plan`.
 
-    A TrainJob brings its command and the number of nodes, and another image if it likes. With `whole_node`
-    each of its pods takes what `plan` says; else the TrainJob says what they take, as `train_job` does.
-    `needs` is what pods need on its nodes. Its profile only a command can read, so each TrainJob has to.
+    A TrainJob sets its command, number of nodes and optionally another image. With `whole_node` each of its
+    pods requests the amounts of `plan`; else the TrainJob sets them, as `train_job` does. `needs` are
+    requirements of pods on its nodes; a profile among them is read by the TrainJob's command only.
     """
     plan = on_nodes(plan, needs)
     (jobset,) = kubernetes.jobset(plan)
@@ -67,13 +67,13 @@ def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = 
     for key in ("completions", "parallelism", "activeDeadlineSeconds"):
         del job["template"]["spec"][key]
     pod = job["template"]["spec"]["template"]
-    # Both go by the name of a run, which a TrainJob has and its runtime has not.
+    # Both depend on the name of a run, which a TrainJob has and its runtime does not.
     del pod["metadata"]["labels"], pod["spec"]["affinity"]["podAntiAffinity"]
     (container,) = pod["spec"]["containers"]
     for key in ("command", "env", *(() if whole_node else ("resources",))):
         del container[key]
     if needs is not None:
-        # Those of a TrainJob are added.
+        # The TrainJob's own are added.
         own = needs["env"].items()
         container["env"] = [{"name": name, "value": pods.literal(value)} for name, value in own]
     return {
@@ -85,13 +85,13 @@ def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = 
 
 
 def pytorch_job(plan: RunPlan) -> list[Body]:
-    """One master and its workers, a pod a node. The operator sets `PET_*`, which torchrun reads."""
-    words = ["torchrun", *pods.node_words(plan)]
+    """Render one master and its workers, one pod per node. The operator sets torchrun's `PET_*`."""
+    text = ["torchrun", *pods.node_words(plan)]
     if plan.command_per == PER_NODE:
         # Here RANK is the index of the pod.
-        words = ["bash", "-c", 'export NODE_RANK="$RANK"; exec "$@"', "node", *pods.node_words(plan)]
+        text = ["bash", "-c", 'export NODE_RANK="$RANK"; exec "$@"', "node", *pods.node_words(plan)]
     env = [{"name": "PET_MAX_RESTARTS", "value": str(plan.max_restarts)}, *pods.environment(plan)]
-    template = pods.template(plan, words, env, container=_PYTORCH_CONTAINER)
+    template = pods.template(plan, text, env, container=_PYTORCH_CONTAINER)
     counts = {"Master": 1, "Worker": plan.nodes - 1}
     spec: Body = {
         "nprocPerNode": str(plan.ranks),
@@ -102,19 +102,19 @@ def pytorch_job(plan: RunPlan) -> list[Body]:
 
 
 def mpi_job(plan: RunPlan) -> list[Body]:
-    """Mpirun starts one process a node, by ssh, and that one starts the node's ranks."""
+    """Render an MPIJob: mpirun starts one process per node by ssh, which starts the node's ranks."""
     if plan.sidecars or plan.profile:
-        raise RunPlanError(["sidecars, profile: processes that come by ssh have neither; use a JobSet"])
+        raise RunPlanError(["sidecars, profile: processes started by ssh have neither; use a JobSet"])
     master = f"{plan.name}-worker-0.{plan.name}"
     join = f'export NODE_RANK="$OMPI_COMM_WORLD_RANK" MASTER_ADDR={master}; {JOIN}'
     exported = [word for name in joining_environment(plan) for word in ("-x", name)]
-    words = [
+    text = [
         "mpirun", "--allow-run-as-root", "-np", str(plan.nodes), "--map-by", "ppr:1:node",
         "--bind-to", "none", *exported, "bash", "-c", join, "node", *map(pods.literal, joining_command(plan)),
     ]  # fmt: skip
     env = [{"name": name, "value": pods.literal(value)} for name, value in joining_environment(plan).items()]
-    launcher = pods.template(plan, words, env)
-    amounts = {"cpu": "1", "memory": "2Gi"}  # it only calls mpirun
+    launcher = pods.template(plan, text, env)
+    amounts = {"cpu": "1", "memory": "2Gi"}  # it only runs mpirun
     launcher["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     # The launcher may share a node with a worker.
     del launcher["spec"]["affinity"]
@@ -141,7 +141,7 @@ def _replicas(count: int, template: Body) -> Body:
 
 
 def _patch(plan: RunPlan) -> Body:
-    """What of the pod the trainer's own fields cannot say. Raises RunPlanError for what nothing here can."""
+    """Return the pod fields missing in the trainer. Raises RunPlanError for unsupported ones."""
     problems = []
     if plan.root_folder:
         problems.append("root_folder: a TrainJob can add no init container; make the folder beforehand")
@@ -150,11 +150,11 @@ def _patch(plan: RunPlan) -> Body:
     if plan.sidecars:
         problems.append("sidecars: a TrainJob can add none; use a runtime that has them")
     if plan.grace_s != RunPlan.grace_s:
-        # Trainer 2.3 could; Kueue 0.19, which knows the fields of 2.2, drops it when it admits the run.
-        problems.append(f"grace_s: a TrainJob cannot say it; its runtime says {RunPlan.grace_s}")
+        # Trainer 2.3 supports it; Kueue 0.19, built for the fields of 2.2, drops it on admission.
+        problems.append(f"grace_s: a TrainJob cannot set it; its runtime has {RunPlan.grace_s}")
     if problems:
         raise RunPlanError(problems)
-    # Its runtime brings the policy of checkpoints along.
+    # Its runtime has the policy of checkpoints.
     own = dataclasses.replace(plan, checkpoint_policy=False)
     whole = pods.template(own, [], [], container=_JOBS)
     (container,) = whole["spec"]["containers"]

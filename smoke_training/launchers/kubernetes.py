@@ -14,7 +14,7 @@ from smoke_training.launchers.runplan import RunPlan
 
 _NODES = "node"  # name of the Job in a JobSet
 _HISTORY = 3  # Jobs of a CronJob that `kubectl` still shows
-# A Job of a CronJob gets its name when it is made: its pods read it from a label that all pods of a Job have.
+# A Job of a CronJob gets its name at creation; its pods read it from a label of all pods of a Job.
 _OWN_JOB: Body = {
     "name": "JOB_NAME",
     "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}},
@@ -22,7 +22,7 @@ _OWN_JOB: Body = {
 
 
 def service(plan: RunPlan) -> Body:
-    """The headless Service by which the pods find each other, before they are ready."""
+    """Render the headless Service that resolves the pods' names, before they are ready."""
     head = metadata(plan, plan.service)
     return {
         "apiVersion": "v1",
@@ -41,15 +41,15 @@ def service(plan: RunPlan) -> Body:
 
 
 def job(plan: RunPlan) -> list[Body]:
-    """An indexed Job, one pod a node, and the Service its pods need."""
+    """Render an indexed Job, one pod per node, and the Service of its pods."""
     return [service(plan), body(plan, "batch/v1", "Job", _job_spec(plan))]
 
 
 def cron_job(plan: RunPlan, schedule: str) -> list[Body]:
-    """The same run at the times of a cron expression (UTC), never two at once.
+    """Render the same run at the times of a cron expression (UTC), never two at once.
 
-    The queue sees every single Job and nothing of the CronJob, so the labels sit on the job template. A run
-    that could not begin within an hour of its time is left out.
+    The queue handles single Jobs and not the CronJob, so the labels are on the job template. A run that could
+    not start within an hour of its time is skipped.
     """
     whole = metadata(plan)
     head = given({**whole, "labels": dict(plan.labels) or None})
@@ -66,19 +66,19 @@ def cron_job(plan: RunPlan, schedule: str) -> list[Body]:
 
 
 def jobset(plan: RunPlan) -> list[Body]:
-    """One replicated Job, indexed: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME.
+    """Render one replicated, indexed Job: its pods are `NAME-node-0-INDEX`, found below the subdomain NAME.
 
     The default for users' runs: it needs no operator besides JobSet's own, gives pods their names, restarts
     all of them together, and is queued by Kueue as one (jobset.x-k8s.io/v1alpha2, v0.12).
     """
     env = indexed_environment(plan, f"{plan.name}-{_NODES}-0-0.{plan.name}")
-    node = _indexed_job(plan, env, subdomain=None)  # the controller names the pods and sets it itself
+    node = _indexed_job(plan, env, subdomain=None)  # the controller names the pods and sets the subdomain
     over_time = {"name": "overTime", "action": "FailJobSet", "onJobFailureReasons": ["DeadlineExceeded"]}
     spec: Body = {
         "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
         "coordinator": {"replicatedJob": _NODES, "jobIndex": 0, "podIndex": 0},
         "successPolicy": {"operator": "All", "targetReplicatedJobs": [_NODES]},
-        # Begin again as often as the plan says; a run that took too long would only take as long again.
+        # Restart as often as the plan allows; a run past its deadline is not restarted.
         "failurePolicy": {"maxRestarts": plan.max_restarts, "rules": [over_time]},
         "replicatedJobs": [{"name": _NODES, "replicas": 1, "template": {"spec": node}}],
     }
@@ -86,7 +86,7 @@ def jobset(plan: RunPlan) -> list[Body]:
 
 
 def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:
-    """The spec of a Job of the plan's name, or of one that reads its name from the variable `own`."""
+    """Return the spec of a Job of the plan's name, or of one that reads its name from the variable `own`."""
     subdomain = plan.service or plan.name
     run = f"$({own['name']})" if own else plan.name
     master = f"{run}-0.{subdomain}" + (f".{plan.namespace}.svc" if plan.namespace else "")
@@ -96,14 +96,14 @@ def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:
 
 
 def _indexed_job(plan: RunPlan, env: list[Body], subdomain: str | None) -> Body:
-    """The spec of a Job with one pod per node, of which each finds its number and the first one in `env`."""
+    """Return the spec of a Job with one pod per node, which reads its index and node 0 from `env`."""
     return {
         "completionMode": "Indexed",
         "completions": plan.nodes,
         "parallelism": plan.nodes,
         # A pod replaced alone could not rejoin the others: ranks restart inside it, and the first pod that
-        # fails ends the Job. No podFailurePolicy says so: the Job controller holds it also against pods that
-        # it stopped itself when the queue suspended the Job (pkg/controller/job/job_controller.go,
+        # fails ends the Job. No podFailurePolicy: the Job controller applies it also to pods that
+        # it stopped when the queue suspended the Job (pkg/controller/job/job_controller.go,
         # `getFailJobMessage`, v1.36.2), and with one it replaces no pod of a lost node (`manageJob`).
         "backoffLimit": 0,
         "activeDeadlineSeconds": plan.deadline_s,

@@ -1,6 +1,6 @@
 """Managed training: the request of SageMaker's CreateTrainingJob, the CustomJob of Vertex AI (pure).
 
-Both tell a node its place in a document of their own, which two lines of Python in the container read. The
+Both describe a node's rank in their own document, which two lines of Python in the container read. The
 shapes are checked against the services' own models; neither was run against the services.
 """
 
@@ -9,23 +9,23 @@ from typing import TypeVar
 
 from smoke_training.launchers.place import JOIN, joining_command, joining_environment
 from smoke_training.launchers.pods import Body, given
-from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMaker, Vertex
+from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMakerOptions, VertexOptions
 
-Place = TypeVar("Place", SageMaker, Vertex)
+Place = TypeVar("Place", SageMakerOptions, VertexOptions)
 
 START = "TRAINSTACK_START"
-# What a folder of code holds, and where it is unpacked.
+# Archive in a folder of code, and the folder where it is unpacked.
 PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
-# Where a job of Vertex AI finds its folder of code, and works.
+# Folders of the code and of the work in a job of Vertex AI.
 VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
 IAP = "trainstack-iap"
 """MLFLOW_TRACKING_AUTH of a server behind Identity-Aware Proxy: our plug-in for mlflow (`record.iap`)."""
-# Where Vertex AI shows buckets (documentation, "Prepare training code").
+# Mount point of buckets on Vertex AI (documentation, "Prepare training code").
 BUCKETS = "/gcs"
-# A request that is sent again says the same name: only the service tells one job from the next, by an id that
-# all its replicas know. Source: googleapis/python-aiplatform training_utils/environment_variables.py, and
-# training_utils/cloud_profiler, where it is the id of the job's experiment. No document promises it, so the
-# time stands in where it lacks: results come from node 0 alone.
+# A repeated request has the same name: only the service distinguishes its jobs, by an id in all replicas.
+# Source: googleapis/python-aiplatform training_utils/environment_variables.py, and
+# training_utils/cloud_profiler, where it is the id of the job's experiment. It is not documented, so the time
+# replaces it if absent: results come from node 0 alone.
 _FOLDER_EACH = 'export WORK_DIR="$WORK_DIR-${CLOUD_ML_JOB_ID:-$(date -u +%y%m%d%H%M%S)}"; '
 _RESERVATION = "compute.googleapis.com/reservation-name"
 # `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
@@ -49,10 +49,10 @@ _VERTEX = (
 def sagemaker(plan: RunPlan) -> Body:
     """The request for `boto3.client("sagemaker").create_training_job(**request)`.
 
-    Raises RunPlanError for what the service has no place for.
+    Raises RunPlanError for fields that the service does not support.
     """
     missing = "sagemaker: missing; must be an object with role_arn and output_uri"
-    place = _managed(plan, "SageMaker", plan.sagemaker, missing)
+    place = _managed(plan, "SageMakerOptions", plan.sagemaker, missing)
     machines = {
         "InstanceType": f"ml.{plan.instance_type}",
         "InstanceCount": plan.nodes,
@@ -62,7 +62,7 @@ def sagemaker(plan: RunPlan) -> Body:
         "TrainingPlanArn": place.training_plan_arn or None,
     }
     network = {"Subnets": list(place.subnets), "SecurityGroupIds": list(place.security_groups)}
-    # The service takes MaxWaitTimeInSeconds of spot jobs alone, and no less than MaxRuntimeInSeconds
+    # The service accepts MaxWaitTimeInSeconds only for spot jobs, and at least MaxRuntimeInSeconds
     # (StoppingCondition of its API).
     max_wait_s = max(place.max_wait_s or 0, plan.deadline_s) if place.spot else None
     request = {
@@ -92,16 +92,16 @@ def sagemaker(plan: RunPlan) -> Body:
 def vertex(plan: RunPlan) -> Body:
     """The CustomJob for `projects.locations.customJobs.create`; the first pool is node 0.
 
-    Raises RunPlanError for what the service has no place for.
+    Raises RunPlanError for fields that the service does not support.
     """
     place = _managed(plan, "Vertex AI", plan.vertex, "vertex: missing; must be an object, which may be empty")
     counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
-    # Spot machines are taken back in the middle of runs. Else, one that may not start again fails once.
+    # Spot machines are preempted during runs. Otherwise a job without restarts fails once.
     again = plan.max_restarts > 0 or place.spot
     scheduling = {
         "timeout": f"{plan.deadline_s}s",
         "strategy": "SPOT" if place.spot else None,
-        # A worker that came back alone could not rejoin the others.
+        # A worker restarted alone could not rejoin the others.
         "restartJobOnWorkerRestart": again,
         "disableRetries": None if again else True,
     }
@@ -122,12 +122,12 @@ def vertex(plan: RunPlan) -> Body:
 
 
 def mounted(uri: str) -> str:
-    """Where a job of Vertex AI finds what is at `gs://bucket/folder`."""
+    """Return the mounted path of `gs://bucket/folder` in a job of Vertex AI."""
     return f"{BUCKETS}/{uri.removeprefix('gs://').rstrip('/')}"
 
 
 def label_key(key: str) -> str:
-    """A key as labels of Google Cloud have it: `trainstack:stack` is `trainstack-stack`.
+    """Return a key in the form of Google Cloud labels: `trainstack:stack` is `trainstack-stack`.
 
     Resource Manager documentation, "Requirements for labels". Raises RunPlanError for one without a letter.
     """
@@ -138,7 +138,7 @@ def label_key(key: str) -> str:
 
 
 def label_value(value: str) -> str:
-    """A value as labels of Google Cloud have it: `ml@example.com` is `ml_at_example_com`."""
+    """Return a value in the form of Google Cloud labels: `ml@example.com` is `ml_at_example_com`."""
     return re.sub(r"[^a-z0-9_-]", "_", value.lower().replace("@", "_at_"))[:63]
 
 
@@ -147,16 +147,16 @@ def _channel(name: str, uri: str) -> Body:
     return {"ChannelName": name, "DataSource": {"S3DataSource": source}, "InputMode": "File"}
 
 
-def _unpack(place: SageMaker) -> str:
-    """What goes before the node's command where the run brings its code in a channel."""
+def _unpack(place: SageMakerOptions) -> str:
+    """Return the prefix of the node's command that unpacks the code from a channel."""
     if place.code_channel is None:
         return ""
     packed = f"/opt/ml/input/data/{place.code_channel}/{PACK}"
     return f"mkdir -p {CODE_FOLDER}; cd {CODE_FOLDER}; tar -xzf {packed}; "
 
 
-def _bring(place: Vertex) -> str:
-    """What goes before the node's command where the run brings its code in a bucket."""
+def _bring(place: VertexOptions) -> str:
+    """Return the prefix of the node's command that unpacks the code from a bucket."""
     if place.code_uri is None:
         return ""
     link = f"mkdir -p {VERTEX_FOLDER}; ln -sfn {mounted(place.code_uri)} {VERTEX_CODE}; "
@@ -164,7 +164,7 @@ def _bring(place: Vertex) -> str:
     return f"set -e; {link}{unpack}"
 
 
-def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
+def _worker_pool(plan: RunPlan, place: VertexOptions, count: int) -> Body:
     machine: Body = {"machineType": plan.instance_type}
     if place.accelerator_type:
         machine |= {"acceleratorType": place.accelerator_type, "acceleratorCount": plan.gpus_per_node}
@@ -187,12 +187,12 @@ def _worker_pool(plan: RunPlan, place: Vertex, count: int) -> Body:
 
 
 def _start(place: str, first: str = "") -> str:
-    """What the container evaluates: `first`, read the node's place, then become the node's command."""
+    """Return the container's script: `first`, read the node's rank, then exec the node's command."""
     return f"set -e; {first}P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
 
 
 def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> Place:
-    """What the plan says for the service; RunPlanError for what the service has no place for."""
+    """Return the plan's section for the service; RunPlanError for unsupported fields."""
     problems = [
         f"mounts[{index}]: {service} mounts no claims, ConfigMaps and Secrets; use its own storage"
         for index, mount in enumerate(plan.mounts)

@@ -1,9 +1,9 @@
-"""How the nodes of a run find each other, and the command line of one node (pure).
+"""Rendezvous of a run's nodes, and the command line of one node (pure).
 
 Static rendezvous everywhere: the index of a node and the address of node 0 are known, so no service has to
-agree on them, and a restarted process group keeps its ranks. torchrun takes them from its arguments or, where
-a node only learns them when it starts, from `PET_*` variables (torch.distributed.argparse_util.env). Commands
-that run once per node find NODE_RANK, MASTER_ADDR and MASTER_PORT in their environment.
+agree on them, and a restarted process group keeps its ranks. torchrun reads them from its arguments or, if
+they are known only at start, from `PET_*` variables (torch.distributed.argparse_util.env). Commands
+that run once per node read NODE_RANK, MASTER_ADDR and MASTER_PORT in their environment.
 """
 
 import shlex
@@ -15,12 +15,12 @@ JOIN = 'export NODE_RANK MASTER_ADDR PET_NODE_RANK="$NODE_RANK" PET_MASTER_ADDR=
 
 
 def joining_command(plan: RunPlan) -> list[str]:
-    """Arguments of one node's process that reads all about its place from the environment."""
+    """Return the arguments of one node's process, which reads its rank from the environment."""
     return list(plan.command) if plan.command_per == PER_NODE else ["torchrun", *plan.command]
 
 
 def joining_environment(plan: RunPlan) -> dict[str, str]:
-    """What `joining_command` reads and what is the same on every node, the plan's own variables after it."""
+    """Return the variables of `joining_command` that are the same on every node, then the plan's own."""
     found = {"MASTER_PORT": str(plan.master_port)}
     if plan.command_per != PER_NODE:
         found |= {
@@ -35,5 +35,5 @@ def joining_environment(plan: RunPlan) -> dict[str, str]:
 
 
 def exports(plan: RunPlan) -> list[str]:
-    """The same as lines of bash."""
+    """Return the same variables as lines of bash."""
     return [f"export {name}={shlex.quote(value)}" for name, value in joining_environment(plan).items()]

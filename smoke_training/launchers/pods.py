@@ -13,19 +13,19 @@ RUN_LABEL = "trainstack.dev/run"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 TOPOLOGY_ANNOTATION = "kueue.x-k8s.io/podset-preferred-topology"
-# Cluster Autoscaler leaves the pod where it runs: a moved rank would end the whole run.
+# Cluster Autoscaler does not evict the pod: a moved rank would end the whole run.
 STAY_ANNOTATION = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"
 GPU = "nvidia.com/gpu"
 EFA = "vpc.amazonaws.com/efa"
-# The EFA driver sets aside 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
-# amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example asks for this much.
+# The EFA driver reserves 5128 huge pages of 2 MiB a node, and libfabric uses them: awsdocs/
+# amazon-eks-user-guide latest/ug/ml/node-efa.adoc (2024-12-18), whose example requests this much.
 EFA_HUGE_PAGES = {"hugepages-2Mi": "5120Mi"}
 _SIDECAR_STARTS_S = 120  # four times what Google measured of its slowest (gpudirect-tcpxo/best-practice.md)
 
 
 def given(fields: Mapping[str, Any]) -> Body:
-    """The fields of an object that are not None."""
+    """Return the fields of an object that are not None."""
     return {key: value for key, value in fields.items() if value is not None}
 
 
@@ -35,14 +35,14 @@ def efa(count: int) -> Mapping[str, str]:
 
 
 def metadata(plan: RunPlan, name: str | None = None) -> Body:
-    """Metadata of a run's object; the queue sees it by its labels."""
+    """Return metadata of a run's object; the queue uses its labels."""
     queue = given({QUEUE_LABEL: plan.queue or None, PRIORITY_LABEL: plan.priority or None})
     head = {"name": name or plan.name, "namespace": plan.namespace or None}
     return given({**head, "labels": {**pod_labels(plan), **queue}})
 
 
 def body(plan: RunPlan, api: str, kind: str, spec: Body) -> Body:
-    """An object of the run's own name."""
+    """Return an object of the run's own name."""
     return {"apiVersion": api, "kind": kind, "metadata": metadata(plan), "spec": spec}
 
 
@@ -59,7 +59,7 @@ def template(
     subdomain: str | None = None,
     container: str = CONTAINER,
 ) -> Body:
-    """Pod template: one pod takes its share of one node, and no two pods of the run share a node."""
+    """Return the pod template; no two pods of the run share a node."""
     tolerated = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
     claims = [{"name": n, "resourceClaimTemplateName": made_by} for n, made_by in plan.device_claims.items()]
     spec = {
@@ -89,7 +89,7 @@ def template(
 
 
 def resources(plan: RunPlan) -> Body:
-    """Requests equal to limits: a run is not to depend on its neighbours."""
+    """Requests equal to limits: a run must not depend on its neighbours."""
     amounts = {"cpu": str(plan.cpu), "memory": f"{plan.memory_gib}Gi"}
     if plan.gpus_per_node:
         amounts[GPU] = str(plan.gpus_per_node)
@@ -99,10 +99,10 @@ def resources(plan: RunPlan) -> Body:
 
 
 def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
-    """The plan's own variables; `run` is the run's name where Kubernetes completes it, else the plan's."""
+    """The plan's own variables; `run` is the run's name where Kubernetes expands it, else the plan's."""
     place = [{"name": "WORK_DIR", "value": f"{plan.work_root}/{run or plan.name}"}] if plan.work_root else []
     return [
-        # The node outlives its pods: what a verdict blames has to be found again.
+        # The node outlives its pods: an accused node must be identifiable later.
         {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         *place,
         *({"name": name, "value": literal(value)} for name, value in plan.env.items()),
@@ -110,12 +110,12 @@ def environment(plan: RunPlan, run: str | None = None) -> list[Body]:
 
 
 def literal(text: str) -> str:
-    """A text that Kubernetes leaves as it is: `$(NAME)` would be replaced, in commands and in variables."""
+    """Escape a text for Kubernetes, which expands `$(NAME)` in commands and variables."""
     return text.replace("$(", "$$(")
 
 
 def indexed_environment(plan: RunPlan, master: str, run: str | None = None) -> list[Body]:
-    """Where a node of an indexed Job stands, and the plan's variables after it."""
+    """Return the rank variables of a node of an indexed Job, then the plan's variables."""
     path = f"metadata.annotations['{INDEX_ANNOTATION}']"
     return [
         {"name": "NODE_RANK", "valueFrom": {"fieldRef": {"fieldPath": path}}},
@@ -126,7 +126,7 @@ def indexed_environment(plan: RunPlan, master: str, run: str | None = None) -> l
 
 
 def indexed_words(plan: RunPlan) -> list[str]:
-    """The command of a node of an indexed Job, which Kubernetes completes from `indexed_environment`."""
+    """Return the command of a node of an indexed Job, which Kubernetes expands."""
     if plan.command_per == PER_NODE:
         return node_words(plan)
     return [
@@ -142,14 +142,14 @@ def indexed_words(plan: RunPlan) -> list[str]:
 
 
 def node_words(plan: RunPlan) -> list[str]:
-    """The plan's own command as Kubernetes takes it."""
+    """Return the plan's own command, escaped for Kubernetes."""
     return [literal(word) for word in plan.command]
 
 
 def profiled(plan: RunPlan, words: Sequence[str]) -> list[str]:
-    """A command that runs with the variables of the node's profile, if it has one.
+    """Return the command with the variables of the node's profile, if it has one.
 
-    What the plan says of NCCL goes before it: Google's profiles set NCCL_DEBUG, too.
+    The plan's NCCL variables override it: Google's profiles set NCCL_DEBUG, too.
     """
     if plan.profile is None or not words:
         return list(words)
@@ -157,12 +157,12 @@ def profiled(plan: RunPlan, words: Sequence[str]) -> list[str]:
     return ["bash", "-c", 'source "$0" && exec "$@"', plan.profile, *(["env", *own] if own else []), *words]
 
 
-def _container(plan: RunPlan, words: Sequence[str], env: Sequence[Body], name: str) -> Body:
+def _container(plan: RunPlan, argv: Sequence[str], env: Sequence[Body], name: str) -> Body:
     return given(
         {
             "name": name,
             "image": plan.image,
-            "command": list(words),
+            "command": list(argv),
             "env": list(env),
             "envFrom": checkpoint_policy.variables_from() if plan.checkpoint_policy else None,
             "resources": resources(plan),
@@ -174,7 +174,7 @@ def _container(plan: RunPlan, words: Sequence[str], env: Sequence[Body], name: s
 
 
 def _own(plan: RunPlan, part: Callable[[], Body]) -> list[Body]:
-    """A part of what a pod needs to say something about itself."""
+    """Return a part of the pod's access to its own annotations."""
     return [part()] if plan.checkpoint_policy else []
 
 
@@ -203,13 +203,13 @@ def _unprivileged(plan: RunPlan, context: Mapping[str, Any]) -> Body:
 
 
 def _before(plan: RunPlan) -> list[Body]:
-    """What starts before the run's container: its folder is made, its sidecars run."""
+    """Return init containers: the folder maker and sidecars."""
     made = [_folder_maker(plan, plan.root_folder)] if plan.root_folder else []
     return [*made, *map(_sidecar, plan.sidecars)]
 
 
 def _sidecar(sidecar: Sidecar) -> Body:
-    """An init container that goes on (KEP-753): it ends with the run, so that a Job with one completes."""
+    """Return a restartable init container (KEP-753): it ends with the run, so that the Job completes."""
     probe = {
         "exec": {"command": ["cat", sidecar.ready_file]},
         "periodSeconds": 5,
@@ -236,7 +236,7 @@ def _sidecar(sidecar: Sidecar) -> Body:
 
 
 def _volumes(plan: RunPlan) -> list[Body]:
-    """The volumes of all containers, each once."""
+    """Return the volumes of all containers, each once."""
     mounts = [*plan.mounts, *(mount for sidecar in plan.sidecars for mount in sidecar.mounts)]
     return list({mount.name: {"name": mount.name, **_source(mount)} for mount in reversed(mounts)}.values())[
         ::-1

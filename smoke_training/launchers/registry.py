@@ -11,7 +11,7 @@ from smoke_training.launchers.text import readable_json, yaml
 
 @dataclass(frozen=True)
 class Launcher:
-    """One way to start a run: what it is, what kind of file it gives, and the text itself."""
+    """One way to start a run: description, file type and renderer."""
 
     what: str
     suffix: str
@@ -42,5 +42,5 @@ LAUNCHERS: Mapping[str, Launcher] = {
 
 
 def cron_text(plan: RunPlan, schedule: str) -> str:
-    """The Job at the times of a cron expression, as YAML."""
+    """Render the Job at the times of a cron expression, as YAML."""
     return yaml(kubernetes.cron_job(plan, schedule))

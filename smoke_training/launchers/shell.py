@@ -11,10 +11,10 @@ _STRICT = "set -euo pipefail"
 
 
 def sbatch(plan: RunPlan) -> str:
-    """A batch script: one task a node, which starts the node's ranks. Untested on a real Slurm.
+    """Render a batch script: one task per node, which starts the node's ranks. Untested on a real Slurm.
 
-    A squash file of the image is run by pyxis (github.com/NVIDIA/pyxis); what are claims elsewhere are taken
-    to be folders that every node has. Raises RunPlanError for mounts that only Kubernetes has.
+    A squash file of the image is run by pyxis (github.com/NVIDIA/pyxis); claims are taken
+    to be folders of every node. Raises RunPlanError for mounts that only Kubernetes has.
     """
     _refuse_objects(plan, "Slurm")
     lines = [
@@ -34,7 +34,7 @@ def sbatch(plan: RunPlan) -> str:
 
 
 def torchrun(plan: RunPlan) -> str:
-    """A script that is started once on every node, by whatever means there are."""
+    """Render a script that is started once on every node."""
     _refuse_objects(plan, "a script")
     lines = [_HEAD]
     if plan.nodes > 1:
@@ -67,7 +67,7 @@ def _options(plan: RunPlan) -> Iterator[str]:
     yield "exclusive"
     minutes, seconds = divmod(plan.deadline_s, 60)
     yield f"time={minutes}:{seconds:02d}"
-    # What the job may still write down before the limit ends it.
+    # Time for the job's last writes before the limit.
     yield f"signal=TERM@{plan.grace_s}"
     yield "output=%x-%j.log"
 

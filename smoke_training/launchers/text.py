@@ -1,12 +1,12 @@
-"""Documents as texts people read: YAML, JSON (pure; the standard library has no YAML)."""
+"""Write documents as readable YAML or JSON (pure; the standard library has no YAML)."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# What every YAML reader takes for a text without quotes: it begins with a letter, holds nothing that means
-# something, and is none of the words that YAML 1.1 reads as something else.
+# Text that every YAML reader takes as a string without quotes: begins with a letter, has no special
+# characters, and is no keyword of YAML 1.1.
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@-]*( [A-Za-z0-9_./@-]+)*")
 _PAIR = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")
 # A longer key needs the form with a question mark (YAML 1.2.2, section 7.4.2).
@@ -15,7 +15,7 @@ _WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null",
 
 
 def yaml(documents: Sequence[Mapping[str, Any]]) -> str:
-    """YAML documents one after the other; mappings keep their order."""
+    """Return YAML documents; mappings keep their order."""
     return "---\n".join("\n".join(_block(document, "")) + "\n" for document in documents)
 
 
@@ -54,7 +54,7 @@ def _entry(head: str, item: Any, indent: str) -> list[str]:
 
 
 def _shown_as_lines(text: str) -> bool:
-    """Whether a text is a script that reads better line by line, and survives that to the letter."""
+    """Report whether a text is better readable as a block of lines that preserves it exactly."""
     lines = text.splitlines()
     return (
         len(lines) > 1
@@ -73,12 +73,12 @@ def _scalar(value: Any) -> str:
     if isinstance(value, tuple):
         return "[]"
     written = json.dumps(value, allow_nan=False)
-    # YAML 1.1 takes 1e+16 for a text: its numbers with an exponent have a point.
+    # YAML 1.1 reads 1e+16 as a text: its numbers with an exponent have a point.
     exponent = isinstance(value, float) and "e" in written and "." not in written
     return written.replace("e", ".0e") if exponent else written
 
 
 def _one_character(pair: re.Match[str]) -> str:
-    """A character outside the basic plane, which JSON escapes as two and YAML as one."""
+    """Return a character outside the basic plane, which JSON escapes as two and YAML as one."""
     character = str(json.loads('"' + pair[0] + '"'))
     return f"\\U{ord(character):08x}"

@@ -1,9 +1,9 @@
-"""The program of one trial of a hyperparameter tuning job of SageMaker.
+"""Program of one trial of a hyperparameter tuning job of SageMaker.
 
-A tuning job has no place for a command, so the image's own program runs: SageMaker's training toolkit, which
+A tuning job has no command field, so the image's own program runs: SageMaker's training toolkit, which
 copies the channel of the code to /opt/ml/code and runs this file with the trial's parameters as arguments
 (aws/sagemaker-training-toolkit, src/sagemaker_training/entry_point.py and mapping.py). From here on a trial
-is a run like any other: its own are its name, its folder of checkpoints, and these arguments. Standard
+is a run like any other, with its own name, folder of checkpoints and arguments. Standard
 library only.
 """
 
@@ -18,7 +18,7 @@ RUN, TRIAL, JOB = "TRAINSTACK_RUN", "TRAINSTACK_TRIAL", "TRAINING_JOB_NAME"
 
 
 def begun(environment: Mapping[str, str], arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The command of a node, and its environment. `arguments` follow those that all trials have."""
+    """Return the command of a node, and its environment. `arguments` follow those that all trials have."""
     name = environment[JOB]
     given = [*json.loads(environment.get(ARGUMENTS) or "[]"), *arguments]
     own = {RUN: name, TRIAL: name, ARGUMENTS: json.dumps(given, ensure_ascii=False)}

@@ -1,4 +1,4 @@
-"""The validation itself as a run: the gate of a deploy, or by hand where no deploy reaches (pure)."""
+"""The validation itself as a run: the gate of a deploy, or started by hand (pure)."""
 
 import json
 from collections.abc import Mapping
@@ -15,32 +15,32 @@ USER_ID = 1000
 HOME = "/tmp"  # noqa: S108 a volume of its own
 # The one experiment of the tracking server that a validation writes to.
 EXPERIMENT = "smoke-validation"
-# Variable with the folder of an object store to which node 0 copies the result, where no file system does.
+# Variable with the object store folder for node 0's copy of the result, where no file system has one.
 RESULT_COPIES = "SMOKE_RESULTS"
 PLAN_SCHEMA = "trainstack.smoke-plan/1"
-CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher hears the others there
+CONTROL_PORT_OFFSET = 1  # above the port of torchrun's rendezvous: node 0's launcher listens there
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
-    """Where the nodes of a validation find its code and plan, and leave what it writes."""
+class ValidationFiles:
+    """Folders and objects of a validation's code, plan and results on the nodes."""
 
     code: str = CODE_FOLDER
     """Folder that holds smoke_training.zip and plan.json on every node."""
     config_map: str | None = None
-    """ConfigMap with these two files, mounted there; null: they are there already."""
+    """ConfigMap with these two files, mounted there; null: they exist already."""
     claim: str | None = None
-    """Claim for results and checkpoints; null: they go with the pods."""
+    """Claim for results and checkpoints; null: temporary space of the pods."""
     claim_folder: str | None = None
     """Folder of the claim to write to; null: its root."""
     login: str | None = None
-    """Secret with the key `credentials`, the file in which MLflow's clients look for a login; null: none."""
+    """Secret with the key `credentials`, the login file of MLflow's clients; null: none."""
 
 
 def plan_text(
     plan: Mapping[str, Any], *, nodes: int, gpus_per_node: int, timeout_s: int, image: str, code_sha256: str
 ) -> str:
-    """The smoke plan as the nodes of a run read it: what is known of the stack, the run and its code."""
+    """Return the smoke plan for the nodes of a run: facts of the stack, the run and its code."""
     whole = {
         **plan,
         "schema": PLAN_SCHEMA,
@@ -53,11 +53,11 @@ def plan_text(
     return json.dumps(whole, sort_keys=True, indent=2, allow_nan=False)
 
 
-def validation(run: RunPlan, files: Files) -> RunPlan:
-    """`run` as a validation: one process a node, which starts the node's ranks, judges on node 0 and records.
+def validation(run: RunPlan, files: ValidationFiles) -> RunPlan:
+    """Turn `run` into a validation: one process per node starts ranks; node 0 judges and records.
 
-    Name, image, nodes, queue and the like are the caller's. Half the memory may be shared between ranks; the
-    image stays unwritten, and no process is root.
+    Name, image, nodes, queue etc. stay. Half the memory may be shared between ranks; the
+    image is read-only, and no process is root.
     """
     env = {
         "TERMINATION_MESSAGE_PATH": "/dev/termination-log",
@@ -68,7 +68,7 @@ def validation(run: RunPlan, files: Files) -> RunPlan:
         **run.env,
     }
     if run.devices or run.device_claims:
-        # NCCL falls back to TCP without a word; only its log tells which provider it chose.
+        # NCCL falls back to TCP silently; only its log names the chosen provider.
         env["NCCL_DEBUG"] = "INFO"
     return replace(
         run,
@@ -84,9 +84,9 @@ def validation(run: RunPlan, files: Files) -> RunPlan:
     )
 
 
-def _mounts(run: RunPlan, files: Files) -> tuple[Mount, ...]:
+def _mounts(run: RunPlan, files: ValidationFiles) -> tuple[Mount, ...]:
     code = Mount(name="code", path=files.code, config_map=files.config_map, read_only=True)
-    # Where MLflow's own clients look (mlflow 3.17, utils/credentials.py).
+    # Path that MLflow's own clients read (mlflow 3.17, utils/credentials.py).
     login = Mount(name="login", path=f"{HOME}/.mlflow", secret=files.login, read_only=True)
     return (
         *((code,) if files.config_map else ()),

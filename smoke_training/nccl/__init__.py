@@ -1,1 +1,1 @@
-"""What NCCL says of itself: the transport and the algorithms that it chose, from its log."""
+"""Read NCCL's log: the transport and the algorithms that it chose."""

@@ -1,7 +1,7 @@
-"""Which transport carried the training traffic? The NCCL log, the environment, the rules per fabric (pure).
+"""Transport of the training traffic: NCCL log, environment, and the rules per fabric (pure).
 
-A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL says what it chose
-when NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is
+A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL logs its choice
+with NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is
 efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), `NET/IB : Using
 [0]mlx5_0:1/RoCE ...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started,
 storage adapters among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA`
@@ -9,8 +9,8 @@ storage adapters among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/
 Google's plugins call themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
 (elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
 assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB").
-Those of sockets were read on a GPU of our own; the others are from sources and published logs, untested on
-hardware of our own.
+Those of sockets were verified on a GPU; the others are from sources and published logs, untested on
+hardware.
 """
 
 import re
@@ -45,7 +45,7 @@ _NVLS = re.compile(r"NVLS comm 0x")
 
 @dataclass(frozen=True, kw_only=True)
 class LogFacts:
-    """What an NCCL log proves: networks and providers chosen, adapters found, how channels connect."""
+    """Facts of an NCCL log: networks and providers chosen, adapters found, how channels connect."""
 
     networks: tuple[str, ...]
     providers: tuple[str, ...]
@@ -53,13 +53,13 @@ class LogFacts:
     via: Mapping[str, int]  # "NET/Socket", "NET/IB", "P2P/CUMEM", "SHM/direct" -> channel ends
     nvls: bool
     lines: int
-    ports: Mapping[str, str] = field(default_factory=dict)  # that NET/IB took: "mlx5_0/1" -> "IB" or "RoCE"
-    used: tuple[str, ...] = ()  # of these, the ones that channels go by; empty where the log does not say
+    ports: Mapping[str, str] = field(default_factory=dict)  # used by NET/IB: "mlx5_0/1" -> "IB" or "RoCE"
+    used: tuple[str, ...] = ()  # of these, the ones of channels; empty where the log has none
     direct: Mapping[str, int] = field(default_factory=dict)  # like `via`, with GPUDirect RDMA
 
 
 def read_log(lines: Iterable[str]) -> LogFacts:
-    """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are passed over."""
+    """Read the lines of NCCL_DEBUG=INFO of one or more ranks; other lines are skipped."""
     networks, providers, adapters = set[str](), set[str](), set[int]()
     via, direct, numbers, devices = Counter[str](), Counter[str](), set[int](), dict[int, tuple[str, str]]()
     nvls, count = False, 0
@@ -88,7 +88,7 @@ def read_log(lines: Iterable[str]) -> LogFacts:
         nvls=nvls,
         lines=count,
         ports=dict(sorted(devices.values())),
-        # A number beyond them is a merged device, of which the log does not say what it consists of.
+        # A number beyond them is a merged device, whose parts the log does not list.
         used=tuple(sorted(devices[n][0] for n in numbers)) if numbers <= set(devices) else (),
         direct={name: ends for name, ends in direct.items() if ends},
     )
@@ -104,8 +104,8 @@ def environment(values: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A rule about one variable: `fits(value or None)`, and what it should be."""
+class VariableRule:
+    """A rule about one variable: `fits(value or None)`, and the required value as text."""
 
     name: str
     fits: Callable[[str | None], bool]
@@ -114,15 +114,15 @@ class Setting:
 
 @dataclass(frozen=True)
 class Proof:
-    """What proves a fabric: a pattern of `Using network`, the providers, and settings that must hold.
+    """Evidence of a fabric: a pattern of `Using network`, the providers, and settings that must hold.
 
-    `counted`: its log says how many adapters it found. `link` is the link layer of its ports, where NET/IB
+    `counted`: its log has the number of adapters found. `link` is the link layer of its ports, where NET/IB
     names them: hosts have adapters of the other one for storage and management.
     """
 
     network: re.Pattern[str]
     providers: tuple[str, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[VariableRule, ...]
     counted: bool = False
     link: str | None = None
 
@@ -132,10 +132,10 @@ def _not(*refused: str) -> Callable[[str | None], bool]:
 
 
 def excludes(selection: str | None, interface: str) -> bool:
-    """Whether NCCL_SOCKET_IFNAME leaves an interface out.
+    """Report whether NCCL_SOCKET_IFNAME excludes an interface.
 
-    A list of prefixes; `^` in front excludes them, `=` asks for exact names (NVIDIA NCCL user guide,
-    "Environment Variables"). Unset, NCCL takes what it finds, so nothing but lo and docker is left out.
+    A list of prefixes; `^` in front excludes them, `=` requires exact names (NVIDIA NCCL user guide,
+    "Environment Variables"). Unset, NCCL excludes only lo and docker.
     """
     if not selection:
         return interface.startswith(("lo", "docker"))
@@ -148,17 +148,17 @@ def excludes(selection: str | None, interface: str) -> bool:
 
 
 _COMMON = (
-    Setting("NCCL_NET", _not("socket"), "unset or the fabric's own network, never Socket"),
-    Setting("NCCL_NET_PLUGIN", _not("none"), "unset or the fabric's plugin, never none"),
-    Setting("NCCL_P2P_DISABLE", _not("1"), "unset or 0"),
+    VariableRule("NCCL_NET", _not("socket"), "unset or the fabric's own network, never Socket"),
+    VariableRule("NCCL_NET_PLUGIN", _not("none"), "unset or the fabric's plugin, never none"),
+    VariableRule("NCCL_P2P_DISABLE", _not("1"), "unset or 0"),
 )
 _EFA = Proof(
     re.compile(r"libfabric", re.IGNORECASE),
     ("efa",),
     (
         *_COMMON,
-        Setting("FI_PROVIDER", lambda value: value in (None, "efa"), "efa, or unset"),
-        Setting(
+        VariableRule("FI_PROVIDER", lambda value: value in (None, "efa"), "efa, or unset"),
+        VariableRule(
             "NCCL_SOCKET_IFNAME",
             lambda value: excludes(value, LINK_LOCAL),
             f"a list that leaves {LINK_LOCAL} out, such as ^lo,docker,{LINK_LOCAL}",
@@ -169,7 +169,7 @@ _EFA = Proof(
 _INFINIBAND = Proof(
     re.compile(r"\bg?IB", re.IGNORECASE),
     (),
-    (*_COMMON, Setting("NCCL_IB_DISABLE", _not("1"), "unset or 0")),
+    (*_COMMON, VariableRule("NCCL_IB_DISABLE", _not("1"), "unset or 0")),
     counted=True,
     link="IB",
 )
@@ -183,12 +183,12 @@ PROOFS: Mapping[Fabric, Proof] = {
 
 
 def must_be_proven(fabric: Fabric) -> bool:
-    """Whether accelerators use this fabric instead of TCP sockets, and say so in NCCL's log."""
+    """Report whether accelerators use this fabric instead of TCP sockets, with evidence in NCCL's log."""
     return fabric in PROOFS
 
 
 def setting_problems(fabric: Fabric, values: Mapping[str, str]) -> list[str]:
-    """Every setting that keeps a fabric from being used, as `NAME: got value; must be ...`."""
+    """Return every setting that prevents the use of a fabric, as `NAME: got value; must be ...`."""
     known = PROOFS.get(fabric)
     if known is None:
         return []
@@ -200,14 +200,14 @@ def setting_problems(fabric: Fabric, values: Mapping[str, str]) -> list[str]:
 
 
 def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
-    """What in a log contradicts the fabric; a log that names no network at all is a problem too."""
+    """Return contradictions of a log to the fabric; a log without any network is a problem too."""
     known = PROOFS.get(fabric)
     if known is None:
         return []
     found = []
     if not facts.networks:
         found.append("the NCCL log names no network")
-    found += [f'the NCCL log says "Using network {n}"' for n in facts.networks if not known.network.search(n)]
+    found += [f'the NCCL log has "Using network {n}"' for n in facts.networks if not known.network.search(n)]
     found += [
         f"{count} channel ends go via {name}"
         for name, count in sorted(facts.via.items())
@@ -220,17 +220,17 @@ def log_problems(fabric: Fabric, facts: LogFacts) -> list[str]:
 
 
 def adapters_found(fabric: Fabric, facts: LogFacts) -> int | None:
-    """How many adapters of the fabric the log says were found; None where it does not say."""
+    """Return the number of adapters of the fabric found by NCCL; None where its log lacks it."""
     if facts.ports:
         return len(_ports(fabric, facts))
     return facts.adapters
 
 
 def adapters_used(fabric: Fabric, facts: LogFacts, sent: Mapping[str, int]) -> dict[str, int]:
-    """Of the bytes that RDMA ports sent, those of the ports that the log names as the fabric's.
+    """Return the bytes sent by the fabric's RDMA ports, as named by the log.
 
-    Where it names none but says how many there are, as EFA's plugin does, the busiest so many; where channels
-    name their devices, only these. Where it says neither, the sum, of which nothing can be said by adapter.
+    Where it only has their number, as with EFA's plugin, the busiest so many; where channels name their
+    devices, only these. Where it has neither, the sum, which proves nothing about single adapters.
     """
     if facts.ports:
         named = _ports(fabric, facts)
@@ -248,7 +248,7 @@ def _ports(fabric: Fabric, facts: LogFacts) -> list[str]:
 
 
 def adapter_problems(fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool) -> list[str]:
-    """What is missing of `adapters` and, where the machine has it (`direct`), of GPUDirect RDMA: proven."""
+    """Return proven lacks of adapters and, where the machine has it (`direct`), of GPUDirect RDMA."""
     found, remote = adapters_found(fabric, facts), _remote(facts)
     problems = []
     if _counted(fabric, adapters) and found is not None and adapters is not None and found < adapters:
@@ -260,12 +260,10 @@ def adapter_problems(fabric: Fabric, facts: LogFacts, adapters: int | None, *, d
 
 
 def adapter_doubts(fabric: Fabric, facts: LogFacts, adapters: int | None, *, direct: bool) -> list[str]:
-    """What of that the log leaves open."""
+    """Return the lacks that the log neither proves nor excludes."""
     remote, doubts = _remote(facts), []
     if _counted(fabric, adapters) and adapters_found(fabric, facts) is None:
-        doubts.append(
-            f"the NCCL log does not say how many adapters it found; the machine type has {adapters}"
-        )
+        doubts.append(f"the NCCL log lacks the number of adapters found; the machine type has {adapters}")
     ends, there = sum(remote.values()), sum(facts.direct.get(name, 0) for name in remote)
     if direct and 0 < there < ends:
         doubts.append(f"{ends - there} of {ends} channel ends between nodes go without GPUDirect RDMA")
@@ -279,12 +277,12 @@ def _counted(fabric: Fabric, adapters: int | None) -> bool:
 
 
 def _remote(facts: LogFacts) -> dict[str, int]:
-    """Channel ends between nodes, by network."""
+    """Return channel ends between nodes, by network."""
     return {name: ends for name, ends in facts.via.items() if name.startswith("NET/")}
 
 
 def differences(left: Mapping[str, str], right: Mapping[str, str]) -> list[str]:
-    """Settings in which two nodes differ, as `NAME: value | value`."""
+    """Return settings that differ between two nodes, as `NAME: value | value`."""
     return [
         f"{name}: {_got(left.get(name))} | {_got(right.get(name))}"
         for name in sorted(set(left) | set(right))

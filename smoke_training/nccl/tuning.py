@@ -1,4 +1,4 @@
-"""Which algorithm and protocol NCCL says it chose per collective and size (pure).
+"""Read NCCL's choice of algorithm and protocol per collective and size (pure).
 
 NCCL writes one line per choice with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`, for example
 `AllReduce: 2097152 Bytes -> Algo NVLS proto SIMPLE channel{Lo..Hi}={0..15}`; older releases number them
@@ -20,12 +20,12 @@ _NAMES = {
 }
 _ALGORITHMS = ("tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat")
 _PROTOCOLS = ("ll", "ll128", "simple")
-# Which bound of `formulae.bounds` holds for an algorithm. CollNet reduces in the network's switches: none.
+# Bound of `formulae.bounds` by algorithm. CollNet reduces in the network's switches: none.
 BOUND_OF = {"ring": RING, "tree": TREE, "nvls": TREE, "nvls_tree": TREE, "pat": RING, PAIRWISE: PAIRWISE}
 
 
 def parse(log: str) -> Mapping[tuple[str, int], str]:
-    """(collective, bytes) -> "ring/simple"; the last line wins. Lines of other kinds are passed over."""
+    """(collective, bytes) -> "ring/simple"; the last line wins. Other lines are skipped."""
     found = {}
     for collective, size, algorithm, protocol in _LINE.findall(log):
         name = _NAMES.get(collective.lower())
@@ -36,7 +36,7 @@ def parse(log: str) -> Mapping[tuple[str, int], str]:
 
 
 def bound_of(choice: str | None) -> str | None:
-    """The bound that holds for "ring/simple"; None when nothing is known of it."""
+    """Return the bound of a choice like "ring/simple"; None when unknown."""
     return None if choice is None else BOUND_OF.get(choice.partition("/")[0])
 
 

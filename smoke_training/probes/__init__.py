@@ -1,1 +1,1 @@
-"""Thin torch probes: each measures one thing and returns plain numbers; none of them judges."""
+"""Torch probes: each measures one thing and returns plain numbers; none of them judges."""

@@ -1,4 +1,4 @@
-"""What every probe is handed."""
+"""Context of a probe."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,30 +16,30 @@ from smoke_training.statistics.links import LinksSoFar
 
 
 class Sampling(Protocol):
-    """Whether more samples could still matter, by the rules that decide the verdict.
+    """Decides whether more samples could still change the verdict, by the judges' rules.
 
-    Probes measure and do not judge, so the rank hands them this (`judges/sampling.py`). Every
-    rank holds the same evidence and so gets the same answer: all stop together.
+    Probes measure and do not judge, so the rank passes them this (`judges/sampling.py`). Every
+    rank has the same evidence and so gets the same decision: all stop together.
     """
 
     def training(self, sofar: Training) -> bool:
-        """Whether more iterations could change the verdict of the training checks."""
+        """Report whether more iterations could change the verdict of the training checks."""
 
     def collective(self, sofar: Collective, nodes: Sequence[int], backend: str) -> int | None:
-        """The size in bytes of which more samples could change the verdict; `nodes` by rank."""
+        """Return the size in bytes of which more samples could change the verdict; `nodes` by rank."""
 
     def links(self, cells: Sequence[Cell], nodes: Sequence[int], backend: str) -> LinksSoFar:
-        """What the visits of all pairs say so far."""
+        """Assess the visits of all pairs so far."""
 
     def slow_rails(self, rails: Sequence[Rail], backend: str) -> list[str]:
-        """The rails that look so slow that their pairs of nodes must tell."""
+        """Return the rails that look so slow that their pairs of nodes have to be measured."""
 
     def storage(self, seconds: Rows, queue: Rows | None, declared_s: float | None) -> Verdict:
-        """What [node][repetition] says; PASS where there is nothing to compare with."""
+        """Judge [node][repetition]; PASS where there is nothing to compare with."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class ProbeContext:
     """The process group, the plan, when to stop sampling, and the node's scratch folder."""
 
     group: Group
@@ -49,5 +49,5 @@ class Context:
 
     @property
     def full(self) -> bool:
-        """Whether there is time for the long version of a measurement."""
+        """True if there is time for the long version of a measurement."""
         return self.plan.depth == FULL

@@ -1,4 +1,4 @@
-"""The process group a probe runs in, and the exchanges it uses outside timed regions."""
+"""Process group of a probe, and its exchanges outside timed regions."""
 
 import os
 import sys
@@ -35,12 +35,12 @@ class Group:
     backend: str
 
     def beat(self) -> None:
-        """A sign of life: call it at least every few seconds of work without an exchange of all ranks."""
+        """Send a heartbeat: call it at least every few seconds of work without an exchange of all ranks."""
         heartbeat.own().beat()
 
     @property
     def cuda(self) -> bool:
-        """Whether the ranks compute on CUDA devices."""
+        """True if the ranks compute on CUDA devices."""
         return self.device.type == "cuda"
 
     def sync(self) -> None:
@@ -49,12 +49,12 @@ class Group:
             torch.cuda.synchronize(self.device)
 
     def barrier(self) -> None:
-        """Let all ranks reach this point."""
+        """Wait until all ranks reach this point."""
         heartbeat.own().enter()
         dist.barrier()
 
     def gather(self, item: T) -> list[T]:
-        """One picklable item of every rank, in rank order, on every rank."""
+        """Return one picklable item of every rank, in rank order, on every rank."""
         heartbeat.own().enter()
         items = [item] * self.world
         dist.all_gather_object(items, item)
@@ -69,7 +69,7 @@ class Group:
         return tuple(max(column) for column in zip(*self.gather(values), strict=True))
 
     def maximum(self, value: float | None) -> float | None:
-        """The largest value of any rank; None if no rank knows one."""
+        """The largest value of any rank; None if no rank has one."""
         return max((item for item in self.gather(value) if item is not None), default=None)
 
     def rows(self, values: Sequence[float]) -> Rows:
@@ -77,11 +77,11 @@ class Group:
         return tuple(tuple(row) for row in self.gather(values))
 
     def known_rows(self, values: Sequence[float | None]) -> Rows | None:
-        """The same-length list of every rank; None as soon as any value is unknown."""
+        """The same-length list of every rank; None if any value is unknown."""
         return complete([complete(row) for row in self.gather(values)])
 
     def seconds(self, work: Callable[[], object]) -> float:
-        """Seconds of work on this rank's idle device, by CUDA events on one."""
+        """Return the seconds of work on this rank's idle device; on CUDA by events."""
         self.sync()
         if not self.cuda:
             began = time.perf_counter()
@@ -97,10 +97,10 @@ class Group:
 
 
 def attempt_store(timeout_s: float) -> Store:
-    """The store through which the ranks of this restart attempt meet, as torchrun's environment describes it.
+    """Return the store of this restart attempt's ranks, as torchrun's environment describes it.
 
-    Every attempt meets under a prefix of its own. torchrun's static rendezvous keeps one store for all
-    restarts, and torch's own `env://` meeting adds no prefix (torch 2.13,
+    Every attempt has its own prefix. torchrun's static rendezvous keeps one store for all
+    restarts, and torch's own `env://` rendezvous adds no prefix (torch 2.13,
     `torch/distributed/rendezvous.py`), so a restarted rank may read a dead peer's address there and wait
     for it until it times out.
     """
@@ -113,7 +113,7 @@ def attempt_store(timeout_s: float) -> Store:
 def join(timeout_s: float, device: str, before: Callable[[Store], None] | None = None) -> Group:
     """Join the process group that torchrun's environment describes: gloo on "cpu", nccl on "cuda".
 
-    `before` is called with the store of this restart attempt before anything else goes through it.
+    `before` is called with the store of this restart attempt before any other use.
     """
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     world, timeout = int(os.environ["WORLD_SIZE"]), timedelta(seconds=timeout_s)

@@ -1,4 +1,4 @@
-"""Seconds of repetitions on one rank, what the thread waited for a CPU, and values that may be unknown."""
+"""Time repetitions on one rank, with the thread's waiting for a CPU; handle unknown values."""
 
 import gc
 import time
@@ -15,8 +15,8 @@ N = TypeVar("N", int, float)
 class Series:
     """One value per repetition, in seconds: elapsed, CPU time of the thread, time it waited for a CPU.
 
-    The waiting is that of the thread that made the series, runnable, for a CPU that something else held; None
-    where the kernel does not say.
+    The waiting is that of the thread that created the series, runnable, for a CPU; None where the kernel does
+    not report it.
     """
 
     def __init__(self) -> None:
@@ -37,14 +37,14 @@ class Series:
             self.queue.append(difference(queued, self._clock.waited()))
 
     def skip(self) -> None:
-        """Count a repetition in which this rank had nothing to do."""
+        """Count a repetition without work of this rank."""
         for values in (self.wall, self.cpu, self.queue):
             values.append(0.0)
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Collect garbage before the block and not inside of it."""
+    """Collect garbage before the block and disable it inside."""
     gc.collect()
     gc.disable()
     try:
@@ -54,11 +54,11 @@ def without_collection() -> Iterator[None]:
 
 
 def difference(before: N | None, after: N | None) -> N | None:
-    """What a counter counted between two readings, at least 0; None if either is unknown."""
+    """Return a counter's difference between two readings, at least 0; None if either is unknown."""
     return None if before is None or after is None else max(0, after - before)
 
 
 def complete(values: Sequence[T | None]) -> tuple[T, ...] | None:
-    """All values; None as soon as one is unknown."""
+    """Return all values; None if one is unknown."""
     known = tuple(value for value in values if value is not None)
     return known if len(known) == len(values) else None

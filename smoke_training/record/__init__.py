@@ -1,1 +1,1 @@
-"""Where a finished result goes: the result file, the termination message, the MLflow run."""
+"""Record a finished result: result file, termination message, MLflow run, alert."""

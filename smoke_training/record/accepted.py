@@ -1,4 +1,4 @@
-"""Which runs become baselines, and what they leave for later runs (pure, from a result document)."""
+"""Select runs as baselines, and build the baselines (pure, from a result document)."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -6,15 +6,15 @@ from typing import Any
 
 from smoke_training.reader import DocumentError, read
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import Baseline
+from smoke_training.statistics.baseline import RunBaseline
 
 Result = Mapping[str, Any]
 
 
 def unusable(result: Result) -> str | None:
-    """Why the figures of this run may never become a baseline; None when they could.
+    """Return why this run's figures can never become a baseline; None when they can.
 
-    A baseline made of a broken run would bless what is broken.
+    A baseline from a failed run would accept its fault.
     """
     comparable = result["comparable"]
     if result["verdict"] != "PASS":
@@ -27,9 +27,9 @@ def unusable(result: Result) -> str | None:
 
 
 def refusal(result: Result) -> str | None:
-    """Why this run is not the next baseline by itself; None when it is.
+    """Return why this run does not automatically become the next baseline; None when it does.
 
-    A run that has regressed is not, or the next one would be measured against the decline. People may
+    A regressed run does not, or the next one would be compared with the decline. Users may
     still accept it, as the new normal.
     """
     if result["regression"]:
@@ -37,13 +37,13 @@ def refusal(result: Result) -> str | None:
     return unusable(result)
 
 
-def offered(result: Result) -> Baseline | None:
-    """The baseline that this run's figures make, None where they are `unusable`."""
+def offered(result: Result) -> RunBaseline | None:
+    """Return the baseline of this run's figures, None where they are `unusable`."""
     return baseline_of(result) if unusable(result) is None else None
 
 
-def baseline_of(result: Result) -> Baseline:
-    """The comparable figures of any run and what they hold for; DocumentError where it does not know that."""
+def baseline_of(result: Result) -> RunBaseline:
+    """Return the comparable figures of any run and their fingerprint; DocumentError without one."""
     comparable, problems = result["comparable"], list[str]()
     if comparable["fingerprint"] is None:
         raise DocumentError([f"run {result['run_id']} has no fingerprint: {comparable['reason']}"])
@@ -54,14 +54,14 @@ def baseline_of(result: Result) -> Baseline:
         "fingerprint": comparable["fingerprint"],
         "figures": comparable["figures"],
     }
-    found = read(Baseline, values, problems, "comparable.")
+    found = read(RunBaseline, values, problems, "comparable.")
     if found is None:
         raise DocumentError(problems)
     return found
 
 
-def merged(newest_first: list[Baseline]) -> Baseline:
-    """The newest baseline with the values of all of them as its history; all have its fingerprint."""
+def merged(newest_first: list[RunBaseline]) -> RunBaseline:
+    """Return the newest baseline with the values of all of them as its history; all have its fingerprint."""
     newest = newest_first[0]
     history = {
         name: [

@@ -1,7 +1,7 @@
 """The alert of a scheduled run: one message to a topic when the stack got worse.
 
-No deploy waits for a scheduled run, so its result is sent to its readers. People subscribe to the topic, or
-to the log, where the same is said: the verdict's own words.
+No deploy waits for a scheduled run, so its result is sent to a topic, with the verdict's own message; the
+log has the same text for subscribers of logs.
 """
 
 import time
@@ -14,22 +14,22 @@ from smoke_training.record import publishers
 
 SUBJECT_LIMIT = 100  # characters of ASCII, no line breaks (SNS API reference, Publish)
 # Characters of the text in the log, where each takes up to 6 bytes of JSON. Lines of a container's log end
-# after 16 KiB (containerd, max_container_log_line_size); a longer one comes in parts that are no JSON, and
-# whoever filters the log by its fields does not find it.
+# after 16 KiB (containerd, max_container_log_line_size); a longer one is split into parts that are no JSON,
+# which filters by the log's fields do not match.
 LOGGED = 2400
 PATIENCE_S = 20.0
 _ALARMING = ("FAIL", "ERROR")
 
 
 class Publish(Protocol):
-    """One way to a topic; raises whatever its library does."""
+    """Publish function of a topic; raises the exceptions of its library."""
 
     def __call__(self, *, subject: str, text: str, seconds: float) -> None:
         """Publish one message within so many seconds."""
 
 
 def wanted(plan: Plan, result: Mapping[str, Any]) -> str | None:
-    """Why to send an alert, None for no alert: a failure, a broken run, or a regression."""
+    """Return the reason for an alert, None for no alert: a failure, a broken run, or a regression."""
     if not plan.alerts:
         return None
     if result["verdict"] in _ALARMING:
@@ -38,7 +38,7 @@ def wanted(plan: Plan, result: Mapping[str, Any]) -> str | None:
 
 
 def message(plan: Plan, result: Mapping[str, Any], why: str) -> tuple[str, str]:
-    """Subject and text."""
+    """Return subject and text."""
     subject = f"{plan.stack}: scheduled validation, {why}".encode("ascii", "replace").decode()[:SUBJECT_LIMIT]
     broken = [check for check in result["checks"] if check["status"] in _ALARMING]
     lines = [
@@ -55,17 +55,17 @@ def message(plan: Plan, result: Mapping[str, Any], why: str) -> tuple[str, str]:
 
 
 def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, object]:
-    """Publish if there is reason to; never an exception: the verdict stands anyway.
+    """Publish if there is a reason; never raises: the verdict does not depend on it.
 
-    {"sent", "reason"}, and with a reason to publish "subject" and "text", for readers of the log, who see
-    them also where a topic could not be reached. `deadline` is in monotonic seconds. Not every training image
+    Returns {"sent", "reason"}, and with a reason to publish "subject" and "text", for the log, which has
+    them even if a topic could not be reached. `deadline` is in monotonic seconds. Not every training image
     has boto3, which SNS needs; without it the reason says so.
     """
     why = wanted(plan, result)
     if why is None:
-        return {"sent": False, "reason": "nothing to tell"}
+        return {"sent": False, "reason": "nothing to report"}
     subject, text = message(plan, result, why)
-    said: dict[str, object] = {"subject": subject, "text": text[:LOGGED]}
+    reported: dict[str, object] = {"subject": subject, "text": text[:LOGGED]}
     failed: list[str] = []
     for topic, publish in _ways(plan):
         left = min(PATIENCE_S, deadline - time.monotonic())
@@ -74,13 +74,13 @@ def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, ob
             continue
         try:
             publish(subject=subject, text=text, seconds=left)
-        except Exception as error:  # boto3 makes its exception classes at run time
+        except Exception as error:  # boto3 creates its exception classes at run time
             failed.append(f"{topic}: {type(error).__name__}: {error}"[:500])
-    return {"sent": not failed, "reason": "; ".join(failed) or why, **said}
+    return {"sent": not failed, "reason": "; ".join(failed) or why, **reported}
 
 
 def _ways(plan: Plan) -> Iterator[tuple[str, Publish]]:
-    """The topics of a plan, and how each is reached."""
+    """Yield the topics of a plan, with the publish function of each."""
     if plan.alert_topic_arn is not None:
         yield plan.alert_topic_arn, partial(publishers.sns, plan.alert_topic_arn)
     if plan.alert_pubsub_topic is not None:

@@ -1,4 +1,4 @@
-"""AWS as it is asked from a pod or a job there, with the rights of its role."""
+"""Requests to AWS from a pod or a job there, with the permissions of its role."""
 
 import hashlib
 import importlib
@@ -12,24 +12,24 @@ _ATTEMPTS, _PARTS = 2, 4
 
 
 def client(service: str, seconds: float, region: str | None = None) -> Any:
-    """A client whose calls take so many seconds at most, by default of the region in AWS_REGION.
+    """Return a client whose calls take at most so many seconds, by default for the region in AWS_REGION.
 
-    Raises ImportError where an image lacks boto3, and what boto3 raises.
+    Raises ImportError where an image lacks boto3, and boto3's exceptions.
     """
     limits = {
         "connect_timeout": seconds / _PARTS,
         "read_timeout": seconds / _PARTS,
         "retries": {"total_max_attempts": _ATTEMPTS},
     }
-    boto3: Any = importlib.import_module("boto3")  # not every training image has it
+    boto3: Any = importlib.import_module("boto3")  # not in every training image
     config = importlib.import_module("botocore.config").Config(**limits)
     return boto3.client(service, region_name=region or os.environ.get("AWS_REGION"), config=config)
 
 
 class MlflowApp:
-    """The tracking server that SageMaker runs, known by its ARN.
+    """The tracking server that SageMaker runs, identified by its ARN.
 
-    Requests go to one address for all apps of a region; headers say which app, and who asks
+    Requests go to one address for all apps of a region; headers identify the app and the caller
     (aws/sagemaker-mlflow `sagemaker_mlflow/mlflow_sagemaker_helpers.py`, `auth.py`). The role needs
     `sagemaker:CallMlflowAppApi`.
     """
@@ -58,15 +58,15 @@ class MlflowApp:
     def headers(
         self, method: str, url: str, content: bytes | None, known: Mapping[str, str]
     ) -> dict[str, str]:
-        """Those of one request, signature included; `known` are signed, too."""
+        """Return the headers of one request, signature included; `known` are signed, too."""
         digest = hashlib.sha256(content or b"").hexdigest()
-        told = {**known, "x-sm-mlflow-app-arn": self._arn, "X-Amz-Content-SHA256": digest}
-        request = self._request(method=method, url=url, data=content, headers=told)
+        signed = {**known, "x-sm-mlflow-app-arn": self._arn, "X-Amz-Content-SHA256": digest}
+        request = self._request(method=method, url=url, data=content, headers=signed)
         self._signer.add_auth(request)
         return dict(request.headers.items())
 
 
 def put_object(uri: str, content: bytes, seconds: float) -> None:
-    """Write one object of S3, `s3://bucket/key`. Raises ImportError, and what boto3 raises."""
+    """Write one object of S3, `s3://bucket/key`. Raises ImportError, and boto3's exceptions."""
     place = urlsplit(uri)
     client("s3", seconds).put_object(Bucket=place.netloc, Key=place.path.lstrip("/"), Body=content)

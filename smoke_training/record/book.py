@@ -1,7 +1,7 @@
-"""Everything a run leaves behind: result, samples, summary, baseline, and the MLflow run.
+"""Write the record of a run: result, samples, summary, baseline, and the MLflow run.
 
-The result file comes first and is complete without all others. What cannot be made is named in the result
-with its reason and costs nothing else.
+The result file is written first and is complete without the others. A missing file is named in the result
+with its reason and does not affect the others.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ Result = dict[str, Any]
 
 
 def baseline_lines(plan: Plan, found: Evidence, environment: Mapping[str, str], deadline: float) -> list[str]:
-    """The evidence line of the baseline that MLflow knows, to be judged with all other lines.
+    """Return the evidence line of the baseline in MLflow, to be judged with all other lines.
 
     Empty when the plan brings its own, when one was looked up already, or when the run did not finish: only
     a run that passed is compared. `deadline` is in monotonic seconds.
@@ -51,10 +51,10 @@ def publish(
     environment: Mapping[str, str],
     deadline: float,
 ) -> Result:
-    """Write what belongs beside the result file at `path`, record the run, write the result once more.
+    """Write the files beside the result file at `path`, record the run, write the result again.
 
-    Returns the final result; `path` is None where no file can be written any more. A full disk costs files,
-    a tracking server that is away costs the MLflow run, and both are said. Doing it again with the same
+    Returns the final result; `path` is None where no file can be written. A full disk costs files,
+    an unreachable tracking server the MLflow run; both are reported. Repeating it with the same
     result and samples writes the same files and completes the MLflow run.
     """
     found = evidence.parse(samples)
@@ -68,10 +68,10 @@ def publish(
 
 
 def artifacts(result: Mapping[str, Any], samples: Sequence[str], found: Evidence) -> dict[str, bytes]:
-    """The files by name; the same result and samples give the same bytes."""
+    """Return the files by name; the same result and samples give the same bytes."""
     lines = text_of(samples)
     made = {SAMPLES: lines, PACKED: gzip.compress(lines, mtime=0)}
-    # What cannot be made is listed as missing: it must not cost the result.
+    # A file that cannot be made is listed as missing and must not affect the result.
     with contextlib.suppress(*UNFIT):
         made[SUMMARY] = page.render(result, found).encode()
     with contextlib.suppress(*UNFIT):
@@ -87,7 +87,7 @@ def text_of(samples: Sequence[str]) -> bytes:
 
 
 def beside(path: Path, name: str) -> Path:
-    """Where a file of this name lies next to the result file at `path`."""
+    """Return the path of a file of this name next to the result file at `path`."""
     return path.with_suffix(f".{name}" if name != SUMMARY else ".html")
 
 
@@ -99,7 +99,7 @@ def _listed(name: str, made: Mapping[str, bytes], result: Mapping[str, Any]) -> 
 
 
 def _write(path: Path | None, made: Mapping[str, bytes], result: Result) -> None:
-    """The result, and what lies next to it; a full disk must not cost the rest of the record."""
+    """Write the result and the files next to it; a full disk must not affect the rest of the record."""
     if path is None:
         return
     for name in (SAMPLES, SUMMARY, BASELINE) if made else ():

@@ -1,4 +1,4 @@
-"""A second copy of the result in a bucket, for people who cannot look into the volume of the pods."""
+"""Copy the result to a bucket, for users without access to the pods' volume."""
 
 import os
 import time
@@ -19,28 +19,28 @@ def send(folder: str, result: Path | None, until: float) -> dict[str, object]:
 
     `folder` is that of all results: `s3://bucket/folder`, `gs://bucket/folder`, or `file:///folder`.
 
-    Returns whether and where that was done, and the reason if not: a copy never changes a verdict. `until` is
+    Returns the copy's location, or the reason if there is none: a copy never changes a verdict. `until` is
     in monotonic seconds; `result` is None where no result could be written.
     """
     if result is None:
-        return _told(None, "there is no result to copy")
+        return _outcome(None, "there is no result to copy")
     place = f"{folder.rstrip('/')}/{result.parent.name}"
     paths = [result, *(book.beside(result, name) for name in (book.BASELINE, book.SUMMARY))]
     try:
         for path in paths:
             if path.exists():
                 _write(f"{place}/{path.name}", path.read_bytes(), min(_PATIENCE_S, until - time.monotonic()))
-    except Exception as error:  # boto3 makes its exception classes at run time
-        return _told(None, f"{type(error).__name__}: {error}"[:500])
-    return _told(f"{place}/{result.name}", None)
+    except Exception as error:  # boto3 creates its exception classes at run time
+        return _outcome(None, f"{type(error).__name__}: {error}"[:500])
+    return _outcome(f"{place}/{result.name}", None)
 
 
-def _told(copy: str | None, reason: str | None) -> dict[str, object]:
+def _outcome(copy: str | None, reason: str | None) -> dict[str, object]:
     return {"copied": reason is None, "copy": copy, "reason": reason}
 
 
 def _write(uri: str, content: bytes, seconds: float) -> None:
-    """Raises OSError or what boto3 raises, and ValueError or KeyError for an answer or a URI that is none."""
+    """Raises OSError or boto3's exceptions, and ValueError or KeyError for a malformed response or URI."""
     place = urlsplit(uri)
     if seconds <= 0:
         raise TimeoutError("no time left for the copy")
@@ -57,9 +57,9 @@ def _write(uri: str, content: bytes, seconds: float) -> None:
 
 
 def _upload(bucket: str, name: str, content: bytes, seconds: float) -> None:
-    """One object, in one request (Cloud Storage JSON API v1, `objects.insert`, `uploadType=media`)."""
+    """Upload one object, in one request (Cloud Storage JSON API v1, `objects.insert`, `uploadType=media`)."""
     patience = seconds / (google.ATTEMPTS * 2)
-    # Where Google's own library looks for another address.
+    # Google's own library reads another address from it.
     api = os.environ.get("STORAGE_EMULATOR_HOST") or _STORAGE
     query = f"uploadType=media&name={quote(name, safe='')}"
     headers = {**google.authorization(patience), "Content-Type": "application/octet-stream"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.world import Preflight, Usage, World
+from smoke_training.evidence.world import LauncherPreflight, ResourceUsage, World
 from smoke_training.judges.run import baseline as own
 from smoke_training.model import EXIT_CODES, SCHEMA, Check, Judgement, Verdict
 from smoke_training.plan import Plan, kill_schedule
@@ -18,7 +18,7 @@ from smoke_training.record import accepted, references, termination
 
 @dataclass(frozen=True, kw_only=True)
 class Circumstances:
-    """When, where and with which code the run happened; times are UTC ISO 8601 texts and seconds."""
+    """Time, host and code of the run; times are UTC ISO 8601 texts and seconds."""
 
     run_id: str
     started: str
@@ -30,7 +30,7 @@ class Circumstances:
 
 
 def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -> dict[str, Any]:
-    """The whole result; every number carries a unit beside it, every null a reason."""
+    """Build the whole result; every number has a unit beside it, every null a reason."""
     result: dict[str, object] = {
         "schema": SCHEMA,
         "run_id": when.run_id,
@@ -58,14 +58,14 @@ def build(plan: Plan, found: Evidence, judged: Judgement, when: Circumstances) -
 
 
 def environment_digest(environment: Mapping[str, str]) -> str:
-    """SHA-256 of the variables that steer communication and threading (names and values, sorted)."""
+    """Return the SHA-256 of the variables for communication and threading (names and values, sorted)."""
     relevant = ("NCCL_", "GLOO_", "FI_", "TORCH_", "OMP_", "CUDA_", "UCX_")
     chosen = sorted((k, v) for k, v in environment.items() if k.startswith(relevant))
     return hashlib.sha256(json.dumps(chosen).encode()).hexdigest()
 
 
 def _cluster(plan: Plan, found: Evidence) -> dict[str, object]:
-    world, preflight = found.of(World), found.of(Preflight)
+    world, preflight = found.of(World), found.of(LauncherPreflight)
     planned = ("cloud", "region", "instance_type", "nodes", "gpus_per_node", "fabric")
     return {
         **{key: getattr(plan, key) for key in planned},
@@ -101,7 +101,7 @@ def _check(check: Check, checks: Sequence[Check]) -> dict[str, object]:
 
 
 def _regression(judged: Judgement) -> dict[str, object]:
-    """Apart from the verdict: whether the run is worse than the stack's accepted ones, and in what."""
+    """Return the regression part, separate from the verdict: worse figures than accepted runs."""
     found = next((check for check in judged.checks if check.id == own.ID), None)
     if found is None:
         return {"regression": None, "regression_reason": "not compared", "regressed": []}
@@ -111,18 +111,18 @@ def _regression(judged: Judgement) -> dict[str, object]:
 
 
 def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, object]:
-    """What other runs can be compared with: figures by check id, and what they hold for."""
+    """Return the comparable figures by check id, with their fingerprint."""
     known = own.fingerprint(plan, found)
     return {
         "fingerprint": dataclasses.asdict(known) if known else None,
         "figures": {name: dataclasses.asdict(figure) for name, figure in own.figures(judged.checks).items()},
         "left_out": own.left_out(judged.checks),
-        "reason": None if known else "the ranks never said with what they run",
+        "reason": None if known else "the ranks did not report their software",
     }
 
 
 def _resources(found: Evidence) -> dict[str, object]:
-    used = [rank for usage in found.all_of(Usage) for rank in usage.ranks]
+    used = [rank for usage in found.all_of(ResourceUsage) for rank in usage.ranks]
     gpu = [usage.gpu_memory_bytes for usage in used if usage.gpu_memory_bytes is not None]
     return {
         "cpu_seconds": round(sum(usage.cpu_seconds for usage in used), 3) if used else None,
@@ -139,7 +139,7 @@ def _cost(plan: Plan, when: Circumstances) -> dict[str, object]:
 
 
 def _finite(value: object) -> object:
-    """A part of the document as JSON can hold it: what is not finite is null."""
+    """Return a part of the document with null for values that JSON cannot represent."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What each check is about, in words (pure): what is measured, how it is judged, why it matters."""
+"""Explanations of the checks (pure): measurement, judgement, reason."""
 
 from collections.abc import Mapping
 
@@ -9,56 +9,54 @@ _BANDWIDTH = (
     "FAIL below two thirds of it; in between INCONCLUSIVE, where the stack's own accepted runs are the "
     "sharper test. Without any figure or bound (no_reference) accelerators do not pass."
 )
-_LOCATED = (
-    "Who is slow is settled by comparison with peers measured at the same time; waiting for CPUs acquits."
-)
-_UNCALIBRATED = "Between accelerators it is told and gates nothing: its limits come from TCP on shaped wires."
+_LOCATED = "A slow one is found by comparison with peers measured at the same time; waiting for CPUs acquits."
+_UNCALIBRATED = "Between accelerators it is reported only: its limits come from TCP on shaped wires."
 _EXACT = "Any deviation is FAIL: there is no noise in an exact comparison."
 
-# By check: what is measured, and how it is judged, for people who did not write the check.
+# By check: the measurement, and how it is judged.
 EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "preflight.devices": (
-        "How many accelerators each launcher sees before any rank is started.",
-        "Fewer than the plan has is FAIL, unless CPU was asked for in so many words.",
+        "Number of accelerators that each launcher finds before any rank is started.",
+        "Fewer than the plan has is FAIL, unless CPU was requested explicitly.",
     ),
     "preflight.world": (
-        "Whether all ranks joined, on the planned number of nodes, with the same versions.",
-        "A missing rank or a difference between ranks is FAIL: uneven software makes uneven figures.",
+        "Ranks that joined, on the planned number of nodes, with the same versions.",
+        "A missing rank or a difference between ranks is FAIL: different software gives different figures.",
     ),
     "preflight.nodes": (
         "Interfaces, drivers, limits and environment of every node, compared with each other and the plan.",
         "A difference that steers communication is FAIL and names the nodes.",
     ),
     "preflight.memory_lock": (
-        "How much memory a process may lock on every node: RDMA adapters pin what they send and receive.",
+        "Memory that a process may lock on every node: RDMA adapters pin their buffers.",
         "Unlimited passes; Linux's own default is FAIL, what lies between is INCONCLUSIVE.",
     ),
     "host.fitness": (
-        "A fixed spin on every rank, with steal, pressure and throttling beside it: how quiet machines are.",
-        "Named (noisy_host) only where noise cost a figure its verdict, never a FAIL of training.",
+        "A fixed spin on every rank, with steal, pressure and throttling beside it: noise of the machines.",
+        "Named (noisy_host) only where noise prevented a verdict, never a FAIL of training.",
     ),
     "host.quota": (
-        "The time by which CPU quotas held the ranks back while they computed, as the kernel counts it.",
-        "Slower than a straggler may be is FAIL, also where all ranks are held back alike.",
+        "Time for which CPU quotas throttled the ranks while they computed, as the kernel counts it.",
+        "Slower than a straggler may be is FAIL, also where all ranks are throttled.",
     ),
     "host.clock": (
-        "Why the driver held the GPUs' clocks down while they computed.",
-        "Heat and power faults leave a run undecided, also where all GPUs are throttled alike; a power cap "
-        "is where healthy GPUs run.",
+        "Reasons for which the driver limited the GPUs' clocks while they computed.",
+        "Heat and power faults leave a run undecided, also where all GPUs are throttled; a power cap "
+        "is normal for healthy GPUs.",
     ),
     "gpu.state": (
-        "Memory errors, replaced rows and the action that the driver of every GPU asks for.",
-        "A driver that asks for a reset, or a row that could not be replaced, is FAIL and names the rank; "
-        "errors that were contained are told.",
+        "Memory errors, replaced rows and the action that the driver of every GPU requests.",
+        "A driver that requests a reset, or a row that could not be replaced, is FAIL and names the rank; "
+        "contained errors are reported.",
     ),
     "gpu.bits": (
-        "The bits of one matrix product, over and over on all GPUs at once.",
+        "The bits of one matrix product, repeated on all GPUs at once.",
         f"{_EXACT} It names the rank whose GPU computes wrongly.",
     ),
     "gpu.compute": (
         "TFLOPS of that product on every GPU, warm and with all others at work.",
-        "PASS from 0.80 on of what was published for this GPU, FAIL below two thirds of it, also where all "
-        "are slow alike. Where no source measured the GPU, the figure is told and gates nothing.",
+        "PASS from 0.80 on of what was published for this GPU, FAIL below two thirds of it, also if all "
+        "are slow. Where no source measured the GPU, the figure is reported and gates nothing.",
     ),
     "collective.payload": (
         "Collectives of rank-coded integers, whose exact results are known for every element.",
@@ -76,7 +74,7 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         f"A slow row or column blames a node, a single slow cell a link. {_LOCATED} {_UNCALIBRATED}",
     ),
     "fabric.rails": (
-        "An all-reduce over each training interface by itself, and the bytes each of them carried. Over the "
+        "An all-reduce over each training interface by itself, and the bytes that each carried. Over the "
         "first one all nodes connect before the ranks join: a silent node is named, not waited for.",
         "One that carries nothing, or far less than the others, is FAIL: bandwidth hides one of many. "
         + _UNCALIBRATED,
@@ -84,16 +82,16 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "fabric.loss": (
         "Segments sent again as a share of segments sent, from the kernel's or the adapter's own counters.",
         "Certainly below 0.1 % passes, certainly above 0.2 % is FAIL: 1 % of loss hardly moves bandwidth but "
-        "shows in counters. A fifth of the visits may have bursts, as busy hosts make them. What the "
-        "protocol of an adapter sends again is told and gates nothing.",
+        "shows in counters. A fifth of the visits may have bursts, as on busy hosts. What the "
+        "protocol of an adapter sends again is reported and gates nothing.",
     ),
     "fabric.transport": (
-        "Which transport carried the training traffic, by the library's log and by the interfaces' counters.",
+        "Transport of the training traffic, by the library's log and by the interfaces' counters.",
         "Another transport than the fabric's own (a silent TCP fallback) is FAIL, and so are fewer adapters "
         "than the machine type has, a dead one, and lost GPUDirect RDMA.",
     ),
     "training.scaling_efficiency": (
-        "T without over T with communication, both with all ranks computing: what communication and uneven "
+        "T without over T with communication, all ranks computing in both: cost of communication, uneven "
         "ranks cost.",
         "PASS when the interval is above the plan's minimum, FAIL when it is below (all checks share a risk "
         "of 1e-4). On a host whose CPUs others hold, lost efficiency without a slow rank is INCONCLUSIVE.",
@@ -101,14 +99,14 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     "training.straggler": (
         "Compute time of each rank before any collective, against the median of the others.",
         "FAIL above the tolerated slowdown with the interval above negligible, PASS when all ranks lie "
-        "below, else more samples, at last INCONCLUSIVE. Inside the stated zone either answer will do.",
+        "below, else more samples, at last INCONCLUSIVE. Inside the stated zone either is acceptable.",
     ),
     "training.decomposition": (
-        "Where a step's time goes: waiting for data, compute, exposed communication, checkpoint, the rest.",
+        "Parts of a step's time: waiting for data, compute, exposed communication, checkpoint, the rest.",
         "The five parts must add up to the step within 2 %, else the record is wrong and the check is ERROR.",
     ),
     "training.overlap": (
-        "Share of the communication that is hidden behind compute.",
+        "Share of the communication that overlaps with compute.",
         "Reported; it explains a low scaling efficiency.",
     ),
     "training.weak_scaling": (
@@ -143,14 +141,14 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
     ),
     "storage.read": (
         "MB/s of reads after the pages were dropped from the cache.",
-        "Between nodes and against the declared rate; a cache that could not be dropped is said.",
+        "Between nodes and against the declared rate; a cache that could not be dropped is reported.",
     ),
     "loader.utilisation": (
         "Share of its time that an emulated accelerator computed instead of waiting for data.",
         "At least 0.90; below, the evidence says whether reads or processors are too slow.",
     ),
     "checkpoint.commit": (
-        "How long a checkpoint takes until it is durable, and how long training stands still for it.",
+        "Time until a checkpoint is durable, and time for which training stalls.",
         "Reported against the declared storage rate where there is one.",
     ),
     "checkpoint.torn_refused": (
@@ -162,7 +160,7 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         f"{_EXACT} It names the shard.",
     ),
     "checkpoint.advice": (
-        "How often to checkpoint, by Young and Daly, from the measured cost and a stated failure rate.",
+        "Interval between checkpoints by Young and Daly, from the measured cost and a stated failure rate.",
         "Advice, never gated.",
     ),
     "resume.equality": (
@@ -178,7 +176,7 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "A rank that is killed, hung or never joins is FAIL and named, with the last thing it did.",
     ),
     "run.completed": (
-        "Whether everything that was planned was delivered and can be read.",
+        "Completeness and readability of all planned evidence.",
         "Anything missing is ERROR: what was not measured never passes.",
     ),
     "baseline.regression": (
@@ -187,4 +185,4 @@ EXPLANATIONS: Mapping[str, tuple[str, str]] = {
         "Figures of shared CPUs and disks are judged once eight accepted runs show how much they vary.",
     ),
 }
-UNKNOWN = ("This version has no words for it.", "As its message says.")
+UNKNOWN = ("This version has no explanation of it.", "See its message.")

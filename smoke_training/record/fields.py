@@ -1,4 +1,4 @@
-"""Which figures of a result become which MLflow params, metrics and tags (pure)."""
+"""Map a result to MLflow params, metrics and tags (pure)."""
 
 import json
 import math
@@ -7,13 +7,13 @@ from typing import Any
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import sweep_of
-from smoke_training.evidence.state import Reference
+from smoke_training.evidence.state import ReferenceRun
 from smoke_training.evidence.training import Training
 from smoke_training.evidence.world import System
 from smoke_training.formulae.bandwidth import ALL_REDUCE
 from smoke_training.plan import CHECKPOINT_EVERY, RESUME_STEPS
 from smoke_training.record import accepted
-from smoke_training.record.mlflow import Metric
+from smoke_training.record.mlflow import MetricPoint
 from smoke_training.statistics import baseline as baselines
 
 RUN_ID = "trainstack.run_id"
@@ -23,7 +23,7 @@ REGRESSION = "trainstack.regression"
 ACCEPTED = "trainstack.accepted"
 FINGERPRINT = "trainstack.fingerprint"
 BASELINE = "trainstack.baseline"
-TEXT_LIMIT = 5000  # characters; MLflow takes 8000 of a tag and 6000 of a param
+TEXT_LIMIT = 5000  # characters; MLflow accepts 8000 for a tag and 6000 for a param
 BASELINE_LIMIT = 8000
 
 Result = Mapping[str, Any]
@@ -31,17 +31,17 @@ Point = tuple[str, object, int]
 
 
 def run_name(result: Result) -> str:
-    """A name people recognise in a list."""
+    """Return a name that users recognize in a list."""
     return f"{result['plan']['stack']}-{result['verdict'].lower()}-{result['run_id'][:8]}"
 
 
 def run_status(result: Result) -> str:
-    """FINISHED for a run whose answer is not a failure; everything else is FAILED, never missing."""
+    """Return FINISHED for a run without failure, else FAILED."""
     return "FINISHED" if result["verdict"] in ("PASS", "INCONCLUSIVE", "SKIPPED") else "FAILED"
 
 
 def tags(result: Result) -> dict[str, str]:
-    """Mandatory tags; a value that is not known is the text `unknown`, so that the tag is never missing."""
+    """Return mandatory tags; an unknown value is the text `unknown`, so that no tag is missing."""
     plan = result["plan"]
     wanted = {
         **{key: plan[key] for key in ("owner", "team", "task", "dataset")},
@@ -87,7 +87,7 @@ def _baseline_tags(result: Result) -> dict[str, str]:
 
 
 def params(result: Result, found: Evidence) -> dict[str, str]:
-    """Hyper-parameters, versions, seeds, sizes and thresholds, each threshold with its source."""
+    """Return hyper-parameters, versions, seeds, sizes and thresholds, each threshold with its source."""
     plan, fingerprint = result["plan"], result["fingerprint"]
     known = result["comparable"]["fingerprint"] or {}
     cluster = result["cluster"]
@@ -114,7 +114,7 @@ def params(result: Result, found: Evidence) -> dict[str, str]:
 
 
 def _thresholds(result: Result) -> dict[str, str]:
-    """What each check was held against, and where that comes from."""
+    """Return the reference of each check, and its source."""
     found = {}
     for check in result["checks"]:
         expected = check["expected"]
@@ -127,13 +127,13 @@ def _thresholds(result: Result) -> dict[str, str]:
     return found
 
 
-def metrics(result: Result, found: Evidence, at_ms: int) -> list[Metric]:
-    """Per-step series and one point per check; figures that are null are left out, the result says why.
+def metrics(result: Result, found: Evidence, at_ms: int) -> list[MetricPoint]:
+    """Per-step series and one point per check; null figures are omitted; the result has their reasons.
 
     All but the nodes' own samples carry one timestamp, so that recording twice logs the same points.
     """
     points: list[Point] = [("duration_s", result["duration_s"], 0)]
-    if (reference := found.of(Reference)) is not None:
+    if (reference := found.of(ReferenceRun)) is not None:
         points += [("loss", loss, step) for step, loss in enumerate(reference.losses, 1)]
     if (training := found.of(Training)) is not None:
         slowest = [max(column) for column in zip(*training.step, strict=True)]
@@ -143,7 +143,7 @@ def metrics(result: Result, found: Evidence, at_ms: int) -> list[Metric]:
     points += [(f"resources.{key}", value, 0) for key, value in result["resources"].items()]
     points.append(("cost.estimated_usd", result["cost"]["estimated_usd"], 0))
     logged = [
-        Metric(key, float(value), step, at_ms)
+        MetricPoint(key, float(value), step, at_ms)
         for key, value, step in points
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     ]
@@ -166,12 +166,12 @@ def _of_check(check: Mapping[str, Any]) -> Iterator[Point]:
             yield f"straggler_slowdown.rank_{row.get('rank')}", row.get("slowdown"), 0
 
 
-def _of_node(line: System) -> Iterator[Metric]:
-    """One node's samples in MLflow's own key convention."""
+def _of_node(line: System) -> Iterator[MetricPoint]:
+    """Yield one node's samples in MLflow's own key convention."""
     for step, (at_ms, values) in enumerate(zip(line.at_ms, line.values, strict=True)):
         for name, value in zip(line.names, values, strict=True):
             if value is not None and math.isfinite(value):
-                yield Metric(f"system/node_{line.node}/{name}", value, step, at_ms)
+                yield MetricPoint(f"system/node_{line.node}/{name}", value, step, at_ms)
 
 
 def _yes(value: bool | None) -> str:

@@ -1,6 +1,6 @@
-"""Requests to Google Cloud from a pod or a machine there, with the rights of its metadata server.
+"""Requests to Google Cloud from a pod or a machine there, with the permissions of its service account.
 
-Standard library alone: training images seldom have Google's. GCE_METADATA_HOST leads elsewhere, as in
+Standard library only: training images seldom have Google's. GCE_METADATA_HOST overrides the server, as in
 Google's own tools. Times are in seconds, for one attempt.
 """
 
@@ -17,28 +17,28 @@ from smoke_training.launchers.managed import IAP
 
 ATTEMPTS = 2
 WAKING_S = 60.0
-"""That a server may take which sleeps while nobody asks: MLflow on Cloud Run starts in some 20."""
+"""Timeout for a server scaled to zero: MLflow on Cloud Run starts in about 20."""
 _ACCOUNT = "computeMetadata/v1/instance/service-accounts/default"
 _SIGNED_S, _EARLY_S, _SIGN_S = 3600, 300, 10.0
 
 
 def sleeps(environment: Mapping[str, str]) -> bool:
-    """Whether the tracking server is one on Cloud Run behind the proxy, which ends while nobody asks."""
+    """Report whether the tracking server is on Cloud Run behind the proxy, where it scales to zero."""
     return environment.get("MLFLOW_TRACKING_AUTH") == IAP
 
 
 def authorization(seconds: float) -> Mapping[str, str]:
-    """The header of a request with this pod's rights.
+    """Return the header of a request with this pod's permissions.
 
-    Raises OSError, and ValueError or KeyError for an answer that is none.
+    Raises OSError, and ValueError or KeyError for a malformed response.
     """
     return {"Authorization": f"Bearer {_metadata('token', seconds)['access_token']}"}
 
 
 class IapLogin:
-    """Lets a program in to a service of Cloud Run behind Identity-Aware Proxy.
+    """Login of a program to a service of Cloud Run behind Identity-Aware Proxy.
 
-    The account as which this runs signs a token for itself, good for an hour and for all paths of one
+    The service account signs a token for itself, valid for an hour and for all paths of one
     address, which has to be the service's own (`status.url`). It needs `iam.serviceAccounts.signJwt` on
     itself and `roles/iap.httpsResourceAccessor` on the service. Source: IAP documentation, "Programmatic
     authentication"; IAM Service Account Credentials API v1, signJwt. *Untested in a real project.*
@@ -50,9 +50,9 @@ class IapLogin:
         self._lock = threading.Lock()
 
     def header(self) -> Mapping[str, str]:
-        """That of a request, with a token that is good for minutes at least.
+        """Return the header of a request, with a token that is valid for minutes at least.
 
-        Raises OSError, and ValueError or KeyError for an answer that is none.
+        Raises OSError, and ValueError or KeyError for a malformed response.
         """
         with self._lock:
             if self._clock() > self._until - _EARLY_S:
@@ -78,7 +78,7 @@ def _metadata(what: str, seconds: float) -> Mapping[str, Any]:
 
 
 def asked(url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Mapping[str, Any]:
-    """What a server answers. A busy one, and one that is silent, are asked once more. Raises OSError."""
+    """Return the response of a server, with one retry if it is busy or silent. Raises OSError."""
     for attempt in range(1, ATTEMPTS + 1):
         request = urllib.request.Request(url, body, dict(headers))  # noqa: S310 - addresses of this program
         try:
@@ -86,9 +86,9 @@ def asked(url: str, headers: Mapping[str, str], body: bytes | None, seconds: flo
                 found: Mapping[str, Any] = json.loads(answer.read())
                 return found
         except urllib.error.HTTPError as error:
-            said = error.read(300).decode(errors="replace")
+            message = error.read(300).decode(errors="replace")
             if error.code < 500 or attempt == ATTEMPTS:
-                raise OSError(f"status {error.code}: {said}") from error
+                raise OSError(f"status {error.code}: {message}") from error
         except OSError:
             if attempt == ATTEMPTS:
                 raise

@@ -1,7 +1,7 @@
-"""The plug-in by which the mlflow package comes through Identity-Aware Proxy.
+"""Plug-in of the mlflow package for Identity-Aware Proxy.
 
 mlflow finds it in the zip of this package on the path of a job (`launchers.bundle.PLUGIN`), where
-MLFLOW_TRACKING_AUTH names it: scripts need no code of their own, and their tokens are renewed. Source:
+MLFLOW_TRACKING_AUTH names it: scripts need no own code, and their tokens are renewed. Source:
 mlflow 3.17, tracking/request_auth.
 """
 
@@ -14,7 +14,7 @@ from smoke_training.record.google import IapLogin
 
 
 class IapAuth:
-    """What mlflow asks for each request; requests to any other address go as they are."""
+    """Authentication of mlflow's requests; requests to any other address are unchanged."""
 
     def __init__(self) -> None:
         self._address = f"{os.environ.get('MLFLOW_TRACKING_URI', '').rstrip('/')}/"
@@ -25,7 +25,7 @@ class IapAuth:
         return IAP
 
     def get_auth(self) -> Callable[[Any], Any]:
-        """See `mlflow.tracking.request_auth.RequestAuthProvider`: what `requests` asks to sign a request."""
+        """See `mlflow.tracking.request_auth.RequestAuthProvider`: the function that signs a request."""
         return self._signed
 
     def _signed(self, request: Any) -> Any:

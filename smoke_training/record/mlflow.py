@@ -1,7 +1,7 @@
 """A small client of MLflow's REST API (`/api/2.0/mlflow/...`, MLflow 3.17), standard library only.
 
 The training image does not ship the mlflow package, and one run with a few hundred figures needs none. boto3
-is asked only where AWS itself runs the server, or keeps its password; Google Cloud without a library.
+is used only where AWS itself runs the server, or stores its password; Google Cloud needs no library.
 """
 
 import base64
@@ -34,7 +34,7 @@ NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
 
 class TrackingError(RuntimeError):
-    """The tracking server could not be reached or refused (then with its `status`); names the request."""
+    """The tracking server was unreachable or refused (then with its `status`); names the request."""
 
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
@@ -42,7 +42,7 @@ class TrackingError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Metric:
+class MetricPoint:
     """One metric point; timestamp in milliseconds since the epoch."""
 
     key: str
@@ -52,18 +52,18 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run as the server knows it."""
+class RecordedRun:
+    """A run on the server."""
 
     id: str
     artifact_uri: str
     tags: Mapping[str, str]
 
 
-class Tracking:
+class TrackingServer:
     """One tracking server. `deadline` (monotonic seconds) bounds all requests together.
 
-    `sign` makes the headers of a request (of method, address, content, headers) where a cloud guards it.
+    `sign` returns the headers of a request (method, address, content, headers) for a guarded server.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Tracking:
             self._headers["Authorization"] = f"Basic {token}"
 
     def existing_experiment(self, name: str) -> str | None:
-        """Id of the experiment, None if there is none of that name."""
+        """Return the id of the experiment, None if there is none of that name."""
         try:
             found = self._get("experiments/get-by-name", experiment_name=name)
         except TrackingError as error:
@@ -94,7 +94,7 @@ class Tracking:
         return str(_inside(found, "experiment", "experiment_id"))
 
     def experiment(self, name: str) -> str:
-        """Id of the experiment, created if it does not exist (another run may create it meanwhile)."""
+        """Return the id of the experiment, created if needed (another run may create it meanwhile)."""
         found = self.existing_experiment(name)
         if found is not None:
             return found
@@ -107,8 +107,8 @@ class Tracking:
                 raise
             return found
 
-    def search(self, experiment: str, tags: Mapping[str, str], at_most: int) -> list[Run]:
-        """Runs that carry all these tags, the one that started last first."""
+    def search(self, experiment: str, tags: Mapping[str, str], at_most: int) -> list[RecordedRun]:
+        """Return runs with all these tags, the one that started last first."""
         for value in tags.values():
             if "'" in value or "\\" in value:
                 raise TrackingError(f"tag value {value!r}: a quote or backslash cannot be searched for")
@@ -122,19 +122,19 @@ class Tracking:
         found = self._post("runs/search", body)
         return [_run(item) for item in found.get("runs", [])]
 
-    def run(self, run: str) -> Run:
-        """One run by its id."""
+    def run(self, run: str) -> RecordedRun:
+        """Return one run by its id."""
         return _run(_inside(self._get("runs/get", run_id=run), "run"))
 
-    def create_run(self, experiment: str, name: str, started_ms: int, tags: Mapping[str, str]) -> Run:
-        """Start a run that carries its tags from the first moment."""
+    def create_run(self, experiment: str, name: str, started_ms: int, tags: Mapping[str, str]) -> RecordedRun:
+        """Create a run with its tags."""
         body = {"experiment_id": experiment, "run_name": name, "start_time": started_ms, "tags": _pairs(tags)}
         return _run(_inside(self._post("runs/create", body), "run"))
 
     def log(
         self,
         run: str,
-        metrics: Sequence[Metric] = (),
+        metrics: Sequence[MetricPoint] = (),
         params: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:
@@ -155,30 +155,30 @@ class Tracking:
             self._post("runs/log-batch", body)
 
     def upload(self, artifact_uri: str, name: str, content: bytes) -> None:
-        """Store one artifact, in S3 where the server keeps them there and else through its proxy."""
+        """Store one artifact, in S3 if the server stores them there, else through its proxy."""
         if artifact_uri.startswith("s3://"):
             try:
                 left = self._deadline - time.monotonic()
                 amazon.put_object(f"{artifact_uri.rstrip('/')}/{name}", content, left)
-            except Exception as error:  # boto3 makes its exception classes at run time
+            except Exception as error:  # boto3 creates its exception classes at run time
                 raise TrackingError(f"{artifact_uri}: {type(error).__name__}: {error}") from error
             return
         prefix = "mlflow-artifacts:"
         if not artifact_uri.startswith(prefix):
-            raise TrackingError(f"artifacts live at {artifact_uri}, which the server does not proxy")
+            raise TrackingError(f"artifacts are at {artifact_uri}, which the server does not proxy")
         folder = urllib.parse.urlsplit(artifact_uri).path.strip("/")
         path = urllib.parse.quote(f"{folder}/{name}")
         self._send("PUT", f"mlflow-artifacts/artifacts/{path}", content, "application/octet-stream")
 
     def finish(self, run: str, name: str, status: str, ended_ms: int) -> None:
-        """End the run as FINISHED, FAILED or KILLED, under the name people will see."""
+        """End the run as FINISHED, FAILED or KILLED, under its final name."""
         body = {"run_id": run, "run_name": name, "status": status, "end_time": ended_ms}
         self._post("runs/update", body)
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        # A space as %20: signatures of AWS know no other form.
-        asked = urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
-        return self._json("GET", f"mlflow/{path}?{asked}", None)
+        # A space as %20: signatures of AWS require it.
+        requested = urllib.parse.urlencode(query, quote_via=urllib.parse.quote)
+        return self._json("GET", f"mlflow/{path}?{requested}", None)
 
     def _post(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         return self._json("POST", f"mlflow/{path}", json.dumps(body).encode())
@@ -219,14 +219,14 @@ def _pairs(values: Mapping[str, str]) -> list[dict[str, str]]:
 def _inside(answer: Any, *path: str) -> Any:
     for key in path:
         if not isinstance(answer, dict) or key not in answer:
-            raise TrackingError(f"the tracking server's answer has no {'.'.join(path)}")
+            raise TrackingError(f"the tracking server's response has no {'.'.join(path)}")
         answer = answer[key]
     return answer
 
 
-def _run(found: Any) -> Run:
+def _run(found: Any) -> RecordedRun:
     tags = _inside(found, "data").get("tags", [])
-    return Run(
+    return RecordedRun(
         id=str(_inside(found, "info", "run_id")),
         artifact_uri=str(_inside(found, "info", "artifact_uri")),
         tags={str(_inside(tag, "key")): str(_inside(tag, "value")) for tag in tags},
@@ -234,10 +234,10 @@ def _run(found: Any) -> Run:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """The result of `work`, or TrackingError after `seconds`.
+    """Return the result of `work`; TrackingError after `seconds`.
 
-    A socket timeout bounds one read, not a server that answers byte by byte, nor a name lookup. The thread
-    is left behind when its time is up; it ends with the process at the latest.
+    A socket timeout bounds one read, not a server that responds byte by byte, nor a name lookup. The thread
+    is abandoned after the timeout; it ends with the process at the latest.
     """
     outcome: Future[T] = Future()
 
@@ -251,29 +251,29 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     try:
         return outcome.result(max(0.0, seconds))
     except TimeoutError as error:
-        raise TrackingError(f"the tracking server did not answer within {max(0.0, seconds):.0f} s") from error
+        raise TrackingError(f"no response of the tracking server within {max(0.0, seconds):.0f} s") from error
 
 
-def connect(environment: Mapping[str, str], seconds: float) -> Tracking:
-    """The tracking server that the environment names; TrackingError when it names none."""
+def connect(environment: Mapping[str, str], seconds: float) -> TrackingServer:
+    """Return the tracking server of the environment; TrackingError without one."""
     uri = environment.get("MLFLOW_TRACKING_URI")
     if not uri:
         raise TrackingError(NOT_SET)
     until = time.monotonic() + seconds
     if google.sleeps(environment):
         login = google.IapLogin(uri)
-        return Tracking(uri, None, until, lambda _, __, ___, known: {**known, **login.header()})
+        return TrackingServer(uri, None, until, lambda _, __, ___, known: {**known, **login.header()})
     if not uri.startswith("arn:"):
-        return Tracking(uri, _credentials(environment), until)
+        return TrackingServer(uri, _credentials(environment), until)
     try:
         app = amazon.MlflowApp(uri, environment)
-    except Exception as error:  # boto3 makes its exception classes at run time
+    except Exception as error:  # boto3 creates its exception classes at run time
         raise TrackingError(f"{uri}: {type(error).__name__}: {error}") from error
-    return Tracking(app.address, None, until, app.headers)
+    return TrackingServer(app.address, None, until, app.headers)
 
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:
-    """User and password: from Secrets Manager, else from the environment or the file of MLflow's clients."""
+    """Return user and password: from Secrets Manager, else the environment or MLflow's credentials file."""
     arn = environment.get("MLFLOW_CREDENTIALS_SECRET_ARN")
     if arn:
         return _from_secret(arn, environment.get("AWS_REGION"))
@@ -283,7 +283,7 @@ def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _from_file(path: Path) -> Mapping[str, str]:
-    """What such a file says (mlflow 3.17, utils/credentials.py); nothing where there is none."""
+    """Read such a file (mlflow 3.17, utils/credentials.py); empty without one."""
     config = configparser.ConfigParser()
     try:
         config.read(path)
@@ -295,9 +295,9 @@ def _from_file(path: Path) -> Mapping[str, str]:
 def _from_secret(arn: str, region: str | None) -> tuple[str, str]:
     """Read the JSON secret {"username", "password"}; every way this can fail becomes a TrackingError."""
     try:
-        boto3 = importlib.import_module("boto3")  # only needed here, and not every training image has it
+        boto3 = importlib.import_module("boto3")  # only needed here, and not in every training image
         client = boto3.client("secretsmanager", region_name=region)
         secret = json.loads(client.get_secret_value(SecretId=arn)["SecretString"])
         return str(secret["username"]), str(secret["password"])
-    except Exception as error:  # boto3 makes its exception classes at run time
+    except Exception as error:  # boto3 creates its exception classes at run time
         raise TrackingError(f"credentials {arn}: {type(error).__name__}: {error}") from error

@@ -1,6 +1,6 @@
-"""The four things a figure is held against: bound, declared, published, own earlier runs (pure).
+"""The four references of a figure: bound, declared, published, own earlier runs (pure).
 
-All four are in the result whether or not they judged, so that a reader sees which of them exist.
+All four are in the result whether or not they judged, so that a reader sees which exist.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from smoke_training.statistics.baseline import BETTER
 
 Reference = dict[str, object]
 
-# By kind, why there is none unless something is found.
+# By kind, the reason for a missing reference.
 _ABSENT = {
     "bound": "no theoretical bound is computed for this figure",
     "declared": "the run plan declares none",
@@ -22,7 +22,7 @@ _ABSENT = {
 
 
 def of(check: Check, checks: Sequence[Check]) -> list[Reference]:
-    """The four references of a check that has a comparable figure; empty for all other checks."""
+    """Return the four references of a check that has a comparable figure; empty for all other checks."""
     if check.id not in BETTER:
         return []
     unit = check.measured.unit if check.measured else None
@@ -35,10 +35,10 @@ def of(check: Check, checks: Sequence[Check]) -> list[Reference]:
 
 
 def _judged(check: Check) -> dict[str, Reference]:
-    """What the judge expected.
+    """Return the judge's expectation as a reference.
 
-    `exact` is not a rate to compare with, and a `derived` one is a share of a bound: it stands with the
-    check, the bound itself stands here.
+    `exact` is not a rate to compare with, and a `derived` one is a share of a bound: it is in the check, the
+    bound itself is here.
     """
     wanted = check.expected
     if wanted is not None and wanted.kind in ("published", "declared") and wanted.value is not None:
@@ -47,7 +47,7 @@ def _judged(check: Check) -> dict[str, Reference]:
 
 
 def _bound(check: Check) -> dict[str, Reference]:
-    """The most that any algorithm can reach, of those that the judge worked out."""
+    """Return the highest bound of the algorithms that the judge computed."""
     known = [item for item in _listed(check, "bounds") if item["busbw_gb_s"] is not None]
     if not known:
         return {}
@@ -59,7 +59,7 @@ def _bound(check: Check) -> dict[str, Reference]:
 
 
 def _earlier(check: Check, checks: Sequence[Check]) -> dict[str, Reference]:
-    """What the stack's own earlier run had, from the comparison."""
+    """Return the figure of the stack's own earlier run, from the comparison."""
     judged = next((c for c in checks if c.id == own.ID), None)
     if judged is None:
         return {}
@@ -73,5 +73,5 @@ def _earlier(check: Check, checks: Sequence[Check]) -> dict[str, Reference]:
 
 
 def _listed(check: Check, key: str) -> list[dict[str, Any]]:
-    """A table in the details of a check, as its judge left it."""
+    """Return a table in the details of a check."""
     return cast("list[dict[str, Any]]", check.measured.detail.get(key) or []) if check.measured else []

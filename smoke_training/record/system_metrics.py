@@ -1,4 +1,4 @@
-"""How busy a node is: sampled from its launcher, in MLflow's own system metrics.
+"""Sample a node's utilization in its launcher, as MLflow's own system metrics.
 
 Names and units are those of `mlflow.system_metrics.metrics` (MLflow 3.17): percentages, megabytes of 10^6
 bytes, watts.
@@ -24,7 +24,7 @@ MEGA = 1e6
 class SystemSampler:
     """CPU, memory, disk, network and accelerators of one node.
 
-    `start` returns at once; `stop` returns the evidence line, whatever was sampled until then. Nothing here
+    `start` returns at once; `stop` returns the evidence line, with the samples until then. Nothing here
     raises: a counter that cannot be read is missing from the line.
     """
 
@@ -43,7 +43,7 @@ class SystemSampler:
         self._thread.start()
 
     def stop(self) -> System:
-        """End and return the `system` evidence; at least one sample is in it."""
+        """Stop and return the `system` evidence, with at least one sample."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join(timeout=5)
@@ -89,7 +89,7 @@ class SystemSampler:
 
 
 def memory(meminfo: Sequence[str]) -> dict[str, float]:
-    """Memory in use (all that is not available) from lines of `/proc/meminfo`; empty if they do not say."""
+    """Return memory in use (total less available) from lines of `/proc/meminfo`; empty without them."""
     fields = {key: value.split() for key, _, value in (line.partition(":") for line in meminfo)}
     try:
         total, available = (int(fields[key][0]) * 1024 for key in ("MemTotal", "MemAvailable"))
@@ -102,13 +102,13 @@ def memory(meminfo: Sequence[str]) -> dict[str, float]:
 
 
 def network_bytes(net_dev: Sequence[str]) -> tuple[int, int] | None:
-    """(received, sent) bytes of all interfaces together, loopback too, from the lines of `/proc/net/dev`."""
+    """Return (received, sent) bytes of all interfaces, with loopback, from the lines of `/proc/net/dev`."""
     rows = [counters for line in net_dev if len(counters := line.partition(":")[2].split()) >= 16]
     return (sum(int(row[0]) for row in rows), sum(int(row[8]) for row in rows)) if rows else None
 
 
 def network(first: tuple[int, int] | None, now: tuple[int, int] | None) -> dict[str, float]:
-    """Traffic since the first reading; empty when a counter is missing or was reset."""
+    """Return traffic since the first reading; empty when a counter is missing or was reset."""
     if first is None or now is None or now[0] < first[0] or now[1] < first[1]:
         return {}
     return {
@@ -118,7 +118,7 @@ def network(first: tuple[int, int] | None, now: tuple[int, int] | None) -> dict[
 
 
 def disk() -> dict[str, float]:
-    """Use of the root file system; what is left to others than root."""
+    """Return the use of the root file system, as seen by unprivileged users."""
     _, used, free = shutil.disk_usage("/")
     return {
         "disk_usage_percentage": 100.0 * used / (used + free) if used + free else 0.0,
@@ -128,7 +128,7 @@ def disk() -> dict[str, float]:
 
 
 def gpus(readings: Sequence[GpuReading]) -> dict[str, float | None]:
-    """All accelerators of a node by index."""
+    """Return the metrics of a node's accelerators, by index."""
     return {
         f"gpu_{index}_{name}": value
         for index, gpu in enumerate(readings)
@@ -143,7 +143,7 @@ def gpus(readings: Sequence[GpuReading]) -> dict[str, float | None]:
 
 
 def thinned(count: int, most: int) -> list[int]:
-    """Indices of at most `most` of `count` samples, evenly spread, first and last kept."""
+    """Return the indices of at most `most` of `count` samples, evenly spread, first and last kept."""
     if count <= most:
         return list(range(count))
     return sorted({round(index * (count - 1) / (most - 1)) for index in range(most)})

@@ -1,14 +1,14 @@
-"""Text for people, and the record of it that a pod leaves: headline, termination message (pure).
+"""Readable messages and the record of them that a pod leaves: headline, termination message (pure).
 
-The termination message of the gate's pod is what a failed `pulumi up` shows, so it has to hold all that
-matters in 4096 bytes: what was measured and how surely, what was expected and its source, between which
-values nothing is claimed, who is accused of what, and one thing to do.
+The termination message of the gate's pod is shown by a failed `pulumi up`, so it has to contain in 4096
+bytes: the measured figure with its interval, the expected one with its source, the indifference zone, the
+culprits with their causes, and one action.
 """
 
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from smoke_training.evidence.world import Failure
+from smoke_training.evidence.world import RankFailure
 from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import Check, Culprit, Judgement, Verdict
 from smoke_training.record import words
@@ -20,7 +20,7 @@ _SENTENCE, _FACT = 600, 240
 
 
 def headline(judgement: Judgement) -> str:
-    """One line: verdict, decisive check with its figure, suspect."""
+    """Return one line: verdict, decisive check with its figure, suspect."""
     decisive = judgement.decisive
     if judgement.verdict is Verdict.PASS:
         shown = [f"{c.short_id} {_figure(c)}" for c in judgement.checks if c.id in _SHOWN]
@@ -36,7 +36,7 @@ _SHOWN = ("training.scaling_efficiency", "training.straggler", "resume.recovery"
 
 
 def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str:
-    """Headline, the decisive check, the next action, then every other check that did not pass while it fits.
+    """Return headline, decisive check, next action, then other checks that did not pass, as far as they fit.
 
     `accept` are the verdicts that open the gate; they are named when this one does not.
     """
@@ -62,7 +62,7 @@ def record(judgement: Judgement, accept: Sequence[str] = ()) -> VerdictRecord:
 
 
 def node_record(
-    node: int, devices: Check, failures: list[Failure], ended: str | None, over: tuple[str, str] | None
+    node: int, devices: Check, failures: list[RankFailure], ended: str | None, over: tuple[str, str] | None
 ) -> VerdictRecord:
     """The record of a node that does not judge; verdict and headline of the run come first where known."""
     lines = node_message(node, devices, failures, ended).splitlines()
@@ -75,8 +75,8 @@ def _record(verdict: str, lines: Sequence[str]) -> VerdictRecord:
     return VerdictRecord(verdict, lines[0], details=tuple(filter(str.strip, lines[1:])))
 
 
-def node_message(node: int, devices: Check, failures: list[Failure], ended: str | None) -> str:
-    """What a node that does not judge says when its own part broke."""
+def node_message(node: int, devices: Check, failures: list[RankFailure], ended: str | None) -> str:
+    """Return the message of a failed node that does not judge."""
     lines = [f"ERROR node {node} broke"]
     if devices.status is not Verdict.PASS:
         lines = [
@@ -88,7 +88,7 @@ def node_message(node: int, devices: Check, failures: list[Failure], ended: str 
 
 
 def _wanted(judgement: Judgement) -> list[Check]:
-    """The required checks that decided against a pass: the decisive one, then the others, worst first."""
+    """Return the required checks that decided against a pass: the decisive one, then the worst ones."""
     order = [Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE]
     if judgement.verdict is Verdict.SKIPPED:
         order = [Verdict.SKIPPED]
@@ -100,7 +100,7 @@ _SUSPECT, _EVIDENCE = "  suspect: ", "    - "
 
 
 def _block(check: Check) -> Iterator[str]:
-    """All about one check, a line a fact."""
+    """Yield the facts of one check, one per line."""
     yield f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}"
     known = dataclasses.asdict(check)
     facts = {
@@ -119,7 +119,7 @@ def _block(check: Check) -> Iterator[str]:
 
 
 def _bounded(block: list[str]) -> list[str]:
-    """The block without as much of its evidence as is too much, then without its lesser suspects."""
+    """Drop excess evidence from a block, then its lesser suspects."""
     for kind, kept in ((_EVIDENCE, 0), (_SUSPECT, 1)):
         found = [index for index, line in enumerate(block) if line.startswith(kind)][kept:]
         while found and len("\n".join(block).encode()) > _BLOCK:
@@ -128,7 +128,7 @@ def _bounded(block: list[str]) -> list[str]:
 
 
 def _fitted(lines: list[str], others: Sequence[Check]) -> str:
-    """The lines, and as many whole blocks of other checks after them as the limit allows."""
+    """Return the lines, and after them as many complete blocks of other checks as the limit allows."""
     text = "\n".join(lines)
     for index, check in enumerate(others):
         block = "\n".join(["", "", *_block(check)])
@@ -143,13 +143,13 @@ def _also(checks: Sequence[Check]) -> str:
 
 
 def _cut(text: str, limit: int = TERMINATION_LIMIT, mark: str = "\n...") -> str:
-    """A text of at most `limit` bytes."""
+    """Cut a text to at most `limit` bytes."""
     raw = text.encode(errors="replace")
     return raw.decode() if len(raw) <= limit else raw[: limit - len(mark)].decode(errors="ignore") + mark
 
 
 def _short(text: str, limit: int) -> str:
-    """One line of at most `limit` bytes."""
+    """Cut one line to at most `limit` bytes."""
     return _cut(" ".join(text.split()), limit, " ...")
 
 

@@ -1,8 +1,8 @@
-"""Runs in MLflow: the record of a finished one, and the baseline that earlier ones left.
+"""Runs in MLflow: record a finished one, find the baseline of earlier ones.
 
-One run in MLflow per run of ours, found by its tag `trainstack.run_id`: recording a second time completes
-what an interrupted first time left, and adds nothing to a complete record. An outage never changes the
-verdict; the result says it.
+One run in MLflow per validation run, found by its tag `trainstack.run_id`: recording again completes an
+interrupted record, and adds nothing to a complete one. An outage never changes the verdict; the result
+reports it.
 """
 
 import json
@@ -16,13 +16,13 @@ from smoke_training.evidence.world import Lookup
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.reader import UNFIT
 from smoke_training.record import accepted, fields, google, mlflow
-from smoke_training.record.mlflow import Run, Tracking, TrackingError
+from smoke_training.record.mlflow import RecordedRun, TrackingError, TrackingServer
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import Baseline, Fingerprint
+from smoke_training.statistics.baseline import Fingerprint, RunBaseline
 
-PATIENCE_S = 60.0  # for the whole record; a tracking server may be slow but must not hold up a deploy
-LOOKUP_PATIENCE_S = 5.0  # a slow tracking server costs this much of a run and no more
-RECORDED = "trainstack.recorded"  # our run's id once everything is there: the last thing that is written
+PATIENCE_S = 60.0  # for the whole record; a slow tracking server must not delay a deploy
+LOOKUP_PATIENCE_S = 5.0  # the most that a slow tracking server delays a run
+RECORDED = "trainstack.recorded"  # the run's id once the record is complete: written last
 
 
 def record(
@@ -39,27 +39,27 @@ def record(
     seconds = min(PATIENCE_S, deadline - time.monotonic())
     attempt, reason = _Attempt(result, found, environment), None
     try:
-        # Here, not in the thread: what the environment lacks is said even when no time is left.
+        # Here, not in the thread: missing settings are reported even when no time is left.
         tracking = mlflow.connect(environment, seconds)
         mlflow.within(seconds, lambda: attempt.make(tracking, artifacts or {}))
     except TrackingError as error:
         reason = str(error)[:500]
     except UNFIT as error:
-        # A figure that cannot be turned into a metric must cost the record, not the verdict.
+        # A figure that cannot be converted to a metric must fail the record, not the verdict.
         reason = f"the record cannot be made: {type(error).__name__}: {error}"[:500]
     return {"synced": reason is None, "run_id": attempt.run_id, "reason": reason}
 
 
 class _Attempt:
-    """One try to record; `run_id` is MLflow's id of the run as soon as it is known."""
+    """One try to record; `run_id` is MLflow's id of the run once known."""
 
     def __init__(self, result: Mapping[str, Any], found: Evidence, environment: Mapping[str, str]) -> None:
         self._result, self._found, self._environment = result, found, environment
         self._started = int(datetime.fromisoformat(str(result["started"])).timestamp() * 1000)
         self.run_id: str | None = None
 
-    def make(self, tracking: Tracking, artifacts: Mapping[str, bytes]) -> None:
-        """Everything, in an order that leaves no half-made run looking whole."""
+    def make(self, tracking: TrackingServer, artifacts: Mapping[str, bytes]) -> None:
+        """Record everything, in an order in which a partial record never looks complete."""
         result, tags = self._result, fields.tags(self._result)
         missing = [key for key, value in tags.items() if not value]
         if missing:
@@ -71,15 +71,15 @@ class _Attempt:
         ended = self._started + int(float(result["duration_s"]) * 1000)
         points, params = fields.metrics(result, self._found, ended), fields.params(result, self._found)
         tracking.log(run.id, points, params, tags)
-        # The status before the artifacts: a run that is cut off here must not look as if it still ran.
+        # The status before the artifacts: a run interrupted here must not look running.
         tracking.finish(run.id, fields.run_name(result), fields.run_status(result), ended)
         content = {**result, "mlflow": {"synced": True, "run_id": run.id, "reason": None}}
         for name, data in {"result.json": json.dumps(content, indent=1).encode(), **artifacts}.items():
             tracking.upload(run.artifact_uri, name, data)
         tracking.log(run.id, tags={RECORDED: str(result["run_id"])})
 
-    def _open(self, tracking: Tracking, tags: Mapping[str, str]) -> Run:
-        """The run that MLFLOW_RUN_ID names, the one that an earlier try made, or a new one."""
+    def _open(self, tracking: TrackingServer, tags: Mapping[str, str]) -> RecordedRun:
+        """Return the run of MLFLOW_RUN_ID, of an earlier attempt, or a new one."""
         given = self._environment.get("MLFLOW_RUN_ID")
         if given:
             return tracking.run(given)
@@ -91,10 +91,10 @@ class _Attempt:
 
 
 def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: float) -> Lookup:
-    """The `baseline` evidence: the accepted runs of the same fingerprint, or the reason for none.
+    """Return the `baseline` evidence: the accepted runs of the same fingerprint, or the reason for none.
 
-    Never raises. The search takes at most `seconds`, and at most `LOOKUP_PATIENCE_S`; more where the server
-    sleeps while nobody asks.
+    Never raises. The search takes at most `seconds`, and at most `LOOKUP_PATIENCE_S`; longer for a server
+    that scales to zero.
     """
     if not environment.get("MLFLOW_TRACKING_URI"):
         return _none(mlflow.NOT_SET)
@@ -126,16 +126,16 @@ def _find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds:
     return _none(f"no accepted run of stack {stack} is like this one; its last one differs: {unlike}")
 
 
-def _since_accepted(newest_first: list[Run]) -> list[Run]:
-    """Runs up to the last one that was accepted although it had regressed: there a new normal began."""
+def _since_accepted(newest_first: list[RecordedRun]) -> list[RecordedRun]:
+    """Return runs up to the last one accepted in spite of a regression: the start of a new normal."""
     for index, run in enumerate(newest_first):
         if run.tags.get(fields.REGRESSION) == "true":
             return newest_first[: index + 1]
     return newest_first
 
 
-def _baseline(run: Run) -> Baseline | None:
-    """What a run left; None where it left nothing readable (another version, a tag changed by hand)."""
+def _baseline(run: RecordedRun) -> RunBaseline | None:
+    """Return the baseline of a run; None without a readable one (another version, an edited tag)."""
     try:
         return baselines.parse(json.loads(run.tags.get(fields.BASELINE, "")))
     except ValueError:

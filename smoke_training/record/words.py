@@ -1,4 +1,4 @@
-"""Numbers, and the parts of a result document, as people read them (pure)."""
+"""Format numbers and the parts of a result document as text (pure)."""
 
 import html
 import math
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def escaped(text: object) -> str:
-    """Text that is safe between tags and inside quoted attributes."""
+    """Escape a text for use between tags and inside quoted attributes."""
     return html.escape(str(text), quote=True)
 
 
 def number(value: object, digits: int = 4) -> str:
-    """A number with `digits` significant digits, thousands apart; an em dash where there is none."""
+    """Format a number with `digits` significant digits, thousands apart; an em dash where there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "—"
     if not math.isfinite(value):
@@ -26,36 +26,36 @@ def number(value: object, digits: int = 4) -> str:
 
 
 def with_unit(value: object, unit: str | None) -> str:
-    """A number with its unit; a share or factor without one stays bare."""
+    """Format a number with its unit, if it has one."""
     shown = number(value)
     return shown if unit is None or shown == "—" else f"{shown} {unit}"
 
 
 def size(count: float) -> str:
-    """Bytes in binary units: sizes of messages are powers of two."""
+    """Format bytes in binary units: sizes of messages are powers of two."""
     return _scaled(count, {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1})
 
 
 def seconds(value: float) -> str:
-    """A duration in the unit that reads best."""
+    """Format a duration in the most readable unit."""
     return _scaled(value, {"s": 1.0, "ms": 1e-3, "µs": 1e-6}) if value else "0 s"
 
 
 def _scaled(value: float, units: Mapping[str, float]) -> str:
-    """A value in the first of the units, largest first, that it fills; else in the last."""
+    """Format a value in the first of the units, largest first, that it fills; else in the last."""
     unit = next((unit for unit, factor in units.items() if abs(value) >= factor), list(units)[-1])
     return f"{number(value / units[unit], 3)} {unit}"
 
 
 def interval(ci: object) -> str:
-    """`low .. high` of an interval, an em dash without one."""
+    """Format an interval as `low .. high`, an em dash without one."""
     if not isinstance(ci, list | tuple) or len(ci) != 2:
         return "—"
     return f"{number(ci[0])} .. {number(ci[1])}"
 
 
 def measured(check: Mapping[str, Any]) -> list[str]:
-    """The parts of what was measured: value, interval, how it was estimated; none where nothing was."""
+    """Return the parts of a measured figure: value, interval, estimator; empty without one."""
     found = check["measured"]
     if found is None:
         return []
@@ -67,7 +67,7 @@ def measured(check: Mapping[str, Any]) -> list[str]:
 
 
 def expected(check: Mapping[str, Any]) -> list[str]:
-    """The parts of what a check is held against: value, limit, where nothing is claimed, source."""
+    """Return the parts of a check's expectation: value, limit, indifference zone, source."""
     found, shown = check["expected"], list[str]()
     if found is not None and found["value"] is not None:
         shown = [number(found["value"])]
@@ -79,7 +79,7 @@ def expected(check: Mapping[str, Any]) -> list[str]:
 
 
 def reference(item: Mapping[str, Any]) -> list[str]:
-    """The parts of one of the four references: value, interval, and last the source."""
+    """Return the parts of one of the four references: value, interval, and last the source."""
     if item["value"] is None:
         return [f"unknown: {item['reason']}"]
     shown = [with_unit(item["value"], item["unit"])]
@@ -88,5 +88,5 @@ def reference(item: Mapping[str, Any]) -> list[str]:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """Parts as one line, the last in brackets."""
+    """Join parts to one line, the last in brackets."""
     return f"{', '.join(parts[:-1])} ({parts[-1]})" if len(parts) > 1 else "".join(parts)

@@ -1,1 +1,1 @@
-"""Processes, files and clocks of one node: what starts, watches, kills and cleans up the ranks."""
+"""Processes, files and clocks of one node: start, watch, kill and clean up the ranks."""

@@ -1,6 +1,6 @@
-"""A pod of a run says in an annotation of its own when the last checkpoint was whole; standard library only.
+"""Write the time of the last checkpoint into the own pod's annotation; standard library only.
 
-It has a token for that, bound to the pod, and the API server lets it write nothing else (ADR 34).
+The pod has a bound token for that, which permits no other write (ADR 34).
 """
 
 import datetime
@@ -16,14 +16,14 @@ from smoke_training.launchers.checkpoint_policy import FOLDER, LAST
 _REQUEST_S = 10.0
 
 
-class UnsaidError(OSError):
-    """The API server did not take the annotation."""
+class AnnotationRefusedError(OSError):
+    """The API server refused the annotation."""
 
 
 def announce(at: float, folder: Path = Path(FOLDER)) -> bool:
-    """Write the time (seconds since 1970) into the pod's annotation; False where the pod has no token for it.
+    """Write the time (seconds since 1970) into the pod's annotation; False without a token for it.
 
-    Raises UnsaidError with the server's words.
+    Raises AnnotationRefusedError with the server's message.
     """
     if not (folder / "token").is_file():
         return False
@@ -42,12 +42,12 @@ def announce(at: float, folder: Path = Path(FOLDER)) -> bool:
         with urllib.request.urlopen(request, timeout=_REQUEST_S, context=context):  # noqa: S310
             return True
     except urllib.error.HTTPError as error:
-        words = error.read().decode(errors="replace")[:300]
-        raise UnsaidError(f"pod {namespace}/{name}: {error.code} {words}") from error
+        text = error.read().decode(errors="replace")[:300]
+        raise AnnotationRefusedError(f"pod {namespace}/{name}: {error.code} {text}") from error
     except OSError as error:
-        raise UnsaidError(f"pod {namespace}/{name}: {error}") from error
+        raise AnnotationRefusedError(f"pod {namespace}/{name}: {error}") from error
 
 
 def written(at: float) -> str:
-    """A time as the annotation has it: RFC 3339, UTC, whole seconds."""
+    """Format a time for the annotation: RFC 3339, UTC, whole seconds."""
     return datetime.datetime.fromtimestamp(int(at), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

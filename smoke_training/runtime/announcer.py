@@ -1,4 +1,4 @@
-"""Runs a command and announces the checkpoints that it writes, for loops that do not do so themselves."""
+"""Run a command and announce its checkpoints, for loops without `instrument`."""
 
 import signal
 import subprocess
@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from smoke_training.runtime.announcement import UnsaidError, announce
+from smoke_training.runtime.announcement import AnnotationRefusedError, announce
 
 SETTLED_S = 30.0
-"""A checkpoint is whole when nothing below its folder has changed for so long."""
+"""A checkpoint is complete when nothing below its folder has changed for so long."""
 _POLL_S = 10.0
-# What Kubernetes and launchers send. A Ctrl-C reaches the command by itself.
+# Signals of Kubernetes and launchers. A Ctrl-C reaches the command by itself.
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-_NOT_FOUND, _REFUSED, _BY_SIGNAL = 127, 126, 128  # as shells say it
+_NOT_FOUND, _REFUSED, _BY_SIGNAL = 127, 126, 128  # as in shells
 
 
 class Announcer:
-    """Looks at a folder again and again, and announces what is new in it and whole.
+    """Polls a folder and announces new, complete checkpoints in it.
 
-    What is there at the beginning is of another run. Clocks are never compared: that of a file system may be
+    Files present at the beginning belong to another run. Clocks are never compared: a file system's may be
     ahead.
     """
 
@@ -38,7 +38,7 @@ class Announcer:
         self._complained = ""
 
     def look(self) -> None:
-        """Announce the newest change once it has settled; what stands against it is told, and tried again."""
+        """Announce the newest change once it has settled; errors are reported and retried."""
         found = newest(self._folder)
         if found != self._seen:
             self._seen, self._since = found, self._clock()
@@ -48,19 +48,19 @@ class Announcer:
         try:
             if not self._say(found):
                 self._complain("this pod has no token for its own annotation: no checkpoint is announced")
-        except UnsaidError as error:
+        except AnnotationRefusedError as error:
             self._complain(f"the time of the checkpoint was not announced: {error}")
         else:
             self._said = found
 
-    def _complain(self, words: str) -> None:
-        if words != self._complained:
-            self._complained = words
-            sys.stderr.write(f"announce: {words}\n")
+    def _complain(self, text: str) -> None:
+        if text != self._complained:
+            self._complained = text
+            sys.stderr.write(f"announce: {text}\n")
 
 
 def newest(folder: Path) -> float | None:
-    """When a file below a folder changed last, in seconds since 1970; None where there is none."""
+    """Return the time of the last change below a folder, in seconds since 1970; None without files."""
     found = None
     for path in folder.rglob("*"):
         try:
@@ -72,7 +72,7 @@ def newest(folder: Path) -> float | None:
 
 
 def run(command: Sequence[str], announcer: Announcer, poll_s: float = _POLL_S) -> int:
-    """Run a command to its end: its exit code, as a shell tells it. Signals for it are passed on."""
+    """Run a command and forward signals to it; return its exit code, as a shell reports it."""
     running: list[subprocess.Popen[bytes]] = []
     early: list[int] = []
 

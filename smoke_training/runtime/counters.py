@@ -1,7 +1,7 @@
-"""Readers of what the kernel and the network adapters count. An absent counter is None, never 0.
+"""Read counters of the kernel and of network adapters. An absent counter is None, never 0.
 
 Everything is read unprivileged. `/proc/net` belongs to the reader's network namespace, so a pod sees its
-own; `/sys/class/net` shows the namespace it was mounted in and is believed only where both list the same
+own; `/sys/class/net` shows the namespace it was mounted in and is used only if both list the same
 interfaces.
 """
 
@@ -19,17 +19,17 @@ CLASS_INFINIBAND = Path("/sys/class/infiniband")
 
 SIOCGIFFLAGS, SIOCGIFADDR = 0x8913, 0x8915  # linux/sockios.h
 IFF_UP, IFF_RUNNING = 0x1, 0x40  # linux/if.h; running: operational state up (RFC 2863)
-_UP_STATES = ("up", "unknown")  # drivers that do not report their state say unknown
+_UP_STATES = ("up", "unknown")  # drivers without state reporting have unknown
 
 
 @dataclass(frozen=True, kw_only=True)
-class Interface:
-    """One network interface: bytes since it was made, its state, its IPv4 address."""
+class NetworkInterface:
+    """One network interface: bytes since its creation, its state, its IPv4 address."""
 
     rx_bytes: int
     tx_bytes: int
     up: bool | None  # switched on by the administrator
-    running: bool | None  # able to pass packets: a carrier is there
+    running: bool | None  # able to pass packets: it has a carrier
     operstate: str | None
     carrier: int | None
     carrier_changes: int | None
@@ -51,7 +51,7 @@ class Tcp:
 
 @dataclass(frozen=True, kw_only=True)
 class Port:
-    """What one port of an RDMA adapter has counted, and whether it carries traffic at all."""
+    """Counters of one port of an RDMA adapter, and its state."""
 
     active: bool | None
     tx_bytes: int | None
@@ -60,10 +60,10 @@ class Port:
     retransmitted: int | None
 
 
-def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interface]:
-    """Every interface of this network namespace by name; empty where the kernel shows none."""
+def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, NetworkInterface]:
+    """Return every interface of this network namespace by name; empty where the kernel shows none."""
     rows = [line.split(":", 1) for line in files.lines(proc / "dev") if ":" in line]
-    counts = {name.strip(): [int(word) for word in words.split()] for name, words in rows}
+    counts = {name.strip(): [int(word) for word in text.split()] for name, text in rows}
     trusted = _names(sys) == set(counts)
     return {
         name: _interface(name, row, sys / name if trusted else None, own=proc == PROC_NET)
@@ -73,26 +73,26 @@ def interfaces(proc: Path = PROC_NET, sys: Path = CLASS_NET) -> dict[str, Interf
 
 
 def bytes_of(name: str, proc: Path = PROC_NET) -> tuple[int, int] | None:
-    """(received, sent) bytes of one interface: the cheap reading for use around a single transfer."""
+    """Return (received, sent) bytes of one interface: a cheap reading around a single transfer."""
     for line in files.lines(proc / "dev"):
-        found, _, words = line.partition(":")
-        if found.strip() == name and len(row := words.split()) >= 9:
+        found, _, text = line.partition(":")
+        if found.strip() == name and len(row := text.split()) >= 9:
             return int(row[0]), int(row[8])
     return None
 
 
 def tcp(proc: Path = PROC_NET) -> Tcp | None:
-    """TCP segment counters of this network namespace; None where the kernel does not show them."""
+    """Return TCP segment counters of this network namespace; None where the kernel does not show them."""
     plain, extended = _table(proc / "snmp", "Tcp:"), _table(proc / "netstat", "TcpExt:")
     if "OutSegs" not in plain or "RetransSegs" not in plain:
         return None
-    # TCPDSACKRecvSegs counts segments (Linux 5.5); before it there were only the messages about them.
+    # TCPDSACKRecvSegs counts segments (Linux 5.5); older kernels count only the messages.
     spurious = extended.get("TCPDSACKRecvSegs", extended.get("TCPDSACKRecv"))
     return Tcp(sent=plain["OutSegs"], retransmitted=plain["RetransSegs"], spurious=spurious)
 
 
 def ports(root: Path = CLASS_INFINIBAND) -> dict[str, Port]:
-    """Every RDMA port as "adapter/port": InfiniBand, RoCE and EFA (untested on hardware)."""
+    """Return every RDMA port as "adapter/port": InfiniBand, RoCE and EFA (untested on hardware)."""
     found = {}
     for device in sorted(root.iterdir()) if root.is_dir() else ():
         for port in sorted((device / "ports").iterdir()) if (device / "ports").is_dir() else ():
@@ -100,9 +100,9 @@ def ports(root: Path = CLASS_INFINIBAND) -> dict[str, Port]:
     return found
 
 
-def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> Interface:
+def _interface(name: str, row: list[int], folder: Path | None, *, own: bool) -> NetworkInterface:
     flags = _flags(name) if own else None
-    return Interface(
+    return NetworkInterface(
         rx_bytes=row[0],
         tx_bytes=row[8],
         up=None if flags is None else bool(flags & IFF_UP),
@@ -123,7 +123,7 @@ def _running(flags: int | None, folder: Path | None) -> bool | None:
 
 
 def _speed(folder: Path | None) -> int | None:
-    """Mb/s; adapters without a speed of their own report -1 or refuse to answer."""
+    """Return Mb/s; adapters without a speed report -1 or an error."""
     found = _number(folder, "speed")
     return found if found is not None and found > 0 else None
 
@@ -135,20 +135,20 @@ def _port(device: Path, port: Path) -> Port:
             value = _number(folder, path.name)
             if value is not None:
                 counters[path.name] = value
-    words = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
+    text = {way: counters.get(f"port_{way}_data") for way in ("xmit", "rcv")}
     state = _text(port, "state")  # "4: ACTIVE" (kernel Documentation/ABI/stable/sysfs-class-infiniband)
     return Port(
         active=None if state is None else state.endswith("ACTIVE"),
-        tx_bytes=counters.get("tx_bytes", _scaled(words["xmit"])),
-        rx_bytes=counters.get("rx_bytes", _scaled(words["rcv"])),
+        tx_bytes=counters.get("tx_bytes", _scaled(text["xmit"])),
+        rx_bytes=counters.get("rx_bytes", _scaled(text["rcv"])),
         tx_packets=counters.get("tx_pkts", counters.get("port_xmit_packets")),
         retransmitted=counters.get("retrans_pkts"),
     )
 
 
-def _scaled(words: int | None) -> int | None:
-    """Bytes: the counters count words of 4 bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband)."""
-    return None if words is None else 4 * words
+def _scaled(text: int | None) -> int | None:
+    """Convert words of 4 bytes to bytes (kernel Documentation/ABI/stable/sysfs-class-infiniband)."""
+    return None if text is None else 4 * text
 
 
 def _flags(name: str) -> int | None:
@@ -162,7 +162,7 @@ def _address(name: str) -> str | None:
 
 
 def _ask(name: str, request: int) -> bytes | None:
-    """An ioctl about an interface (netdevice(7)); None if it does not exist or has no answer."""
+    """Run an ioctl about an interface (netdevice(7)); None on an error."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
         try:
             return fcntl.ioctl(end.fileno(), request, struct.pack("=16s24x", name.encode()[:15]))
@@ -171,7 +171,7 @@ def _ask(name: str, request: int) -> bytes | None:
 
 
 def _table(path: Path, prefix: str) -> dict[str, int]:
-    """A pair of lines of /proc/net/snmp or netstat: names, then values."""
+    """Parse a pair of lines of /proc/net/snmp or netstat: names, then values."""
     lines = [line.split()[1:] for line in files.lines(path) if line.startswith(prefix)]
     return {name: int(value) for name, value in zip(*lines[:2], strict=False)} if len(lines) >= 2 else {}
 

@@ -1,4 +1,4 @@
-"""How a node's part of a run is written down: judged on node 0, recorded, and said to people."""
+"""Write the outcome of a node's part of a run: judged on node 0, recorded, and reported."""
 
 import contextlib
 import itertools
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from smoke_training import evidence, verdict
-from smoke_training.evidence.world import Failure, Unrecorded
+from smoke_training.evidence.world import RankFailure, Unrecorded
 from smoke_training.launchers.validation import RESULT_COPIES
 from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
@@ -23,25 +23,25 @@ from smoke_training.plan import Plan
 from smoke_training.record import alert, book, copies, document, termination
 from smoke_training.runtime import facts, files, output
 from smoke_training.runtime.control.session import Line, Over
-from smoke_training.runtime.facts import Place
+from smoke_training.runtime.facts import NodeSettings
 
 SAMPLES_SUFFIX = ".samples.jsonl"
 Content = TypeVar("Content")
-RECORD_MARGIN_S = 3.0  # before the very end: to write down whether the record reached the tracking server
+RECORD_MARGIN_S = 3.0  # before the end: to write whether the record reached the tracking server
 
 
 class Ending:
-    """Writes down how the run of one node ended; made when the run begins."""
+    """Writer of one node's outcome; created when the run begins."""
 
-    def __init__(self, plan: Plan, place: Place) -> None:
+    def __init__(self, plan: Plan, place: NodeSettings) -> None:
         self.plan, self.place = plan, place
         self.began, self.started = time.monotonic(), datetime.now(UTC)
         self.ends = self.began + plan.timeout_s
         self._run_id = uuid.uuid4().hex
 
     def report(self, devices: Check, failures: Sequence[Line], ended: str | None, over: Over | None) -> int:
-        """The end of a node that does not judge: 0 unless its own ranks or devices broke."""
-        own = list(evidence.parse(json.dumps(line) for line in failures).all_of(Failure))
+        """Report a node that does not judge; 0 unless its own ranks or devices failed."""
+        own = list(evidence.parse(json.dumps(line) for line in failures).all_of(RankFailure))
         broken = devices.status is not Verdict.PASS or ended is not None or bool(own)
         of_run = (over.verdict, over.headline) if over is not None else None
         record = termination.node_record(self.place.index, devices, own, ended, of_run) if broken else None
@@ -56,10 +56,10 @@ class Ending:
             return self.plan.exit_code(Verdict.SKIPPED)
         return (over.exit_code if over else 0) or EXIT_CODES[Verdict.ERROR]
 
-    def conclude(self, samples: list[str], tell: Callable[[Over], None]) -> int:
-        """Judge; write samples, result, termination message, then the MLflow run; the exit code.
+    def conclude(self, samples: list[str], notify: Callable[[Over], None]) -> int:
+        """Judge; write samples, result, termination message, then the MLflow run; return the exit code.
 
-        `tell` is called with how the run ended as soon as that is certain.
+        `notify` is called with the outcome as soon as it is certain.
         """
         until = self.ends - RECORD_MARGIN_S
         samples = samples + book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
@@ -70,17 +70,17 @@ class Ending:
         if unwritten:
             result, judged = self._judged(samples + unwritten)
             with contextlib.suppress(OSError):
-                self.place.result.unlink(missing_ok=True)  # half a record must not pass for a whole one
-            output.emit("result", **result)  # the log is the only place left for it
+                self.place.result.unlink(missing_ok=True)  # a partial record must not look complete
+            output.emit("result", **result)  # only the log is left for it
         message = termination.termination_message(judged, self.plan.accept)
         self.terminate(termination.record(judged, self.plan.accept))
         status = self.plan.exit_code(judged.verdict)
         output.emit("verdict", verdict=str(judged.verdict), headline=termination.headline(judged))
         output.say(message)
         if judged.verdict is Verdict.ERROR:
-            said = last_words(files.lines(self.place.scratch / "torchrun.log"))
-            output.say("\n".join(["--- torchrun.log, last lines of the ranks", *said]))
-        tell(Over(verdict=str(judged.verdict), headline=termination.headline(judged), exit_code=status))
+            text = last_words(files.lines(self.place.scratch / "torchrun.log"))
+            output.say("\n".join(["--- torchrun.log, last lines of the ranks", *text]))
+        notify(Over(verdict=str(judged.verdict), headline=termination.headline(judged), exit_code=status))
         kept = None if unwritten else self.place.result
         final = book.publish(result, samples + unwritten, kept, os.environ, until)
         output.emit("mlflow", **final["mlflow"])
@@ -106,7 +106,7 @@ class Ending:
         return document.build(self.plan, found, judged, when), judged
 
     def terminate(self, record: VerdictRecord | None) -> None:
-        """Write the termination message; a path that cannot be written costs the message, not the result."""
+        """Write the termination message; an unwritable path does not affect the result."""
         if self.place.termination is None:
             return
         try:
@@ -115,19 +115,19 @@ class Ending:
             output.emit("termination_message", written=False, reason=str(error))
 
     def _tidy(self) -> None:
-        """Drop the bulky leftovers; evidence and log stay for audits."""
+        """Remove large temporary files; evidence and log stay for audits."""
         for name in ("checkpoints", "torn", "trial"):
             shutil.rmtree(self.place.scratch / name, ignore_errors=True)
 
 
 def last_words(log: Sequence[str], most: int = 30) -> Sequence[str]:
-    """What the ranks said last. The traceback of torchrun that follows says only that one of them failed."""
+    """Return the ranks' last lines; torchrun's own traceback after them is omitted."""
     ranks = itertools.takewhile(lambda line: "failed (exitcode:" not in line, log)
     return list(ranks)[-most:] or log[-most:]
 
 
 def _write(write: Callable[[Path, Content], None], path: Path, content: Content) -> list[str]:
-    """Write one file of the record; the evidence line that says why that was not possible, or nothing."""
+    """Write one file of the record; return an evidence line for a failure, or nothing."""
     try:
         write(path, content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What one launcher knows before any rank starts: its place, its devices, its code, and what it tells node 0.
+"""Facts of one launcher before any rank starts: node, devices, code, and its report to node 0.
 
 Values of variables leave the node only as digests.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import smoke_training
 from smoke_training import plan as plans
-from smoke_training.evidence.world import Nic, NodeFacts, Preflight
+from smoke_training.evidence.world import LauncherPreflight, Nic, NodeFacts
 from smoke_training.plan import Plan
 from smoke_training.reader import DocumentError
 from smoke_training.runtime import counters, host
@@ -26,8 +26,8 @@ CPU_RANKS_AT_MOST = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
-    """What the container tells its node: index, meeting point, folders."""
+class NodeSettings:
+    """Node settings from the container: index, rendezvous, folders."""
 
     index: int
     master_addr: str
@@ -37,8 +37,8 @@ class Place:
     termination: Path | None
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "Place":
-        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; DocumentError lists every fault."""
+    def from_environment(cls, environment: Mapping[str, str], nodes: int) -> "NodeSettings":
+        """Read NODE_RANK, MASTER_ADDR, MASTER_PORT, WORK_DIR; DocumentError lists every problem."""
         needed = ("NODE_RANK", "MASTER_ADDR", "WORK_DIR")
         problems = [f"{name}: missing from the environment" for name in needed if not environment.get(name)]
         index, port = environment.get("NODE_RANK") or "0", environment.get("MASTER_PORT") or "29500"
@@ -61,12 +61,12 @@ class Place:
 
     @property
     def scratch(self) -> Path:
-        """The node's own folder: no other node writes there even when the work folder is shared."""
+        """The node's own folder, not shared even if the work folder is."""
         return self.work_dir / f"node-{self.index}"
 
 
 def address(name: str, deadline: float) -> str:
-    """The meeting point's address, waiting until the name has one."""
+    """Return the rendezvous address, waiting until the name resolves."""
     while (found := host.resolve(name)) is None:
         if time.monotonic() > deadline:
             raise RunEndedError(f"MASTER_ADDR {name} has no address")
@@ -74,24 +74,26 @@ def address(name: str, deadline: float) -> str:
     return found
 
 
-def preflight(plan: Plan, shared_machine: bool) -> Preflight:
+def preflight(plan: Plan, shared_machine: bool) -> LauncherPreflight:
     """Decide device and ranks. `SMOKE_DEVICE` is auto (default), cpu or cuda.
 
     Without a number in the plan: one rank per GPU, else one per usable CPU, at most four, shared among the
     nodes when all of them run on this machine.
     """
-    asked = os.environ.get("SMOKE_DEVICE", "auto")
-    if asked not in ("auto", "cpu", "cuda"):
-        raise RunEndedError(f'SMOKE_DEVICE: got "{asked}"; must be auto, cpu or cuda')
-    found = 0 if asked == "cpu" else host.nvidia_devices()
-    device = "cuda" if asked == "cuda" or found else "cpu"
+    requested = os.environ.get("SMOKE_DEVICE", "auto")
+    if requested not in ("auto", "cpu", "cuda"):
+        raise RunEndedError(f'SMOKE_DEVICE: got "{requested}"; must be auto, cpu or cuda')
+    found = 0 if requested == "cpu" else host.nvidia_devices()
+    device = "cuda" if requested == "cuda" or found else "cpu"
     cpus = max(1, host.usable_cpus() // (plan.nodes if shared_machine else 1))
     ranks = plan.ranks_per_node or (found if device == "cuda" else min(cpus, CPU_RANKS_AT_MOST))
-    return Preflight(device=device, devices_found=found, device_forced=asked == "cpu", ranks=max(ranks, 1))
+    return LauncherPreflight(
+        device=device, devices_found=found, device_forced=requested == "cpu", ranks=max(ranks, 1)
+    )
 
 
-def of_node(index: int, plan: Plan, found: Preflight) -> NodeFacts:
-    """The facts of this node as they are now."""
+def of_node(index: int, plan: Plan, found: LauncherPreflight) -> NodeFacts:
+    """Return the current facts of this node."""
     try:
         torch: str | None = metadata.version("torch")
     except metadata.PackageNotFoundError:
@@ -126,25 +128,25 @@ def of_node(index: int, plan: Plan, found: Preflight) -> NodeFacts:
 def _nics() -> Iterator[Nic]:
     for name, found in sorted(counters.interfaces().items()):
         if name != "lo":
-            # The kernel tells of the operational state up to a second after the carrier's.
+            # The kernel reports the operational state up to a second after the carrier's.
             late = found.operstate == "down" and found.carrier == 1
             rate = None if found.speed_mbit_s is None else found.speed_mbit_s / 1000
             yield Nic(name=name, state="up" if late else found.operstate, gbit_s=rate)
 
 
 def digest_of(plan: Plan) -> str:
-    """SHA-256 of the plan in its one rendered form, so that spelling does not matter."""
+    """Return the SHA-256 of the plan's canonical form, independent of its spelling."""
     return hashlib.sha256(plans.render(plan).encode()).hexdigest()
 
 
 def code_location() -> Path:
-    """The path entry this package was imported from: a zip or a folder."""
+    """Return the path entry this package was imported from: a zip or a folder."""
     return Path(next(iter(smoke_training.__path__))).parent.resolve()
 
 
 @functools.cache
 def code_digest() -> str:
-    """SHA-256 of the zip, or of all modules with their names when run from a folder."""
+    """Return the SHA-256 of the zip, or of all modules with their names when run from a folder."""
     place = code_location()
     if place.is_file():
         return hashlib.sha256(place.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, read or written."""
+"""Atomic file writes, and folders held against sweeping."""
 
 import contextlib
 import fcntl
@@ -8,12 +8,12 @@ import shutil
 import time
 from pathlib import Path
 
-LEFTOVERS_S = 86400.0  # no run lasts a day
-UNHELD_S = 60.0  # more than lies between making a folder and holding it
+LEFTOVERS_S = 86400.0  # longer than any run
+UNHELD_S = 60.0  # more than the time between creating and holding a folder
 
 
 def lines(path: Path) -> list[str]:
-    """Lines of a text file; none if it cannot be read."""
+    """Return the lines of a text file; none if it is unreadable."""
     try:
         return path.read_text(errors="replace").splitlines()
     except OSError:
@@ -21,9 +21,9 @@ def lines(path: Path) -> list[str]:
 
 
 def hold(folder: Path) -> int:
-    """Keep a folder from being swept while this process lives; the kernel lets go of it, also after a kill.
+    """Lock a folder against sweeping while this process lives; the kernel releases the lock.
 
-    The descriptor that holds it, for `os.close`.
+    Return the descriptor of the lock, for `os.close`.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -31,9 +31,9 @@ def hold(folder: Path) -> int:
 
 
 def sweep(folder: Path, prefix: str, *, held: bool = False) -> None:
-    """Remove what runs that were killed outright left here: a day old, or, where runs hold theirs, not held.
+    """Remove folders of killed runs: a day old, or, with `held`, not locked.
 
-    Only one machine sees who holds a folder, so those on storage are known by their age.
+    Locks are visible on one machine only, so folders on shared storage are judged by their age.
     """
     for left in folder.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
@@ -70,5 +70,5 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, document: object) -> None:
-    """Write a JSON document durably, readable by people."""
+    """Write an indented JSON document durably."""
     write_durably(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())

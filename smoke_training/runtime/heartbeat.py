@@ -1,9 +1,9 @@
-"""Signs of life of one rank: a small record in memory that the launcher reads from outside.
+"""Heartbeats of one rank: a small record in memory that the launcher reads from outside.
 
 The rank writes into a mapped file, which costs about a microsecond and no system call; the launcher reads
-it whenever it likes, also when the rank is stopped. Two counters, because they answer two questions:
+it at any time, also when the rank is stopped. There are two counters:
 `sequence` counts the exchanges of the whole process group that this rank has entered, so that of two ranks
-in the same attempt the lower one is behind; `beats` counts every sign of life and is compared with nothing.
+in the same attempt the lower one is behind; `beats` counts every heartbeat and is compared with nothing.
 """
 
 import functools
@@ -24,7 +24,7 @@ _READS_AT_MOST = 5
 
 
 class Status(IntEnum):
-    """How a rank says it is doing. A rank that vanishes while RUNNING was killed."""
+    """Status reported by a rank. A rank that vanishes while RUNNING was killed."""
 
     RUNNING = 0
     DONE = 1
@@ -67,22 +67,22 @@ class Heartbeat:
         self.beat()
 
     def enter(self) -> None:
-        """About to enter an exchange of all ranks (not of a pair or a group: that is a `beat`)."""
+        """Count an exchange of all ranks (not of a pair or a group: that is a `beat`)."""
         self._sequence += 1
         self.beat()
 
     def beat(self) -> None:
-        """Still alive: call it at least every few seconds of work that exchanges nothing."""
+        """Count a heartbeat: call it at least every few seconds of work without exchanges."""
         self._beats += 1
         self._write()
 
     def farewell(self) -> None:
-        """The last word of a rank that is done."""
+        """Report that the rank is done."""
         self._status = Status.DONE
         self.beat()
 
     def broke(self, words: str) -> None:
-        """The last word of a rank that ends with an exception; reaches the launcher on a full disk too."""
+        """Report an exception that ends the rank; works on a full disk, too."""
         self._status, self._words = Status.BROKE, words.encode()[:200]
         self.beat()
 
@@ -103,13 +103,13 @@ class Heartbeat:
 
 
 def path_of(folder: Path, rank: int, attempt: int) -> Path:
-    """Where a rank's record lies: one per attempt, so that a restart does not wipe out how the last ended."""
+    """Return the path of a rank's record: one per attempt, so that a restart keeps the last one's end."""
     return folder / f"rank-{rank}-{attempt}"
 
 
 @functools.cache
 def own() -> Heartbeat:
-    """The calling rank's heartbeat, as torchrun's environment describes it; silent outside a launcher."""
+    """Return this rank's heartbeat, as torchrun's environment describes it; silent outside a launcher."""
     folder, rank = os.environ.get(FOLDER), os.environ.get("RANK")
     if not folder or rank is None:
         return Heartbeat(None)
@@ -118,7 +118,7 @@ def own() -> Heartbeat:
 
 
 def read(path: Path) -> Beat | None:
-    """The record of a rank; None when there is none, or none that is whole (it is being written)."""
+    """Read the record of a rank; None when absent or incomplete (it is being written)."""
     for _ in range(_READS_AT_MOST):
         try:
             raw = path.read_bytes()
@@ -130,7 +130,7 @@ def read(path: Path) -> Beat | None:
 
 
 def _beat(raw: bytes) -> Beat | None:
-    magic, status, pid, attempt, sequence, beats, phase, words = _RECORD.unpack(raw)
+    magic, status, pid, attempt, sequence, beats, phase, text = _RECORD.unpack(raw)
     if magic != _MAGIC or status not in set(Status):
         return None
     return Beat(
@@ -140,5 +140,5 @@ def _beat(raw: bytes) -> Beat | None:
         sequence=sequence,
         beats=beats,
         phase=phase.rstrip(b"\0").decode(errors="replace"),
-        words=words.rstrip(b"\0").decode(errors="replace"),
+        words=text.rstrip(b"\0").decode(errors="replace"),
     )

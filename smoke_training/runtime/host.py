@@ -14,9 +14,9 @@ CAP_IPC_LOCK = 14  # linux/capability.h
 
 
 class QueueClock:
-    """Seconds the thread that made it has waited, runnable, for a CPU that something else held.
+    """Seconds that its creating thread has waited, runnable, for a CPU.
 
-    From the kernel's `schedstat`. A stopped process does not wait, so a SIGSTOP never hides in this figure.
+    From the kernel's `schedstat`. A stopped process does not wait, so a SIGSTOP is not part of this figure.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class QueueClock:
 
 
 def waits_for_cpus() -> dict[str, float]:
-    """The same of every thread of this process, by thread id; empty where the kernel does not say."""
+    """Return the same of every thread of this process, by thread id; empty where unsupported."""
     found = {}
     for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - called around every transfer: no objects
         with contextlib.suppress(OSError, IndexError, ValueError):
@@ -41,15 +41,15 @@ def waits_for_cpus() -> dict[str, float]:
 
 
 def longest_wait(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
-    """Seconds that the most starved thread waited between two readings; None if nothing was read.
+    """Return the seconds that the most starved thread waited between two readings; None if nothing was read.
 
-    The sum over threads would count threads that wait side by side.
+    The sum over threads would count parallel waits several times.
     """
     return max((now - before.get(thread, now) for thread, now in after.items()), default=None)
 
 
 def _waited(schedstat: bytes) -> float:
-    """Seconds: the second field, in nanoseconds (kernel `Documentation/scheduler/sched-stats.rst`)."""
+    """Return seconds: the second field, in nanoseconds (kernel `Documentation/scheduler/sched-stats.rst`)."""
     return int(schedstat.split()[1]) / 1e9
 
 
@@ -62,7 +62,7 @@ class Ticks(NamedTuple):
 
 
 def cpu_ticks(stat: Path = Path("/proc/stat")) -> Ticks | None:
-    """The ticks of all CPUs from `/proc/stat`."""
+    """Return the ticks of all CPUs from `/proc/stat`."""
     for line in files.lines(stat):
         if line.startswith("cpu "):
             ticks = [int(part) for part in line.split()[1:9]]
@@ -71,7 +71,7 @@ def cpu_ticks(stat: Path = Path("/proc/stat")) -> Ticks | None:
 
 
 def share(kind: Literal["steal", "busy"], before: Ticks | None, after: Ticks | None) -> float | None:
-    """Share of CPU time between two readings; None when the clock did not move on."""
+    """Return the share of CPU time between two readings; None when the clock did not advance."""
     if before is None or after is None or after.total <= before.total:
         return None
     passed: int = getattr(after, kind) - getattr(before, kind)
@@ -79,9 +79,9 @@ def share(kind: Literal["steal", "busy"], before: Ticks | None, after: Ticks | N
 
 
 def lockable_bytes(status: Path = Path("/proc/self/status")) -> int | None:
-    """Most memory that this process may lock (`ulimit -l`); None where nothing limits it.
+    """Return the memory that this process may lock (`ulimit -l`); None without a limit.
 
-    Who may ignore the limit (CAP_IPC_LOCK) has none (Linux `drivers/infiniband/core/umem.c`, ib_umem_get).
+    A process with CAP_IPC_LOCK has no limit (Linux `drivers/infiniband/core/umem.c`, ib_umem_get).
     """
     capable = next((line.split()[1] for line in files.lines(status) if line.startswith("CapEff:")), "0")
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
@@ -90,17 +90,17 @@ def lockable_bytes(status: Path = Path("/proc/self/status")) -> int | None:
 
 
 def name() -> str:
-    """Name of this node: the cluster's where a pod is told it (NODE_NAME), else the machine's own."""
+    """Return the name of this node: NODE_NAME in a pod, else the machine's own."""
     return os.environ.get("NODE_NAME") or os.environ.get("HOSTNAME") or socket.gethostname()
 
 
 def usable_cpus() -> int:
-    """CPUs this process may run on."""
+    """Return the number of CPUs this process may run on."""
     return len(os.sched_getaffinity(0))
 
 
 def resolve(host: str) -> str | None:
-    """IPv4 address of a name, or None while it has none (a pod's DNS name appears after the pod does)."""
+    """Return the IPv4 address of a name, or None without one (a pod's DNS name appears after the pod)."""
     try:
         return socket.gethostbyname(host)
     except OSError:
@@ -108,32 +108,32 @@ def resolve(host: str) -> str | None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IPv4 address lies in 127.0.0.0/8."""
+    """Report whether an IPv4 address is in 127.0.0.0/8."""
     return address.startswith("127.")
 
 
 def nvidia_devices() -> int:
-    """NVIDIA devices this container can see, counted without importing torch."""
+    """Count the NVIDIA devices of this container without importing torch."""
     return sum(1 for path in Path("/dev").glob("nvidia[0-9]*"))
 
 
 def nvidia_driver() -> str | None:
-    """Version of the NVIDIA kernel driver; None without one."""
+    """Return the version of the NVIDIA kernel driver; None without one."""
     lines = files.lines(Path("/sys/module/nvidia/version"))
     if lines:
         return lines[0].strip()
     # "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 ..."
-    words = next(iter(files.lines(Path("/proc/driver/nvidia/version"))), "").split()
-    return next((word for word in words if word[:1].isdigit() and "." in word), None)
+    text = next(iter(files.lines(Path("/proc/driver/nvidia/version"))), "").split()
+    return next((word for word in text if word[:1].isdigit() and "." in word), None)
 
 
 def rdma_devices() -> list[str]:
-    """Names of the RDMA devices (InfiniBand, RoCE, EFA) this container can see."""
+    """Return the names of the RDMA devices (InfiniBand, RoCE, EFA) in this container."""
     return sorted(path.name for path in Path("/sys/class/infiniband").glob("*"))
 
 
 def oom_kills() -> int | None:
-    """Processes of this cgroup that the kernel has ended for want of memory (v2 `memory.events`, or v1)."""
+    """Count OOM-killed processes of this cgroup (v2 `memory.events`, or v1)."""
     for folder in cgroup_folders("memory"):
         for name in ("memory.events", "memory.oom_control"):
             for entry in files.lines(folder / name):
@@ -143,7 +143,7 @@ def oom_kills() -> int | None:
 
 
 def cgroup_folders(controller: str) -> list[Path]:
-    """Where the files of a controller may lie for this process: its own group's folder, then the root's.
+    """Return candidate folders of a controller's files: this process's own group, then the root.
 
     A container sees its own group as the root.
     """

@@ -1,7 +1,7 @@
-"""Imports of large packages without looking for garbage in what stays.
+"""Import large packages without garbage collection of their objects.
 
-While torch is imported Python would look several times, then at each collection that a probe asks for, and
-once more when the process ends: together 30 % of the processor time of `import torch._dynamo`.
+Importing torch triggers several collections, each of a probe's collections scans its objects again, and so
+does the end of the process: together 30 % of the processor time of `import torch._dynamo`.
 """
 
 import atexit
@@ -13,7 +13,7 @@ atexit.register(gc.freeze)
 
 
 def large(name: str) -> Any:
-    """The module of this name, whose objects no collection looks at."""
+    """Import the module of this name; its objects are exempt from collection."""
     gc.disable()
     try:
         return importlib.import_module(name)

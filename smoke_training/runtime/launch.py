@@ -1,4 +1,4 @@
-"""The ranks of one node: start torchrun, watch them, kill the victim when it is time, leave no process."""
+"""The ranks of one node: start torchrun, watch them, kill the planned victim, leave no process."""
 
 import contextlib
 import json
@@ -13,18 +13,18 @@ import uuid
 from pathlib import Path
 
 from smoke_training import plan as plans
-from smoke_training.evidence.world import Preflight
+from smoke_training.evidence.world import LauncherPreflight
 from smoke_training.plan import Plan
 from smoke_training.runtime import facts, files, heartbeat, host, processes
-from smoke_training.runtime.control.session import Report
+from smoke_training.runtime.control.session import NodeReport
 from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals
-from smoke_training.runtime.facts import Place
+from smoke_training.runtime.facts import NodeSettings
 
 LOOPBACK = "lo"
 MEMORY = Path("/dev/shm")  # noqa: S108 - the kernel's path; a folder of our own is made below it
 HEARTS = "smoke-hearts-"
 LOOK_S = 0.2
-RESTART_PATIENCE_S = 5.0  # after the planned kill: for ranks that do not notice the loss of their peer
+RESTART_PATIENCE_S = 5.0  # after the planned kill: for ranks that do not detect the loss of their peer
 TRACE_WAIT_S = 2.0
 GROUP_TIMEOUT_MARGIN_S = 60.0
 
@@ -32,10 +32,10 @@ GROUP_TIMEOUT_MARGIN_S = 60.0
 class LocalRanks:
     """torchrun on this node and the processes below it.
 
-    `last` is the last report, of the time before anything of this run was ended.
+    `last` is the last report before the run was ended.
     """
 
-    def __init__(self, plan: Plan, place: Place, preflight: Preflight) -> None:
+    def __init__(self, plan: Plan, place: NodeSettings, preflight: LauncherPreflight) -> None:
         self.plan, self.place, self.preflight = plan, place, preflight
         self.token = uuid.uuid4().hex
         self.world = plan.nodes * preflight.ranks
@@ -49,14 +49,14 @@ class LocalRanks:
         self._hold = files.hold(self._hearts)
         files.sweep(self._hearts.parent, HEARTS, held=True)
         self._vitals = Vitals(self._hearts, local, self._log)
-        self.last = Report()
+        self.last = NodeReport()
         self._looked, self._agent_stopped_s = float("-inf"), 0.0
         self._killed = False
         self._restart_by: float | None = None
         self._oom_kills = host.oom_kills()
 
     def prepare(self) -> None:
-        """An empty scratch folder with the plan in it: nothing of an earlier run passes for this one's."""
+        """Create an empty scratch folder with the plan: no file of an earlier run may remain."""
         shutil.rmtree(self.place.scratch, ignore_errors=True)
         files.write_durably(self.place.scratch / "plan.json", plans.render(self.plan).encode())
 
@@ -73,7 +73,7 @@ class LocalRanks:
             )
 
     def poll(self) -> int | None:
-        """The exit status of torchrun, None while it runs; kills the victim when its time has come."""
+        """Return torchrun's exit status, None while it runs; kills the victim when due."""
         assert self._process is not None
         status = self._process.poll()
         if status is None and self._kills and not self._killed:
@@ -82,11 +82,11 @@ class LocalRanks:
 
     @property
     def hurried(self) -> bool:
-        """Whether the kill is near, so that `poll` should be called every millisecond."""
+        """True if the kill is near, so that `poll` should be called every millisecond."""
         return self._kills and not self._killed and self._progress_file.exists()
 
-    def report(self, now: float) -> Report:
-        """What there is to tell of this node, at most a moment old; `now` is a monotonic time."""
+    def report(self, now: float) -> NodeReport:
+        """Return the current report of this node; `now` is a monotonic time."""
         assert self._process is not None
         status = self._process.poll()
         known = (self.last.torchrun, self.last.planned)
@@ -98,7 +98,7 @@ class LocalRanks:
         stopped = agent is not None and agent.state in ("T", "t")
         self._agent_stopped_s = self._agent_stopped_s + passed if stopped else 0.0
         kills = host.oom_kills()
-        self.last = Report(
+        self.last = NodeReport(
             vitals=tuple(self._vitals.look(now)),
             planned=self._killed,
             torchrun=status,
@@ -108,10 +108,10 @@ class LocalRanks:
         return self.last
 
     def hasten_restart(self, now: float) -> None:
-        """Once the victim is dead: end ranks of the first attempt that wait for it forever.
+        """After the kill: end ranks of the first attempt that wait for the victim forever.
 
-        gloo notices the loss at once. NCCL does not (seen on an H100, over sockets), and without an end of
-        the other nodes' ranks their torchrun does not start them again.
+        gloo detects the loss at once. NCCL does not (seen on an H100, over sockets), and without an end of
+        the other nodes' ranks their torchrun does not restart them.
         """
         self._restart_by = self._restart_by or now + RESTART_PATIENCE_S
         if now < self._restart_by:
@@ -122,11 +122,11 @@ class LocalRanks:
                     os.kill(vital.pid, signal.SIGKILL)
 
     def broken(self) -> list[Vital]:
-        """Ranks that broke, for those that could not leave a file about it: the disk may be full."""
+        """Return failed ranks, for those without a failure file: the disk may be full."""
         return [vital for vital in self.last.vitals if vital.status == "BROKE" or (vital.code or 0) > 0]
 
     def dump_traces(self) -> None:
-        """Ask NCCL's flight recorder for its traces before hung ranks are ended."""
+        """Request the traces of NCCL's flight recorder before hung ranks are ended."""
         pipes = list(self.place.scratch.glob("nccl-pipe-*.pipe"))
         for pipe in pipes:
             with contextlib.suppress(OSError):
@@ -139,7 +139,7 @@ class LocalRanks:
             time.sleep(TRACE_WAIT_S)
 
     def end(self) -> list[int]:
-        """Kill whatever is left of this run; returns survivors, which only an unkillable process can be."""
+        """Kill the remaining processes of this run; return survivors: only unkillable processes."""
         left = processes.end_run(self.token)
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -167,7 +167,7 @@ class LocalRanks:
             "monotonic": time.monotonic(),
         }
         os.kill(pid, signal.SIGKILL)
-        # No fsync: the machine lives on, and the restarted ranks read this a second later at the earliest.
+        # No fsync: the machine keeps running, and the restarted ranks read this at least a second later.
         (self.place.scratch / "killed.json").write_text(json.dumps(record))
         return True
 
@@ -191,7 +191,7 @@ class LocalRanks:
         ]
 
     def _environment(self) -> dict[str, str]:
-        """The ranks' environment: no tracking credentials, this package first, one thread per rank on CPU."""
+        """Return the ranks' environment: no credentials, this package first, one thread per rank on CPU."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith("MLFLOW_")}
         kept |= {
             processes.TOKEN: self.token,
@@ -200,7 +200,7 @@ class LocalRanks:
             "PYTHONPATH": os.pathsep.join(filter(None, [str(facts.code_location()), kept.get("PYTHONPATH")])),
             "SMOKE_DEVICE": self.preflight.device,
             "SMOKE_WORLD": str(self.world),
-            # Longer than the run: who hangs is decided outside the ranks, by their heartbeats.
+            # Longer than the run: hangs are detected outside the ranks, by their heartbeats.
             "SMOKE_GROUP_TIMEOUT": str(self.plan.timeout_s + GROUP_TIMEOUT_MARGIN_S),
         }
         if self.preflight.device == "cpu":
@@ -212,10 +212,10 @@ class LocalRanks:
 
 
 def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
-    """What helps to find a hang of NCCL, unless the environment says otherwise.
+    """Return variables that help to find a hang of NCCL; the environment overrides them.
 
-    The flight recorder keeps the last collectives of every rank; the launcher asks for it through the pipe
-    before it ends hung ranks. NCCL's own watchdog only acts after the run's end, since it can name no
+    The flight recorder keeps the last collectives of every rank; the launcher requests them through the pipe
+    before it ends hung ranks. NCCL's own watchdog only acts after the run's end, since it identifies no
     culprit. Names: torch 2.13, libtorch_cuda.
     """
     return {
@@ -231,5 +231,5 @@ def nccl_environment(scratch: Path, timeout_s: float) -> dict[str, str]:
 
 
 def _memory() -> str | None:
-    """A folder in memory for the heartbeats; None (the system's default) where there is none to write to."""
+    """Return a folder in memory for the heartbeats; None (the system's default) without a writable one."""
     return str(MEMORY) if os.access(MEMORY, os.W_OK | os.X_OK) else None

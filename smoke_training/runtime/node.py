@@ -13,7 +13,7 @@ from types import FrameType
 from smoke_training import evidence
 from smoke_training import plan as plans
 from smoke_training.evidence import document_of
-from smoke_training.evidence.world import Ended, Failure, Planned, Preflight
+from smoke_training.evidence.world import EarlyEnd, LauncherPreflight, PlanText, RankFailure
 from smoke_training.judges.run import world
 from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.launchers.verdict_record import VerdictRecord
@@ -27,82 +27,82 @@ from smoke_training.runtime.control.member import Member
 from smoke_training.runtime.control.session import TICK_S, Line, RunEndedError
 from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
 from smoke_training.runtime.ending import Ending
-from smoke_training.runtime.facts import Place
+from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.launch import LocalRanks
 
-ADDRESS_PATIENCE = 2.5  # of the join timeout: a pod's name has no address before the pod is scheduled
+ADDRESS_PATIENCE = 2.5  # times the join timeout: a pod's name has no address before the pod is scheduled
 
 
 class NodeRun:
     """One launcher's run."""
 
-    def __init__(self, plan: Plan, place: Place) -> None:
+    def __init__(self, plan: Plan, place: NodeSettings) -> None:
         self.plan, self.place, self._ending = plan, place, Ending(plan, place)
         self.began, self.ends = self._ending.began, self._ending.ends
-        # The last seconds belong to judging, writing and recording.
+        # The last seconds are for judging, writing and recording.
         self.deadline = self.ends - min(30.0, plan.timeout_s / 5)
         self._shown = 0
-        self._own: list[Line] = [document_of(Planned(document=plans.render(plan)))]
+        self._own: list[Line] = [document_of(PlanText(document=plans.render(plan)))]
         self._session: Coordinator | Member | None = None
         self._ranks: LocalRanks | None = None
         self._sampler = SystemSampler(place.index)
 
     def run(self) -> int:
-        """Run to the end whatever happens; returns the exit code of the contract."""
+        """Run to the end in every case; returns the documented exit code."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _stop)
-        # For what no deadline inside the main thread can catch: a write to a file server that hangs, say.
+        # For hangs that no deadline in the main thread can catch, such as a write to a file server.
         last_resort = threading.Timer(self.ends - time.monotonic(), self._give_up)
         last_resort.daemon = True
         last_resort.start()
         try:
             self._sampler.start()
             ended = self._try()
-            # From here on the run is being written down; a second signal must not cut that short.
+            # From here on the record is written; a second signal must not interrupt that.
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
             if self._session is not None:
                 self._session.finish([*self._failures(), document_of(self._sampler.stop())], self.ends - 1)
                 self._own += self._session.lines
             if ended is not None:
-                self._own.append(document_of(Ended(reason=ended)))
+                self._own.append(document_of(EarlyEnd(reason=ended)))
             return self._written(ended)
         finally:
             last_resort.cancel()
 
     def _written(self, ended: str | None) -> int:
-        """Write down how it ended; the exit code."""
+        """Write the outcome; return the exit code."""
         session = self._session
         if self.place.index == 0:
-            tell = session.over if isinstance(session, Coordinator) else lambda _: None
-            return self._ending.conclude(self._samples(), tell)
+            notify = session.over if isinstance(session, Coordinator) else lambda _: None
+            return self._ending.conclude(self._samples(), notify)
         over = session.over_message if isinstance(session, Member) else None
         return self._ending.report(self._devices(), self._failures(), ended, over)
 
     def _try(self) -> str | None:
-        """Everything up to the end of the ranks; why it ended early, or None."""
+        """Run everything up to the end of the ranks; return why it ended early, or None."""
         try:
             if self.place.index == 0:
-                # An earlier run's result must never pass for this one's.
+                # An earlier run's result must never be taken for this one's.
                 self.place.result.unlink(missing_ok=True)
             preflight = self._preflight()
             return self._measure(preflight) if preflight is not None else None
         except (RunEndedError, OSError) as error:
             return str(error) or type(error).__name__
-        except Exception as error:  # a fault of ours still ends with a result
+        except Exception as error:  # an internal error still ends with a result
             traceback.print_exc()
             return f"the launcher broke: {type(error).__name__}: {error}"
 
     def _devices(self) -> Check:
-        """The check that decides whether ranks are started at all."""
+        """Return the check that decides whether ranks are started."""
         found = evidence.parse(json.dumps(line) for line in self._own)
         try:
             return world.devices(self.plan, found)
         except evidence.UndeliveredError:
             return Check(id="preflight.devices", status=Verdict.ERROR, message="no preflight took place")
 
-    def _preflight(self) -> Preflight | None:
-        """Look at this machine, say so, meet the other nodes; None when node 0 has too few devices."""
+    def _preflight(self) -> LauncherPreflight | None:
+        """Inspect this machine, announce it, join the other nodes; None when node 0 has too few devices."""
         self._announce(facts.preflight(self.plan, shared_machine=False))
         patience = min(self.deadline, self.began + ADDRESS_PATIENCE * self.plan.join_timeout_s)
         self.place = dataclasses.replace(
@@ -121,7 +121,7 @@ class NodeRun:
         output.emit("joined", nodes=self.plan.nodes, ranks=found.ranks * self.plan.nodes, after_s=self._age())
         return found
 
-    def _announce(self, found: Preflight) -> None:
+    def _announce(self, found: LauncherPreflight) -> None:
         output.emit(
             "preflight",
             node=self.place.index,
@@ -139,13 +139,15 @@ class NodeRun:
     def _meet(self) -> Coordinator | Member:
         word, port = facts.digest_of(self.plan), self.place.master_port + CONTROL_PORT_OFFSET
         if self.place.index:
-            return Member(self.plan, self.place.index, channel.Caller(self.place.master_addr, port), word)
-        # A run of one node has no peers, and no port that could be taken.
+            return Member(
+                self.plan, self.place.index, channel.ChannelCaller(self.place.master_addr, port), word
+            )
+        # A run of one node has no peers and needs no port.
         listening = channel.listen(self.place.master_addr, port) if self.plan.nodes > 1 else None
-        return Coordinator(self.plan, channel.Listener(listening, word))
+        return Coordinator(self.plan, channel.ChannelListener(listening, word))
 
-    def _measure(self, preflight: Preflight) -> str | None:
-        """Run the ranks of this node; why they ended early, or None."""
+    def _measure(self, preflight: LauncherPreflight) -> str | None:
+        """Run the ranks of this node; return why they ended early, or None."""
         session = self._session
         assert session is not None
         ranks = self._ranks = LocalRanks(self.plan, self.place, preflight)
@@ -165,7 +167,7 @@ class NodeRun:
         return ended
 
     def _watch(self, ranks: LocalRanks, session: Coordinator | Member) -> str | None:
-        """Until torchrun ends; RunEndedError when the run is to end before it does."""
+        """Watch until torchrun ends; RunEndedError when the run must end before."""
         next_look = 0.0
         while (status := ranks.poll()) is None:
             now = time.monotonic()
@@ -179,7 +181,7 @@ class NodeRun:
                     ranks.hasten_restart(now)
             time.sleep(0.001 if ranks.hurried else TICK_S)
         self._show_progress()
-        if status != 0:  # long enough for the session to find out why
+        if status != 0:  # long enough for the session to find the cause
             for _ in range(int(2 * SETTLE_S / TICK_S)):
                 session.tick(ranks.report(time.monotonic()))
                 time.sleep(TICK_S)
@@ -196,31 +198,31 @@ class NodeRun:
         self._shown = len(lines)
 
     def _failures(self) -> list[Line]:
-        """How ranks of this node broke: what they left in files, else what their heartbeats say."""
+        """Return failures of this node's ranks: from their files, else from their heartbeats."""
         found: list[Line] = []
         if self._ranks is None:
             return found
         planned = self._session is not None and self._session.planned
-        # An unplanned restart breaks again, and only says that it should not have happened.
+        # An unplanned restart fails again, only because it should not have happened.
         for path in sorted(self.place.scratch.glob("failure-*.json" if planned else "failure-0-*.json")):
             with contextlib.suppress(ValueError):
                 found += [json.loads(line) for line in files.lines(path)]
         known = {line.get("rank") for line in found}
         for vital in self._ranks.broken():
             if vital.rank not in known and vital.phase != INTERRUPTED:
-                words = vital.words or f"ended with status {vital.code} without a word"
-                found.append(document_of(Failure(rank=vital.rank, phase=vital.phase, message=words)))
+                text = vital.words or f"ended with status {vital.code} without a report"
+                found.append(document_of(RankFailure(rank=vital.rank, phase=vital.phase, message=text)))
         return found
 
     def _samples(self) -> list[str]:
-        """Every evidence line: what the launchers know, what the ranks measured, how they broke."""
-        # What lies there before ranks of this run were started is an earlier run's.
+        """Return every evidence line: of the launchers, of the ranks, and of failures."""
+        # Files from before this run's ranks were started belong to an earlier run.
         measured = files.lines(self.place.scratch / "evidence.jsonl") if self._ranks is not None else []
         return [json.dumps(line) for line in self._own] + measured
 
     def _give_up(self) -> None:
-        """The last resort, on another thread: something holds up this launcher beyond the deadline."""
-        text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was held up"
+        """Exit from another thread: something blocks this launcher beyond the deadline."""
+        text = f"ERROR the run did not end within {self.plan.timeout_s:.0f} s; its launcher was blocked"
         if self._ranks is not None:
             self._ranks.end()
         output.emit("gave_up", message=text)
@@ -229,6 +231,6 @@ class NodeRun:
 
 
 def _stop(number: int, _frame: FrameType | None) -> None:
-    for other in (signal.SIGTERM, signal.SIGINT):  # ending the ranks must not be interrupted by a second one
+    for other in (signal.SIGTERM, signal.SIGINT):  # a second signal must not interrupt the end of the ranks
         signal.signal(other, signal.SIG_IGN)
     raise RunEndedError(f"stopped by {signal.Signals(number).name}")

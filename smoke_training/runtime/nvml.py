@@ -29,7 +29,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class GpuReading:
-    """One accelerator: bytes, percent, watts; None where the driver does not say."""
+    """One accelerator: bytes, percent, watts; None where the driver does not report it."""
 
     memory_used: int | None
     memory_total: int | None
@@ -40,7 +40,7 @@ class GpuReading:
 
 @dataclass(frozen=True)
 class GpuClock:
-    """Clock of the streaming multiprocessors in MHz, and the names of the reasons that hold it down."""
+    """Clock of the streaming multiprocessors in MHz, and the names of the reasons that limit it."""
 
     mhz: float | None
     reasons: tuple[str, ...]
@@ -76,17 +76,17 @@ class Nvml:
         self._library = ctypes.CDLL("libnvidia-ml.so.1")
         status = self._library.nvmlInit_v2()
         if status != SUCCESS:
-            raise OSError(f"nvmlInit_v2 answered {status}")
+            raise OSError(f"nvmlInit_v2 returned {status}")
         self._handles = self._devices() if uuid is None else self._device("UUID", uuid.encode())
         if not self._handles:
             raise OSError("NVML lists no device" if uuid is None else f"NVML lists no device {uuid}")
 
     def read(self) -> list[GpuReading]:
-        """One reading of every device."""
+        """Return one reading of every device."""
         return [self._reading(handle) for handle in self._handles]
 
     def clock(self) -> GpuClock:
-        """The clock of the first device now."""
+        """Return the current clock of the first device."""
         (handle, *_), mhz, bits = self._handles, ctypes.c_uint(), ctypes.c_ulonglong()
         known = self._asked("nvmlDeviceGetClockInfo", handle, CLOCK_SM, ctypes.byref(mhz))
         # The second name is the same call in drivers before R535.
@@ -97,7 +97,7 @@ class Nvml:
         return GpuClock(float(mhz.value) if known else None, reason_names(bits.value))
 
     def state(self) -> GpuState:
-        """Errors, replaced memory, what the driver asks for, and the PCI Express link of the first device."""
+        """Return errors, replaced memory, requested recovery and the PCI Express link of the first device."""
         handle, *_ = self._handles
         rows = [ctypes.c_uint() for _ in range(4)]  # corrected, uncorrected, pending, failed
         known = self._asked("nvmlDeviceGetRemappedRows", handle, *map(ctypes.byref, rows))
@@ -114,7 +114,7 @@ class Nvml:
         )
 
     def close(self) -> None:
-        """Let go of the library."""
+        """Shut the library down."""
         self._library.nvmlShutdown()
 
     def _devices(self) -> list[ctypes.c_void_p]:
@@ -148,33 +148,33 @@ class Nvml:
 
     def _errors(self, handle: ctypes.c_void_p, sort: int) -> int | None:
         count = ctypes.c_ulonglong()
-        asked = self._asked("nvmlDeviceGetTotalEccErrors", handle, sort, VOLATILE, ctypes.byref(count))
-        return count.value if asked else None
+        requested = self._asked("nvmlDeviceGetTotalEccErrors", handle, sort, VOLATILE, ctypes.byref(count))
+        return count.value if requested else None
 
     def _action(self, handle: ctypes.c_void_p) -> str | None:
         field = _Field(id=RECOVERY_ACTION)
-        asked = self._asked("nvmlDeviceGetFieldValues", handle, 1, ctypes.byref(field))
-        if not asked or field.status != SUCCESS:
+        requested = self._asked("nvmlDeviceGetFieldValues", handle, 1, ctypes.byref(field))
+        if not requested or field.status != SUCCESS:
             return None
         number = field.value & 0xFFFFFFFF  # an unsigned int of a union
         return ACTIONS[number] if number < len(ACTIONS) else f"action {number}"
 
     def _link(self, handle: ctypes.c_void_p, which: str) -> tuple[int, int] | None:
         found = [ctypes.c_uint(), ctypes.c_uint()]
-        asked = [
+        requested = [
             self._asked(f"nvmlDeviceGet{which}PcieLink{what}", handle, ctypes.byref(value))
             for what, value in zip(("Generation", "Width"), found, strict=True)
         ]
-        return (found[0].value, found[1].value) if all(asked) else None
+        return (found[0].value, found[1].value) if all(requested) else None
 
     def _asked(self, function: str, *arguments: object) -> bool:
-        """Whether the driver has this function and answered; the answer is in the arguments."""
+        """Call a function of the driver; True on success, with the result in the arguments."""
         call = getattr(self._library, function, None)
         return call is not None and call(*arguments) == SUCCESS
 
 
 def state_of(uuid: str) -> GpuState | None:
-    """The state of one GPU; None without the driver's library or the device in it."""
+    """Return the state of one GPU; None without the driver's library or the device in it."""
     try:
         driver = Nvml(uuid)
     except OSError:
@@ -186,5 +186,5 @@ def state_of(uuid: str) -> GpuState | None:
 
 
 def reason_names(bits: int) -> tuple[str, ...]:
-    """Names of the reasons that slow a clock down, in the order of their bits."""
+    """Return the names of the reasons for a low clock, in the order of their bits."""
     return tuple(name for bit, name in REASONS.items() if bits & bit)

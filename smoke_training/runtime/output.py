@@ -13,6 +13,6 @@ def emit(event: str, **facts: object) -> None:
 
 
 def say(text: str) -> None:
-    """Write text for people, below the event lines."""
+    """Write readable text, below the event lines."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()

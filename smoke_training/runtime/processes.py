@@ -1,4 +1,4 @@
-"""Finding and ending this run's processes, and only those."""
+"""Find and end this run's processes, and only those."""
 
 import contextlib
 import ctypes
@@ -15,10 +15,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to SIGKILL this process when its parent ends; exit at once if that already happened.
+    """Make the kernel SIGKILL this process when its parent ends; exit at once if that already happened.
 
-    Who the parent was is in the environment, because a process that was orphaned while it started cannot
-    tell its parent from the process that adopted it.
+    The parent is in the environment, because a process that was orphaned while it started cannot
+    distinguish its parent from the process that adopted it.
     """
     parent = int(os.environ.get(PARENT) or os.getppid())
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -28,7 +28,7 @@ def die_with_parent() -> None:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """The environment a process was started with; empty once it is gone."""
+    """Return the environment a process was started with; empty once it is gone."""
     try:
         raw = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -39,28 +39,28 @@ def environment_of(pid: int) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessState:
-    """What the kernel says of a process in `/proc/PID/stat`.
+    """State of a process in `/proc/PID/stat`.
 
     `state` is the letter of proc(5): R running, S sleeping, D waiting for a device, T stopped by a signal, t
-    stopped by a tracer, Z ended and not yet collected. `code` is how a process in state Z ended: its exit
+    stopped by a tracer, Z ended and not yet collected. `code` is the end of a process in state Z: its exit
     status, or the negative number of the signal; None for a living one.
     """
 
     state: str
     cpu_s: float
-    started: int  # clock ticks since boot: tells two processes with the same number apart
+    started: int  # clock ticks since boot: distinguishes processes with the same number
     code: int | None
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """True if the process has ended."""
         return self.state in ("Z", "X")
 
 
 def state_of(pid: int) -> ProcessState | None:
-    """The state of a process, None when there is none with this number."""
+    """Return the state of a process, None when there is none with this number."""
     try:
-        # The name, in parentheses, may hold anything, even spaces and parentheses.
+        # The name, in parentheses, may contain spaces and parentheses.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
     except OSError:
         return None
@@ -74,7 +74,7 @@ def state_of(pid: int) -> ProcessState | None:
 
 
 def of_run(token: str) -> list[int]:
-    """Live processes, this one excepted, that carry the run's token in their environment."""
+    """Return live processes, except this one, with the run's token in their environment."""
     own = os.getpid()
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if pid != own and environment_of(pid).get(TOKEN) == token]

@@ -1,4 +1,4 @@
-"""What disturbed this machine between two moments: steal, pressure, CPU quota, clocks.
+"""Read disturbances of this machine between two times: steal, pressure, CPU quota, clocks.
 
 An absent counter is None, never 0.
 """
@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from smoke_training.evidence.training import Window
+from smoke_training.evidence.training import MachineWindow
 from smoke_training.runtime import files, host
 from smoke_training.runtime.nvml import GpuClock, Nvml
 
 
 class QuotaClock:
-    """How often, and for how long, the CPU quota of this process's control group held it back so far.
+    """Count and seconds of throttling by the CPU quota of this process's control group.
 
     `nr_throttled` with `throttled_usec` (control groups v2) or `throttled_time` in nanoseconds (v1) of
     `cpu.stat` (kernel `Documentation/scheduler/sched-bwc.rst`).
@@ -27,7 +27,7 @@ class QuotaClock:
         self._file = None if found is None else os.open(found, os.O_RDONLY)
 
     def read(self) -> tuple[int, float] | None:
-        """(periods, seconds); None where no group has such counters, as at the root of the tree."""
+        """Return (periods, seconds); None where no group has such counters, as at the root of the tree."""
         if self._file is None:
             return None
         entries = dict(line.split(maxsplit=1) for line in os.pread(self._file, 4096, 0).decode().splitlines())
@@ -36,14 +36,14 @@ class QuotaClock:
         return int(entries["nr_throttled"]), int(entries["throttled_time"]) / 1e9
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 def _cpu_stat() -> Path | None:
-    """The `cpu.stat` that counts throttling, of the nearest group that has one."""
+    """Return the nearest group's `cpu.stat` with throttling counters."""
     for folder in host.cgroup_folders("cpu"):
         entries = {entry.split()[0] for entry in files.lines(folder / "cpu.stat") if entry.split()}
         if "nr_throttled" in entries and entries & {"throttled_usec", "throttled_time"}:
@@ -52,7 +52,7 @@ def _cpu_stat() -> Path | None:
 
 
 def cpu_pressure_seconds() -> float | None:
-    """Seconds since boot in which some task waited for a CPU (`/proc/pressure/cpu`, kernel PSI)."""
+    """Return the seconds since boot in which some task waited for a CPU (`/proc/pressure/cpu`, PSI)."""
     for line in files.lines(Path("/proc/pressure/cpu")):
         if line.startswith("some "):
             return int(line.rpartition("total=")[2]) / 1e6
@@ -60,7 +60,7 @@ def cpu_pressure_seconds() -> float | None:
 
 
 def cpu_mhz() -> float | None:
-    """Clock of the CPU this thread runs on now; None where cpufreq does not say, as in most guests."""
+    """Return the clock of this thread's CPU; None without cpufreq, as in most guests."""
     try:
         cpu = ctypes.CDLL(None).sched_getcpu()
     except (OSError, AttributeError):
@@ -70,10 +70,10 @@ def cpu_mhz() -> float | None:
 
 
 class WindowReader:
-    """Reads the counters when made and again when asked.
+    """Reads the counters at its creation and at `read`.
 
-    The quota is counted between `resume` and `pause` only, so that it can be set against what the rank
-    itself did meanwhile. `seconds` are of any clock that runs on: the caller's; `gpu` is a GPU's UUID.
+    The quota is counted between `resume` and `pause` only, so that it can be compared with the rank's own
+    times. `seconds` are of any continuous clock: the caller's; `gpu` is a GPU's UUID.
     """
 
     def __init__(self, seconds: float, gpu: str | None = None) -> None:
@@ -100,9 +100,9 @@ class WindowReader:
         self._from = None
 
     def sample_clock(self) -> None:
-        """Look at the clocks of CPU and GPU; call it right after work: a GPU that idles raises its clock.
+        """Sample the clocks of CPU and GPU; call it right after work: an idle GPU raises its clock.
 
-        One H100 said 1,620 MHz, held down by its power limit, right after full load, and 1,980 in pauses.
+        One H100 had 1,620 MHz, limited by its power cap, right after full load, and 1,980 in pauses.
         """
         mhz = cpu_mhz()
         if mhz is not None:
@@ -110,10 +110,10 @@ class WindowReader:
         if self._gpu is not None:
             self._looks.append(self._gpu.clock())
 
-    def read(self, seconds: float) -> Window:
-        """What happened since this reader was made."""
+    def read(self, seconds: float) -> MachineWindow:
+        """Return the disturbances since this reader was created."""
         gpu = [look.mhz for look in self._looks if look.mhz is not None]
-        return Window(
+        return MachineWindow(
             steal_share=host.share("steal", self._ticks, host.cpu_ticks()),
             cpu_pressure=_pressure_share(self._pressure, cpu_pressure_seconds(), seconds - self._began),
             throttled_periods=self._periods if self._counted else None,
@@ -125,13 +125,13 @@ class WindowReader:
 
 
 def _usual_reasons(looks: Sequence[GpuClock]) -> tuple[str, ...]:
-    """The reasons that more than half of the looks found: one that comes and goes costs little."""
+    """Return the reasons found by more than half of the samples: an occasional one costs little."""
     counts = Counter(reason for look in looks for reason in look.reasons)
     return tuple(reason for reason, count in counts.items() if 2 * count > len(looks))
 
 
 def _driver(uuid: str | None) -> Nvml | None:
-    """The driver's library for one GPU; None without a GPU or its library."""
+    """Return the driver's library for one GPU; None without a GPU or its library."""
     if uuid is None:
         return None
     try:

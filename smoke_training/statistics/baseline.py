@@ -1,17 +1,17 @@
-"""Figures of earlier accepted runs, and whether a new run is worse than they were (pure).
+"""Compare a new run with the figures of earlier accepted runs (pure).
 
-A baseline is the figures of one run with the fingerprint of what they hold for. Another fingerprint is
-another stack: it does not apply. Ratios are ratios of *performance*: for a rate new / old, for a time
+A baseline is the figures of one run with their fingerprint. With another fingerprint it does not apply.
+Ratios are ratios of *performance*: for a rate new / old, for a time
 old / new, so that below 1 is always worse.
 
-A figure has regressed when the whole deciding interval of its ratio lies below `LIMIT`. What that interval
-has to hold depends on what is known of the run-to-run spread:
+A figure has regressed when the whole deciding interval of its ratio lies below `LIMIT`. The interval depends
+on the knowledge of the run-to-run spread:
 
 - at least `MIN_RUNS` accepted runs: the new figure against their geometric mean, Student's t prediction
   interval with their own spread (never less than the new run's own uncertainty);
 - fewer, but a figure of a wire whose rate is declared, or of accelerators' own collectives: both runs' own
   intervals in quadrature, because such a wire repeats itself (shaped link: MAD/median 0.001);
-- fewer, and anything that shares CPUs or disks with others: nothing is claimed. Two single runs of such a
+- fewer, and anything that shares CPUs or disks with others: not judged. Two single runs of such a
   figure differ by far more than either's own interval.
 """
 
@@ -32,10 +32,10 @@ LIMIT = 0.97
 # One-sided 1e-4 per figure: with ten figures a night, one false alarm in about three years.
 Z_REGRESSION = 3.719
 Z_POWER = 2.326  # 99 %
-MIN_RUNS = 8  # below it, Student's t is so wide that the rule could never speak
+MIN_RUNS = 8  # below it, Student's t is too wide for any decision
 MAX_RUNS = 20
 
-# Which figures are compared, and whether more is better. Counts and yes/no figures have no ratio; a figure
+# Compared figures, and whether more is better. Counts and yes/no figures have no ratio; a figure
 # without an interval is not compared either.
 HIGHER, LOWER = "higher", "lower"
 BETTER: Mapping[str, str] = {
@@ -46,7 +46,7 @@ BETTER: Mapping[str, str] = {
     "checkpoint.commit": LOWER,
 }
 _WIRE = ("collective.", "fabric.")
-_UNKNOWN_SPREAD = "how much this figure varies from run to run is not known yet"
+_UNKNOWN_SPREAD = "the run-to-run variation of this figure is not known yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Fingerprint:
-    """What a figure holds for. Two runs are compared only if all of it is equal.
+    """Setting of a figure. Two runs are compared only if all fields are equal.
 
     `sizes` are the payload sizes of the sweeps in bytes; `declared_gbit_s` is the declared rate of a node's
     training network in Gb/s; None is "not in use" and equals only None.
@@ -80,13 +80,13 @@ class Fingerprint:
     declared_gbit_s: float | None
 
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON, to search by."""
+        """SHA-256 of the canonical JSON, for searches."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Baseline:
-    """Figures of an accepted run by check id, and how the same figures came out in accepted runs before.
+class RunBaseline:
+    """Figures of an accepted run by check id, and the same figures of earlier accepted runs.
 
     `history` has one value per accepted run, the newest (this one) first.
     """
@@ -103,7 +103,7 @@ class Baseline:
 class Comparison:
     """One figure against its baseline. `ratio` and its 95 % interval `ci` are of performance.
 
-    `regressed` is None with a `reason` where nothing may be claimed. `significant`: the 95 % interval
+    `regressed` is None with a `reason` if undecided. `significant`: the 95 % interval
     excludes 1. `detectable` is the smallest relative loss that this comparison finds with power 0.99.
     """
 
@@ -121,7 +121,7 @@ class Comparison:
     reason: str | None = None
 
 
-def parse(document: object) -> Baseline:
+def parse(document: object) -> RunBaseline:
     """Read a baseline document; DocumentError lists every problem."""
     if not isinstance(document, Mapping):
         raise DocumentError([f"baseline: got a {type(document).__name__}; must be an object"])
@@ -129,7 +129,7 @@ def parse(document: object) -> Baseline:
         raise DocumentError([f'baseline.schema: got {document.get("schema")!r}; must be "{SCHEMA}"'])
     problems: list[str] = []
     values = {key: value for key, value in document.items() if key != "schema"}
-    found = read(Baseline, values, problems, "baseline.")
+    found = read(RunBaseline, values, problems, "baseline.")
     if found is not None:
         problems += [text for name, figure in found.figures.items() for text in _faults(name, figure)]
         problems += [] if found.figures else ["baseline.figures: empty; nothing can be compared with it"]
@@ -138,13 +138,13 @@ def parse(document: object) -> Baseline:
     return found
 
 
-def render(baseline: Baseline) -> dict[str, Any]:
-    """The baseline as a document that `parse` reads back to an equal baseline."""
+def render(baseline: RunBaseline) -> dict[str, Any]:
+    """Return the baseline as a document that `parse` reads back to an equal baseline."""
     return {"schema": SCHEMA, **json.loads(json.dumps(asdict(baseline)))}
 
 
 def usable(name: str, value: object, ci: object, n: int, unit: str) -> Figure | None:
-    """A measured figure as one that can be compared, None if it is not of that kind or has no interval."""
+    """Return a measured figure in comparable form, None if it is not comparable or has no interval."""
     if name not in BETTER or not isinstance(value, int | float) or not isinstance(ci, list | tuple):
         return None
     bounds = tuple(float(bound) for bound in ci)
@@ -153,7 +153,7 @@ def usable(name: str, value: object, ci: object, n: int, unit: str) -> Figure | 
 
 
 def differences(own: Fingerprint, other: Fingerprint) -> tuple[str, ...]:
-    """Why a baseline with fingerprint `other` does not apply to `own`; empty if it does."""
+    """Return why a baseline with fingerprint `other` does not apply to `own`; empty if it does."""
     mine, theirs = asdict(own), asdict(other)
     return tuple(
         f"{name}: this run has {_shown(mine[name])}, the baseline {_shown(theirs[name])}"
@@ -162,8 +162,8 @@ def differences(own: Fingerprint, other: Fingerprint) -> tuple[str, ...]:
     )
 
 
-def compare(baseline: Baseline, figures: Mapping[str, Figure]) -> tuple[Comparison, ...]:
-    """Every figure that both have in the same unit, in the order of `figures`."""
+def compare(baseline: RunBaseline, figures: Mapping[str, Figure]) -> tuple[Comparison, ...]:
+    """Compare every figure that both have in the same unit, in the order of `figures`."""
     return tuple(
         compare_one(name, baseline.figures[name], new, baseline.history.get(name, ()), baseline.fingerprint)
         for name, new in figures.items()
@@ -204,7 +204,7 @@ def compare_one(
 
 
 def _against_history(values: Sequence[float], new: Figure) -> tuple[float, float, int]:
-    """Log distance from the runs' mean, its standard error as a prediction, degrees of freedom."""
+    """Return the log distance from the runs' mean, its standard error as a prediction, degrees of freedom."""
     logs = [math.log(value) for value in values]
     spread = max(statistics.stdev(logs), _log_error(new))
     return (
@@ -215,7 +215,7 @@ def _against_history(values: Sequence[float], new: Figure) -> tuple[float, float
 
 
 def _log_error(figure: Figure) -> float:
-    """Standard error of the logarithm, from the wider side of the 95 % interval."""
+    """Return the standard error of the logarithm, from the wider side of the 95 % interval."""
     low, high = figure.ci
     return max(math.log(figure.value / low), math.log(high / figure.value)) / Z_REPORTED
 

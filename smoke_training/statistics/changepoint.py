@@ -1,4 +1,4 @@
-"""A change of level inside a series of blocks: drift is reported, not averaged away (pure).
+"""Detect a change of level inside a series of blocks: drift is reported, not averaged (pure).
 
 Falcon (arXiv 2410.12588) calls a change of at least 10 % in the mean a fail-slow event; the same figure here,
 with a test instead of a posterior: the split with the largest two-sample t statistic (pooled standard
@@ -15,35 +15,35 @@ from smoke_training.statistics.estimators import critical_z, student_quantile
 
 LEAST_CHANGE = math.log(1.10)
 LEAST_SIDE = 4  # blocks before and after the change
-ALPHA = 1e-4  # of any change being found in series without one
-FLOOR = 1e-3  # standard deviation of logs below which no clock is trusted
+ALPHA = 1e-4  # of a false detection
+FLOOR = 1e-3  # standard deviation of logs below which clocks are too coarse
 
 
 @dataclass(frozen=True)
-class Change:
+class LevelChange:
     """A lasting change: the first block after it, and the level after over the level before."""
 
     block: int
     ratio: float
 
 
-def find(logs: Sequence[float], *, series: int = 1) -> Change | None:
-    """The strongest change in block values given as logarithms; None below 10 % or without evidence.
+def find(logs: Sequence[float], *, series: int = 1) -> LevelChange | None:
+    """Find the strongest change in block values given as logarithms; None below 10 % or without evidence.
 
-    `series` is how many series the caller looks at: the level is shared among them.
+    `series` is the caller's number of series: the level is shared among them.
     """
     count = len(logs)
-    side = max(LEAST_SIDE, count // 5)  # a shorter stretch is a burst, which may pass again
+    side = max(LEAST_SIDE, count // 5)  # a shorter one is a temporary burst
     splits = range(side, count - side + 1)
     if not splits:
         return None
     found = max(splits, key=lambda split: abs(_statistic(logs, split)))
     needed = student_quantile(critical_z(ALPHA / (2 * len(splits) * max(series, 1))), count - 2)
-    # The level is a median: neither side's may rest on a few blocks.
+    # The level is a median: neither side may consist of a few blocks.
     change = statistics.median(logs[found:]) - statistics.median(logs[:found])
     if abs(_statistic(logs, found)) < needed or abs(change) < LEAST_CHANGE:
         return None
-    return Change(found, math.exp(change))
+    return LevelChange(found, math.exp(change))
 
 
 def _statistic(logs: Sequence[float], split: int) -> float:

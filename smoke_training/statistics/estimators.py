@@ -1,10 +1,10 @@
-"""Robust estimators, their intervals, and how the risk of a false alarm is shared out (pure).
+"""Robust estimators, their intervals, and the shares of the risk of a false alarm (pure).
 
 **Family-wise error.** One healthy run may be called FAIL with probability `FAMILY_ALPHA`, whatever the number
 of its checks, ranks and looks. Each of the `DECIDING_CHECKS`, whose FAIL rests on an interval, gets an equal
 share; a check divides its share by the comparisons it makes (ranks, links, nodes, statistics) and by the
 looks it takes (Bonferroni: valid however the comparisons depend on each other). `decision_z` is the only
-place where this is worked out. Checks of exact equality have no share: they cannot fail by chance.
+place that computes this. Checks of exact equality have no share: they cannot fail by chance.
 
 **Missed faults** are cheaper: a rank just at the tolerated limit may be acquitted with probability
 `ACQUIT_ALPHA` per look. FAIL therefore needs far stronger evidence than PASS; what reaches neither is sampled
@@ -43,7 +43,7 @@ _NORMAL = statistics.NormalDist()
 
 
 def critical_z(alpha: float) -> float:
-    """Normal quantile with one-sided tail probability `alpha`; ValueError outside (0, 1)."""
+    """Return the normal quantile with one-sided tail probability `alpha`; ValueError outside (0, 1)."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha: got {alpha}; must lie between 0 and 1")
     return -_NORMAL.inv_cdf(alpha)
@@ -57,7 +57,7 @@ def decision_alpha(*, comparisons: int = 1, looks: int = 1) -> float:
 
 
 def decision_z(*, comparisons: int = 1, looks: int = 1) -> float:
-    """The quantile that a FAIL must clear; `trimmed_interval` turns it into Student's t."""
+    """Return the quantile that a FAIL must clear; `trimmed_interval` turns it into Student's t."""
     return critical_z(decision_alpha(comparisons=comparisons, looks=looks))
 
 
@@ -101,17 +101,17 @@ class Ratio:
 
 
 def bounded_exp(value: float) -> float:
-    """Exponential that turns an absurdly wide log interval into infinity instead of an OverflowError."""
+    """Return the exponential; infinity for huge values instead of an OverflowError."""
     return math.inf if value > 700 else math.exp(value)
 
 
 def blocks(values: Sequence[float], length: int) -> list[Sequence[float]]:
-    """Consecutive stretches of `length` values; what is left at the end is not used."""
+    """Split into blocks of `length` values; an incomplete last block is dropped."""
     return [values[start : start + length] for start in range(0, len(values) - length + 1, length)]
 
 
 def bisect(reached: Callable[[float], bool], most: float) -> float:
-    """Where a condition that holds from some positive point on begins to hold, within 1e-9 of itself."""
+    """Return the least positive value that satisfies a monotonic condition, within 1e-9 relative."""
     low, high = 0.0, most
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
@@ -120,14 +120,14 @@ def bisect(reached: Callable[[float], bool], most: float) -> float:
 
 
 def median_absolute_deviation(values: Sequence[float]) -> float:
-    """Median distance from the median, in the unit of the values."""
+    """Return the median distance from the median, in the unit of the values."""
     centre = statistics.median(values)
     return statistics.median(abs(value - centre) for value in values)
 
 
 @functools.lru_cache(maxsize=4096)
 def student_quantile(z: float, freedom: int) -> float:
-    """Student's t at the tail probability of the normal quantile `z` (exact to 1e-9 relative).
+    """Return Student's t at the tail probability of the normal quantile `z` (exact to 1e-9 relative).
 
     Widens intervals of few blocks. Found by bisection on the regularised incomplete beta function, because
     the usual expansions are far too small in the far tail at few degrees of freedom (half the exact value at

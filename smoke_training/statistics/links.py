@@ -1,19 +1,19 @@
-"""Who is to blame when pairs of nodes exchange data too slowly? Schedule, scores, attribution (pure).
+"""Attribute slow exchanges between nodes to nodes or links: schedule, scores, attribution (pure).
 
-All pairs meet in rounds of disjoint pairs (the circle method of round-robin tournaments), first one
+All pairs exchange data in rounds of disjoint pairs (the circle method of round-robin tournaments), first one
 direction, then the other. A *cell* is one direction of one pair. Its rate is at most what the sender can
 send and the receiver can receive: b_ij ~ min(s_i, r_j) l_ij. So a node whose whole row (it sends) or column
 (it receives) is slow is to blame for it, and a single slow cell between nodes that are fast elsewhere is a
 slow link.
 
 The samples of a cell come from repetitions of the schedule, seconds apart, because noise comes in bursts.
-What disturbs a transfer only ever makes it slower, and how long threads waited for a CPU is measured: a visit
+Disturbances only slow a transfer, and the threads' waiting for a CPU is measured: a visit
 during most of which a thread of either end waited may acquit a cell, but never accuse it. Log ratios to the
 reference (the declared rate, or fast peers of the same repetition) get a 20 % trimmed mean with its bounds.
 BAD: the estimate below 0.75 and, at the cell's share of the family-wise error (`estimators`), the upper bound
 below 0.85. GOOD: the lower bound above 0.75 at the level of acquittals, or a third of the visits, at least
 three, reached 0.85: a visit's rate is never above the wire's, so no slow wire does that, however busy the
-machines are. In between 0.75 and 0.85 either answer is acceptable; a cell that no rule settles is OPEN.
+machines are. Between 0.75 and 0.85 either result is acceptable; a cell that no rule settles is OPEN.
 """
 
 import math
@@ -31,9 +31,9 @@ from smoke_training.statistics.estimators import (
 
 FIRST_LOOK, MOST_REPETITIONS = 6, 60  # repetitions before the first look, and at most; one look each
 LOOKS = 1 + MOST_REPETITIONS - FIRST_LOOK
-ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit was alone on the wire anyway
+ALONE_AT_MOST = 3  # up to three nodes a round has one pair, so every visit is alone on the wire
 ZONE = (0.75, 0.85)
-CRAWL = 0.25  # three visits all below a quarter need no interval: no noise we measured did that
+CRAWL = 0.25  # three visits all below a quarter need no interval: no measured noise did that
 CRAWL_VISITS = 3
 REACHED_VISITS, REACHED_SHARE = 3, 1 / 3  # of the visits that reach the zone's upper end: not a slow wire
 STARVED = 0.6  # share of a visit in which a thread waited for a CPU, above which it cannot accuse
@@ -42,8 +42,8 @@ PEERS = 0.8  # quantile of a repetition's cells, the reference: with one bad nod
 Pair = tuple[int, int]
 
 
-class Answer(StrEnum):
-    """What the samples of one cell, or of one group of nodes, allow to say."""
+class CellState(StrEnum):
+    """State of one cell, or of one group of nodes, by its samples."""
 
     GOOD = "GOOD"
     BAD = "BAD"
@@ -51,9 +51,9 @@ class Answer(StrEnum):
 
 
 def rounds(count: int) -> tuple[tuple[Pair, ...], ...]:
-    """Rounds of disjoint pairs in which each of `count` players meets every other once (circle method).
+    """Return rounds of disjoint pairs in which each of `count` players meets every other once.
 
-    `count - 1` rounds, `count` of them for an odd number, where one player rests in each.
+    By the circle method: `count - 1` rounds; `count` for an odd number, with one player idle in each.
     """
     if count < 2:
         return ()
@@ -68,16 +68,16 @@ def rounds(count: int) -> tuple[tuple[Pair, ...], ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score(Ratio):
+class CellScore(Ratio):
     """A cell's ratio to the reference."""
 
     visits: int
     starved_visits: int
-    answer: Answer
+    answer: CellState
 
 
 def peer_reference(rates: Iterable[float]) -> float:
-    """The rate that a healthy cell of a repetition reaches: the 0.8 quantile (upper order statistic)."""
+    """Return the rate of a healthy cell of a repetition: the 0.8 quantile (upper order statistic)."""
     ordered = sorted(rates)
     if not ordered:
         raise ValueError("a repetition without rates has no reference")
@@ -85,20 +85,20 @@ def peer_reference(rates: Iterable[float]) -> float:
 
 
 def accusing_z(nodes: int) -> float:
-    """The quantile at which a cell of a tournament of so many nodes is BAD.
+    """Return the quantile at which a cell of a tournament of so many nodes is BAD.
 
-    Shared out among cells and looks where a BAD cell is an accusation by itself. Above three nodes it takes
-    new samples of that cell, BAD again at one look, and that second time is worth a share by itself.
+    Divided among cells and looks if a BAD cell is an accusation by itself. Above three nodes an accusation
+    needs new samples of that cell, BAD again at one look, which is a comparison of its own.
     """
     return decision_z(comparisons=nodes * (nodes - 1), looks=LOOKS) if nodes <= ALONE_AT_MOST else Z_DECISION
 
 
 def score(
     rates: Sequence[float], starved: Sequence[float | None] | None, references: Sequence[float], z: float
-) -> Score:
+) -> CellScore:
     """Judge one cell by its visits: their rates, and how much of each a thread waited for a CPU, if known.
 
-    `references[k]` is what visit k should have reached, in the unit of its rate. BAD at the quantile `z`,
+    `references[k]` is the expected rate of visit k, in its unit. BAD at the quantile `z`,
     which belongs to the number of cells and looks (`estimators.decision_z`).
     """
     logs = [math.log(max(rate, 1e-12) / wanted) for rate, wanted in zip(rates, references, strict=True)]
@@ -109,17 +109,17 @@ def score(
     reached = sum(x >= clearly for x in logs) >= max(REACHED_VISITS, REACHED_SHARE * len(logs))
     crawls = len(calm) >= CRAWL_VISITS and max(calm) < math.log(CRAWL)
     below = trusted is not None and trusted.estimate < tolerated and trusted.high < clearly
-    answer = Answer.GOOD if reached or everything.low > tolerated else Answer.OPEN
+    answer = CellState.GOOD if reached or everything.low > tolerated else CellState.OPEN
     shown, level = logs, Z_ACQUIT
     if not reached and (crawls or below):
-        answer, shown, level = Answer.BAD, calm, z
+        answer, shown, level = CellState.BAD, calm, z
     counts = {"visits": len(logs), "starved_visits": len(logs) - len(calm)}
-    return Score.of(shown, level, level, answer=answer, **counts)
+    return CellScore.of(shown, level, level, answer=answer, **counts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blame:
-    """A node (one number) or a link (sender, receiver): which way it is bad, and by which cells."""
+    """A node (one number) or a link (sender, receiver): its bad direction, and the cells."""
 
     nodes: tuple[int, ...]
     direction: str  # node: sends | receives | both; link: one way | both
@@ -136,16 +136,16 @@ class Attribution:
 
     @property
     def settled(self) -> bool:
-        """Whether more samples could change nothing."""
+        """True if more samples could change nothing."""
         return not self.open and not self.unexplained
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinksSoFar:
-    """What is known of the links after some rounds.
+    """Assessment of the links after some rounds.
 
-    `enough`: more rounds could change nothing. `suspicious`: something is slow or lost that nothing could be
-    blamed for yet. `accused` is the worst cell (sender, receiver) of every accusation.
+    `enough`: more rounds could change nothing. `suspicious`: something is slow or lost, and nothing is
+    blamed yet. `accused` is the worst cell (sender, receiver) of every accusation.
     """
 
     enough: bool
@@ -153,15 +153,15 @@ class LinksSoFar:
     accused: tuple[Pair, ...]
 
 
-def attribute(answers: Mapping[Pair, Answer]) -> Attribution:
+def attribute(answers: Mapping[Pair, CellState]) -> Attribution:
     """Explain BAD cells by nodes and links.
 
     A node is blamed for sending (receiving) if all its measured cells of that direction, at least two, are
     BAD. A remaining BAD cell is blamed on the link if its sender reaches another node and its receiver is
     reached by another: only then is neither of them the reason. With two nodes there is only the link.
     """
-    bad = {cell for cell, answer in answers.items() if answer is Answer.BAD}
-    unsettled = tuple(sorted(cell for cell, answer in answers.items() if answer is Answer.OPEN))
+    bad = {cell for cell, answer in answers.items() if answer is CellState.BAD}
+    unsettled = tuple(sorted(cell for cell, answer in answers.items() if answer is CellState.OPEN))
     if len({node for cell in answers for node in cell}) == 2:
         return Attribution(accused=_links(bad), unexplained=(), open=unsettled)
     lines = _bad_lines(answers)
@@ -172,13 +172,13 @@ def attribute(answers: Mapping[Pair, Answer]) -> Attribution:
         if len(cells & left) >= 2:
             blamed[key] = cells
             left -= cells
-    senders, receivers = ({pair[end] for pair, a in answers.items() if a is Answer.GOOD} for end in (0, 1))
+    senders, receivers = ({pair[end] for pair, a in answers.items() if a is CellState.GOOD} for end in (0, 1))
     certain = {cell for cell in left if cell[0] in senders and cell[1] in receivers}
     accused = _nodes(blamed) + _links(certain)
     return Attribution(accused=accused, unexplained=tuple(sorted(left - certain)), open=unsettled)
 
 
-def _bad_lines(answers: Mapping[Pair, Answer]) -> dict[tuple[int, str], frozenset[Pair]]:
+def _bad_lines(answers: Mapping[Pair, CellState]) -> dict[tuple[int, str], frozenset[Pair]]:
     """(node, direction) -> its cells, where all of them are BAD."""
     lines: dict[tuple[int, str], set[Pair]] = {}
     for cell in answers:
@@ -187,7 +187,7 @@ def _bad_lines(answers: Mapping[Pair, Answer]) -> dict[tuple[int, str], frozense
     return {
         key: frozenset(cells)
         for key, cells in lines.items()
-        if len(cells) >= 2 and all(answers[cell] is Answer.BAD for cell in cells)
+        if len(cells) >= 2 and all(answers[cell] is CellState.BAD for cell in cells)
     }
 
 

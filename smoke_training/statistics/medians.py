@@ -1,4 +1,4 @@
-"""When a median lies on one side of a floor: order statistics, warm-up, quiet samples (pure)."""
+"""Intervals of medians: order statistics, warm-up (pure)."""
 
 import math
 import statistics
@@ -13,7 +13,7 @@ REPORTED_TAIL = 0.025  # two-sided 95 %, for readers; never decides
 
 
 def median_interval(values: Sequence[float], tail: float = REPORTED_TAIL) -> Interval:
-    """Median with order statistics that each miss it with probability `tail` at most.
+    """Return the median with order statistics that each miss it with probability `tail` at most.
 
     The number of values below the median is binomial(n, 1/2), whatever their distribution. Unbounded while
     even the extremes miss it more often (n < 6 for two-sided 95 %). ValueError without values.
@@ -33,13 +33,13 @@ def median_interval(values: Sequence[float], tail: float = REPORTED_TAIL) -> Int
 
 
 def _outside(count: int, below: int) -> float:
-    """Probability of so many values below the median; by logarithms, because a thousand overflow."""
+    """Return the probability of so many values below the median, by logarithms against overflow."""
     ways = math.lgamma(count + 1) - math.lgamma(below + 1) - math.lgamma(count - below + 1)
     return math.exp(ways - count * math.log(2))
 
 
 def warm_up(seconds: Sequence[float]) -> int:
-    """How many first samples are slower than what follows, 20 % of all at most.
+    """Return the number of first samples slower than the following ones, at most 20 % of all.
 
     A sample belongs to the warm-up while it lies more than 5 % and three (normal) deviations above the median
     of all later ones.

@@ -1,26 +1,26 @@
-"""How far the machines disturbed a measurement: the noise ladder (pure).
+"""Disturbance of a measurement by the machines: the noise ladder (pure).
 
-What is left of a fixed spin's spread, once waiting for CPUs held by others is taken out, is what no
-correction can take out of the training step either: a hypervisor that takes the CPU away, a neighbour on the
-same core, a clock that moves. A FAIL measured on such a machine is reported as INCONCLUSIVE with its number.
+The spread of a fixed spin without waiting for CPUs cannot be corrected in the training step either: a
+hypervisor that takes the CPU away, a neighbour on the same core, a clock that changes. A FAIL measured on
+such a machine is reported as INCONCLUSIVE with its number.
 """
 
 import math
 import statistics
 from collections.abc import Sequence
 
-from smoke_training.evidence.training import Window
+from smoke_training.evidence.training import MachineWindow
 from smoke_training.statistics.estimators import Rows, median_absolute_deviation
 
 SPIN_SPREAD_LIMIT = 0.15  # MAD over median of the null measurement
-STEAL_LIMIT = 0.05  # as large as a slowdown that is called negligible: below it, it explains no FAIL
-QUEUE_LIMIT = 0.10  # of the timed seconds spent waiting for CPUs held by others; quiet hosts stay below 0.01
+STEAL_LIMIT = 0.05  # equal to the negligible slowdown: below it, it explains no FAIL
+QUEUE_LIMIT = 0.10  # of the timed seconds spent waiting for CPUs; quiet hosts stay below 0.01
 
 
 def without_queue(
     rows: Rows, queue: Rows | None, *, shares: Sequence[float] | None = None, parts: int = 100
 ) -> list[list[float]]:
-    """Wall seconds less the waiting for a CPU (of each row this share), where it is known.
+    """Return wall seconds less the waiting for a CPU (of each row this share), where it is known.
 
     Never below one of `parts` parts of a value: the two clocks are read one after the other.
     """
@@ -33,13 +33,13 @@ def without_queue(
 
 
 def relative_spread(rows: Rows) -> float | None:
-    """Largest MAD over median of any rank's series; None without values."""
+    """Return the largest MAD over median of any rank's series; None without values."""
     spreads = [median_absolute_deviation(row) / statistics.median(row) for row in rows if row]
     return max(spreads, default=None)
 
 
 def queue_share(walls: Rows, queues: Rows | None) -> float | None:
-    """Largest share of any rank's wall time spent waiting, runnable, for a CPU held by something else."""
+    """Return the largest share of any rank's wall time spent runnable, waiting for a CPU."""
     if queues is None:
         return None
     pairs = [(math.fsum(wall), math.fsum(queue)) for wall, queue in zip(walls, queues, strict=True)]
@@ -47,12 +47,12 @@ def queue_share(walls: Rows, queues: Rows | None) -> float | None:
 
 
 def worst(values: Sequence[float | None]) -> float | None:
-    """Largest of the known values; None if none is known."""
+    """Return the largest of the known values; None if none is known."""
     return max((float(value) for value in values if value is not None), default=None)
 
 
-def figures(windows: Sequence[Window]) -> dict[str, float | None]:
-    """What the machines did while something was timed, for readers: the worst of each."""
+def figures(windows: Sequence[MachineWindow]) -> dict[str, float | None]:
+    """Return the machines' noise figures of a measurement, for reports: the worst of each."""
     return {
         "steal": worst([window.steal_share for window in windows]),
         "cpu_pressure": worst([window.cpu_pressure for window in windows]),
@@ -60,8 +60,8 @@ def figures(windows: Sequence[Window]) -> dict[str, float | None]:
     }
 
 
-def unfit(spread: float | None, windows: Sequence[Window]) -> str | None:
-    """Why nothing timed here may FAIL, with the number; None on a fit machine."""
+def unfit(spread: float | None, windows: Sequence[MachineWindow]) -> str | None:
+    """Return why no time measured here may FAIL, with the number; None on a quiet machine."""
     if spread is not None and spread > SPIN_SPREAD_LIMIT:
         return f"a fixed spin varies by {spread:.0%} (MAD over median, at most {SPIN_SPREAD_LIMIT:.0%})"
     steal = worst([window.steal_share for window in windows])

@@ -1,4 +1,4 @@
-"""Every member of a group against its peers: what slows all of them at once cancels (pure)."""
+"""Compare every member of a group with its peers: common slowdowns cancel (pure)."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ WINDOWS_KEPT = 60
 
 
 def leave_one_out(values: Sequence[float]) -> list[float]:
-    """Log of each value over the median of the others, by one sort: there may be hundreds.
+    """Return the log of each value over the median of the others, by one sort.
 
     Needs two values, all positive.
     """
@@ -26,12 +26,12 @@ def leave_one_out(values: Sequence[float]) -> list[float]:
 
 
 def log_ratios(rows: Rows, expected: float | None = None) -> list[list[float]]:
-    """[member][i] logs of each value over the median of the other members', or over what is expected.
+    """[member][i] logs of each value over the median of the other members', or over the expected one.
 
-    ValueError for rows of unlike length, and below two members where nothing is expected.
+    ValueError for rows of unlike length, and below two members without an expected value.
     """
     if len({len(row) for row in rows}) != 1:
-        raise ValueError("every member must bring the same number of values")
+        raise ValueError("every member must have the same number of values")
     if expected is not None:
         return [[math.log(value / expected) for value in row] for row in rows]
     if len(rows) < 2:
@@ -52,8 +52,8 @@ def block_totals(rows: Rows, length: int, expected: float | None = None) -> list
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
-    """How many times slower than its peers a rank computes; the 95 % interval needs five windows."""
+class RankStanding:
+    """Slowdown of a rank relative to its peers; the 95 % interval needs five windows."""
 
     rank: int
     slowdown: float
@@ -61,8 +61,8 @@ class Standing:
     windows: int
 
 
-class Comparison:
-    """Leave-one-out scores over the latest windows: a rank that recovered is forgiven after a while."""
+class PeerComparison:
+    """Leave-one-out scores over the latest windows: a recovered rank is no longer slow after a while."""
 
     def __init__(self, ranks: int) -> None:
         if ranks < 2:
@@ -70,17 +70,17 @@ class Comparison:
         self._logs = [deque[float](maxlen=WINDOWS_KEPT) for _ in range(ranks)]
 
     def add(self, medians: Sequence[float]) -> None:
-        """One window: the median compute seconds of every rank, in rank order."""
+        """Add one window: the median compute seconds of every rank, in rank order."""
         if len(medians) != len(self._logs):
             raise ValueError(f"{len(medians)} figures for {len(self._logs)} ranks")
         for logs, value in zip(self._logs, leave_one_out(medians), strict=True):
             logs.append(value)
 
-    def standings(self) -> list[Standing]:
-        """Every rank's score, in rank order; empty before the first window."""
+    def standings(self) -> list[RankStanding]:
+        """Return every rank's score, in rank order; empty before the first window."""
         ratios = [Ratio.of(list(logs), Z_REPORTED, Z_REPORTED) for logs in self._logs if logs]
         return [
-            Standing(
+            RankStanding(
                 rank=rank,
                 slowdown=found.value,
                 ci95=found.ci95 if math.isfinite(found.ci95[1]) else None,

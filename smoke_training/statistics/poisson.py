@@ -1,8 +1,8 @@
-"""Is a rate of rare events above a floor? Counts against exposure, three answers (pure).
+"""Compare a rate of rare events with a floor: counts per exposure, three outcomes (pure).
 
 Retransmitted segments are counts. Their bounds are the exact ones of Garwood (Biometrika 28, 1936); above
-`EXACT_UP_TO` events the approximation of Byar (Breslow & Day, *Statistical Methods in Cancer Research* II,
-1987, p. 69) stands in, which is within 0.5 % there. Losses may come in bursts, and a burst is one event, not
+`EXACT_UP_TO` events Byar's approximation (Breslow & Day, *Statistical Methods in Cancer Research* II,
+1987, p. 69) is used, within 0.5 %. Losses may come in bursts, and a burst is one event, not
 forty: counts and exposures are divided by the dispersion between visits (quasi-Poisson, McCullagh & Nelder
 1989, 6.2.3), never below 1.
 """
@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from smoke_training.statistics.estimators import Z_ACQUIT, bisect
-from smoke_training.statistics.links import Answer
+from smoke_training.statistics.links import CellState
 
 # A rate certainly below CLEAN passes, one certainly above LOSSY fails; between the two nothing is decided. A
 # clean wire stays below 0.00011, one that loses a packet of a hundred reads 0.009.
 CLEAN, LOSSY = 0.001, 0.002
-# Of the visits, those with the most events. An end that waits for a CPU lets timers of its peer go off, which
-# repeats what arrived long ago, and not all of that is reported as needless: on two busy cores a visit in ten
-# had bursts of 10 to 100 segments at 1 Gb/s, the others none. A wire that loses packets loses some in all.
+# Of the visits, those with the most events. An end that waits for a CPU lets timers of its peer expire, which
+# resends segments that arrived long ago, and not all is reported as needless: on two busy cores a visit in
+# ten had bursts of 10 to 100 segments at 1 Gb/s, the others none. A lossy wire loses some in all.
 BURSTS = 0.2
 EXACT_UP_TO = 40
 
@@ -35,12 +35,12 @@ class Rate:
     low: float
     high: float
     dispersion: float
-    answer: Answer
+    answer: CellState
 
 
 @functools.lru_cache(maxsize=4096)
 def bounds(count: float, z: float) -> tuple[float, float]:
-    """Lower and upper bound of the mean of a Poisson variable seen `count` times, one-sided at `z` each."""
+    """Return both bounds of the mean of a Poisson variable seen `count` times, one-sided at `z` each."""
     if count < 0:
         raise ValueError(f"a count cannot be {count}")
     if count > EXACT_UP_TO:
@@ -53,7 +53,7 @@ def bounds(count: float, z: float) -> tuple[float, float]:
 
 
 def dispersion(events: Sequence[int], exposures: Sequence[int]) -> float:
-    """Pearson's chi-square of the visits per degree of freedom, at least 1: how bursty events are."""
+    """Pearson's chi-square of the visits per degree of freedom, at least 1: burstiness of the events."""
     total, exposed = sum(events), sum(exposures)
     if total == 0 or len(events) < 2:
         return 1.0
@@ -63,7 +63,7 @@ def dispersion(events: Sequence[int], exposures: Sequence[int]) -> float:
 
 
 def steady(events: Sequence[int], exposures: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Events and exposures of the visits without the BURSTS, a fifth of them; of fewer than five all."""
+    """Return events and exposures without the fifth with the BURSTS; all of fewer than five visits."""
     order = sorted(range(len(events)), key=lambda i: events[i] / max(1, exposures[i]))
     kept = sorted(order[: len(order) - int(BURSTS * len(order))])
     return [events[i] for i in kept], [exposures[i] for i in kept]
@@ -81,7 +81,7 @@ def rate(events: Sequence[int], exposures: Sequence[int], z: float) -> Rate:
         raise ValueError("nothing was exposed")
     spread = dispersion(events, exposures)
     low, high = (bounds(total / spread, level)[i] * spread / exposed for i, level in enumerate((z, Z_ACQUIT)))
-    answer = Answer.BAD if low > LOSSY else Answer.GOOD if high < CLEAN else Answer.OPEN
+    answer = CellState.BAD if low > LOSSY else CellState.GOOD if high < CLEAN else CellState.OPEN
     return Rate(
         events=total,
         exposure=exposed,
@@ -100,7 +100,7 @@ def _byar(count: float, z: float) -> tuple[float, float]:
 
 
 def _at_most(count: int, mean: float) -> float:
-    """P(X <= count) for a count of at most EXACT_UP_TO: no term under- or overflows before the sum does."""
+    """Return P(X <= count) for a count of at most EXACT_UP_TO: no term over- or underflows first."""
     term = total = math.exp(-mean)
     for k in range(1, count + 1):
         term *= mean / k
@@ -109,7 +109,7 @@ def _at_most(count: int, mean: float) -> float:
 
 
 def _at_least(count: int, mean: float) -> float:
-    """P(X >= count), by its own terms: as 1 - P(X < count) it would drown in rounding where it is small."""
+    """Return P(X >= count), by its own terms: 1 - P(X < count) loses precision where it is small."""
     term = math.exp(-mean + count * math.log(mean) - math.lgamma(count + 1)) if mean > 0 else 0.0
     total, k = term, count
     while term > 1e-12 * total and k < count + 1000:

@@ -1,8 +1,8 @@
-"""From per-iteration seconds to scaling efficiency and straggler scores (pure).
+"""Compute scaling efficiency and straggler scores from per-iteration seconds (pure).
 
-Time a rank spends runnable but waiting for a CPU that something else holds is the host's noise, not the
-rank's speed: where the kernel reports it, it is taken out of a rank's own compute and shown as noise. A CPU
-quota hides in the same counter: as much of the waiting as the quota caused stays in.
+Time in which a rank is runnable but waits for a CPU is the host's noise, not the rank's speed: where the
+kernel reports it, it is subtracted from the rank's own compute and reported as noise. A CPU quota is part
+of the same counter: the waiting caused by the quota is not subtracted.
 """
 
 import math
@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from smoke_training.evidence.training import Training, Window
+from smoke_training.evidence.training import MachineWindow, Training
 from smoke_training.statistics import changepoint
 from smoke_training.statistics.estimators import (
     Z_REPORTED,
@@ -37,9 +37,9 @@ class Efficiency(Ratio):
 
 
 def own_compute(training: Training) -> list[list[float]]:
-    """[rank][iteration] seconds of compute, without waiting for CPUs held by others where that is known.
+    """Return [rank][iteration] seconds of compute, without waiting for CPUs where known.
 
-    Of accelerators all of it: they compute on while the thread that watches them waits for a CPU.
+    On accelerators nothing is subtracted: they compute while their host thread waits for a CPU.
     """
     if training.backend == "nccl":
         return [list(row) for row in training.compute]
@@ -48,8 +48,8 @@ def own_compute(training: Training) -> list[list[float]]:
     return without_queue(training.compute, training.compute_queue, shares=shares)
 
 
-def _foreign_share(window: Window, waited: float) -> float:
-    """Share of a rank's waiting that its own CPU quota did not cause."""
+def _foreign_share(window: MachineWindow, waited: float) -> float:
+    """Return the share of a rank's waiting that its own CPU quota did not cause."""
     if not window.throttled_periods:
         return 1.0
     if window.throttled_seconds is None or waited <= 0:
@@ -67,7 +67,7 @@ class Drift:
 
 
 def drifts(training: Training) -> list[Drift]:
-    """Changes of level inside the run, of the slowest step and of every rank's own compute."""
+    """Return changes of level inside the run, of the slowest step and of every rank's own compute."""
     slowest = [math.log(statistics.median(block)) for block in blocks(_slowest(training.step), BLOCK)]
     own = block_medians(own_compute(training), BLOCK)
     every: list[tuple[int | None, list[float]]] = [(None, slowest), *enumerate(own)]
@@ -76,13 +76,13 @@ def drifts(training: Training) -> list[Drift]:
 
 
 def slowdown_since(training: Training, rank: int, iteration: int) -> float:
-    """A rank's slowdown against its peers from an iteration on: the median of its blocks."""
+    """Return a rank's slowdown against its peers from an iteration on: the median of its blocks."""
     logs = block_medians(own_compute(training), BLOCK)[rank]
     return math.exp(statistics.median(logs[iteration // BLOCK :]))
 
 
 def cpu_slowdown(training: Training, rank: int) -> float | None:
-    """The same score on CPU time alone: 1.0 for a rank that is slow only because it is not running."""
+    """Return the score on CPU time alone: 1.0 for a rank that is slow only because it is not running."""
     if any(value <= 0 for row in training.compute_cpu for value in row):
         return None
     logs = block_totals(training.compute_cpu, BLOCK)[rank]
@@ -90,10 +90,10 @@ def cpu_slowdown(training: Training, rank: int) -> float | None:
 
 
 def efficiency(training: Training) -> Efficiency:
-    """Co-loaded scaling efficiency T_nocomm(N) / T(N), block by block, as the product of two factors.
+    """Return the co-loaded efficiency T_nocomm(N) / T(N), block by block, as the product of two factors.
 
-    Both times are taken while all N ranks compute. T(1)/T(N) instead would charge the ranks of one machine
-    for the caches, memory bandwidth and turbo clocks they share, which is not what a fabric adds.
+    Both times are taken while all N ranks compute. T(1)/T(N) would also include the effect of shared caches,
+    memory bandwidth and turbo clocks on one machine, which is not a property of the fabric.
 
     Communication: the slowest rank's compute-only time over the slowest rank's step, iteration by
     iteration; both carry whatever else the machines do, so a busy neighbour does not read as a slow fabric.
@@ -112,7 +112,7 @@ def efficiency(training: Training) -> Efficiency:
 
 
 def weak_scaling(training: Training) -> float:
-    """Classic weak scaling T(1) / T(N): medians, rank 0 alone over the slowest rank's step."""
+    """Return classic weak scaling T(1) / T(N): medians, rank 0 alone over the slowest rank's step."""
     return statistics.median(training.alone) / statistics.median(_slowest(training.step))
 
 
@@ -124,7 +124,7 @@ def _per_block(over: Sequence[float], under: Sequence[float]) -> list[float]:
 def _balance(training: Training) -> list[float]:
     """Per block: a typical rank's own compute over the slowest rank's.
 
-    Who is typical and who is slowest is settled once, by the straggler statistic over all blocks: choosing
+    The typical and the slowest rank are chosen once, by the straggler statistic over all blocks: choosing
     anew in every block would read the noise between equal ranks as lost efficiency.
     """
     own = own_compute(training)

@@ -1,4 +1,4 @@
-"""How many times longer a node's storage takes than it should: than its peers', or than declared (pure).
+"""Slowdown of a node's storage relative to its peers, or to a declared rate (pure).
 
 The straggler rule with a wider zone, because disks are noisier than processors and the fault that matters
 halves a rate. Per repetition, the log of a node's time over the median of the other nodes' (or over the
@@ -8,8 +8,8 @@ shrugs off single long repetitions, its total also sees storage that stops now a
 accusation is the worst answer, and an upper bound at the level of acquittals (`estimators`). One look can
 accuse: the probe stops early to acquit, never because a node looks slow.
 
-Storage behind a token bucket lets some repetitions pass for nothing and holds the next ones back, a tenth of
-a second or so. Their median says nothing then: only totals count, of blocks long enough for several refills.
+Storage behind a token bucket lets some repetitions pass at once and delays the next ones, by a tenth of
+a second or so. Medians are then meaningless: only totals count, of blocks long enough for several refills.
 
 FAIL: the lower bound of either statistic above 1.5x. PASS, else: the estimate of either within 1.5x and its
 upper bound below 2x, which excludes a halved rate. Otherwise INCONCLUSIVE.
@@ -43,7 +43,7 @@ class Slowness(Ratio):
 
     @property
     def verdict(self) -> Verdict:
-        """What this factor alone says."""
+        """Verdict on this factor alone."""
         if self.low > TOLERATED:
             return Verdict.FAIL
         fine = self.value <= TOLERATED and self.high < HALVED
@@ -59,21 +59,21 @@ def combined(scores: Sequence[Slowness]) -> Verdict:
 
 
 def block_length(repetitions: int) -> int:
-    """Repetitions per block: up to ten, fewer where sixteen blocks would not come together."""
+    """Return the repetitions per block: up to ten, fewer if there were less than sixteen blocks."""
     if repetitions < MIN_REPETITIONS:
         raise ValueError(f"{repetitions} repetitions; at least {MIN_REPETITIONS} are needed")
     return min(MAX_BLOCK, max(1, repetitions // BLOCKS))
 
 
 def bursty(rows: Rows) -> bool:
-    """Whether some node's repetitions come in bursts, so that single ones tell nothing of its rate."""
+    """Report whether some node's repetitions are bursty, so that single ones do not show its rate."""
     return any(sum(sorted(row)[len(row) // 2 :]) > BURSTY_SHARE * sum(row) for row in rows)
 
 
 def factors(nodes: Sequence[int], rows: Rows, declared_s: float | None = None) -> tuple[Slowness, ...]:
-    """Each node against the median of the others, or against the seconds that a repetition should take.
+    """Compare each node with the median of the others, or with the declared seconds of a repetition.
 
-    ValueError below eight repetitions, for rows of unlike length, and for one node where nothing is declared.
+    ValueError below eight repetitions, for rows of unlike length, and for one node without a declared time.
     """
     if declared_s is not None and declared_s <= 0:
         raise ValueError(f"a repetition cannot be declared to take {declared_s} s")
@@ -82,7 +82,7 @@ def factors(nodes: Sequence[int], rows: Rows, declared_s: float | None = None) -
     if bursty(rows):
         slowest = max(math.fsum(row) for row in rows)
         wanted = math.ceil(max(BURSTY_BLOCK_S, slowest / BURSTY_BLOCKS) * count / slowest)
-        length = min(count, max(length, wanted))  # with less than one block nothing can be said of any node
+        length = min(count, max(length, wanted))  # at least one block is needed
         return tuple(_scores(nodes, block_totals(rows, length, declared_s), "total", z))
     medians = _scores(nodes, block_medians(rows, length, declared_s), "median", z)
     totals = _scores(nodes, block_totals(rows, length, declared_s), "total", z)

@@ -12,7 +12,7 @@ The trimmed mean over blocks m gets two intervals. FAIL(r): its lower end, at th
 family-wise error (`estimators.decision_z` over ranks, statistics and looks), lies above log 1.05, and m above
 the largest tolerated slowdown. PASS: its upper end at one-sided 1e-3 lies below the tolerated slowdown for
 all ranks, and no rank's totals say otherwise. Otherwise INCONCLUSIVE. Rates between 1.05 and the tolerated
-slowdown are the indifference zone: either answer is acceptable there, and results state the zone.
+slowdown are the indifference zone: either verdict is acceptable there, and results state the zone.
 """
 
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ NEGLIGIBLE_SLOWDOWN = 1.05
 
 
 @dataclass(frozen=True, kw_only=True)
-class Score(Ratio):
-    """How many times slower than its peers one rank computes: `low` decides FAIL and `high` decides PASS."""
+class RankScore(Ratio):
+    """Slowdown of one rank relative to its peers: `low` decides FAIL and `high` decides PASS."""
 
     rank: int
     statistic: str  # median | total
@@ -42,16 +42,16 @@ class Score(Ratio):
 class StragglerFinding:
     """Decision of one look with the score of every rank, and the ranks it accuses (worst first)."""
 
-    decision: Verdict  # INCONCLUSIVE asks for more samples
-    scores: tuple[Score, ...]
-    accused: tuple[Score, ...]
+    decision: Verdict  # INCONCLUSIVE requests more samples
+    scores: tuple[RankScore, ...]
+    accused: tuple[RankScore, ...]
 
 
 def judge(compute: Rows, max_slowdown: float) -> StragglerFinding:
     """Apply the rule to `compute[rank][iteration]` in seconds; an incomplete last block is not used."""
     medians, totals = block_medians(compute, BLOCK), block_totals(compute, BLOCK)
     if not medians[0]:
-        raise ValueError(f"every rank must bring the same number of iterations, at least {BLOCK}")
+        raise ValueError(f"every rank must have the same number of iterations, at least {BLOCK}")
     steady, throughput = _scores(medians, "median"), _scores(totals, "total")
     accused = _accused(steady, max_slowdown) or _accused(throughput, max_slowdown)
     if accused:
@@ -64,13 +64,14 @@ def judge(compute: Rows, max_slowdown: float) -> StragglerFinding:
     return StragglerFinding(Verdict.PASS if passed and not suspected else Verdict.INCONCLUSIVE, steady, ())
 
 
-def _accused(scores: tuple[Score, ...], max_slowdown: float) -> tuple[Score, ...]:
+def _accused(scores: tuple[RankScore, ...], max_slowdown: float) -> tuple[RankScore, ...]:
     slow = [s for s in scores if s.low > NEGLIGIBLE_SLOWDOWN and s.value > max_slowdown]
     return tuple(sorted(slow, key=lambda score: -score.value))
 
 
-def _scores(series: Rows, statistic: str) -> tuple[Score, ...]:
+def _scores(series: Rows, statistic: str) -> tuple[RankScore, ...]:
     accuse = decision_z(comparisons=STATISTICS * len(series), looks=LOOKS)
     return tuple(
-        Score.of(logs, accuse, Z_ACQUIT, rank=rank, statistic=statistic) for rank, logs in enumerate(series)
+        RankScore.of(logs, accuse, Z_ACQUIT, rank=rank, statistic=statistic)
+        for rank, logs in enumerate(series)
     )

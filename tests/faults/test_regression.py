@@ -8,7 +8,7 @@ import pytest
 
 from smoke_training.record import accepted
 from smoke_training.statistics import baseline
-from smoke_training.statistics.baseline import Baseline
+from smoke_training.statistics.baseline import RunBaseline
 from tests.faults import system
 from tests.faults.lab import Lab
 from tests.faults.network import Wires
@@ -24,7 +24,7 @@ BLUR = LOST / 2  # four standard deviations of a ratio of two figures of this wi
 LINKS = "fabric.links"
 
 
-def run(wires: Wires, kept: Baseline | None) -> Outcome:
+def run(wires: Wires, kept: RunBaseline | None) -> Outcome:
     plan = document(2, DECLARED, ("pairs",), baseline=None if kept is None else baseline.render(kept))
     with Lab(2, wires) as lab:
         return lab.run(plan)

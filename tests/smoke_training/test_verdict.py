@@ -178,7 +178,7 @@ def test_a_rank_whose_own_gradients_differed_first_is_accused_and_not_the_checkp
     assert found.culprits[0].node == "smoke-ab-1"
     assert found.message.startswith("1806 of 200 state entries")  # all of them, not the first of each rank
     assert "at step 10 its own gradients, before any reduction, differ" in found.message
-    assert "the checkpoint is whole" in str(found.next_action)
+    assert "the checkpoint is intact" in str(found.next_action)
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from torch.nn.parallel import DistributedDataParallel
 import smoke_training
 from smoke_training import plan as plans
 from smoke_training.evidence import Record, document_of
-from smoke_training.instrumentation import Run
-from smoke_training.judges.sampling import Sampling
-from smoke_training.probes.context import Context
+from smoke_training.instrumentation import InstrumentedRun
+from smoke_training.judges.sampling import VerdictSampling
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import join, leave
 from smoke_training.probes.training import fitness, numerics, parity, sharded, step, transformer
 
@@ -56,30 +56,30 @@ def poison(rank: int) -> None:
 
 def corrupt(rank: int) -> None:
     """One bit of one reduced gradient of the victim, before the checksum is taken."""
-    checksum = numerics.Watch.checksum
+    checksum = numerics.GradientWatch.checksum
 
-    def flipped(watch: numerics.Watch) -> None:
+    def flipped(watch: numerics.GradientWatch) -> None:
         if rank == VICTIM and len(watch.samples) == FLIP_SAMPLE:
             gradient = dict(watch._named)[FLIP_PARAMETER].grad
             assert gradient is not None
             gradient.view(-1).view(torch.int32)[5] ^= 1
         checksum(watch)
 
-    numerics.Watch.checksum = flipped  # type: ignore[method-assign,assignment]
+    numerics.GradientWatch.checksum = flipped  # type: ignore[method-assign,assignment]
 
 
-def broken_training(context: Context) -> Iterator[Record]:
+def broken_training(context: ProbeContext) -> Iterator[Record]:
     """The training phase with both faults."""
     poison(context.group.rank)
-    original = numerics.Watch.checksum
+    original = numerics.GradientWatch.checksum
     corrupt(context.group.rank)
     try:
         yield from step.measure(context)
     finally:
-        numerics.Watch.checksum = original  # type: ignore[method-assign]
+        numerics.GradientWatch.checksum = original  # type: ignore[method-assign]
 
 
-def repeated(context: Context) -> Iterator[Record]:
+def repeated(context: ProbeContext) -> Iterator[Record]:
     """The steps whose bits are compared on accelerators; the victim miscounts in one of them."""
     sampler = step.Sampler(context)
     passes = iter(range(10**9))
@@ -106,7 +106,7 @@ class Loader:
             yield transformer.tokens(transformer.STATE, 1, index * 2 + self.rank, torch.device("cpu"))
 
 
-def instrumented(context: Context) -> Iterator[dict[str, object]]:
+def instrumented(context: ProbeContext) -> Iterator[dict[str, object]]:
     """A user's own loop: rank 1 waits for data and computes slowly, rank 0 waits for its gradients."""
     rank = context.group.rank
     model = DistributedDataParallel(
@@ -115,7 +115,7 @@ def instrumented(context: Context) -> Iterator[dict[str, object]]:
     if rank == VICTIM:
         model.module.norm.register_forward_hook(lambda *_: time.sleep(0.02))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    run: Run[Tensor]
+    run: InstrumentedRun[Tensor]
     records: list[dict[str, Any]] = []
     loader = Loader(rank, 48)
     with smoke_training.instrument(model, optimizer, loader, every=8, on_record=records.append) as run:
@@ -128,7 +128,7 @@ def instrumented(context: Context) -> Iterator[dict[str, object]]:
     yield {"kind": "instrument", "latest": compared[-1] if compared else run.latest, "problems": run.problems}
 
 
-def sharded_slowly(context: Context) -> Iterator[Record]:
+def sharded_slowly(context: ProbeContext) -> Iterator[Record]:
     """The sharded step on a network where the first pairs of steps use up the time."""
     sharded.BUDGET_S = 0.0
     yield from sharded.measure(context)
@@ -138,8 +138,8 @@ def main() -> None:
     joined = join(60, "cpu")
     folder = Path(sys.argv[1])
     plan = dataclasses.replace(plans.local_plan(joined.world), max_straggler_slowdown=3.0)
-    context = Context(group=joined, plan=plan, scratch=folder, sampling=Sampling(plan))
-    parts: dict[str, Callable[[Context], Iterator[Any]]] = {
+    context = ProbeContext(group=joined, plan=plan, scratch=folder, sampling=VerdictSampling(plan))
+    parts: dict[str, Callable[[ProbeContext], Iterator[Any]]] = {
         "healthy": step.measure, "fitness": fitness.measure, "parity": parity.measure,
         "sharded": sharded.measure, "sharded slowly": sharded_slowly, "broken": broken_training,
         "repeated": repeated, "instrument": instrumented,

@@ -17,7 +17,7 @@ from smoke_training.launchers import validation as validations
 from smoke_training.launchers.bundle import Bundle
 from smoke_training.launchers.fabrics import on_nodes
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, Files, validation
+from smoke_training.launchers.validation import CODE_FILE, PLAN_FILE, ValidationFiles, validation
 
 DIGEST_LENGTH = 10
 # From admission to the first step: a new node boots and pulls a training image (Kueue itself gives up and
@@ -52,7 +52,7 @@ def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
         timeout_s=args["timeout_s"],
         startup_timeout_s=args.get("startup_timeout_s", STARTUP_TIMEOUT_S),
     )
-    files = Files(config_map=slot(CONFIG), login=slot("login_secret"))
+    files = ValidationFiles(config_map=slot(CONFIG), login=slot("login_secret"))
     if "pvc_name" in args:
         files = dataclasses.replace(files, claim=slot("claim"), claim_folder=args.get("pvc_folder"))
     return on_nodes(validation(run, files), node.get("pod"))

@@ -7,7 +7,7 @@ from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
 from infra.naming import sanitize
 from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.runplan import SageMaker
+from smoke_training.launchers.runplan import SageMakerOptions
 
 CODE, DATA = "code", "data"
 COMMAND = ("python3", f"/opt/ml/input/data/{CODE}/{WRAPPER}", "job")
@@ -33,7 +33,7 @@ def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) 
     )
 
 
-def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMaker:
+def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMakerOptions:
     outputs, options = order.outputs, order.options
     hardware = _hardware(order)
     disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
@@ -42,7 +42,7 @@ def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | 
     own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
     # Names of trials begin with the search's, which is too short for the rights of a role to name.
     kept = f"/{sanitize(f'{outputs.stack}-{order.person.name}-tuning')}" if options.tune else ""
-    return SageMaker(
+    return SageMakerOptions(
         role_arn=order.role,
         output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs{kept}",
         job_name=name,

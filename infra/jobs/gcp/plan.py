@@ -6,7 +6,7 @@ from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
 from smoke_training.launchers.bundle import NAME as WRAPPER
 from smoke_training.launchers.managed import IAP, VERTEX_CODE
-from smoke_training.launchers.runplan import Vertex
+from smoke_training.launchers.runplan import VertexOptions
 
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")
 
@@ -28,7 +28,7 @@ def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) 
             "TRAINSTACK_CHECKPOINT_URI": checkpoint_uri or own,
             **({"TRAINSTACK_DATA_URI": order.options.data} if order.options.data else {}),
         },
-        vertex=Vertex(
+        vertex=VertexOptions(
             accelerator_type=known.accelerator if known else None,
             service_account=order.person.role,
             output_uri=f"{outputs.artifact_uri.rstrip('/')}/runs/{name}",

@@ -8,8 +8,8 @@ from smoke_training.evidence import Evidence, UndeliveredError
 from smoke_training.evidence.fabric import Collective, sweep_of
 from smoke_training.evidence.world import World
 from smoke_training.expected import lookup
-from smoke_training.expected.lookup import Question
-from smoke_training.expected.reference import Reference, Setting, reference, setting_of
+from smoke_training.expected.lookup import FigureQuery
+from smoke_training.expected.reference import CollectiveReference, RunSetting, reference, setting_of
 from smoke_training.expected.tables import Signature, shipped
 from smoke_training.formulae.alphabeta import fit_alpha_beta
 from smoke_training.formulae.bandwidth import ALL_REDUCE, algbw_gb_s, busbw_gb_s
@@ -23,15 +23,15 @@ from smoke_training.statistics.medians import LOOKS, median_interval, warm_up
 from smoke_training.statistics.noise import STEAL_LIMIT
 
 BELOW_SHARE = 0.9  # of the samples: noise only slows, so a slow wire has no fast ones
-NOISY_QUEUE = 0.2  # of the timed seconds: who waits for a CPU that long is not waiting for a wire
+NOISY_QUEUE = 0.2  # of the timed seconds: such a rank waits for a CPU, not for a wire
 ABOVE_CEILING = 1.25  # of a declared wire's bound: the bytes cannot have crossed it
 
 
-def open_size(plan: Plan, setting: Setting, sweep: Collective) -> int | None:
-    """The size of which more samples could still change the verdict; None when they could not."""
+def open_size(plan: Plan, setting: RunSetting, sweep: Collective) -> int | None:
+    """Return the size of which more samples could still change the verdict; None if none could."""
     found = _finding(plan, setting, sweep)
     # Without a reference there is nothing to decide. Under noise there is no fault to prove, and the noise
-    # does not go away by sampling.
+    # does not decrease with sampling.
     open_ = found.status is Verdict.INCONCLUSIVE and found.against.expected.floor is not None
     return found.against.size if open_ and not found.noisy else None
 
@@ -47,7 +47,7 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
     seen = _finding(plan, setting, sweep)
     status, interval = seen.status, median_interval(seen.rates)
     bounds = finite(interval.low, interval.high)
-    # Where the ranks waited for CPUs, gloo's rate says nothing about the wire that the plan declares; links
+    # Where the ranks waited for CPUs, gloo's rate is no evidence about the declared wire; links
     # and rails are judged by themselves, with less to compute. Accelerators move their bytes without CPUs.
     starved = status is Verdict.INCONCLUSIVE and seen.against.declared and seen.noisy and not seen.above
     line, floor = seen.against.fail_below, seen.against.expected.floor
@@ -77,12 +77,12 @@ def bandwidth(name: str, plan: Plan, found: Evidence) -> Check:
 
 @dataclass(frozen=True)
 class _Finding:
-    """The bus bandwidths of the judged size, GB/s without warm-up, and what they are held against."""
+    """The bus bandwidths of the judged size, GB/s without warm-up, and their reference."""
 
     plan: Plan
-    setting: Setting
+    setting: RunSetting
     sweep: Collective
-    against: Reference
+    against: CollectiveReference
     rates: tuple[float, ...]
 
     @property
@@ -91,14 +91,14 @@ class _Finding:
 
     @property
     def noisy(self) -> bool:
-        """Whether the ranks waited for CPUs. Accelerators move their bytes without: noise excuses none."""
+        """True if the ranks waited for CPUs; never on accelerators, which move bytes without CPUs."""
         if self.setting.backend == "nccl":
             return False
         return (self.sweep.queue_share or 0) > NOISY_QUEUE or (self.sweep.steal_share or 0) > STEAL_LIMIT
 
     @property
     def above(self) -> bool:
-        """Whether the samples outrun the wire that the plan declares."""
+        """True if the samples exceed the rate of the declared wire."""
         if not self.against.declared or self.against.ceiling is None:
             return False
         return median_interval(self.rates, ACQUIT_ALPHA).low > ABOVE_CEILING * self.against.ceiling
@@ -108,9 +108,8 @@ class _Finding:
         """PASS: the median reaches the floor; FAIL: it and 9 samples of 10 lie below the fault's line.
 
         A FAIL rests on a share of the family-wise error, a PASS on the level of acquittals. A busy machine
-        slows a collective and never speeds it up: under noise there is a pass but no fault. What has no
-        reference is no pass: on accelerators undecided, on gloo, which is not what a stack trains with,
-        only reported.
+        slows a collective and never speeds it up: under noise a pass is possible but no fault. Without a
+        reference there is no pass: undecided on accelerators; only reported on gloo.
         """
         floor, line = self.against.expected.floor, self.against.fail_below
         if floor is None:
@@ -126,11 +125,11 @@ class _Finding:
         return Verdict.FAIL if below >= BELOW_SHARE * len(self.rates) else Verdict.INCONCLUSIVE
 
     @property
-    def question(self) -> Question | None:
-        """What the tables are asked about; None where they hold nothing for this setting."""
+    def question(self) -> FigureQuery | None:
+        """The query to the tables; None where they have nothing for this setting."""
         if self.setting.shape is None or self.setting.backend != "nccl":
             return None
-        return Question(
+        return FigureQuery(
             instance_type=self.plan.instance_type,
             fabric=self.plan.fabric,
             collective=self.sweep.name,
@@ -140,14 +139,14 @@ class _Finding:
 
     @property
     def fault(self) -> Signature | None:
-        """The known fault that has such a figure."""
+        """The known fault with such a figure."""
         if self.question is None:
             return None
         return lookup.signature_of(shipped(), self.question, self.centre)
 
 
-def _finding(plan: Plan, setting: Setting, sweep: Collective) -> _Finding:
-    """ValueError for one rank, whose collectives have no bus bandwidth."""
+def _finding(plan: Plan, setting: RunSetting, sweep: Collective) -> _Finding:
+    """Raise ValueError for one rank, whose collectives have no bus bandwidth."""
     algorithm = nccl_tuning.bound_of(sweep.algorithms.get(str(max(sweep.sizes))))
     against = reference(shipped(), plan, setting, (sweep.name, sweep.sizes), algorithm)
     seconds = sweep.seconds[sweep.sizes.index(against.size)]
@@ -185,13 +184,13 @@ def _next_action(seen: _Finding) -> str:
 
 
 def _culprits(seen: _Finding) -> tuple[Culprit, ...]:
-    """A slow collective accuses no node: links, rails and transport do. The figure of a known fault does."""
+    """Accuse the stack of a known fault's figure; else nobody: links, rails and transport accuse nodes."""
     if (fault := seen.fault) is None:
         return ()
     cause, share = Cause(fault.cause), seen.centre / (seen.against.expected.value or seen.centre)
     name = "transport" if cause is Cause.TCP_FALLBACK else "fabric"
-    words = f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})"
-    return (Culprit("stack", name, cause, (words,), score=share),)
+    text = f"{fault.meaning} measured {fault.value} GB/s ({fault.source.text})"
+    return (Culprit("stack", name, cause, (text,), score=share),)
 
 
 def _detail(seen: _Finding) -> dict[str, object]:
@@ -206,14 +205,14 @@ def _detail(seen: _Finding) -> dict[str, object]:
         "cut": seen.sweep.cut,
     }
     detail |= _fit(seen.sweep)
-    if seen.question is not None:  # what a check of somebody else would accept here: said, never used
+    if seen.question is not None:  # limits of published checks: reported, never used
         floor = lookup.floor_of(shipped(), seen.question)
-        said = None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
-        detail["liveness_floor"] = said
+        message = None if floor is None else {"busbw_gb_s": floor.value, "source": floor.source.text}
+        detail["liveness_floor"] = message
     return detail
 
 
-def _row(sweep: Collective, size: int, setting: Setting) -> dict[str, object]:
+def _row(sweep: Collective, size: int, setting: RunSetting) -> dict[str, object]:
     seconds = sweep.seconds[sweep.sizes.index(size)]
     kept = seconds[warm_up(seconds) :]
     centre = statistics.median(kept)

@@ -10,11 +10,11 @@ from smoke_training.model import Cause, Check, Culprit, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics.links import ALONE_AT_MOST, ZONE, Blame
 
-HALF = (0.40, 0.60)  # of what the cell should reach: a link that fell back to half its rate
+HALF = (0.40, 0.60)  # of the cell's reference: a link that fell back to half its rate
 REMEDIES = {
     "stack": "Compare the declared rate with the machine type's, then check the placement of the nodes.",
     "node": "Take {node} out, or check its cable, port and negotiated speed; then run again.",
-    "link": "Check the path between {node}; placing the nodes elsewhere tells path from node.",
+    "link": "Check the path between {node}; another placement of the nodes separates path from node.",
 }
 
 
@@ -28,22 +28,22 @@ def links(plan: Plan, found: Evidence) -> Check:
         return _broken(found, met.broken)
     seen = wires.assess(plan, met.nodes, met.cells, met.backend)
     culprits = _culprits(found, met, seen) if seen.verdict is Verdict.FAIL else ()
-    told, text = met.backend == "nccl", _message(met, seen, culprits)
+    reported_only, text = met.backend == "nccl", _message(met, seen, culprits)
     return Check(
         status=seen.verdict,
-        required=not told,
+        required=not reported_only,
         measured=_rates(met, seen),
         expected=seen.reference.expected,
         zone=ZONE,
         noise={"starved_share": starved(met.cells)},
         culprits=culprits,
-        message=f"{text}; {wires.UNCALIBRATED}" if told else text,
+        message=f"{text}; {wires.UNCALIBRATED}" if reported_only else text,
         next_action=next_step(seen.verdict, culprits, REMEDIES),
     )
 
 
 def without_pairs(skipped: PairsSkipped) -> Check:
-    """Nothing lies between nodes, or it could not be connected, which is an error."""
+    """Handle a run without pairs: not applicable, or failed connections, which are an error."""
     failed = skipped.reason.startswith("could not connect")
     return Check(
         status=Verdict.ERROR if failed else Verdict.SKIPPED,
@@ -62,7 +62,7 @@ def tournament(found: Evidence) -> Tournament:
 
 
 def broken_culprits(found: Evidence, broken: Sequence[Broken], interface: str | None) -> tuple[Culprit, ...]:
-    """The links whose transfers did not come to an end."""
+    """Return the links whose transfers did not complete."""
     cause = Cause.DEAD_RAIL if interface else Cause.SLOW_LINK
     culprits = {}
     for item in broken:
@@ -70,9 +70,9 @@ def broken_culprits(found: Evidence, broken: Sequence[Broken], interface: str | 
         if other is None or other == item.node:
             continue
         ends = tuple(sorted((item.node, other)))
-        words = f"a transfer noticed on node {item.node} broke off: {item.message}"
+        text = f"a transfer noticed on node {item.node} broke off: {item.message}"
         name = f"{ends[0]}-{ends[1]}"
-        culprits[ends] = Culprit("link", name, cause, (words,), node=node_name(item.node, found))
+        culprits[ends] = Culprit("link", name, cause, (text,), node=node_name(item.node, found))
     return tuple(culprits.values())
 
 
@@ -129,8 +129,8 @@ def _culprits(found: Evidence, met: Tournament, seen: wires.Assessment) -> tuple
         return tuple(_accused(found, met, seen, blame) for blame in seen.confirmed)
     ratios = [item.value for item in seen.scores.values()]
     best, cause = max(ratios), slow_cause(sum(ratios) / len(ratios))
-    words = f"all {len(ratios)} directions between nodes are slow, the best at {best:.2f}"
-    return (Culprit("stack", "fabric", cause, (words,), score=best),)
+    text = f"all {len(ratios)} directions between nodes are slow, the best at {best:.2f}"
+    return (Culprit("stack", "fabric", cause, (text,), score=best),)
 
 
 def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Blame) -> Culprit:
@@ -153,7 +153,7 @@ def _accused(found: Evidence, met: Tournament, seen: wires.Assessment, blame: Bl
 
 
 def slow_cause(ratio: float) -> Cause:
-    """A link that fell back to half its rate, or one that is slow in another way."""
+    """Classify a slow link: fallen back to half its rate, or slow otherwise."""
     return Cause.HALF_RATE_LINK if HALF[0] <= ratio <= HALF[1] else Cause.SLOW_LINK
 
 

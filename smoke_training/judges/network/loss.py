@@ -1,4 +1,4 @@
-"""Judge of lost packets: retransmissions of senders, attributed by who received (pure)."""
+"""Judge of lost packets: retransmissions of senders, attributed by receiver (pure)."""
 
 from collections.abc import Sequence
 
@@ -36,23 +36,23 @@ def loss(_plan: Plan, found: Evidence) -> Check:
     if lost is None:
         return _uncounted(met.counter, bool(met.cells))
     culprits = _culprits(found, met, lost) if lost.verdict is Verdict.FAIL else ()
-    told = met.counter != "tcp"  # what an adapter's own protocol repeats is not what TCP does
+    reported_only = met.counter != "tcp"  # adapters with their own protocol are only reported
     worst = max((*lost.lines.values(), lost.total), key=lambda rate: rate.estimate)
     return Check(
         status=lost.verdict,
-        required=not told,
+        required=not reported_only,
         measured=_measured(lost, worst),
         expected=Expected.exactly(0.0, "a clean wire loses nothing", poisson.LOSSY),
         zone=(poisson.CLEAN, poisson.LOSSY),
         noise={"starved_share": starved(met.cells)},
         culprits=culprits,
-        message=_message(lost, worst, culprits) + (f"; {wires.UNCALIBRATED}" if told else ""),
+        message=_message(lost, worst, culprits) + (f"; {wires.UNCALIBRATED}" if reported_only else ""),
         next_action=next_step(lost.verdict, culprits, REMEDIES),
     )
 
 
 def _uncounted(counter: str, measured: bool) -> Check:
-    """Nothing counts retransmissions here: said, and never taken for a clean wire."""
+    """Report that retransmissions are not counted; this never counts as a clean wire."""
     return Check(
         status=Verdict.SKIPPED if measured else Verdict.ERROR,
         required=not measured,
@@ -99,15 +99,15 @@ def _culprits(found: Evidence, met: Tournament, lost: wires.Losses) -> tuple[Cul
     if lost.attribution.accused:
         return tuple(_lossy(found, met, lost, blame) for blame in lost.attribution.accused)
     total = lost.total.estimate
-    words = f"{total:.3%} of all segments had to be sent again; no single node or link stands out"
-    return (Culprit("stack", "fabric", Cause.LOSS, (words,), score=total),)
+    text = f"{total:.3%} of all segments had to be sent again; no single node or link stands out"
+    return (Culprit("stack", "fabric", Cause.LOSS, (text,), score=total),)
 
 
 def _lossy(found: Evidence, met: Tournament, lost: wires.Losses, blame: Blame) -> Culprit:
     """Retransmissions are counted by senders: a column of them accuses the receiver, a row the sender.
 
-    A single bad pair leaves both ends and what is between them. There the bytes tell: what the receiver's
-    interface counted did arrive, so it was lost behind that interface.
+    A single bad pair may be either end or the path between. There the bytes decide: packets that the
+    receiver's interface counted were lost behind it.
     """
     rate = max((lost.cells[pair] for pair in blame.cells), key=lambda rate: rate.estimate)
     figures = "; ".join(
@@ -128,7 +128,7 @@ def _lossy(found: Evidence, met: Tournament, lost: wires.Losses, blame: Blame) -
 
 
 def _arrived(cell: Cell, rate: poisson.Rate) -> bool:
-    """Whether what was lost had reached the receiver's interface; False where bytes are not known.
+    """Report whether lost packets had reached the receiver's interface; False without byte counts.
 
     Packets that never arrived are missing from what the interface counted, in the share that was lost.
     """

@@ -1,4 +1,4 @@
-"""Judge of what collectives returned: exact contents, and the rank that corrupted them (pure)."""
+"""Judge of collectives' results: exact contents, and the rank that corrupted them (pure)."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from smoke_training.judges.common import host_of
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-SUMS = (ALL_REDUCE, REDUCE_SCATTER)  # where a wrong element does not say whose it is
+SUMS = (ALL_REDUCE, REDUCE_SCATTER)  # where a wrong element does not identify its rank
 
 
 def payload(_plan: Plan, found: Evidence) -> Check:
@@ -28,21 +28,21 @@ def payload(_plan: Plan, found: Evidence) -> Check:
     culprits = tuple(_corrupters(wrong, cluster))
     largest = max((size for part in parts.values() for size in part.sizes), default=0)
     exact = f"{elements} exact elements in messages of up to {largest} bytes"
-    said = [f"{count} of {exact} are wrong{_where(wrong, culprits)}"]
+    message = [f"{count} of {exact} are wrong{_where(wrong, culprits)}"]
     if missing:
-        said.append(f"no contents were delivered for {', '.join(missing)}")
+        message.append(f"no contents were delivered for {', '.join(missing)}")
     return Check(
         status=status,
         measured=Measured(value=float(count), unit="wrong elements", n=elements, estimator="count"),
         expected=Expected.exactly(0.0, "rank-coded 48-bit words and their int64 sums"),
         culprits=culprits,
-        message="; ".join(said + skipped),
+        message="; ".join(message + skipped),
         next_action="Take the accused rank's node out and test its memory and NIC." if wrong else None,
     )
 
 
 def _where(wrong: Sequence[tuple[str, Wrong]], accused: Sequence[Culprit]) -> str:
-    """Places, and the ranks equally likely to have corrupted the sum where none is accused."""
+    """Describe places, and the ranks equally likely to have corrupted the sum if none is accused."""
     if not wrong:
         return ""
     places = list(dict.fromkeys(f"{name} of {item.size} bytes" for name, item in wrong))
@@ -50,14 +50,14 @@ def _where(wrong: Sequence[tuple[str, Wrong]], accused: Sequence[Culprit]) -> st
     several = sorted({rank for _, item in wrong for rank in item.accused})
     if accused or not several:
         return text
-    return f"{text}; what one of ranks {', '.join(map(str, several))} contributed was changed"
+    return f"{text}; the contribution of one of ranks {', '.join(map(str, several))} was changed"
 
 
 def _corrupters(wrong: Sequence[tuple[str, Wrong]], cluster: World) -> Sequence[Culprit]:
-    """Every rank that is accused alone, or whose own part of what was gathered is wrong.
+    """Return every rank that is accused alone, or whose own part of a gathered array is wrong.
 
     Where one receiver alone has errors, and of several senders, it is the receiver; a part of a
-    reduce-scatter has one receiver only and says nothing about it. Sums that fit several ranks accuse none.
+    reduce-scatter has one receiver only and proves nothing. Sums that fit several ranks accuse none.
     """
     accused = {
         rank for name, item in wrong for rank in item.accused if name not in SUMS or len(item.accused) == 1
@@ -75,5 +75,5 @@ def _corrupter(rank: int, wrong: Sequence[tuple[str, Wrong]], cluster: World) ->
     sizes = sorted({item.size for _, item in items})
     names = sorted({name for name, _ in items})
     where = f"{', '.join(names)} of {', '.join(map(str, sizes))} bytes, chunk {', '.join(map(str, chunks))}"
-    words = f"its words are wrong in {where}"
-    return Culprit("rank", str(rank), Cause.CORRUPTION, (words,), node=host_of(rank, cluster))
+    text = f"its words are wrong in {where}"
+    return Culprit("rank", str(rank), Cause.CORRUPTION, (text,), node=host_of(rank, cluster))

@@ -14,7 +14,7 @@ from smoke_training.judges.network.links import broken_culprits, slow_cause
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics.estimators import Z_ACQUIT, Ratio, decision_z
-from smoke_training.statistics.links import ZONE, Answer, Blame, Pair, attribute
+from smoke_training.statistics.links import ZONE, Blame, CellState, Pair, attribute
 
 ALL_REDUCE_FLOOR = 0.6  # of the reference: gloo's ring does not fill a wire; below it pairs were measured
 SHOWN = ("node", "running", "carrier", "operstate", "speed_mbit_s", "carrier_changes", "tx_bytes")
@@ -51,18 +51,18 @@ def _by_interface(plan: Plan, found: Evidence, record: Rails) -> Check:
         more, question = _starved(plan, found, name, seen)
         culprits += more
         wanted = _wanted(rates, against.gbit_s)
-        said = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
-        undecided += [said] if question else []
+        message = f"{name}: all-reduce at {rates[name]:.3g} of {wanted:.3g} Gb/s, {question}"
+        undecided += [message] if question else []
     errors = [f"{rail.name}: {rail.error}" for rail in record.rails if rail.error and not lost[rail.name]]
     if culprits:
         status = Verdict.FAIL
-        words = [f"{item.kind} {item.id}: {item.cause}, {item.evidence[0]}" for item in culprits[:4]]
+        text = [f"{item.kind} {item.id}: {item.cause}, {item.evidence[0]}" for item in culprits[:4]]
     elif errors or undecided:
-        status, words = Verdict.ERROR if errors else Verdict.INCONCLUSIVE, errors or undecided
+        status, text = Verdict.ERROR if errors else Verdict.INCONCLUSIVE, errors or undecided
     else:
         figures = ", ".join(f"{name} {rate:.3g} Gb/s" for name, rate in rates.items())
         status = Verdict.PASS
-        words = [f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"]
+        text = [f"{len(record.rails)} rails reach all nodes: {figures} each way in an all-reduce"]
     return Check(
         status=status,
         measured=Measured(
@@ -76,7 +76,7 @@ def _by_interface(plan: Plan, found: Evidence, record: Rails) -> Check:
         expected=against.expected,
         zone=ZONE,
         culprits=tuple(culprits),
-        message="; ".join(words),
+        message="; ".join(text),
         next_action=next_step(status, culprits, REMEDIES),
     )
 
@@ -93,20 +93,22 @@ def dead(found: Evidence, rail: Rail) -> list[Culprit]:
         for node in live
         if len(live) > 2 and not any(node in pair for pair in met)
     }
-    words: dict[tuple[int, ...], str] = {
+    text: dict[tuple[int, ...], str] = {
         (node,): f"{rail.name} of node {node}: {why}" for node, why in sorted((down | silent).items())
     }
     rest = [node for node in live if node not in silent]
-    answers = {pair: Answer.GOOD if pair in met else Answer.BAD for pair in itertools.permutations(rest, 2)}
+    answers = {
+        pair: CellState.GOOD if pair in met else CellState.BAD for pair in itertools.permutations(rest, 2)
+    }
     explained = attribute(answers)
     apart = f"all interfaces {rail.name} are up, yet no connection comes about over them"
     for blame in explained.accused:
-        words[blame.nodes] = _cut_short(rail, ends, blame.cells) or apart
+        text[blame.nodes] = _cut_short(rail, ends, blame.cells) or apart
     for a, b in explained.unexplained:
-        words[min(a, b), max(a, b)] = _cut_short(rail, ends, [(a, b)]) or apart
+        text[min(a, b), max(a, b)] = _cut_short(rail, ends, [(a, b)]) or apart
     return [
         wires.accuse(found, nodes, Cause.DEAD_RAIL, (why,), interface=rail.name, score=0.0)
-        for nodes, why in words.items()
+        for nodes, why in text.items()
     ]
 
 
@@ -129,7 +131,7 @@ def _down(end: RailEnd) -> str | None:
 
 
 def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
-    """By name, Gb/s each way at every interface during the all-reduce, 2(k-1)/k S/t, where there was one."""
+    """Return Gb/s each way at every interface during the all-reduce, 2(k-1)/k S/t, by rail."""
     return {
         rail.name: 2 * (len(rail.ends) - 1) / len(rail.ends) * rail.size_bytes * 8
         / statistics.median(rail.seconds) / 1e9
@@ -139,29 +141,29 @@ def wire_rates(found: Sequence[Rail]) -> dict[str, float]:
 
 
 def slow(rates: Mapping[str, float], declared: float | None) -> list[str]:
-    """Rails whose all-reduce is so far below the declared rate, or the best rail, that pairs must tell."""
+    """Return rails whose all-reduce is so slow that their pairs have to be measured."""
     wanted = _wanted(rates, declared)
     return [name for name, rate in rates.items() if rate < ALL_REDUCE_FLOOR * wanted]
 
 
 def _wanted(rates: Mapping[str, float], declared: float | None) -> float:
-    """The declared rate, else that of the best rail."""
+    """Return the declared rate, else that of the best rail."""
     return declared if declared is not None else max(rates.values(), default=0.0)
 
 
 def _starved(
     plan: Plan, found: Evidence, name: str, seen: Tournament | None
 ) -> tuple[list[Culprit], str | None]:
-    """Who starves a rail with a slow all-reduce, by its pairs; or why nothing can be said about it."""
+    """Find the nodes that starve a slow rail, by its pairs; or the reason why it is undecided."""
     if seen is None:
-        return [], "not looked at pair by pair"
+        return [], "not measured pair by pair"
     if seen.broken:
         return list(broken_culprits(found, seen.broken, name)), None
     judged = wires.assess(plan, seen.nodes, seen.cells, seen.backend)
     if judged.everything and len(judged.confirmed) > 1:
         best = max(score.value for score in judged.scores.values())
-        words = f"{name} is slow between all nodes; best direction {best:.2f} of the reference"
-        return [Culprit("nic", f"*/{name}", slow_cause(best), (words,), score=best)], None
+        text = f"{name} is slow between all nodes; best direction {best:.2f} of the reference"
+        return [Culprit("nic", f"*/{name}", slow_cause(best), (text,), score=best)], None
     accused = [_accused(found, name, judged, blame) for blame in judged.confirmed]
     settled = accused or judged.verdict is Verdict.PASS
     return accused, None if settled else "its pairs are undecided"
@@ -183,10 +185,10 @@ def _described(rail: Rail, rate: float | None) -> dict[str, object]:
 def _by_rank(found: Evidence, record: Rails) -> Check:
     """Groups of one local rank index compared with each other (several ranks a node: untested on hardware).
 
-    Who within a slow group is slow, the pairs tell.
+    Pairs identify the slow node of a slow group.
     """
     ratios = _to_the_others({rail.name: [1 / s for s in rail.seconds] for rail in record.rails})
-    bad = {name: ratio.value for name, ratio in ratios.items() if _answer(ratio) is Answer.BAD}
+    bad = {name: ratio.value for name, ratio in ratios.items() if _answer(ratio) is CellState.BAD}
     good = all(ratio.low > ZONE[0] for ratio in ratios.values())
     status = Verdict.FAIL if bad else Verdict.PASS if good else Verdict.INCONCLUSIVE
     if not ratios:
@@ -214,7 +216,7 @@ def _by_rank(found: Evidence, record: Rails) -> Check:
 
 
 def _to_the_others(rates: Mapping[str, Sequence[float]]) -> dict[str, Ratio]:
-    """Every series over the others' median, one repetition after the other; none of fewer than three."""
+    """Divide every series by the others' median, per repetition; empty for fewer than three."""
     timed = {name: row for name, row in rates.items() if row}
     accuse = decision_z(comparisons=len(rates))
     found = {}
@@ -225,21 +227,21 @@ def _to_the_others(rates: Mapping[str, Sequence[float]]) -> dict[str, Ratio]:
     return found
 
 
-def _answer(ratio: Ratio) -> Answer:
+def _answer(ratio: Ratio) -> CellState:
     if ratio.high < ZONE[1] and ratio.value < ZONE[0]:
-        return Answer.BAD
-    return Answer.GOOD if ratio.low > ZONE[0] else Answer.OPEN
+        return CellState.BAD
+    return CellState.GOOD if ratio.low > ZONE[0] else CellState.OPEN
 
 
 def _in_group(found: Evidence, name: str, value: float) -> list[Culprit]:
-    """Whose adapter slows the group of a local rank: node by node, its transfers beside its neighbours'."""
-    words = f"all-reduce among ranks of {name} at {value:.2f} of the other rails' rate"
-    answers = dict[Pair, Answer]()
+    """Find the adapters that slow a local rank's group: each node's transfers beside its other ranks'."""
+    text = f"all-reduce among ranks of {name} at {value:.2f} of the other rails' rate"
+    answers = dict[Pair, CellState]()
     for cell in (cell for met in found.all_of(Tournament) for cell in met.cells):
         lanes = {f"local rank {index}": row for index, row in enumerate(cell.lanes_gbit_s)}
         if name in (ratios := _to_the_others(lanes)):
             answers[cell.sender, cell.receiver] = _answer(ratios[name])
     return [
-        wires.accuse(found, blame.nodes, Cause.SLOW_LINK, (words,), interface=name, score=value)
+        wires.accuse(found, blame.nodes, Cause.SLOW_LINK, (text,), interface=name, score=value)
         for blame in attribute(answers).accused
-    ] or [Culprit("stack", name, Cause.SLOW_LINK, (words, "no single node stands out"), score=value)]
+    ] or [Culprit("stack", name, Cause.SLOW_LINK, (text, "no single node stands out"), score=value)]

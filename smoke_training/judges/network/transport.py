@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.expected import lookup
-from smoke_training.expected.lookup import Unknown
+from smoke_training.expected.lookup import NoFigure
 from smoke_training.expected.tables import shipped
 from smoke_training.judges.common import next_step
 from smoke_training.judges.network import wires
@@ -31,7 +31,7 @@ SHOWN = ("node", "tx_bytes", "rx_bytes", "port_tx_bytes", "environment")
 REMEDIES = {
     "nic": "Check adapter {id}; if it stays quiet, replace the node.",
     "": "Install or repair the fabric's plugin in the image; NCCL's log, nccl-*.log in the nodes' scratch "
-    "folders, says what it looked for.",
+    "folders, has its search for the fabric.",
 }
 
 
@@ -49,47 +49,49 @@ def transport(plan: Plan, found: Evidence) -> Check:
             "its own to prove."
         )
     logs = {log.node: log for log in found.all_of(NcclLog)} if record.backend == "nccl" else {}
-    said = _said(plan, logs)
+    message = _log_findings(plan, logs)
     silent = [node.node for node in record.nodes if node.node not in logs] if logged else []
-    said.problems.extend(
+    message.problems.extend(
         f"node {node}: no NCCL log was found, so its choice of network is not proven" for node in silent
     )
-    return _check(plan, found, record, logs, said)
+    return _check(plan, found, record, logs, message)
 
 
 @dataclass(frozen=True)
-class _Said:
-    """What NCCL's logs prove against the fabric, and what they leave open."""
+class _LogFindings:
+    """Problems that NCCL's logs prove, and the doubts that they leave."""
 
     problems: list[str]
     doubts: list[str]
 
 
-def _said(plan: Plan, logs: Mapping[int, NcclLog]) -> _Said:
-    """Of every node: the network, the number of adapters and GPUDirect RDMA of its machine type."""
+def _log_findings(plan: Plan, logs: Mapping[int, NcclLog]) -> _LogFindings:
+    """Check every node's network, number of adapters and GPUDirect RDMA against its machine type."""
     machine = lookup.find_machine(shipped(), plan.instance_type, plan.fabric)
     adapters, direct = None, False
-    if not isinstance(machine, Unknown):
+    if not isinstance(machine, NoFigure):
         adapters, direct = machine.nics, machine.gpudirect is not None
     problems, doubts = list[str](), list[str]()
     for node, log in logs.items():
         wrong = rules.log_problems(plan.fabric, log)
-        # Over another network nothing else in the log is about this fabric.
+        # Over another network the rest of the log is not about this fabric.
         wrong = wrong or rules.adapter_problems(plan.fabric, log, adapters, direct=direct)
         open_ = rules.adapter_doubts(plan.fabric, log, adapters, direct=direct)
-        problems += [f"node {node}: {words}" for words in wrong]
-        doubts += [f"node {node}: {words}" for words in open_]
-    return _Said(problems, doubts)
+        problems += [f"node {node}: {text}" for text in wrong]
+        doubts += [f"node {node}: {text}" for text in open_]
+    return _LogFindings(problems, doubts)
 
 
-def _check(plan: Plan, found: Evidence, record: Traffic, logs: Mapping[int, NcclLog], said: _Said) -> Check:
+def _check(
+    plan: Plan, found: Evidence, record: Traffic, logs: Mapping[int, NcclLog], message: _LogFindings
+) -> Check:
     needed = record.operations * record.size_bytes
     adapters = {node.node: _adapters(plan, node, logs.get(node.node)) for node in record.nodes}
     carried = {node: sum(sent.values()) for node, sent in adapters.items()}
     shares = {node: count / needed for node, count in carried.items()}
-    least, doubts = min(shares.values()), said.doubts + _uneven(record, adapters)
-    if least < ABSENT or said.problems:
-        status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, said.problems)]
+    least, doubts = min(shares.values()), message.doubts + _uneven(record, adapters)
+    if least < ABSENT or message.problems:
+        status, culprits = Verdict.FAIL, [_fallback(plan, record, shares, message.problems)]
     else:
         culprits = _dead_adapters(found, record, adapters)
         status = Verdict.FAIL if culprits else Verdict.INCONCLUSIVE if doubts else Verdict.PASS
@@ -127,17 +129,17 @@ def _check(plan: Plan, found: Evidence, record: Traffic, logs: Mapping[int, Nccl
 
 
 def _adapters(plan: Plan, node: NodeTraffic, log: NcclLog | None) -> dict[str, int]:
-    """Bytes that a node's declared adapters sent: the RDMA ports that NCCL's log names, and the rails."""
+    """Return bytes sent by a node's declared adapters: the RDMA ports in NCCL's log, and the rails."""
     sent = {name: node.tx_bytes.get(name, 0) for name in plan.rails}
     if log is not None:
-        # A port that the log names was active when NCCL started: one that is not any more has died.
+        # A port that the log names was active when NCCL started: one that is inactive now has failed.
         ports = {k: v for k, v in node.port_tx_bytes.items() if k in log.ports or k not in node.inactive}
         sent |= rules.adapters_used(plan.fabric, log, ports)
     return sent
 
 
 def balance(sent: Mapping[str, int]) -> float | None:
-    """Bytes of the quietest adapter over those of the median one; None for fewer than two adapters."""
+    """Return the bytes of the quietest adapter over the median one's; None for fewer than two."""
     middle = statistics.median(sent.values()) if len(sent) > 1 else 0
     return min(sent.values()) / middle if middle else None
 
@@ -147,7 +149,7 @@ Adapters = Mapping[int, Mapping[str, int]]
 
 
 def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, str, float, str]]:
-    """Adapters that sent less than `most` of their node's median one: node, name, that share, and words.
+    """Return adapters that sent less than `most` of their node's median: node, name, share, text.
 
     gloo uses the interfaces it is given, in uneven shares, so its balance is only reported.
     """
@@ -156,22 +158,22 @@ def _quiet(record: Traffic, adapters: Adapters, most: float) -> list[tuple[int, 
         middle = statistics.median(sent.values()) if len(sent) > 2 else 0
         for name, count in sorted(sent.items()):
             if middle and count < most * middle:
-                words = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
-                quiet.append((node, name, count / middle, words))
+                text = f"{name} sent {count} bytes, the median adapter of its node {middle:.0f}"
+                quiet.append((node, name, count / middle, text))
     return quiet
 
 
 def _dead_adapters(found: Evidence, record: Traffic, adapters: Adapters) -> list[Culprit]:
-    """Adapters that carried hardly anything while their siblings worked (nccl; untested on hardware)."""
+    """Accuse adapters that carried hardly anything while the others worked (nccl; untested on hardware)."""
     return [
-        wires.accuse(found, (node,), Cause.DEAD_RAIL, (words,), interface=name, score=share)
-        for node, name, share, words in _quiet(record, adapters, DEAD_BALANCE)
+        wires.accuse(found, (node,), Cause.DEAD_RAIL, (text,), interface=name, score=share)
+        for node, name, share, text in _quiet(record, adapters, DEAD_BALANCE)
     ]
 
 
 def _uneven(record: Traffic, adapters: Adapters) -> list[str]:
-    """Adapters that carried less than their part (untested on hardware)."""
-    return [f"node {node}: {words}" for node, _, _, words in _quiet(record, adapters, EVEN_BALANCE)]
+    """Describe adapters that carried less than their share (untested on hardware)."""
+    return [f"node {node}: {text}" for node, _, _, text in _quiet(record, adapters, EVEN_BALANCE)]
 
 
 def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems: Sequence[str]) -> Culprit:
@@ -193,7 +195,7 @@ def _fallback(plan: Plan, record: Traffic, shares: Mapping[int, float], problems
 
 
 def _elsewhere(plan: Plan, node: NodeTraffic, needed: int) -> list[tuple[str, int]]:
-    """Interfaces outside the plan's rails that sent a good part of the bytes, most first."""
+    """Return interfaces outside the plan's rails that sent a large part of the bytes, most first."""
     others = [(name, count) for name, count in node.tx_bytes.items() if name not in plan.rails]
     return sorted((item for item in others if item[1] > 0.1 * needed), key=lambda item: -item[1])
 
@@ -207,7 +209,7 @@ def _against_rules(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
 
 
 def _settings(plan: Plan, nodes: Sequence[NodeTraffic]) -> list[str]:
-    """Settings that explain a fallback: rules of the fabric, gloo's interfaces, differences between nodes."""
+    """Return settings that explain a fallback: the fabric's rules, gloo's interfaces, differing nodes."""
     found = _against_rules(plan, nodes)
     for node in nodes:
         chosen = node.environment.get("GLOO_SOCKET_IFNAME")
@@ -247,15 +249,15 @@ def _message(
     if status is Verdict.FAIL:
         return f"{figure}: {reasons[0]}"
     if status is Verdict.INCONCLUSIVE and shares[least] < PROVEN:
-        return f"{figure}, too much for another path and too little for this one"
+        return f"{figure}, inconclusive: more than with another path, less than with this one"
     if status is Verdict.INCONCLUSIVE:
         return f"{figure}, but {'; '.join(reasons[:4])}"
     return f"{figure} during {record.operations} all-reduces of {record.size_bytes} bytes"
 
 
 def _action(status: Verdict, culprits: Sequence[Culprit]) -> str | None:
-    words = [words for culprit in culprits for words in culprit.evidence if "must be" in words]
-    if words:
-        return f"Correct the image or chart: {words[0].partition(': ')[2]}."
+    text = [text for culprit in culprits for text in culprit.evidence if "must be" in text]
+    if text:
+        return f"Correct the image or chart: {text[0].partition(': ')[2]}."
     undecided = "Run again, and read the bytes per interface in this check's detail."
     return next_step(status, culprits, REMEDIES, undecided)

@@ -1,4 +1,4 @@
-"""What a tournament's samples say: scores of cells, and which nodes and links are to blame (pure)."""
+"""Evaluate a tournament's samples: scores of cells, and the nodes and links to blame (pure)."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.links import Cell
-from smoke_training.expected.links import Reference, reference
+from smoke_training.expected.links import LinkReference, reference
 from smoke_training.judges.common import node_name
 from smoke_training.model import Cause, Culprit, Verdict
 from smoke_training.plan import Plan
@@ -15,31 +15,31 @@ from smoke_training.statistics.estimators import Z_DECISION, decision_z
 from smoke_training.statistics.links import (
     ALONE_AT_MOST,
     LOOKS,
-    Answer,
     Attribution,
     Blame,
+    CellScore,
+    CellState,
     Pair,
-    Score,
     accusing_z,
     attribute,
     peer_reference,
     score,
 )
 
-# Zones, visits and limits come from shaped wires under TCP (tests/faults): elsewhere they are told and gate
-# nothing, until accepted runs of that fabric say how much its transfers vary.
+# Zones, visits and limits come from shaped wires under TCP (tests/faults): elsewhere results are reported
+# and gate nothing, until accepted runs of that fabric show how much its transfers vary.
 UNCALIBRATED = "reported, not gated: no fabric of accelerators was calibrated"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Assessment:
-    """Scores, attribution, and which accusations held while the accused cell was alone on the wire."""
+    """Scores, attribution, and the accusations confirmed with the cell alone on the wire."""
 
-    scores: Mapping[Pair, Score]
+    scores: Mapping[Pair, CellScore]
     attribution: Attribution
     confirmed: tuple[Blame, ...]
     contended: tuple[Blame, ...]  # slow only while others were exchanging data as well
-    reference: Reference
+    reference: LinkReference
     typical_gbit_s: float
 
     @property
@@ -47,7 +47,7 @@ class Assessment:
         """FAIL needs an accusation that was confirmed; PASS needs every cell."""
         if self.confirmed:
             return Verdict.FAIL
-        good = all(found.answer is Answer.GOOD for found in self.scores.values())
+        good = all(found.answer is CellState.GOOD for found in self.scores.values())
         return Verdict.PASS if good and self.scores else Verdict.INCONCLUSIVE
 
     @property
@@ -57,14 +57,14 @@ class Assessment:
 
     @property
     def everything(self) -> bool:
-        """Whether no cell at all is good: then it is not the fault of a single node or link."""
-        return all(found.answer is Answer.BAD for found in self.scores.values())
+        """True if no cell is good: then it is not the fault of a single node or link."""
+        return all(found.answer is CellState.BAD for found in self.scores.values())
 
 
 def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str) -> Assessment:
     """Judge a tournament; needs at least one cell with a visit."""
     wanted = reference(plan, backend)
-    # Per repetition of the schedule, what a cell should have reached.
+    # Per repetition of the schedule, the expected rate of a cell.
     visits = range(max((len(cell.gbit_s) for cell in cells), default=0))
     references = [
         peer_reference(cell.gbit_s[i] for cell in cells if i < len(cell.gbit_s))
@@ -79,7 +79,7 @@ def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str
         if cell.gbit_s
     }
     if not found:
-        raise ValueError("no transfer between nodes came to an end")
+        raise ValueError("no transfer between nodes completed")
     attribution = attribute({pair: item.answer for pair, item in found.items()})
     typical = statistics.median(references)
     alone = {
@@ -93,24 +93,24 @@ def assess(plan: Plan, nodes: Sequence[int], cells: Sequence[Cell], backend: str
     return Assessment(
         scores=found,
         attribution=attribution,
-        confirmed=tuple(blame for blame, answer in verdicts.items() if answer is Answer.BAD),
-        contended=tuple(blame for blame, answer in verdicts.items() if answer is Answer.GOOD),
+        confirmed=tuple(blame for blame, answer in verdicts.items() if answer is CellState.BAD),
+        contended=tuple(blame for blame, answer in verdicts.items() if answer is CellState.GOOD),
         reference=wanted,
         typical_gbit_s=typical,
     )
 
 
-def _confirmation(blame: Blame, alone: Mapping[Pair, Answer], nodes: int) -> Answer:
+def _confirmation(blame: Blame, alone: Mapping[Pair, CellState], nodes: int) -> CellState:
     if nodes <= ALONE_AT_MOST:
-        return Answer.BAD
+        return CellState.BAD
     answers = {alone[cell] for cell in blame.cells if cell in alone}
-    if Answer.GOOD in answers or not answers:
-        return Answer.GOOD if answers else Answer.OPEN
-    return Answer.BAD if answers == {Answer.BAD} else Answer.OPEN
+    if CellState.GOOD in answers or not answers:
+        return CellState.GOOD if answers else CellState.OPEN
+    return CellState.BAD if answers == {CellState.BAD} else CellState.OPEN
 
 
-def worst_cell(blame: Blame, found: Mapping[Pair, Score]) -> Pair:
-    """The cell of an accusation that should be measured alone."""
+def worst_cell(blame: Blame, found: Mapping[Pair, CellScore]) -> Pair:
+    """Return the cell of an accusation that should be measured alone."""
     return min(blame.cells, key=lambda cell: found[cell].value)
 
 
@@ -124,7 +124,7 @@ def accuse(
     score: float | None = None,
     ci: tuple[float, float] | None = None,
 ) -> Culprit:
-    """A node, its interface where one is named, or the link between two nodes."""
+    """Accuse a node, its interface where one is named, or the link between two nodes."""
     kind, name = "link", "-".join(map(str, nodes))
     if len(nodes) == 1:
         kind, name = ("nic", f"{name}/{interface}") if interface else ("node", name)
@@ -134,7 +134,7 @@ def accuse(
 
 @dataclass(frozen=True, kw_only=True)
 class Losses:
-    """Retransmission rates of cells and of whole nodes, and who is to blame for lost packets."""
+    """Retransmission rates of cells and of whole nodes, and the nodes or links to blame for lost packets."""
 
     cells: Mapping[Pair, poisson.Rate]
     lines: Mapping[tuple[int, str], poisson.Rate]  # (node, sends | receives)
@@ -145,9 +145,9 @@ class Losses:
     def verdict(self) -> Verdict:
         """FAIL: packets are certainly lost somewhere. PASS: certainly nowhere to or from any node."""
         answers = [rate.answer for rate in (*self.cells.values(), *self.lines.values(), self.total)]
-        if Answer.BAD in answers:
+        if CellState.BAD in answers:
             return Verdict.FAIL
-        clean = all(rate.answer is Answer.GOOD for rate in self.lines.values())
+        clean = all(rate.answer is CellState.GOOD for rate in self.lines.values())
         return Verdict.PASS if clean and self.lines else Verdict.INCONCLUSIVE
 
 
@@ -163,8 +163,8 @@ def losses(cells: Sequence[Cell]) -> Losses | None:
     clean_below = max(poisson.CLEAN, worst / 3)
     answers = {}
     for pair, rate in rates.items():
-        clean = rate.answer is not Answer.BAD and rate.high < clean_below
-        answers[pair] = Answer.GOOD if clean else rate.answer
+        clean = rate.answer is not CellState.BAD and rate.high < clean_below
+        answers[pair] = CellState.GOOD if clean else rate.answer
     lines = {
         (node, way): _pooled([c for c in known if (c.sender if way == "sends" else c.receiver) == node], z)
         for node, way in sorted(ends)

@@ -1,1 +1,1 @@
-"""Judges of the run itself: who took part, who lived, what went before."""
+"""Judges of the run itself: participants, liveness, end, baseline."""

@@ -1,33 +1,33 @@
 """Judge of a run against the stack's own accepted runs (pure). Never gates: a regression is not a failure.
 
-The absolute verdict comes first and stays what it is. Only a run that passed is compared: the figures of one
-that failed or could not be decided say nothing about a slow decline.
+The absolute verdict comes first and does not change. Only a run that passed is compared: the figures of a
+failed or undecided run are no evidence of a slow decline.
 """
 
 from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.fabric import Collective
-from smoke_training.evidence.world import Lookup, Nodes, World
+from smoke_training.evidence.world import JoinedNodes, Lookup, World
 from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 from smoke_training.statistics import baseline as baselines
-from smoke_training.statistics.baseline import LIMIT, Baseline, Comparison, Figure, Fingerprint
+from smoke_training.statistics.baseline import LIMIT, Comparison, Figure, Fingerprint, RunBaseline
 
 ID = "baseline.regression"
 ASK = (
     "Compare with the baseline's run (`smoke compare`): what changed under {}? If the new figure is the new "
     "normal, set the tag trainstack.accepted to true on this run in MLflow."
 )
-# Shares of the measured time without the CPU it needed, above which a figure tells of the neighbour. Quiet
+# Shares of the measured time without the CPU it needed, above which a figure is disturbed. Quiet
 # hosts stay below 0.01. A shaped wire kept its rate within 0.5 % while its ends waited for 0.31 .. 0.44 of
 # their time (0.1 Gb/s, two nodes on two busy cores).
 DISTURBED = {"queue_share": 0.1, "steal_share": 0.05, "steal": 0.05, "starved_share": 0.5}
 
 
 def fingerprint(plan: Plan, found: Evidence) -> Fingerprint | None:
-    """What this run's figures hold for; None when the ranks never said with what they run."""
-    world, nodes = found.of(World), found.of(Nodes)
+    """Return the setting of this run's figures; None when the ranks did not report their software."""
+    world, nodes = found.of(World), found.of(JoinedNodes)
     if world is None or not world.ranks:
         return None
     first = world.ranks[0]
@@ -48,7 +48,7 @@ def fingerprint(plan: Plan, found: Evidence) -> Fingerprint | None:
 
 
 def figures(checks: Sequence[Check]) -> dict[str, Figure]:
-    """The figures of a run that can be compared, by check id; disturbed ones neither judge nor seed."""
+    """Return the comparable figures of a run by check id; disturbed ones are excluded."""
     found = {}
     for check in checks:
         if check.measured is None or check.status not in (Verdict.PASS, Verdict.SKIPPED) or disturbed(check):
@@ -61,12 +61,12 @@ def figures(checks: Sequence[Check]) -> dict[str, Figure]:
 
 
 def disturbed(check: Check) -> bool:
-    """Whether the ranks waited for CPUs that something else held."""
+    """Report whether the ranks waited for CPUs."""
     return any((check.noise.get(key) or 0.0) > most for key, most in DISTURBED.items())
 
 
 def left_out(checks: Sequence[Check]) -> list[str]:
-    """The figures that could be compared had they not been disturbed, by check id."""
+    """Return the ids of the checks whose figures were disturbed."""
     return [check.id for check in checks if check.id in baselines.BETTER and disturbed(check)]
 
 
@@ -80,30 +80,30 @@ def regression(plan: Plan, found: Evidence, checks: Sequence[Check], verdict: Ve
     except LookupError as why:
         return Check.skipped(str(why.args[0]), ID)
     except (ValueError, TypeError, ArithmeticError) as error:
-        # Whatever an old run left behind, it must not cost this run its verdict.
+        # A malformed baseline of an old run must not affect this run's verdict.
         return Check.skipped(f"No baseline: it cannot be read: {error}", ID)
     return _judged(compared, source, left_out(checks))
 
 
 def _compared(
-    plan: Plan, found: Evidence, checks: Sequence[Check], baseline: Baseline, source: str
+    plan: Plan, found: Evidence, checks: Sequence[Check], baseline: RunBaseline, source: str
 ) -> tuple[Comparison, ...]:
-    """Every figure both have; LookupError with the reason where the baseline does not apply."""
+    """Compare every figure of both; LookupError with the reason where the baseline does not apply."""
     own = fingerprint(plan, found)
     if own is None:
-        raise LookupError("The ranks never said with what they run.")
+        raise LookupError("The ranks did not report their software.")
     unlike = baselines.differences(own, baseline.fingerprint)
     if unlike:
         raise LookupError(f"The baseline does not apply ({source}): {'; '.join(unlike)}.")
     compared = baselines.compare(baseline, figures(checks))
     if not compared:
         noisy = ", ".join(left_out(checks))
-        why = f"; left out because others held the CPUs: {noisy}" if noisy else ""
+        why = f"; left out because the ranks waited for CPUs: {noisy}" if noisy else ""
         raise LookupError(f"No figure of this run has a counterpart in the baseline ({source}){why}.")
     return compared
 
 
-def _baseline(plan: Plan, found: Evidence) -> tuple[Baseline, str]:
+def _baseline(plan: Plan, found: Evidence) -> tuple[RunBaseline, str]:
     """The baseline and its source, the plan's own first; LookupError with the reason if there is none."""
     document, source = plan.baseline, "named by the run plan"
     if document is None:

@@ -1,4 +1,4 @@
-"""Judge of how the ranks lived and died (pure)."""
+"""Judge of the ranks' liveness (pure)."""
 
 import signal
 
@@ -8,10 +8,8 @@ from smoke_training.judges.common import host_name, next_step
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-WATCH = "signs of life of every rank, watched from outside its process"
-OUT_OF_MEMORY = (
-    "Give the pods more memory, or the ranks less to hold: the kernel ended one for want of memory."
-)
+WATCH = "heartbeats of every rank, watched from outside its process"
+OUT_OF_MEMORY = "Give the pods more memory, or the ranks less to hold: the kernel killed one: out of memory."
 REMEDIES = {
     "stack": "Check the network between the nodes: all ranks wait for data and none is behind.",
     Cause.KILLED: "Read the node's kernel log (dmesg) and events: something outside this run ended the "
@@ -25,7 +23,7 @@ Incident = Killed | Hung | NeverStarted
 
 
 def alive(plan: Plan, found: Evidence) -> Check:
-    """No rank hung, none was killed except by plan, all started."""
+    """Check that no rank hung, none was killed except by plan, all started."""
     hung, killed, watch = found.all_of(Hung), found.all_of(Killed), found.of(Liveness)
     incidents: list[Incident] = [*killed, *hung, *found.all_of(NeverStarted)]
     if not incidents:
@@ -39,12 +37,12 @@ def alive(plan: Plan, found: Evidence) -> Check:
             value=idle,
             unit="s",
             n=watch.looks if watch else len(culprits),
-            estimator="longest time without a sign of life",
-            reason=None if idle is not None else "it ended before it could be silent",
+            estimator="longest time without a heartbeat",
+            reason=None if idle is not None else "it ended before a heartbeat was due",
             detail={"incidents": len(culprits)},
         ),
         expected=Expected(value=0.0, kind="declared", source=WATCH, floor=plan.hang_timeout_s),
-        message="; ".join(_words(item) for item in incidents),
+        message="; ".join(_text(item) for item in incidents),
         culprits=culprits,
         next_action=next_step(Verdict.FAIL, culprits, REMEDIES | memory),
     )
@@ -53,7 +51,7 @@ def alive(plan: Plan, found: Evidence) -> Check:
 def _healthy(plan: Plan, watch: Liveness) -> Check:
     longest = max(watch.ranks, key=lambda rank: rank.longest_idle_s, default=None)
     cut = [rank.rank for rank in watch.ranks if rank.status != "DONE"]
-    text = f"{len(watch.ranks)} ranks gave signs of life"
+    text = f"{len(watch.ranks)} ranks sent heartbeats"
     if longest:
         text += f", the longest silence was {longest.longest_idle_s:.1f} s (rank {longest.rank})"
     if cut:
@@ -64,7 +62,7 @@ def _healthy(plan: Plan, watch: Liveness) -> Check:
             value=longest.longest_idle_s if longest else None,
             unit="s",
             n=watch.looks,
-            estimator="longest time without a sign of life",
+            estimator="longest time without a heartbeat",
             reason=None if longest else "no rank was started",
             detail={"ranks": len(watch.ranks), "watched_s": watch.watched_s},
         ),
@@ -74,15 +72,15 @@ def _healthy(plan: Plan, watch: Liveness) -> Check:
 
 
 def _culprit(item: Incident, found: Evidence) -> Culprit:
-    """The rank; what it belongs to where there is none; the transport where nothing is behind."""
-    evidence = [_words(item)]
+    """Accuse the rank, else its launcher or node, else the transport if no rank is behind."""
+    evidence = [_text(item)]
     cause = Cause.NEVER_JOINED
     if isinstance(item, Killed):
         cause = Cause.KILLED
         evidence += [f"process {item.pid}"] if item.pid is not None else []
         if item.oom_kills:
             what = f"{item.oom_kills} processes of the node's group"
-            evidence.append(f"the kernel ended {what} for want of memory")
+            evidence.append(f"the kernel killed {what}: out of memory")
     elif isinstance(item, Hung):
         if item.node is None:
             busy = f"busy for {item.busy_s:.1f} s of it at most"
@@ -93,13 +91,13 @@ def _culprit(item: Incident, found: Evidence) -> Culprit:
     return Culprit(kind, str(number), cause, tuple(evidence), node=host_name(item.node, found))
 
 
-def _words(item: Incident) -> str:
+def _text(item: Incident) -> str:
     if isinstance(item, Hung):
         return _hung_words(item)
     if isinstance(item, NeverStarted):
         return f"rank {item.rank} on node {item.node} never started (waited {item.waited_s:.1f} s)"
     if item.what == "launcher":
-        return f"the launcher of node {item.node} vanished without a word"
+        return f"the launcher of node {item.node} vanished without a report"
     by = "by a signal that was not recorded"
     if item.signal is not None:
         known = item.signal in set(signal.Signals)

@@ -1,10 +1,10 @@
-"""Judges of who takes part: nodes, devices and ranks (pure)."""
+"""Judges of the participants: nodes, devices and ranks (pure)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.world import NodeFacts, Nodes, Preflight, World
+from smoke_training.evidence.world import JoinedNodes, LauncherPreflight, NodeFacts, World
 from smoke_training.fabric import Fabric
 from smoke_training.judges.common import next_step
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
@@ -12,13 +12,11 @@ from smoke_training.plan import Plan
 
 # Operational states of a link that carries nothing (RFC 2863; "unknown" and "dormant" do not say so).
 DOWN = frozenset({"down", "lowerlayerdown", "notpresent"})
-# Set per node by design, so that a difference says nothing.
+# Set per node by design, so that a difference is normal.
 PER_NODE_VARIABLES = frozenset({"NCCL_HOSTID", "NCCL_TOPO_FILE", "NCCL_DEBUG_FILE"})
 # Adapters of these register memory, which pins it; the kernel refuses what exceeds the process's limit.
 LOCKING_FABRICS = frozenset({Fabric.EFA, Fabric.INFINIBAND, Fabric.RDMA})
-DEFAULT_LOCK_BYTES = (
-    8 << 20
-)  # Linux's own limit (include/uapi/linux/resource.h, MLOCK_LIMIT): nobody raised it
+DEFAULT_LOCK_BYTES = 8 << 20  # Linux's own limit (include/uapi/linux/resource.h, MLOCK_LIMIT): not raised
 LOCK_SOURCE = "aws/aws-ofi-nccl#803: containers over EFA start with memlock=-1"
 
 REMEDIES = {
@@ -30,8 +28,8 @@ REMEDIES = {
 
 
 def devices(plan: Plan, found: Evidence) -> Check:
-    """As many GPUs as planned on every node, unless the environment asks for CPU."""
-    own, hello = found.need(Preflight), found.of(Nodes)
+    """Check for as many GPUs as planned on every node, unless the environment asks for CPU."""
+    own, hello = found.need(LauncherPreflight), found.of(JoinedNodes)
     others = hello.joined if hello else ()
     seen = {facts.node: (facts.gpus, facts.device, facts.device_forced) for facts in others}
     seen[0] = (own.devices_found, own.device, own.device_forced)
@@ -61,19 +59,19 @@ def devices(plan: Plan, found: Evidence) -> Check:
 
 
 def nodes(plan: Plan, found: Evidence) -> Check:
-    """Every node said hello, and all are alike: plan, ranks, code, software, driver, GPUs, variables."""
-    hello = found.need(Nodes)
+    """Check that every node joined, with equal plan, ranks, code, software, driver, GPUs, variables."""
+    hello = found.need(JoinedNodes)
     culprits = tuple(_faults(plan, hello))
     status = Verdict.FAIL if culprits else Verdict.PASS
-    met = f"{hello.wanted} nodes said hello within {hello.waited_s:.1f} s, all alike"
-    fine = "one node, which waits for no other" if hello.wanted == 1 else met
+    met = f"{hello.wanted} nodes joined within {hello.waited_s:.1f} s, all alike"
+    fine = "a single node" if hello.wanted == 1 else met
     return Check(
         status=status,
         measured=Measured(
             value=float(len(hello.joined)),
             unit="nodes",
             n=1,
-            estimator="count of launchers that said hello",
+            estimator="count of launchers that joined",
             detail={
                 "waited_s": hello.waited_s,
                 "strangers": hello.strangers,
@@ -87,37 +85,37 @@ def nodes(plan: Plan, found: Evidence) -> Check:
     )
 
 
-def _faults(plan: Plan, hello: Nodes) -> Iterator[Culprit]:
-    """Every fault, the most basic first; of a node with another plan only that."""
+def _faults(plan: Plan, hello: JoinedNodes) -> Iterator[Culprit]:
+    """Yield every fault, the most basic first; of a node with another plan only that."""
     known = {facts.node: facts.host for facts in hello.joined}
     for node in sorted(set(range(hello.wanted)) - set(known)):
-        words = f"node {node} never said hello (waited {hello.waited_s:.1f} s)"
-        yield _culprit(node, None, Cause.NEVER_JOINED, words)
+        text = f"node {node} never joined (waited {hello.waited_s:.1f} s)"
+        yield _culprit(node, None, Cause.NEVER_JOINED, text)
     wrong = list(_wrong_sizes(hello))
-    for node, words in wrong:
-        yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, words)
+    for node, text in wrong:
+        yield _culprit(node, known[node], Cause.WRONG_WORLD_SIZE, text)
     named = {node for node, _ in wrong}
     alike = [facts for facts in hello.joined if facts.node not in named]
-    for node, words in _skew(alike):
-        yield _culprit(node, known[node], Cause.MISMATCH, words)
+    for node, text in _skew(alike):
+        yield _culprit(node, known[node], Cause.MISMATCH, text)
     for facts in alike:
         states = {nic.name: nic.state for nic in facts.nics}
-        for rail in plan.rails:  # ranks would wait for ever on one that is missing or down
-            words = f"node {facts.node} has no interface {rail}, which the plan names as a rail"
+        for rail in plan.rails:  # ranks would hang on one that is missing or down
+            text = f"node {facts.node} has no interface {rail}, which the plan names as a rail"
             if rail in states:
-                words = f"{rail} of node {facts.node}, which the plan names as a rail, is {states[rail]}"
+                text = f"{rail} of node {facts.node}, which the plan names as a rail, is {states[rail]}"
             if rail not in states or states[rail] in DOWN:
-                yield Culprit("nic", f"{facts.node}/{rail}", Cause.DEAD_RAIL, (words,), node=facts.host)
+                yield Culprit("nic", f"{facts.node}/{rail}", Cause.DEAD_RAIL, (text,), node=facts.host)
 
 
-def _wrong_sizes(hello: Nodes) -> Iterator[tuple[int, str]]:
-    """Nodes of a number the plan does not have, twice the same number, another size of the world."""
+def _wrong_sizes(hello: JoinedNodes) -> Iterator[tuple[int, str]]:
+    """Yield nodes with an unknown number, a duplicate number, or another world size."""
     counts = Counter(facts.node for facts in hello.joined)
     for node, count in sorted(counts.items()):
         if node >= hello.wanted:
-            yield node, f"node {node} said hello, the plan has nodes 0 .. {hello.wanted - 1}"
+            yield node, f"node {node} joined, the plan has nodes 0 .. {hello.wanted - 1}"
         elif count > 1:
-            yield node, f"{count} launchers say that they are node {node}"
+            yield node, f"{count} launchers report to be node {node}"
     whole = [facts for facts in hello.joined if facts.node < hello.wanted and counts[facts.node] == 1]
     sizes = _deviants(whole, lambda facts: (facts.plan_nodes, facts.plan_ranks_per_node))
     for facts, usual in sizes:
@@ -152,7 +150,7 @@ _ALIKE: Sequence[tuple[str, Callable[[NodeFacts], object]]] = (
 
 
 def _skew(nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str]]:
-    """What differs from what most nodes have."""
+    """Yield differences from most nodes."""
     for name, value in _ALIKE:
         for facts, usual in _deviants(nodes, value):
             yield facts.node, f"{name} of node {facts.node} is {value(facts)}, of the others {value(usual)}"
@@ -166,7 +164,7 @@ def _skew(nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str]]:
 def _deviants(
     nodes: Sequence[NodeFacts], value: Callable[[NodeFacts], object]
 ) -> list[tuple[NodeFacts, NodeFacts]]:
-    """Nodes that differ from most, each with one of the others; among equals node 0's side counts."""
+    """Yield nodes that differ from most, each with one of the others; in a tie node 0's side is right."""
     if not nodes:
         return []
     counts = Counter(value(facts) for facts in nodes)
@@ -181,16 +179,16 @@ def _culprit(node: int, host: str | None, cause: Cause, evidence: str) -> Culpri
 
 
 def memory_lock(plan: Plan, found: Evidence) -> Check:
-    """Every process may lock the memory that it hands to RDMA adapters (untested on hardware)."""
-    hello = found.need(Nodes)
+    """Check that every process may lock the memory that it registers with RDMA adapters (untested)."""
+    hello = found.need(JoinedNodes)
     on_gpus = any(facts.device == "cuda" for facts in hello.joined)
     if not on_gpus or plan.fabric not in LOCKING_FABRICS:
-        return Check.skipped("Not judged: this run hands no memory to RDMA adapters.")
+        return Check.skipped("Not judged: this run registers no memory with RDMA adapters.")
     limited = {facts.node: facts for facts in hello.joined if facts.lockable_bytes is not None}
     least = min((facts.lockable_bytes or 0 for facts in limited.values()), default=None)
     short = [facts for facts in limited.values() if (facts.lockable_bytes or 0) <= DEFAULT_LOCK_BYTES]
     status = Verdict.FAIL if short else Verdict.INCONCLUSIVE if limited else Verdict.PASS
-    words = "the limit of locked memory (ulimit -l) is {} KiB; it must be unlimited"
+    text = "the limit of locked memory (ulimit -l) is {} KiB; it must be unlimited"
     return Check(
         status=status,
         measured=Measured(
@@ -200,13 +198,13 @@ def memory_lock(plan: Plan, found: Evidence) -> Check:
             estimator="least of a node",
             reason=None if limited else "unlimited on every node",
         ),
-        expected=Expected.unknown("must be unlimited: nobody says how much suffices", LOCK_SOURCE),
+        expected=Expected.unknown("must be unlimited: no source states a sufficient amount", LOCK_SOURCE),
         culprits=tuple(
-            _culprit(facts.node, facts.host, Cause.MISMATCH, words.format((facts.lockable_bytes or 0) >> 10))
+            _culprit(facts.node, facts.host, Cause.MISMATCH, text.format((facts.lockable_bytes or 0) >> 10))
             for facts in short
         ),
         message="; ".join(
-            f"node {node}: {words.format((facts.lockable_bytes or 0) >> 10)}"
+            f"node {node}: {text.format((facts.lockable_bytes or 0) >> 10)}"
             for node, facts in sorted(limited.items())
         )
         or "no node limits the memory that processes may lock",
@@ -215,7 +213,7 @@ def memory_lock(plan: Plan, found: Evidence) -> Check:
 
 
 def joined(plan: Plan, found: Evidence) -> Check:
-    """All ranks joined, and joined alike."""
+    """Check that all ranks joined with the same software."""
     cluster = found.need(World)
     problems = []
     if len(cluster.ranks) != cluster.wanted:

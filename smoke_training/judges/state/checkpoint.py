@@ -1,4 +1,4 @@
-"""Judges of checkpoints: what they cost, whether they are whole, how often to write them (pure)."""
+"""Judges of checkpoints: cost, integrity, interval (pure)."""
 
 import statistics
 
@@ -75,7 +75,7 @@ def torn_refused(_plan: Plan, found: Evidence) -> Check:
 
 
 def integrity(_plan: Plan, found: Evidence) -> Check:
-    """Every checkpoint that was once committed was still whole when the restarted ranks read it."""
+    """Check that every committed checkpoint was still complete when the restarted ranks read it."""
     stopped = refused("resume", found)
     if stopped is not None:
         return stopped
@@ -87,7 +87,7 @@ def integrity(_plan: Plan, found: Evidence) -> Check:
     if state.damaged:
         where = state.damaged[0].path
         status = Verdict.FAIL
-        action = f"Find out what changed {where} after it was committed; test that storage."
+        action = f"Find what changed {where} after it was committed; test that storage."
     return Check(
         status=status,
         measured=Measured(
@@ -115,10 +115,10 @@ def _integrity_message(state: Integrity) -> str:
     ]
     parts += [f"rank {d.rank} cannot read step {d.step}: {d.fault}" for d in state.unreadable[:4]]
     if state.resumed_from is None:
-        parts.append(f"no step in {state.path} proves complete on all ranks")
+        parts.append(f"no step in {state.path} is complete on all ranks")
     elif parts:
         parts.append(f"training resumed from step {state.resumed_from}")
-    return "; ".join(parts) or f"step {state.resumed_from} and all committed before it are whole on all ranks"
+    return "; ".join(parts) or f"step {state.resumed_from} and all before it are complete on all ranks"
 
 
 def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
@@ -127,14 +127,14 @@ def _torn_culprits(state: Integrity, found: Evidence) -> tuple[Culprit, ...]:
     for items, cause in ((state.damaged, Cause.TORN_CHECKPOINT), (state.unreadable, Cause.UNKNOWN)):
         for node in sorted({item.node for item in items}):
             here = [item for item in items if item.node == node]
-            words = tuple(f"rank {d.rank}, step {d.step}, {d.path}: {d.fault}" for d in here[:5])
+            text = tuple(f"rank {d.rank}, step {d.step}, {d.path}: {d.fault}" for d in here[:5])
             name, host = f"{state.name}@{node}", host_name(node, found)
-            culprits.append(Culprit("storage", name, cause, words, node=host))
+            culprits.append(Culprit("storage", name, cause, text, node=host))
     return tuple(culprits)
 
 
 def advice(plan: Plan, found: Evidence) -> Check:
-    """How often to write a checkpoint of a Llama 3 8B at the measured rates; advice, never judged."""
+    """Recommend an interval for checkpoints of a Llama 3 8B at the measured rates; never judged."""
     if found.of(Checkpoint) is None and refused("checkpoint", found):
         return _advice(None, "no checkpoint", {}, 0)
     run = found.need(Checkpoint)

@@ -15,7 +15,7 @@ TOO_LONG = (
     "See in torchrun.log what the restarted ranks waited for: imports, the rendezvous, or the checkpoint."
 )
 TEST_THE_NODE = (
-    "Take the accused rank's node out and test its processors and memory; the checkpoint is whole."
+    "Take the accused rank's node out and test its processors and memory; the checkpoint is intact."
 )
 # Seconds from the kill to the next step. torchrun, imports and NCCL take 3 to 9 s on CPUs and up to 18 s on a
 # GPU (benchmarks/RESULTS.md); an image on a busy file system takes longer, but no two minutes.
@@ -38,10 +38,10 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check:
         for rank in outcome.ranks
         if rank.different or rank.losses_equal < rank.losses_compared
     )
-    action, told = NOT_THE_SAME_RUN, ""
+    action, reported = NOT_THE_SAME_RUN, ""
     if miscounted:
         culprits, action = tuple(_miscounting(rank, found) for rank in miscounted), TEST_THE_NODE
-        told = f"; {culprits[0].kind} {culprits[0].id}: {culprits[0].evidence[0]}"
+        reported = f"; {culprits[0].kind} {culprits[0].id}: {culprits[0].evidence[0]}"
     return Check(
         status=Verdict.PASS if good else Verdict.ERROR if empty else Verdict.FAIL,
         measured=Measured(
@@ -53,7 +53,7 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check:
         ),
         expected=Expected.exactly(0.0, "an uninterrupted run of the same ranks, at the same steps"),
         culprits=culprits,
-        message=f"{count} of {entries} state entries, {unequal} of {compared} losses differ{told}"
+        message=f"{count} of {entries} state entries, {unequal} of {compared} losses differ{reported}"
         + (f"; rank {empty[0]} compared nothing" if empty else ""),
         next_action=None if good else action,
     )
@@ -62,8 +62,8 @@ def resume_equality(_plan: Plan, found: Evidence) -> Check:
 def _miscounted(outcome: Resume) -> list[RankResume]:
     """The ranks whose own gradients were the first thing to differ, before any reduction.
 
-    Nobody where the state had differed before, for then the checkpoint did; nor where all ranks differ at
-    once, for then the software does not repeat itself.
+    None if the state had differed before, for then the checkpoint is at fault; nor if all ranks differ at
+    once, for then the software is not deterministic.
     """
     first = min((r.gradient_step for r in outcome.ranks if r.gradient_step is not None), default=None)
     if first is None or any(r.state_step is not None and r.state_step <= first for r in outcome.ranks):
@@ -73,19 +73,19 @@ def _miscounted(outcome: Resume) -> list[RankResume]:
 
 
 def _miscounting(rank: RankResume, found: Evidence) -> Culprit:
-    words = (
+    text = (
         f"at step {rank.gradient_step} its own gradients, before any reduction, differ from those of the "
         "uninterrupted run, although the state before was the same"
     )
     cluster = found.of(World)
     node = None if cluster is None else host_of(rank.rank, cluster)
-    return Culprit("rank", str(rank.rank), Cause.CORRUPTION, (words,), node=node)
+    return Culprit("rank", str(rank.rank), Cause.CORRUPTION, (text,), node=node)
 
 
 def recovery(_plan: Plan, found: Evidence) -> Check:
-    """The kill was real, and it cost no more than one checkpoint interval."""
+    """Check that the kill was real and cost no more than one checkpoint interval."""
     outcome = found.need(Resume)
-    # A damaged checkpoint has a check of its own; here counts whether checkpoints were made often enough.
+    # A damaged checkpoint has a check of its own; this one judges whether checkpoints were frequent enough.
     newest = outcome.resumed_from if outcome.committed is None else outcome.committed
     lost = outcome.killed_at_step - newest
     real = outcome.signal == signal.SIGKILL and outcome.mttr_seconds > 0
@@ -112,7 +112,7 @@ def recovery(_plan: Plan, found: Evidence) -> Check:
             },
         ),
         expected=Expected(
-            value=RECOVERED_S, kind="derived", source="what recovered on CPUs and a GPU", floor=LOST_S
+            value=RECOVERED_S, kind="derived", source="measured recoveries on CPUs and a GPU", floor=LOST_S
         ),
         zone=(RECOVERED_S, LOST_S),
         message=f"rank {outcome.victim} was killed at step {outcome.killed_at_step}; training resumed from "

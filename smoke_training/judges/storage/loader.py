@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.storage import Loader
+from smoke_training.evidence.storage import LoaderTimes
 from smoke_training.judges.common import RUN_AGAIN, against_floor, finite, host_name
 from smoke_training.judges.storage.throughput import refused
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
@@ -13,7 +13,7 @@ from smoke_training.statistics import noise, slowness
 from smoke_training.statistics.estimators import Z_ACQUIT, Z_REPORTED, blocks, decision_z, trimmed_interval
 
 UTILISATION = 0.90
-RULE = "mlcommons/storage Submission_guidelines.md asks 90 % of U-Net3D and ResNet50 (2026)"
+RULE = "mlcommons/storage Submission_guidelines.md requires 90 % of U-Net3D and ResNet50 (2026)"
 
 
 def utilisation(_plan: Plan, found: Evidence) -> Check:
@@ -21,7 +21,7 @@ def utilisation(_plan: Plan, found: Evidence) -> Check:
     stopped = refused("loader", found)
     if stopped is not None:
         return stopped
-    run = found.need(Loader)
+    run = found.need(LoaderTimes)
     ranks = range(len(run.compute))
     shares = [_utilisations(run, rank) for rank in ranks]
     worst = min(ranks, key=lambda rank: statistics.fmean(shares[rank]))
@@ -64,15 +64,15 @@ def utilisation(_plan: Plan, found: Evidence) -> Check:
     )
 
 
-def _utilisations(run: Loader, rank: int) -> list[float]:
-    """Utilisation per block of batches: single batches come in bursts of as many as there are workers."""
+def _utilisations(run: LoaderTimes, rank: int) -> list[float]:
+    """Utilisation per block of batches: batches arrive in bursts of one per worker."""
     length = slowness.block_length(len(run.compute[rank]))
     parts = zip(blocks(run.compute[rank], length), blocks(run.stall[rank], length), strict=True)
     return [sum(busy) / (sum(busy) + sum(waiting)) for busy, waiting in parts]
 
 
-def _culprits(run: Loader, shares: Sequence[Sequence[float]], found: Evidence) -> tuple[Culprit, ...]:
-    """Every node with a rank below the limit; the stack where that is all of them."""
+def _culprits(run: LoaderTimes, shares: Sequence[Sequence[float]], found: Evidence) -> tuple[Culprit, ...]:
+    """Every node with a rank below the limit; the stack if all are."""
     means = {rank: statistics.fmean(values) for rank, values in enumerate(shares)}
     slow = {run.nodes[rank] for rank, mean in means.items() if mean < UTILISATION}
     if slow == set(run.nodes):
@@ -80,27 +80,27 @@ def _culprits(run: Loader, shares: Sequence[Sequence[float]], found: Evidence) -
     return tuple(_culprit(run, node, means, found) for node in sorted(slow))
 
 
-def _culprit(run: Loader, node: int | None, means: Mapping[int, float], found: Evidence) -> Culprit:
-    """The storage where its reads fill the workers' time; otherwise the node's (or all nodes') processors."""
+def _culprit(run: LoaderTimes, node: int | None, means: Mapping[int, float], found: Evidence) -> Culprit:
+    """Accuse the storage if its reads fill the workers' time, else the node's (or all nodes') processors."""
     here = [rank for rank in means if node in (None, run.nodes[rank])]
     worst, host = min(here, key=means.__getitem__), host_name(node, found)
     wall = sum(run.compute[worst]) + sum(run.stall[worst])
     spent = f"{run.read_seconds[worst]:.1f} s inside reads during {wall:.1f} s"
-    words, score = f"rank {worst}'s {run.workers} workers spent {spent}", means[worst]
+    text, score = f"rank {worst}'s {run.workers} workers spent {spent}", means[worst]
     if _reads_dominate(run, worst):
         name = run.name if node is None else f"{run.name}@{node}"
-        return Culprit("storage", name, Cause.SLOW_STORAGE, (words,), node=host, score=score)
+        return Culprit("storage", name, Cause.SLOW_STORAGE, (text,), node=host, score=score)
     kind, name = ("stack", "loader") if node is None else ("node", str(node))
-    return Culprit(kind, name, Cause.SLOW_COMPUTE, (words,), node=host, score=score)
+    return Culprit(kind, name, Cause.SLOW_COMPUTE, (text,), node=host, score=score)
 
 
-def _reads_dominate(run: Loader, rank: int) -> bool:
-    """Whether the workers spent most of the run inside reads; otherwise their own work is too slow."""
+def _reads_dominate(run: LoaderTimes, rank: int) -> bool:
+    """Report whether the workers spent most of the run inside reads; otherwise their own work is too slow."""
     wall = sum(run.compute[rank]) + sum(run.stall[rank])
     return run.read_seconds[rank] > 0.5 * run.workers * wall
 
 
-def _next(status: Verdict, run: Loader, worst: int) -> str | None:
+def _next(status: Verdict, run: LoaderTimes, worst: int) -> str | None:
     if status is not Verdict.FAIL:
         return RUN_AGAIN if status is Verdict.INCONCLUSIVE else None
     if _reads_dominate(run, worst):

@@ -1,11 +1,11 @@
-"""Judges of durable writes and cold reads, and what a refusal of the operating system means (pure)."""
+"""Judges of durable writes and cold reads, and of refused operations (pure)."""
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
 
 from smoke_training.evidence import Evidence, UndeliveredError
-from smoke_training.evidence.storage import Storage, StorageError
+from smoke_training.evidence.storage import StorageError, StorageTimes
 from smoke_training.judges.common import finite, host_name
 from smoke_training.model import PLAN, Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
@@ -13,16 +13,16 @@ from smoke_training.statistics import noise, slowness
 from smoke_training.statistics.estimators import Rows
 from smoke_training.statistics.slowness import HALVED, TOLERATED, Slowness
 
-WARM_SHARE = 0.05  # of the pages still cached: above it a read tells of memory, not of storage
+WARM_SHARE = 0.05  # of the pages still cached: above it a read measures memory, not storage
 FULL_DISK = ("ENOSPC", "EDQUOT")
-# Less than half of what EBS gives its slowest general-purpose volume (gp3, 125 MiB/s): where all nodes are as
-# slow and nobody declares that they should be, this is no pass.
+# Less than half of EBS's slowest general-purpose volume (gp3, 125 MiB/s): equally slow nodes without a
+# declared rate are then no pass.
 CRAWL_MB_S = 50.0
 SPEAKS = (Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS, Verdict.SKIPPED)  # the worst target first
 
 
 def refused(phase: str, found: Evidence) -> Check | None:
-    """What a refusal of the operating system in a phase means for a check; None without one.
+    """Return the check for an operation that the operating system refused in a phase; None without one.
 
     A full disk is a fault of the stack (FAIL); anything else leaves the measure undone (ERROR).
     """
@@ -44,7 +44,7 @@ def refused(phase: str, found: Evidence) -> Check | None:
         ),
         culprits=_refusing(errors, found),
         message="; ".join(_refusal(item) for item in errors[:4]),
-        next_action=f"Make room on {where}, or give it more bytes, then run again."
+        next_action=f"Free space on {where}, or enlarge it, then run again."
         if full
         else f"Check path and permissions of {where}.",
     )
@@ -63,34 +63,34 @@ def _refusal(item: StorageError) -> str:
 
 
 def _refusing(errors: Sequence[StorageError], found: Evidence) -> tuple[Culprit, ...]:
-    """One culprit per storage and node, with what each of its ranks met."""
+    """One culprit per storage and node, with the errors of its ranks."""
     refused: dict[tuple[str, int], list[StorageError]] = {}
     for item in errors:
         refused.setdefault((item.name, item.node), []).append(item)
     culprits = []
     for (name, node), items in refused.items():
         cause = Cause.DISK_FULL if any(item.errno in FULL_DISK for item in items) else Cause.UNKNOWN
-        words, host = tuple(_refusal(item) for item in items[:5]), host_name(node, found)
-        culprits.append(Culprit("storage", f"{name}@{node}", cause, words, node=host))
+        text, host = tuple(_refusal(item) for item in items[:5]), host_name(node, found)
+        culprits.append(Culprit("storage", f"{name}@{node}", cause, text, node=host))
     return tuple(culprits)
 
 
 def write(plan: Plan, found: Evidence) -> Check:
-    """Durable writes: nodes against each other, and against the declared rate where there is one."""
+    """Judge durable writes: nodes against each other, and against the declared rate where there is one."""
     return refused("storage", found) or _check(plan, found, "write")
 
 
 def read(plan: Plan, found: Evidence) -> Check:
-    """Reads from behind the page cache: nodes against each other. A warm cache is reported, not judged."""
+    """Judge reads past the page cache: nodes against each other. A warm cache is reported, not judged."""
     if any(item.phase == "storage" and item.operation == "write" for item in found.all_of(StorageError)):
         return Check.skipped("Not measured: nothing could be written to read back.")
     return refused("storage", found) or _check(plan, found, "read")
 
 
 class _Finding:
-    """What one direction of one target says."""
+    """Assessment of one direction of one target."""
 
-    def __init__(self, plan: Plan, item: Storage, direction: str) -> None:
+    def __init__(self, plan: Plan, item: StorageTimes, direction: str) -> None:
         self.item, self.direction = item, direction
         writing = direction == "write"
         self.rows: Rows = item.write if writing else item.read
@@ -113,7 +113,7 @@ class _Finding:
         # The slowest node; one that fails before one that does not.
         both = (*self.absolute, *self.peers)
         self.worst = max(both, key=lambda s: (s.verdict is Verdict.FAIL, s.value), default=None)
-        # Median MB/s of every node; the mean where repetitions come in bursts.
+        # Median MB/s of every node; the mean for bursty repetitions.
         typical: Callable[[Sequence[float]], float]
         typical = statistics.fmean if slowness.bursty(self.rows) else statistics.median
         mb = self.bytes / 1e6
@@ -141,7 +141,7 @@ class _Finding:
         if self.crawl is not None and self.status is Verdict.INCONCLUSIVE:
             return (
                 f"{name}: a long write reaches {self.crawl:.1f} MB/s on the slowest node; below "
-                f"{CRAWL_MB_S:.0f} MB/s, and no rate is declared that says that it should"
+                f"{CRAWL_MB_S:.0f} MB/s, and no declared rate allows that"
             )
         if worst is None:
             slowest = min(self.rates.values())
@@ -211,8 +211,8 @@ class _Finding:
 
 
 def _check(plan: Plan, found: Evidence, direction: str) -> Check:
-    """One check over all targets: the worst target speaks first."""
-    findings = [_Finding(plan, item, direction) for item in found.all_of(Storage)]
+    """Make one check of all targets; the worst target is reported first."""
+    findings = [_Finding(plan, item, direction) for item in found.all_of(StorageTimes)]
     if not findings:
         raise UndeliveredError("storage")
     ordered = sorted(findings, key=lambda finding: SPEAKS.index(finding.status))
@@ -221,7 +221,7 @@ def _check(plan: Plan, found: Evidence, direction: str) -> Check:
     shown, ci = min(rate for f in findings for rate in f.rates.values()), None
     if worst is not None:
         shown, factors = first.rates[worst.node], finite(*worst.ci95)
-        base = shown * worst.value  # what a factor of 1 would have been on that node
+        base = shown * worst.value  # the value of factor 1 on that node
         ci = (base / factors[1], base / factors[0]) if factors else None
     return Check(
         status=status,

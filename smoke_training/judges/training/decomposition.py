@@ -1,4 +1,4 @@
-"""Judges of where a step's seconds go: decomposition, overlap, utilisation of the accelerators (pure)."""
+"""Judges of the breakdown of a step: decomposition, overlap, utilisation of the accelerators (pure)."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ from smoke_training.model import Check, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")
-TOLERANCE = 0.02  # of a rank's step: parts that leave out or count twice more than this make no record
+TOLERANCE = 0.02  # of a rank's step: above this gap or overlap of the parts the record is invalid
 
 
 def decomposition(_plan: Plan, found: Evidence) -> Check:
@@ -53,7 +53,7 @@ def decomposition(_plan: Plan, found: Evidence) -> Check:
 def overlap(_plan: Plan, found: Evidence) -> Check:
     """1 - exposed / bare communication; reported, clamped to [0, 1] with a flag."""
     record = found.need(Decomposition)
-    # The last rank to be ready waits for the wire alone; what others wait longer is imbalance.
+    # The last rank to be ready waits for the wire alone; longer waits of others are imbalance.
     columns = list(zip(*record.exposed, strict=True))
     exposed = statistics.median(min(column) for column in columns)
     waiting = statistics.median(max(column) - min(column) for column in columns)
@@ -77,7 +77,7 @@ def overlap(_plan: Plan, found: Evidence) -> Check:
             },
         ),
         expected=Expected.unknown("depends on model and fabric; reported, not judged"),
-        message=f"a step waits {exposed * 1e3:.2f} ms for gradients, whose exchange by itself takes "
+        message=f"a step waits {exposed * 1e3:.2f} ms for gradients, whose exchange alone takes "
         f"{bare * 1e3:.2f} ms" + (f": overlap {value:.0%}" if value is not None else ""),
     )
 

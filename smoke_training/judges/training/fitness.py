@@ -1,4 +1,4 @@
-"""Judge of the machines' quiet (pure)."""
+"""Judge of noise on the machines (pure)."""
 
 from collections.abc import Sequence
 
@@ -14,9 +14,9 @@ from smoke_training.statistics import noise
 def fitness(plan: Plan, found: Evidence) -> Check:
     """The null measurement of every rank, alone and while training was timed; the worse of both.
 
-    Not required: a rule that decided in spite of noise has decided. What noise may do is turn a FAIL that it
-    could explain into INCONCLUSIVE, and that is done where the FAIL is judged. Only then are nodes named
-    here: noise that cost no figure is told with its number, and nothing has to be done about it.
+    Not required: a rule that decided in spite of noise has decided. Noise may turn a FAIL that it could
+    explain into INCONCLUSIVE; the judge of that FAIL does so. Only then are nodes named here: noise without
+    consequences is reported as a number and needs no action.
     """
     record, training, cluster = found.need(Fitness), found.of(Training), found.need(World)
     seen: list[Fitness | Training] = [record] if training is None else [record, training]
@@ -50,7 +50,7 @@ def fitness(plan: Plan, found: Evidence) -> Check:
 
 
 def _of_rank(seen: Sequence[Fitness | Training], rank: int) -> dict[str, object]:
-    """Spread of a rank's spins, and what is left of it without waiting for CPUs held by others."""
+    """Spread of a rank's spins, and the rest of it without waiting for CPUs."""
     spreads, left = [], []
     for item in seen:
         spreads.append(noise.relative_spread([item.spin[rank]]))

@@ -1,4 +1,4 @@
-"""Judges of single GPUs: how fast they multiply, whether rightly, and what their drivers counted (pure).
+"""Judges of single GPUs: speed and correctness of products, and the drivers' error counters (pure).
 
 Untested on hardware, but for the rate of one healthy H100.
 """
@@ -17,18 +17,18 @@ from smoke_training.judges.training.causes import CLOCK_FAULTS
 from smoke_training.model import Cause, Check, Culprit, Expected, Measured, Verdict
 from smoke_training.plan import Plan
 
-BELOW_SHARE = 0.9  # of the blocks: a GPU that is slow now and then is not slow by itself
+BELOW_SHARE = 0.9  # of the blocks: occasional slowness is not accused
 CPUS = "Not measured: the ranks compute on CPUs."
 HEALTHY = "none"
 REMEDIES = {
     Cause.CLOCK: "Check power and cooling of node {node} (nvidia-smi -q -d PERFORMANCE), or replace it.",
-    "stack": "Look at power caps, clocks (nvidia-smi -q -d PERFORMANCE) and what else uses these GPUs.",
+    "stack": "Look at power caps, clocks (nvidia-smi -q -d PERFORMANCE) and other users of these GPUs.",
     "": "Take node {node} out and test its GPUs (dcgmi diag -r 3), then run the validation again.",
 }
 
 
 def compute(plan: Plan, found: Evidence) -> Check:
-    """Every GPU multiplies as fast as its kind does, whatever the others do."""
+    """Check that every GPU multiplies as fast as its model does, independent of the others."""
     record, cluster = _delivered(found), found.need(World)
     if record is None:
         return Check.skipped(CPUS)
@@ -48,7 +48,7 @@ def compute(plan: Plan, found: Evidence) -> Check:
     floor, line = against.expected.floor, against.fail_below
     return Check(
         status=status,
-        required=line is not None,  # what no source measured is told, and gates nothing
+        required=line is not None,  # without a source it is only reported
         measured=Measured(
             value=medians[slowest],
             unit="TFLOPS",
@@ -65,7 +65,7 @@ def compute(plan: Plan, found: Evidence) -> Check:
 
 
 def _delivered(found: Evidence) -> Gpus | None:
-    """The record; None where the ranks compute on CPUs, which deliver none."""
+    """Return the record; None where the ranks compute on CPUs."""
     return found.need(Gpus) if found.need(World).ranks[0].backend == "nccl" else None
 
 
@@ -86,12 +86,12 @@ def _reasons(record: Gpus, rank: int) -> list[str]:
 def _slow(
     record: Gpus, cluster: World, medians: Mapping[int, float], slow: Sequence[int], expected: Expected
 ) -> tuple[Culprit, ...]:
-    """The slow GPUs by the ranks that use them; the stack where that is all of several."""
+    """Accuse the slow GPUs by their ranks; the stack if all of several are slow."""
 
     def words(rank: int) -> str:
         text = f"rank {rank}: {medians[rank]:.0f} of {expected.value or 0:.0f} TFLOPS"
         reasons = _reasons(record, rank)
-        return f"{text}, its clock is held down by {', '.join(reasons)}" if reasons else text
+        return f"{text}, its clock is limited by {', '.join(reasons)}" if reasons else text
 
     def cause(rank: int) -> Cause:
         return Cause.CLOCK if _reasons(record, rank) else Cause.SLOW_COMPUTE
@@ -118,7 +118,7 @@ def _message(
 
 
 def bits(_plan: Plan, found: Evidence) -> Check:
-    """One product has the same bits every time and on all GPUs."""
+    """Check that one product has the same bits every time and on all GPUs."""
     record, cluster = _delivered(found), found.need(World)
     if record is None:
         return Check.skipped(CPUS)
@@ -146,7 +146,7 @@ def bits(_plan: Plan, found: Evidence) -> Check:
 
 
 def _usual(record: Gpus) -> int | None:
-    """The result of more than half of all work, in which every GPU weighs the same; None without one."""
+    """Return the result of most work, with equal weights of the GPUs; None without a majority."""
     weights = defaultdict[int, Fraction](Fraction)
     for row in record.bits:
         for value, count in Counter(row).items():
@@ -156,18 +156,18 @@ def _usual(record: Gpus) -> int | None:
 
 
 def _wrong(rank: int, count: int, record: Gpus, cluster: World) -> Culprit:
-    words = (
+    text = (
         f"{count} of {len(record.bits[rank])} results of one product are not, bit by bit, those of most GPUs"
     )
-    return Culprit("rank", str(rank), Cause.CORRUPTION, (words,), node=host_of(rank, cluster))
+    return Culprit("rank", str(rank), Cause.CORRUPTION, (text,), node=host_of(rank, cluster))
 
 
 def state(_plan: Plan, found: Evidence) -> Check:
-    """No driver asks for a reset, and no GPU has run out of spare memory rows.
+    """Check that no driver requests a reset, and no GPU has run out of spare memory rows.
 
-    An uncorrectable error that was contained, and rows that wait to be replaced, do not hurt further work
-    (NVIDIA GPU Memory Error Management, "Error Recovery and Response Flags"): where the driver says that
-    nothing has to be done they are told only, and where it does not say the check is undecided.
+    Contained uncorrectable errors and rows waiting for replacement do not affect further work (NVIDIA GPU
+    Memory Error Management, "Error Recovery and Response Flags"): where the driver requests no action they
+    are only reported, and where it does not report one the check is undecided.
     """
     record, cluster = _delivered(found), found.need(World)
     if record is None:
@@ -179,7 +179,9 @@ def state(_plan: Plan, found: Evidence) -> Check:
     doubts = {rank: why for rank, item in known.items() if (why := _doubt(item)) is not None}
     open_ = [rank for rank in doubts if known[rank].action is None]
     status = Verdict.FAIL if faults else Verdict.INCONCLUSIVE if open_ else Verdict.PASS
-    told = [f"rank {rank} on node {host_of(rank, cluster)}: {why}" for rank, why in (faults | doubts).items()]
+    reported = [
+        f"rank {rank} on node {host_of(rank, cluster)}: {why}" for rank, why in (faults | doubts).items()
+    ]
     culprits = tuple(
         Culprit("rank", str(rank), Cause.CORRUPTION, (why,), node=host_of(rank, cluster))
         for rank, why in faults.items()
@@ -195,7 +197,7 @@ def state(_plan: Plan, found: Evidence) -> Check:
         ),
         expected=Expected.exactly(0.0, "NVIDIA GPU Memory Error Management"),
         culprits=culprits,
-        message="; ".join(told[:8]) or f"the drivers of {len(known)} GPUs ask for nothing",
+        message="; ".join(reported[:8]) or f"the drivers of {len(known)} GPUs request no action",
         next_action=next_step(status, culprits, REMEDIES, "Reset these GPUs, or replace their nodes."),
     )
 
@@ -204,7 +206,7 @@ def _fault(item: GpuState) -> str | None:
     if item.remap_failed:
         return "a failing row of its memory could not be replaced"
     asks = item.action not in (None, HEALTHY)
-    return f"its driver asks for: {item.action}" if asks else None
+    return f"its driver requests: {item.action}" if asks else None
 
 
 def _doubt(item: GpuState) -> str | None:

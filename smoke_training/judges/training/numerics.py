@@ -16,7 +16,7 @@ PARITY_STEPS = 20
 
 
 def finite(plan: Plan, found: Evidence) -> Check:
-    """No rank's own gradient was NaN or infinite before a reduction, in any phase that trains."""
+    """Check that no rank's own gradient was NaN or infinite before a reduction, in any phase that trains."""
     records, cluster = _records(plan, found), found.need(World)
     passes = sum(record.passes for record in records)
     bad = {(record.phase, entry.step) for record in records for entry in record.nonfinite}
@@ -45,7 +45,7 @@ def finite(plan: Plan, found: Evidence) -> Check:
 
 
 def _records(plan: Plan, found: Evidence) -> tuple[Numerics, ...]:
-    """All records, once the phase that this is mainly about has delivered; another's does not stand in."""
+    """Return all records, once the main phase has delivered; no other phase replaces it."""
     records = found.all_of(Numerics)
     phases = {record.phase for record in records}
     if not phases or ("training" in plan.chosen_phases and "training" not in phases):
@@ -54,9 +54,9 @@ def _records(plan: Plan, found: Evidence) -> tuple[Numerics, ...]:
 
 
 def _owners(records: Sequence[Numerics]) -> list[tuple[str, list[NonFinite]]]:
-    """Of the first phase with any: the entries of every rank that had one at the earliest step.
+    """Return the entries of the first phase with any: of every rank that had one at the earliest step.
 
-    One step later all ranks may have them: the reduction hands them out, and the optimizer puts them into
+    One step later all ranks may have them: the reduction distributes them, and the optimizer writes them into
     the weights.
     """
     for record in records:
@@ -86,7 +86,7 @@ def _what(entry: NonFinite) -> str:
 
 
 def gradients(plan: Plan, found: Evidence) -> Check:
-    """After the reduction, all ranks hold the same bits."""
+    """Check that all ranks hold the same bits after the reduction."""
     records, cluster = _records(plan, found), found.need(World)
     samples = sum(len(record.steps) for record in records)
     broken = [(record, index) for record in records for index in _differences(record)]
@@ -115,20 +115,20 @@ def gradients(plan: Plan, found: Evidence) -> Check:
 
 
 def _differences(record: Numerics) -> list[int]:
-    """Samples that are not the same on all ranks; one with a NaN is the other check's business."""
+    """Return samples that differ between ranks; those with a NaN belong to the other check."""
     poisoned = {entry.step for entry in record.nonfinite}
     columns = zip(record.steps, zip(*record.checksums, strict=True), strict=True)
     return [i for i, (step, sums) in enumerate(columns) if len(set(sums)) > 1 and step not in poisoned]
 
 
 def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, ...]:
-    """The ranks outside the majority; two camps of equal size accuse no rank."""
+    """The ranks outside the majority; a tie accuses no rank."""
     sums = [row[sample] for row in record.checksums]
     where = f"step {record.steps[sample]} of {record.phase}"
     (common, count), *rest = Counter(sums).most_common()
     if rest and rest[0][1] == count:
-        words = f"{where}: no majority among {len(sums)} ranks"
-        return (Culprit("stack", "gradients", Cause.CORRUPTION, (words,)),)
+        text = f"{where}: no majority among {len(sums)} ranks"
+        return (Culprit("stack", "gradients", Cause.CORRUPTION, (text,)),)
     evidence = (
         f"{where}: its reduced gradients differ from those of {count} other ranks",
         f"parameters: {', '.join(record.differing[:5])}",
@@ -141,7 +141,7 @@ def _deviants(record: Numerics, sample: int, cluster: World) -> tuple[Culprit, .
 
 
 def loss_parity(_plan: Plan, found: Evidence) -> Check:
-    """Equal losses on N ranks and on one, which adds up the batches of all."""
+    """Check for equal losses on N ranks and on one rank with all their batches."""
     losses, ranks = found.need(Parity), len(found.need(World).ranks)
     terms, steps = losses.tokens * ranks, len(losses.many)
     limit = rounding.training(losses.dtype, terms=terms, steps=steps)
@@ -157,10 +157,10 @@ def loss_parity(_plan: Plan, found: Evidence) -> Check:
 
 
 def sharded(_plan: Plan, found: Evidence) -> Check:
-    """Sharded parameters train like replicated ones."""
+    """Check that sharded parameters train like replicated ones."""
     record = found.need(Sharded)
     worst, measured = _losses(record.losses, record.replicated, _step_times(record))
-    # Of a weight's gradient: over a rank's tokens, then over the ranks.
+    # Terms of a weight's gradient: over a rank's tokens, then over the ranks.
     terms, steps = record.tokens + len(record.shard_bytes), len(record.losses)
     limit = rounding.training(record.dtype, terms=terms, steps=steps)
     kept = sum(record.shard_bytes)

@@ -1,8 +1,7 @@
-"""Judge of CPU quotas: how much longer the ranks took because their control groups held them back (pure).
+"""Judge of CPU quotas: slowdown of the ranks by throttling of their control groups (pure).
 
-Ranks are compared with each other, so a quota that holds all of them back alike slows nobody in particular.
-The kernel counts it, though: seconds in which a rank neither ran nor could have run, as far as its group was
-throttled meanwhile.
+Ranks are compared with each other, so a quota that slows all of them makes no straggler. The kernel counts
+it, though: seconds in which a rank neither ran nor could have run, as far as its group was throttled.
 """
 
 import math
@@ -21,10 +20,10 @@ REMEDIES = {"": "Raise the CPU limit of the pods, or start fewer ranks on each n
 
 
 def quota(plan: Plan, found: Evidence) -> Check:
-    """No CPU quota slows training by more than a straggler may be slow."""
+    """Check that no CPU quota slows training by more than a straggler may be slow."""
     training, cluster = found.need(Training), found.need(World)
     if any(window.throttled_periods is None for window in training.windows):
-        return Check.skipped("Not judged: the kernel does not say how often a CPU quota was hit.")
+        return Check.skipped("Not judged: the kernel does not report how often a CPU quota was hit.")
     slowdowns = [_slowdown(training, rank) for rank in range(len(training.windows))]
     worst, most = max(slowdowns), plan.max_straggler_slowdown
     status = Verdict.PASS if worst <= NEGLIGIBLE_SLOWDOWN else Verdict.INCONCLUSIVE
@@ -38,7 +37,7 @@ def quota(plan: Plan, found: Evidence) -> Check:
             value=worst,
             unit="x",
             n=len(training.compute[0]),
-            estimator="worst rank: time of its compute over the same without what its quota held back",
+            estimator="worst rank: time of its compute over the same without throttled time",
             detail={"ranks": slowdowns},
         ),
         expected=Expected(value=1.0, kind="declared", source=PLAN, floor=most),
@@ -51,7 +50,7 @@ def quota(plan: Plan, found: Evidence) -> Check:
 
 
 def _slowdown(training: Training, rank: int) -> float:
-    """Time of a rank's compute over what is left without its quota.
+    """Return the ratio of a rank's compute time to the same without throttled time.
 
     The group's counter adds up the processors of all its ranks, so no more of it counts than the time in
     which this rank did not run.
@@ -66,16 +65,16 @@ def _slowdown(training: Training, rank: int) -> float:
 def _culprits(
     training: Training, cluster: World, slowdowns: Sequence[float], held: Sequence[int]
 ) -> tuple[Culprit, ...]:
-    """The ranks that are held back; the stack where that is all of them."""
+    """Accuse the throttled ranks; the stack if all are."""
     if len(held) == len(slowdowns):
-        words = tuple(_words(training, rank) for rank in held[:8])
-        return (Culprit("stack", "cpu quota", Cause.QUOTA, words, score=max(slowdowns)),)
+        text = tuple(_text(training, rank) for rank in held[:8])
+        return (Culprit("stack", "cpu quota", Cause.QUOTA, text, score=max(slowdowns)),)
     return tuple(
         Culprit(
             "rank",
             str(rank),
             Cause.QUOTA,
-            (_words(training, rank),),
+            (_text(training, rank),),
             node=host_of(rank, cluster),
             score=slowdowns[rank],
         )
@@ -83,7 +82,7 @@ def _culprits(
     )
 
 
-def _words(training: Training, rank: int) -> str:
+def _text(training: Training, rank: int) -> str:
     window = training.windows[rank]
     spent = "" if window.throttled_seconds is None else f", for {window.throttled_seconds:.2f} s in all"
     return f"rank {rank}: its group was throttled in {window.throttled_periods} periods{spent}"
@@ -94,5 +93,5 @@ def _message(training: Training, slowdowns: Sequence[float], held: Sequence[int]
     figure = f"rank {worst} computes {slowdowns[worst]:.2f}x longer than without its CPU quota"
     if held:
         who = "all ranks are" if len(held) == len(slowdowns) else f"{len(held)} of {len(slowdowns)} ranks are"
-        return f"{who} held back by CPU quotas: {figure} (tolerated: {most:.2f}x)"
+        return f"{who} throttled by CPU quotas: {figure} (tolerated: {most:.2f}x)"
     return figure if any(window.throttled_periods for window in training.windows) else "no CPU quota was hit"

@@ -1,8 +1,8 @@
-"""Judge of a rank's own arithmetic: the same work has to give the same bits every time (pure).
+"""Judge of a rank's own arithmetic: the same work must give the same bits every time (pure).
 
-The steps that are timed change no weights and take few batches in turns, so every rank computes the gradients
-of each of them again and again; on accelerators further steps do, with algorithms that add in one order. They
-are looked at before any reduction, which hands an error to all ranks.
+Timed steps change no weights and cycle through few batches, so every rank computes the gradients of each
+batch repeatedly; accelerators do so in further steps, with deterministic algorithms. Gradients are compared
+before any reduction, which would spread an error to all ranks.
 """
 
 from smoke_training.evidence import Evidence
@@ -14,14 +14,14 @@ from smoke_training.plan import Plan
 
 
 def repeatable(_plan: Plan, found: Evidence) -> Check:
-    """No rank's own gradients differ from what the same work gave it at other times."""
+    """Check that no rank's own gradients differ between repetitions of the same work."""
     records, cluster = found.all_of(Numerics), found.need(World)
     repeats = [item for record in records for item in record.repeats]
     if not repeats:
         found.need(Numerics)
-        return Check.skipped("Not judged: no work was done twice in which numbers are added in one order.")
+        return Check.skipped("Not judged: no work with deterministic algorithms was repeated.")
     if all(2 * item.odd >= item.passes for item in repeats):
-        return Check.skipped("Not judged: no rank repeats itself bit by bit, so this software does not.")
+        return Check.skipped("Not judged: no rank is repeatable, so the software is not deterministic.")
     wrong = [item for item in repeats if item.odd]
     passes = sum(item.passes for item in repeats)
     return Check(
@@ -35,17 +35,17 @@ def repeatable(_plan: Plan, found: Evidence) -> Check:
         expected=Expected.exactly(0.0, "the same additions in the same order"),
         culprits=tuple(
             Culprit(
-                "rank", str(item.rank), Cause.CORRUPTION, (_words(item),), node=host_of(item.rank, cluster)
+                "rank", str(item.rank), Cause.CORRUPTION, (_text(item),), node=host_of(item.rank, cluster)
             )
             for item in wrong
         ),
-        message="; ".join(f"rank {item.rank}: {_words(item)}" for item in wrong)
+        message="; ".join(f"rank {item.rank}: {_text(item)}" for item in wrong)
         or f"the same work gave every rank the same gradients, bit by bit, in {passes} backward passes",
         next_action="Take the accused rank's node out and test its processors and memory." if wrong else None,
     )
 
 
-def _words(item: Repeats) -> str:
+def _text(item: Repeats) -> str:
     return (
         f"{item.odd} of {item.passes} backward passes gave other gradients than the same work at other "
         f"times, before any reduction, first at step {item.first}"

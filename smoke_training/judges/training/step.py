@@ -13,7 +13,7 @@ from smoke_training.plan import Plan
 from smoke_training.statistics import estimators, noise, scaling
 from smoke_training.statistics import straggler as rule
 from smoke_training.statistics.scaling import Drift
-from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, Score
+from smoke_training.statistics.straggler import LOOKS, NEGLIGIBLE_SLOWDOWN, RankScore
 
 EFFICIENCY_REMEDIES = {
     "rank": "Replace or inspect node {node}, then run the validation again.",
@@ -28,14 +28,14 @@ STRAGGLER_REMEDIES = {
 
 
 def scaling_efficiency(plan: Plan, found: Evidence) -> Check:
-    """The co-loaded efficiency against the plan's minimum, with the slow rank as culprit if there is one."""
+    """Judge the co-loaded efficiency against the plan's minimum; a slow rank becomes the culprit."""
     training, cluster = found.need(Training), found.need(World)
     result, status = scaling.efficiency(training), efficiency_status(plan, training)
     culprits = _straggling(plan, training).culprits(cluster) if status is not Verdict.PASS else ()
     if status is Verdict.FAIL and not culprits:
-        words = f"all ranks compute alike, yet {1 - result.value:.0%} of a step waits for gradients"
+        text = f"all ranks compute alike, yet {1 - result.value:.0%} of a step waits for gradients"
         cause, score = Cause.EXPOSED_COMMUNICATION, result.value
-        culprits = (Culprit("stack", "communication", cause, (words,), score=score, ci=result.ci95),)
+        culprits = (Culprit("stack", "communication", cause, (text,), score=score, ci=result.ci95),)
     return Check(
         status=status,
         measured=Measured(
@@ -63,11 +63,11 @@ def scaling_efficiency(plan: Plan, found: Evidence) -> Check:
 
 @dataclass(frozen=True)
 class _Straggling:
-    """The straggler rule's answer, and what the noise ladder and drift make of it."""
+    """Result of the straggler rule, with noise ladder and drift applied."""
 
     status: Verdict
-    scores: tuple[Score, ...]
-    accused: tuple[tuple[Score, causes.Finding], ...]
+    scores: tuple[RankScore, ...]
+    accused: tuple[tuple[RankScore, causes.SlownessCause], ...]
     drifts: tuple[Drift, ...]
 
     def culprits(self, cluster: World) -> tuple[Culprit, ...]:
@@ -86,7 +86,7 @@ class _Straggling:
 
 
 def _straggling(plan: Plan, training: Training) -> _Straggling:
-    """FAIL needs one accused rank whose cause a noisy host cannot explain.
+    """Judge: FAIL needs one accused rank whose slowness a noisy host cannot explain.
 
     PASS needs every rank to have stayed within the limit since it last changed its speed: a rank that became
     slow in mid-run is sampled further, and undecided in the end, not averaged away.
@@ -106,7 +106,7 @@ def _straggling(plan: Plan, training: Training) -> _Straggling:
 
 
 def straggler(plan: Plan, found: Evidence) -> Check:
-    """No rank computes slower than its peers."""
+    """Check that no rank computes slower than its peers."""
     training, cluster = found.need(Training), found.need(World)
     result = _straggling(plan, training)
     worst = result.accused[0][0] if result.accused else max(result.scores, key=lambda s: s.value)
@@ -123,7 +123,7 @@ def straggler(plan: Plan, found: Evidence) -> Check:
     )
 
 
-def _slowdown(training: Training, result: _Straggling, worst: Score) -> Measured:
+def _slowdown(training: Training, result: _Straggling, worst: RankScore) -> Measured:
     ranks = len(result.scores)
     return Measured(
         value=worst.value,
@@ -153,20 +153,20 @@ def _slowdown(training: Training, result: _Straggling, worst: Score) -> Measured
     )
 
 
-def _straggler_message(result: _Straggling, worst: Score, plan: Plan) -> str:
+def _straggler_message(result: _Straggling, worst: RankScore, plan: Plan) -> str:
     figure = f"rank {worst.rank} computes {worst.value:.2f}x slower than its peers"
     if result.status is Verdict.FAIL:
         return f"{figure} (tolerated: {plan.max_straggler_slowdown:.2f}x)" + _drift_text(result)
     if result.status is Verdict.PASS:
         return f"slowest: {figure}, within {plan.max_straggler_slowdown:.2f}x" + _drift_text(result)
     if result.accused:
-        return f"{figure}, on a host too noisy to say why: {result.accused[0][1].evidence[-1]}"
+        return f"{figure}, on a host too noisy to find the cause: {result.accused[0][1].evidence[-1]}"
     text = f"undecided after all samples: {figure}, interval {worst.low:.2f} .. {worst.high:.2f}"
     return text + _drift_text(result)
 
 
 def _drift_text(result: _Straggling) -> str:
-    """The largest change inside the run, for the end of a message."""
+    """Return the largest change inside the run, for the end of a message."""
     if not result.drifts:
         return ""
     drift = max(result.drifts, key=lambda item: abs(math.log(item.ratio)))
@@ -189,7 +189,7 @@ def weak_scaling(_plan: Plan, found: Evidence) -> Check:
 
 
 def disturbance(training: Training) -> dict[str, float | None]:
-    """How quiet the machines were while the step was timed; the worst rank of each figure."""
+    """Return noise figures of the machines during the timed steps; the worst rank of each."""
     return {
         "mad_rel": noise.relative_spread(training.compute),
         "null_mad_rel": noise.relative_spread(training.spin),
@@ -199,16 +199,15 @@ def disturbance(training: Training) -> dict[str, float | None]:
 
 
 def statuses(plan: Plan, training: Training) -> tuple[Verdict, Verdict]:
-    """What the checks of efficiency and of stragglers would say now."""
+    """Return the current verdicts on efficiency and on stragglers."""
     return efficiency_status(plan, training), _straggling(plan, training).status
 
 
 def efficiency_status(plan: Plan, training: Training) -> Verdict:
-    """What the efficiency check would say now.
+    """Return the current verdict on efficiency.
 
-    Lost efficiency that no slow rank explains may as well be waiting for CPUs that others hold: on such a
-    host the answer is INCONCLUSIVE, with the share as its number. The same where the slow rank is
-    itself in doubt.
+    Lost efficiency that no slow rank explains may be time waiting for CPUs: on such a host the verdict is
+    INCONCLUSIVE, with the share as its number. The same if the slow rank is
     """
     result = scaling.efficiency(training)
     status = against_floor(result.low, result.high, plan.min_scaling_efficiency)
@@ -223,7 +222,7 @@ def efficiency_status(plan: Plan, training: Training) -> Verdict:
 
 
 def excused(plan: Plan, training: Training) -> bool:
-    """Whether noise kept a figure of the training step from being called a fault."""
+    """Report whether noise kept a figure of the training step from being a fault."""
     if causes.unfit(training) is None:
         return False
     straggling = _straggling(plan, training)

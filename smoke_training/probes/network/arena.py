@@ -1,4 +1,4 @@
-"""Who exchanges data over what: the nodes of a measurement, their endpoints, and one visit of a pair."""
+"""Nodes of a network measurement, their endpoints, and one visit of a pair."""
 
 import os
 import time
@@ -31,29 +31,29 @@ Schedule = Sequence[Sequence[Pair]]
 
 @dataclass(frozen=True, kw_only=True)
 class Half:
-    """One end of one transfer; what is None is not known to this end.
+    """One end of one transfer; unknown values are None.
 
-    `starved` is the share of the transfer in which the most starved thread waited for a CPU, `counted` what
-    the adapters of this end's node counted meanwhile, by series of `Cell` (all of `COUNTED`).
+    `starved` is the share of the transfer in which the most starved thread waited for a CPU, `counted` the
+    counts of the adapters of this end's node meanwhile, by series of `Cell` (all of `COUNTED`).
     """
 
     pair: Pair  # sender, receiver
     lane: int  # local rank
     sending: bool
-    gbit_s: float | None  # the receiver knows it
+    gbit_s: float | None  # measured by the receiver
     starved: float | None
     counted: Mapping[str, int | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arena:
-    """The process group, the nodes, and this rank's endpoint (None: it only looks on)."""
+    """The process group, the nodes, and this rank's endpoint (None: not taking part)."""
 
     group: Group
     nodes: tuple[int, ...]
     endpoint: Endpoint | None
     interface: str | None
-    sockets: bool = True  # the kernel's TCP carries the transfers, so its counters tell of them
+    sockets: bool = True  # the kernel's TCP carries the transfers, so its counters are evidence
 
     @property
     def streams(self) -> int:
@@ -61,7 +61,7 @@ class Arena:
         return max(1, self.group.world // max(1, len(self.nodes))) if self.group.cuda else 1
 
     def exchange(self, schedule: Schedule, size: Callable[[Pair], int]) -> tuple[list[Half], list[Broken]]:
-        """Both halves of every visit of a schedule and what broke off, the same on all ranks.
+        """Return both halves of every visit of a schedule and failed transfers, the same on all ranks.
 
         `size` gives the bytes of a message between two nodes.
         """
@@ -95,7 +95,7 @@ class Arena:
         before, waits, began = self._counted(), host.waits_for_cpus(), time.perf_counter()
         seconds = endpoint.transfer(peer, size, sends=sends)
         elapsed, waited = time.perf_counter() - began, host.longest_wait(waits, host.waits_for_cpus())
-        endpoint.meet()  # a sender is done before its data has left: only now has everything been counted
+        endpoint.meet()  # a sender is done before its data has left: now the counters are complete
         return Half(
             pair=pair,
             lane=self.group.local_rank,
@@ -106,7 +106,7 @@ class Arena:
         )
 
     def _counted(self) -> dict[str, int | None]:
-        """The counters of this node that a transfer moves; None where the kernel does not count."""
+        """Return this node's counters of transfers; None where the kernel does not count."""
         found = dict[str, int | None].fromkeys(COUNTED)
         if not self.sockets:
             ports = counters.ports().values()
@@ -121,7 +121,7 @@ class Arena:
 
 
 def nothing_between(group: Group, plan: Plan) -> str | None:
-    """Why there is nothing between nodes to measure, or None."""
+    """Return the reason why there is no network between nodes to measure, or None."""
     if plan.nodes < 2:
         return "all ranks run on one node"
     if host.is_loopback(host.resolve(os.environ.get("MASTER_ADDR", "")) or ""):
@@ -130,7 +130,7 @@ def nothing_between(group: Group, plan: Plan) -> str | None:
 
 
 def over_sockets(group: Group, plan: Plan) -> bool:
-    """Whether transfers go by the kernel's TCP; of NCCL's only where no node has a faster way."""
+    """Report whether transfers use the kernel's TCP; NCCL's only do without RDMA adapters."""
     mine = not group.cuda or (plan.fabric is Fabric.TCP and not counters.ports())
     return all(group.gather(mine))
 
@@ -138,7 +138,7 @@ def over_sockets(group: Group, plan: Plan) -> bool:
 def open_arena(
     group: Group, name: str, interface: str | None, *, sockets: bool = True
 ) -> tuple[Arena | None, list[str]]:
-    """Endpoints for all nodes, or None with every node's reason; all ranks get the same answer."""
+    """Endpoints for all nodes, or None with every node's reason; the same on all ranks."""
     places = group.gather((group.node, group.local_rank))
     nodes = tuple(sorted({node for node, _ in places}))
     endpoint: Endpoint | None = None
@@ -159,7 +159,7 @@ def open_arena(
 
 
 def first_line(error: Exception) -> str:
-    """The first line of what an error says, at most 300 characters."""
+    """Return the first line of an error, at most 300 characters."""
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
 
 

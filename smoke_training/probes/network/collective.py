@@ -1,6 +1,6 @@
 """Sweeps of the four collectives, and exact rank-coded contents through each of them.
 
-Sizes are visited in rounds, in an order shuffled anew for each and alike on all ranks, against drift; garbage
+Sizes are visited in rounds, shuffled for each and in the same order on all ranks, against drift; garbage
 collection is off while timing. A time is the maximum over ranks. Where the time of the judged size leaves its
 verdict open, more rounds are added to the sample, up to a cap.
 """
@@ -19,7 +19,7 @@ from smoke_training.evidence.fabric import Collective, Payload
 from smoke_training.expected import lookup, tables
 from smoke_training.formulae.bandwidth import ALL_REDUCE, COLLECTIVES
 from smoke_training.nccl import tuning as nccl_tuning
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import payloads
 from smoke_training.probes.network.operations import Bench
@@ -27,13 +27,13 @@ from smoke_training.probes.stopwatch import complete, difference, without_collec
 from smoke_training.runtime import host
 from smoke_training.statistics import medians
 
-REPEATS = medians.LOOK_EVERY  # in a row, of one size, so that caches and connections are as warm as in use
+REPEATS = medians.LOOK_EVERY  # in a row, of one size, so that caches and connections are warm
 ROUNDS = medians.FIRST_LOOK // REPEATS
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def budget(context: Context, name: str) -> tuple[float, float]:
-    """Seconds that one call and that all added rounds may take; training waits for all-reduces."""
+def budget(context: ProbeContext, name: str) -> tuple[float, float]:
+    """Return the limits in seconds of one call and of all added rounds; training waits for all-reduces."""
     main = name == ALL_REDUCE
     if context.group.cuda:
         return 0.5, 20.0 if main else 8.0
@@ -42,8 +42,8 @@ def budget(context: Context, name: str) -> tuple[float, float]:
     return (0.2, 3.0) if main else (0.06, 1.0)
 
 
-def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
-    """Sizes in bytes to try, ascending: powers of four, and on accelerators every size that has a figure.
+def wanted_sizes(context: ProbeContext, name: str) -> tuple[int, ...]:
+    """Return sizes in bytes to try, ascending: powers of four; on accelerators every size with a figure.
 
     On an accelerator none needs more than half of the smallest free memory of all ranks.
     """
@@ -64,7 +64,7 @@ def wanted_sizes(context: Context, name: str) -> tuple[int, ...]:
     return tuple(sorted(size for size in ladder if size <= most))
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """`collective` and `payload` evidence of every collective."""
     group = context.group
     for name in COLLECTIVES:
@@ -80,7 +80,7 @@ def measure(context: Context) -> Iterator[Record]:
 class Sweep:
     """One collective over its sizes."""
 
-    def __init__(self, context: Context, name: str) -> None:
+    def __init__(self, context: ProbeContext, name: str) -> None:
         self.context, self.group, self.name = context, context.group, name
         self.nodes = self.group.nodes()
         self.longest_call_s, self.more_s = budget(context, name)
@@ -102,20 +102,20 @@ class Sweep:
             sizes = self._scouted(bench, wanted)
             for _ in range(ROUNDS):
                 self._round(bench, sizes)
-            # Rank 0's log speaks for all: what the ranks decide must rest on the same evidence.
+            # Rank 0's log is used by all: the ranks must decide by the same evidence.
             self.algorithms = self.group.gather(_algorithms(self.group, self.name))[0]
             self._more(bench)
         stolen = self.group.maximum(host.share("steal", ticks, host.cpu_ticks()))
         return replace(self._found(), steal_share=stolen)
 
     def _scouted(self, bench: Bench, wanted: Sequence[int]) -> list[int]:
-        """The sizes that the budget allows: each is called once, and the first too slow one ends the list."""
+        """Return the sizes within the budget: each is called once, up to the first one that is too slow."""
         limit, times = self.longest_call_s, list[float]()
         for size in wanted:
             slow = len(times) > 1 and times[-1] > 4 * times[0]
             foreseen = times[-1] * size / wanted[len(times) - 1] if slow else 0.0
             if foreseen <= 1.5 * limit:
-                # The first call of a size also makes connections and buffers.
+                # The first call of a size also creates connections and buffers.
                 first_two = [self.group.seconds(bench.operation(size)) for _ in range(2)]
                 times.append(min(self.group.maxima(first_two)))
             if foreseen > 1.5 * limit or times[-1] > limit:
@@ -139,7 +139,7 @@ class Sweep:
             self.seconds.setdefault(size, []).extend(self.group.maxima(mine))
 
     def _more(self, bench: Bench) -> None:
-        """Further rounds of the judged size while its verdict is open."""
+        """Run further rounds of the judged size while its verdict is open."""
         began = time.monotonic()
         while True:
             found = self._found()
@@ -165,13 +165,13 @@ class Sweep:
 
 
 def _waited() -> float | None:
-    """Seconds that all threads of this process waited for a CPU; gloo moves bytes on its own threads."""
+    """Return the seconds that all threads of this process waited for a CPU; gloo has its own threads."""
     waits = host.waits_for_cpus()
     return sum(waits.values()) if waits else None
 
 
 def _algorithms(group: Group, name: str) -> dict[str, str]:
-    """What NCCL's own log says it chose, where the launcher asked it for one."""
+    """Return the choices in NCCL's log, where the launcher requested one."""
     pattern = os.environ.get("NCCL_DEBUG_FILE")
     if not group.cuda or not pattern:
         return {}

@@ -1,7 +1,7 @@
-"""Transfers between single nodes, apart from the run's process group, so that what breaks, breaks only here.
+"""Transfers between single nodes, outside the run's process group, so that a failure stays here.
 
-Every node takes part with an *endpoint*, named by its place among them. On gloo that is the node's first
-rank, in a process group of its own that may be bound to one network interface. On nccl every rank is an
+Every node takes part with an *endpoint*, named by its index among them. On gloo that is the node's first
+rank, in a separate process group that may be bound to one network interface. On nccl every rank is an
 endpoint of its rail, and transfers use the run's process group.
 """
 
@@ -26,7 +26,7 @@ class GlooEndpoint:
     """A gloo group of one rank per node, on one interface if named; RuntimeError if it cannot connect."""
 
     def __init__(self, store: Store, place: int, count: int, interface: str | None) -> None:
-        gloo: Any = ProcessGroupGloo  # torch's type stubs leave out what every backend inherits
+        gloo: Any = ProcessGroupGloo  # torch's type stubs lack the inherited methods
         options = gloo._Options()
         options._timeout = timedelta(seconds=CONNECT_TIMEOUT_S)
         options._devices = [
@@ -48,10 +48,10 @@ class GlooEndpoint:
     def transfer(self, peer: int, size: int, *, sends: bool) -> float | None:
         """Send `MESSAGES` of `size` bytes to a peer, or receive them from it, and wait until it is done.
 
-        Seconds from when this endpoint was ready to receive until the last message was there; None for the
-        sender. Whatever delays either end is in it, so the rate it gives is never above the link's. (Timing
-        from the first arrival would be wrong the other way: a receiver that wakes up late finds the rest
-        already in its buffers.) Messages have tags of their own, so that none overtakes another.
+        Return seconds from when this endpoint was ready until the last message arrived; None for the sender.
+        Delays of either end are included, so the rate is never above the link's. (Timing from the first
+        arrival would err the other way: a receiver that wakes up late finds the rest already in its
+        buffers.) Messages have separate tags, so that none overtakes another.
         """
         if self._buffer.numel() != size:
             self._buffer = torch.ones(size, dtype=torch.uint8)
@@ -77,7 +77,7 @@ class NcclEndpoint:
         self._group.barrier()
 
     def transfer(self, peer: int, size: int, *, sends: bool) -> float | None:
-        """See `GlooEndpoint`; timed on the stream that the transfers are ordered with."""
+        """See `GlooEndpoint`; timed on the stream of the transfers."""
         if self._buffer.numel() != size:
             self._buffer = torch.ones(size, dtype=torch.uint8, device=self._group.device)
         message = dist.P2POp(dist.isend if sends else dist.irecv, self._buffer, self._peers[peer])
@@ -95,5 +95,5 @@ Endpoint = GlooEndpoint | NcclEndpoint
 
 
 def has_endpoint(group: Group) -> bool:
-    """Whether this rank takes part: on accelerators every rank, else each node's first."""
+    """Report whether this rank takes part: on accelerators every rank, else each node's first."""
     return group.cuda or group.local_rank == 0

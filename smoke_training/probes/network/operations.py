@@ -1,4 +1,4 @@
-"""The four collectives under one roof, by name and size."""
+"""Run the four collectives by name and size."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +11,7 @@ from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL
 from smoke_training.probes.group import Group
 
 UNSUPPORTED = ("not support", "not implemented", "no backend", "unsupported")
-# Of what is received and what is given; an all-reduce sums in place, so that both are one tensor. torch 2.13
+# Received and given tensors; an all-reduce sums in place, so that both are one tensor. torch 2.13
 # renames two of the calls and warns of their old names.
 CALLS: dict[str, Callable[[Tensor, Tensor], object]] = {
     ALL_REDUCE: lambda _got, given: dist.all_reduce(given),
@@ -22,7 +22,7 @@ CALLS: dict[str, Callable[[Tensor, Tensor], object]] = {
 
 
 def lengths(name: str, part: int, ranks: int) -> tuple[int, int]:
-    """Elements that a rank receives and gives, with `part` elements for each rank."""
+    """Return the elements that a rank receives and gives, with `part` elements for each rank."""
     whole = part * ranks
     return part if name == REDUCE_SCATTER else whole, part if name == ALL_GATHER else whole
 
@@ -40,14 +40,14 @@ class Bench:
         self._got = self._given if name == ALL_REDUCE else torch.zeros(got, device=group.device)
 
     def operation(self, size: int) -> Callable[[], object]:
-        """The collective over `size` bytes."""
+        """Return the collective over `size` bytes."""
         got, given = self._lengths(size)
         return partial(CALLS[self.name], self._got[:got], self._given[:given])
 
     def missing(self, size: int) -> str | None:
-        """Why the backend cannot run the collective, None if it can; runs it once.
+        """Return why the backend cannot run the collective, None if it can; runs it once.
 
-        Only an error that says so counts: any other is a fault of this run and is raised.
+        Only an error about a missing operation counts; any other is raised.
         """
         try:
             self.operation(size)()

@@ -1,10 +1,10 @@
 """Pairs of nodes, both directions, in rounds of disjoint pairs.
 
 Up to `ALL_PAIRS_AT_MOST` nodes every pair is measured. Above it a sample of the rounds is, in which every
-node meets 15 others (14 where their number is odd): a slow node shows with all its peers, but a single slow
+node has 15 peers (14 if their number is odd): a slow node shows with all its peers, but a single slow
 link is seen only if its pair was drawn. The result counts the directions that were measured.
 
-The schedule is repeated until the judge's own rule says that more could change nothing, or until the time is
+The schedule is repeated until the judge's own rule is decided, or until the time is
 over. What is accused is then measured once more while nothing else is on the network.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from smoke_training.evidence import Record
 from smoke_training.evidence.links import Broken, Cell, PairsSkipped, Tournament
 from smoke_training.expected.links import reference
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.network.arena import (
     COUNTED,
     Arena,
@@ -45,15 +45,15 @@ ALL_PAIRS_AT_MOST = 16  # nodes
 VISIT_S = 0.05
 SMALLEST, LARGEST = 64 << 10, 64 << 20  # bytes of a message
 PILOT_BYTES = 64 << 10
-SHORT = 16 << 10  # of a message between nodes that hardly move
+SHORT = 16 << 10  # of a message between very slow pairs
 SERIAL_VISITS = 10
 ACCUSED_AT_MOST = 3
 QUICK_S, FULL_S = 5.0, 14.0
-FIGURE_REPETITIONS, FIGURE_S = 20, 2.5  # a figure to compare later runs with takes more visits than a verdict
-SUSPICION = 2.5  # times the limit while cells are slow and no node or link is certainly to blame
+FIGURE_REPETITIONS, FIGURE_S = 20, 2.5  # a figure to compare later runs with needs more visits than a verdict
+SUSPICION = 2.5  # times the limit while cells are slow and no node or link is accused
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """`tournament` evidence; `pairs_skipped` where no network lies between nodes."""
     group, plan = context.group, context.plan
     reason = nothing_between(group, plan)
@@ -69,7 +69,7 @@ def measure(context: Context) -> Iterator[Record]:
 
 
 def schedule_of(nodes: Sequence[int], dice: random.Random) -> list[list[Pair]]:
-    """The rounds in which nodes meet, first one direction, then the other; a sample above 16 nodes."""
+    """Return the rounds of pairs, first one direction, then the other; a sample above 16 nodes."""
     forward = [[(nodes[a], nodes[b]) for a, b in pairs] for pairs in rounds(len(nodes))]
     if len(nodes) > ALL_PAIRS_AT_MOST:
         forward = dice.sample(forward, ALL_PAIRS_AT_MOST - 1)
@@ -80,8 +80,8 @@ Visit = Mapping[str, Any]
 """One transfer by series of `Cell`."""
 
 
-class Tally:
-    """Series of all cells, made of what the two ends of each transfer saw."""
+class CellTally:
+    """Series of all cells, from the two ends of each transfer."""
 
     def __init__(self) -> None:
         self._visits: dict[Pair, list[Visit]] = {}
@@ -103,14 +103,14 @@ class Tally:
                 visits.setdefault(pair, []).append(_visit(sent, received))
 
     def cells(self) -> tuple[Cell, ...]:
-        """Everything so far."""
+        """Return all cells so far."""
         return tuple(
             _cell(pair, visits, self._serial.get(pair, [])) for pair, visits in sorted(self._visits.items())
         )
 
 
 def _visit(sent: Sequence[Half], received: Sequence[Half]) -> Visit:
-    """Ranks of one node read the same counters, so one of them speaks for all; their rates add up."""
+    """Ranks of one node read the same counters, so one of them is used; their rates add up."""
     shares = complete([half.starved for half in (*sent, *received)])
     return {
         **sent[0].counted,
@@ -136,14 +136,14 @@ def _cell(pair: Pair, visits: Sequence[Visit], serial: Sequence[Visit]) -> Cell:
 
 @dataclass
 class Rounds:
-    """All rounds again and again until settled or over time, then the accused alone."""
+    """Repeat all rounds until decided or out of time, then measure the accused alone."""
 
-    context: Context
+    context: ProbeContext
     arena: Arena
-    tally: Tally = field(default_factory=Tally)
+    tally: CellTally = field(default_factory=CellTally)
     broken: list[Broken] = field(default_factory=list)
     usual: int = PILOT_BYTES  # of a message
-    crawling: frozenset[Pair] = frozenset()  # pairs of nodes that hardly move
+    crawling: frozenset[Pair] = frozenset()  # very slow pairs of nodes
 
     def run(self, phase: str, limit_s: float) -> Tournament:
         """The `tournament` evidence."""
@@ -158,7 +158,7 @@ class Rounds:
             dice.shuffle(schedule)
             self._repeat(schedule)
             if repetitions >= CRAWL_VISITS and not self.broken:
-                # Clocks differ between ranks: rank 0's says for all how late it is.
+                # Clocks differ between ranks: rank 0's is used by all.
                 spent = arena.group.gather(time.monotonic() - began)[0]
                 if self._done(repetitions, spent, limit_s):
                     break
@@ -181,7 +181,7 @@ class Rounds:
         return min(SHORT, self.usual) if pair in self.crawling else self.usual
 
     def _repeat(self, schedule: Schedule, *, serial: bool = False) -> None:
-        """One visit of every pair of every round goes into the tally."""
+        """Add one visit of every pair of every round to the tally."""
         halves, self.broken = self.arena.exchange(schedule, self._size)
         self.tally.add(halves, serial=serial)
 
@@ -202,11 +202,11 @@ class Rounds:
                     self._repeat([[pair]], serial=True)
 
     def _choose_sizes(self, schedule: Schedule) -> None:
-        """Bytes with which a visit takes about VISIT_S at the rate of the fastest pair, found by a pilot.
+        """Choose bytes with which a visit takes about VISIT_S at the fastest pair's rate, by a pilot.
 
-        The pilot also opens connections and fills caches. A declared rate goes before the pilot's, which the
-        first fill of a token bucket flatters. Pairs that hardly move, in every one of `CRAWL_VISITS` pilots,
-        get short messages; their first pilot stays in the record, because a bucket may flatter those.
+        The pilot also opens connections and fills caches. A declared rate takes precedence over the pilot's,
+        which a full token bucket inflates. Very slow pairs, in every one of `CRAWL_VISITS` pilots, get short
+        messages; their first pilot stays in the record, because a bucket may inflate those.
         """
         arena = self.arena
         first, rates = self._pilot(schedule)
@@ -230,14 +230,14 @@ class Rounds:
             self.usual = self._fitting(max(rate, *rates.values()))
 
     def _fitting(self, gbit_s: float) -> int:
-        """Bytes of a message with which a visit at this rate takes about VISIT_S."""
+        """Return the bytes of a message with which a visit at this rate takes about VISIT_S."""
         usual = int(gbit_s * 1e9 / 8 / self.arena.streams * VISIT_S / MESSAGES)
         return min(LARGEST, max(SMALLEST, usual))
 
     def _pilot(self, schedule: Schedule) -> tuple[list[Half], dict[Pair, float]]:
-        """One visit of every pair: its halves, Gb/s by pair of nodes."""
+        """Run one visit of every pair: its halves, Gb/s by pair of nodes."""
         halves, self.broken = self.arena.exchange(schedule, self._size)
-        tally = Tally()
+        tally = CellTally()
         tally.add(halves)
         return halves, {(cell.sender, cell.receiver): cell.gbit_s[0] for cell in tally.cells()}
 

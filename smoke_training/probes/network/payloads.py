@@ -1,7 +1,7 @@
 """Exact, rank-coded contents through every collective and size, the largest included.
 
-Errors that only large messages have are in no small one, and the timed sweeps send zeros, which hide them.
-What was expected is made piece by piece, so that the largest size needs no more memory than its sweep did.
+Some errors occur in large messages only, and the timed sweeps send zeros, which hide them.
+Expected values are computed piece by piece, so that no size needs more memory than its sweep.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ LISTED = 64  # wrong elements looked at per rank and size: enough to find the ra
 WORD = 8  # bytes of an int64
 PIECE = 1 << 24  # words compared at a time: whole periods, and few enough for every kernel to count them
 SUMS = (ALL_REDUCE, REDUCE_SCATTER)
-ALIKE = (ALL_REDUCE, ALL_GATHER)  # a rank gives the same words to all
-ROUNDS = 48  # of one more exchange each, while wrong sums fit more than one rank
+ALIKE = (ALL_REDUCE, ALL_GATHER)  # a rank sends the same words to all
+ROUNDS = 48  # maximum exchanges while wrong sums fit more than one rank
 
 
 Bad = tuple[Wrong, tuple[Error, ...]]
-"""What one rank received wrongly in one exchange; errors of sums only.
+"""Wrong elements that one rank received in one exchange; errors of sums only.
 
-Of what is gathered, every part is one sender's own: no sum hides whose it is.
+In a gathered array every part belongs to one sender.
 """
 
 
 def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
-    """The `payload` evidence of one collective: wrong elements by receiving rank and size."""
+    """Return the `payload` evidence of one collective: wrong elements by receiving rank and size."""
     found: list[Bad] = []
     elements = 0
     for size in sizes:
@@ -47,14 +47,14 @@ def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
 
 
 def _part(group: Group, size: int) -> int:
-    """Words per rank."""
+    """Return the words per rank."""
     return max(1, size // WORD // group.world)
 
 
 def _accused(group: Group, name: str, found: Sequence[Bad]) -> tuple[int, ...]:
     """Identify the rank that changed sums; repeat with other words while several fit equally well.
 
-    Every rank holds the same errors and so stops after the same exchange.
+    Every rank has the same errors and so stops after the same exchange.
     """
     errors = [error for _, errors in found for error in errors]
     if not errors:
@@ -69,14 +69,14 @@ def _accused(group: Group, name: str, found: Sequence[Bad]) -> tuple[int, ...]:
 
 
 def _exchanged(group: Group, name: str, part: int, salt: int) -> list[Bad]:
-    """One exchange; what every rank that received something wrong received."""
+    """Run one exchange; return the wrong elements of every rank that has any."""
     return [item for item in group.gather(_bad(group, name, part, salt)) if item is not None]
 
 
 def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
-    """Run one collective over `part` words per rank; what this rank received wrongly."""
+    """Run one collective over `part` words per rank; return this rank's wrong elements."""
     ranks = range(group.world)
-    chunk = 0 if name in ALIKE else group.rank  # of the words that are meant for this rank
+    chunk = 0 if name in ALIKE else group.rank  # of the words for this rank
     targets = [words(group.rank, target, salt) for target in ([0] if name in ALIKE else ranks)]
     length, given = operations.lengths(name, part, group.world)
     sent = torch.empty(given, dtype=torch.int64, device=group.device)
@@ -98,7 +98,7 @@ def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
 
 
 def _fill(room: Tensor, pattern: tuple[int, ...]) -> None:
-    """The pattern over and over, as far as there is room."""
+    """Fill with repetitions of the pattern."""
     period = torch.tensor(pattern, dtype=room.dtype, device=room.device)
     whole = room.numel() // PERIOD * PERIOD
     room[:whole].view(-1, PERIOD).copy_(period.expand(whole // PERIOD, PERIOD))
@@ -106,7 +106,7 @@ def _fill(room: Tensor, pattern: tuple[int, ...]) -> None:
 
 
 def _differences(got: Tensor, patterns: Sequence[tuple[int, ...]]) -> tuple[int, list[tuple[int, int]]]:
-    """How many words of equal parts, one of each pattern, are wrong; of the first, index and excess."""
+    """Count wrong words of equal parts, one of each pattern; of the first ones, index and excess."""
     part, count, listed = got.numel() // len(patterns), 0, list[tuple[int, int]]()
     expected = torch.empty(min(part, PIECE), dtype=got.dtype, device=got.device)
     for number, pattern in enumerate(patterns):

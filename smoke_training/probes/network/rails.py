@@ -1,7 +1,7 @@
-"""Every rail by itself: its state, whether it reaches all nodes, how long an all-reduce over it takes.
+"""Measure every rail: its state, its reach of all nodes, the time of an all-reduce over it.
 
 A rail that is down is found by its state and by plain connections before anything can hang on it. Only a
-rail that answers everywhere gets a gloo group of its own. A rail whose all-reduce looks slow is looked at
+rail that reaches all nodes gets its own gloo group. A rail whose all-reduce looks slow is measured
 pair by pair. On accelerators one nccl group per local rank stands for a rail, because each rank has its own
 adapter ("MOD g" in nccl-tests' words; more than one rank a node is untested on hardware).
 """
@@ -16,7 +16,7 @@ import torch.distributed as dist
 from smoke_training.evidence import Record
 from smoke_training.evidence.links import PairsSkipped, Rail, Rails
 from smoke_training.expected.links import reference
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import reach
 from smoke_training.probes.network.arena import Arena, first_line, nothing_between, open_arena
@@ -27,12 +27,12 @@ from smoke_training.runtime import counters
 REPETITIONS = 5
 ALL_REDUCE_S = 0.06
 SMALL_BYTES = 64 << 10
-STARVED_S = 0.2  # a small all-reduce that takes as long: larger ones would take minutes
+STARVED_S = 0.2  # duration of a small all-reduce: larger ones would take minutes
 LOOK_CLOSER_S = 3.0
 GPU_BYTES = 1 << 28
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """`rails` evidence, and a `tournament` for every rail that looks slow and was not in the pairs phase."""
     group, plan = context.group, context.plan
     reason = nothing_between(group, plan)
@@ -48,8 +48,8 @@ def measure(context: Context) -> Iterator[Record]:
             yield Rounds(context, arenas[name]).run("rails", LOOK_CLOSER_S)
 
 
-def _by_interface(context: Context, name: str, arenas: dict[str, Arena]) -> Rail:
-    """One rail: states, connections, and an all-reduce if every node answers every other."""
+def _by_interface(context: ProbeContext, name: str, arenas: dict[str, Arena]) -> Rail:
+    """One rail: states, connections, and an all-reduce if every node reaches every other."""
     group, nodes = context.group, sorted(set(context.group.nodes()))
     ends = reach.ends(group.gather, name, group.node if has_endpoint(group) else None, nodes)
     if not reach.complete(ends):
@@ -69,7 +69,7 @@ def _by_interface(context: Context, name: str, arenas: dict[str, Arena]) -> Rail
 
 
 def _all_reduced(rail: Rail, arena: Arena, size: int) -> Rail:
-    """The rail with seconds per all-reduce (maximum over nodes), bytes of every node, and what went wrong."""
+    """The rail with seconds per all-reduce (maximum over nodes), bytes of every node, and errors."""
     seconds: list[float] = []
     moved: tuple[int, int] | None = None  # received, sent
     error = None
@@ -106,7 +106,7 @@ def _all_reduced(rail: Rail, arena: Arena, size: int) -> Rail:
 
 
 def _slowest(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Per repetition, of the ranks that took part."""
+    """Return the slowest participant per repetition."""
     return tuple(max(column) for column in zip(*filter(None, rows), strict=False))
 
 
@@ -123,7 +123,7 @@ def _by_rank(group: Group) -> list[Rail]:
             for _ in range(2 * REPETITIONS):
                 buffer.fill_(1.0)
                 mine.append(group.seconds(partial(dist.all_reduce, buffer, group=rail)))
-        seconds = _slowest(group.gather(mine[REPETITIONS // 2 :]))  # the first ones make the connections
+        seconds = _slowest(group.gather(mine[REPETITIONS // 2 :]))  # the first ones open connections
         ends = tuple(reach.end(node, None, {}) for node in sorted({node for node, _ in places}))
         name = f"local rank {index}"
         found.append(Rail(name=name, ends=ends, size_bytes=GPU_BYTES, seconds=seconds, error=None))

@@ -1,7 +1,7 @@
-"""Which nodes answer over an interface: its state and plain connections, before anything can hang on it.
+"""Probe which nodes respond over an interface, by its state and plain connections that cannot hang.
 
-A connection alone comes about in small packets. Where frames of full size are dropped on the way, as after a
-wrong MTU, it would hang with the first data; so each carries some, and the kernel tells whether they arrived.
+A connection needs small packets only. Where frames of full size are dropped, as after a wrong MTU, the first
+data would hang; so each connection carries some, and the kernel reports whether they arrived.
 """
 
 import contextlib
@@ -29,18 +29,18 @@ TRIES = 2  # within one, the kernel repeats a lost packet only once
 FULL_FRAMES = 32 << 10  # bytes: three jumbo frames, less than any send buffer or first window holds
 SIOCOUTQ = 0x5411  # linux/sockios.h: bytes of a TCP socket that were not acknowledged yet
 
-Exchange = Callable[[Any], list[Any]]  # gives every rank's JSON value to every rank
+Exchange = Callable[[Any], list[Any]]  # all-gathers JSON values
 Places = Mapping[int, tuple[str | None, int | None]]  # node -> address and port
 
 
 class StoreExchange:
-    """The exchange of one rank per node through a store, for the time before there is a process group."""
+    """The exchange of one rank per node through a store, before there is a process group."""
 
     def __init__(self, store: Store, node: int, nodes: int) -> None:
         self._store, self._node, self._nodes, self._round = store, node, nodes, 0
 
     def __call__(self, item: Any) -> list[Any]:
-        """Every node's item, in the order of nodes."""
+        """Return every node's item, in the order of nodes."""
         self._round += 1
         heartbeat.own().beat()
         self._store.set(f"{self._round}-{self._node}", json.dumps(item))
@@ -48,9 +48,9 @@ class StoreExchange:
 
 
 def over_first_rail(store: Store, plan: Plan) -> Rail | None:
-    """What the first rail lacks, which gloo is about to use; the same on every rank, None for nothing.
+    """Return the first rail, which gloo uses, if it is incomplete; the same on every rank, else None.
 
-    Nothing either where no rail is planned or all nodes are on one machine.
+    None, too, where no rail is planned or all nodes are on one machine.
     """
     if not plan.rails or plan.nodes < 2 or host.is_loopback(host.resolve(os.environ["MASTER_ADDR"]) or ""):
         return None
@@ -64,20 +64,20 @@ def over_first_rail(store: Store, plan: Plan) -> Rail | None:
 
 
 def complete(found: Iterable[RailEnd]) -> bool:
-    """Whether every node answers every other."""
+    """Report whether every node reaches every other."""
     return all(all(end.reached.values()) for end in found)
 
 
 def silent(name: str, found: tuple[RailEnd, ...]) -> Rail:
     """A rail that cannot carry an all-reduce."""
-    reason = "not every node answers every other over it"
+    reason = "not every node reaches every other over it"
     return Rail(name=name, ends=found, size_bytes=None, seconds=(), error=reason)
 
 
 def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) -> tuple[RailEnd, ...]:
-    """State and reach of every node's interface; every rank of the exchange gets all of them.
+    """Return state and reach of every node's interface, on every rank of the exchange.
 
-    One rank of each node (`node`; None: this rank only looks on) listens on its interface while all connect.
+    One rank of each node (`node`; None: not this rank) listens on its interface while all connect.
     """
     state = counters.interfaces().get(name) if node is not None else None
     own = state.address if state else None
@@ -90,8 +90,8 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
     found: tuple[RailEnd, ...] = ()
     try:
         for _ in range(TRIES):
-            asked = [peer for peer in nodes if reached.get(str(peer)) is False]
-            answers = dict(zip(asked, _reach(own, places, asked), strict=True))
+            requested = [peer for peer in nodes if reached.get(str(peer)) is False]
+            answers = dict(zip(requested, _reach(own, places, requested), strict=True))
             reached |= {str(peer): answer == "reached" for peer, answer in answers.items()}
             short = tuple(peer for peer, answer in answers.items() if answer == "short")
             mine = None if node is None else dataclasses.asdict(end(node, state, reached, short))
@@ -106,9 +106,12 @@ def ends(exchange: Exchange, name: str, node: int | None, nodes: Sequence[int]) 
 
 
 def end(
-    node: int, state: counters.Interface | None, reached: Mapping[str, bool], short: tuple[int, ...] = ()
+    node: int,
+    state: counters.NetworkInterface | None,
+    reached: Mapping[str, bool],
+    short: tuple[int, ...] = (),
 ) -> RailEnd:
-    """One node's end of a rail, before anything was sent over it."""
+    """Return one node's end of a rail, before anything was sent over it."""
     seen = {name: getattr(state, name, None) for name in SEEN}
     return RailEnd(
         node=node,
@@ -122,7 +125,7 @@ def end(
 
 
 def _few(node: int, nodes: Sequence[int]) -> set[int]:
-    """The nodes that a node asks: all; above 16 those 1, 2, 4, ... places on, enough to find silent ones."""
+    """Return the nodes to probe: all; above 16 those at distances 1, 2, 4, ..., to find silent ones."""
     if len(nodes) <= 16:
         return set(nodes)
     place = nodes.index(node)
@@ -130,16 +133,16 @@ def _few(node: int, nodes: Sequence[int]) -> set[int]:
 
 
 def _listen(address: str) -> socket.socket | None:
-    """A port on this rail's address; the kernel alone accepts connections for it."""
+    """Listen on this rail's address; the kernel alone accepts connections."""
     with contextlib.suppress(OSError):
         return socket.create_server((address, 0), backlog=1024)
     return None
 
 
-def _reach(own: str | None, places: Places, asked: Sequence[int]) -> list[str]:
-    """How these nodes answer this node's address of the rail; all at once, twice REACH_S at most.
+def _reach(own: str | None, places: Places, requested: Sequence[int]) -> list[str]:
+    """Return the responses of these nodes over the rail; in parallel, at most twice REACH_S.
 
-    `reached`, `short` (only small packets get there) or `silent`.
+    `reached`, `short` (only small packets arrive) or `silent`.
     """
 
     def answer(peer: int) -> str:
@@ -153,12 +156,12 @@ def _reach(own: str | None, places: Places, asked: Sequence[int]) -> list[str]:
             return "silent"
 
     heartbeat.own().beat()
-    with ThreadPoolExecutor(max(1, len(asked))) as callers:
-        return list(callers.map(answer, asked))
+    with ThreadPoolExecutor(max(1, len(requested))) as callers:
+        return list(callers.map(answer, requested))
 
 
 def _full_frames_arrive(connection: socket.socket) -> bool:
-    """Whether the peer's kernel acknowledges frames of full size; nobody has to read them there."""
+    """Report whether the peer's kernel acknowledges frames of full size; no reader is needed."""
     connection.sendall(bytes(FULL_FRAMES))
     deadline = time.monotonic() + REACH_S
     while (waiting := struct.unpack("i", fcntl.ioctl(connection, SIOCOUTQ, bytes(4)))[0]) > 0:

@@ -1,4 +1,4 @@
-"""Which adapters carried the traffic of all ranks: counters of every node around the collectives phase.
+"""Count the traffic of every node's adapters around the collectives phase.
 
 At the end of the phase a known amount of data is all-reduced with the counters read just around it, so that
 the bytes that must have crossed the wires are known exactly, whatever the phase itself measured.
@@ -15,7 +15,7 @@ import torch.distributed as dist
 from smoke_training.evidence import Record
 from smoke_training.evidence.links import NcclLog, NodeTraffic, Traffic
 from smoke_training.nccl import transport
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.network.arena import nothing_between
 from smoke_training.runtime import counters
 
@@ -24,13 +24,13 @@ CPU_BYTES = 1 << 22
 GPU_BYTES = 1 << 28
 LOG = "nccl-"  # prefix of the NCCL log files in the scratch folder
 
-Measure = Callable[[Context], Iterator[Record]]
+Measure = Callable[[ProbeContext], Iterator[Record]]
 
 
 def around(measure: Measure) -> Measure:
     """The same phase with `traffic` evidence at its end, and `nccl_log` evidence on accelerators."""
 
-    def measured(context: Context) -> Iterator[Record]:
+    def measured(context: ProbeContext) -> Iterator[Record]:
         before, began = _counted(), time.monotonic()
         yield from measure(context)
         spent = time.monotonic() - began
@@ -40,7 +40,7 @@ def around(measure: Measure) -> Measure:
 
 
 def log_settings(scratch: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Settings that make NCCL say what it chose, in files of its own, unless the user asked for other ones.
+    """Return settings that make NCCL log its choices to files, unless the user chose other ones.
 
     `NCCL_DEBUG_FILE` takes %h and %p for host and process (NVIDIA NCCL user guide, "Environment Variables").
     """
@@ -49,12 +49,12 @@ def log_settings(scratch: Path, environment: Mapping[str, str]) -> dict[str, str
         "NCCL_DEBUG_SUBSYS": "INIT,NET,GRAPH,NVLS,P2P,SHM,TUNING",
         "NCCL_DEBUG_FILE": str(scratch / f"{LOG}%h-%p.log"),
     }
-    # A version line or warnings alone would prove nothing, so these two are overruled.
+    # A version line or warnings alone would prove nothing, so these two are overridden.
     silent = environment.get("NCCL_DEBUG", "VERSION").upper() in ("VERSION", "WARN")
     return wanted if silent else {key: value for key, value in wanted.items() if key not in environment}
 
 
-def _proof(context: Context, sent: Mapping[str, int], spent: float) -> Iterator[Record]:
+def _proof(context: ProbeContext, sent: Mapping[str, int], spent: float) -> Iterator[Record]:
     """The evidence; `sent` are the bytes by interface of this node during the phase."""
     group = context.group
     if group.world < 2:
@@ -92,7 +92,7 @@ def _proof(context: Context, sent: Mapping[str, int], spent: float) -> Iterator[
 
 
 Counted = Mapping[str, Mapping[str, int]]
-"""What this node counted: by interface or RDMA port under the names of `NodeTraffic`, of TCP under "tcp"."""
+"""Counts of this node: by interface or RDMA port under the names of `NodeTraffic`, of TCP under "tcp"."""
 
 
 def _counted() -> Counted:
@@ -108,7 +108,7 @@ def _counted() -> Counted:
 
 
 def _since(before: Counted) -> Counted:
-    """What was counted after `before`; what appeared since then counts from 0."""
+    """Return the counts since `before`; new interfaces count from 0."""
     return {
         kind: {name: value - before[kind].get(name, 0) for name, value in values.items()}
         for kind, values in _counted().items()

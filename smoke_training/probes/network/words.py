@@ -1,12 +1,12 @@
-"""Rank-coded contents: what a collective must return exactly, and which rank a wrong element accuses (pure).
+"""Rank-coded contents: exact results of collectives, and the rank that a wrong element accuses (pure).
 
 Every rank contributes 48-bit words that depend on rank, chunk, salt and place, so that the words of two ranks
 at one place have nothing in common. An int64 sum of up to 2^14 of them is exact.
 
 A wrong sum is explained for every rank by what must have happened to *its* word: it is missing, it came
-twice, or certain of its bits were changed. What really happened is the same in every error of one fault; the
-explanations of the innocent differ from error to error, because their words do. One bit per rank (1 << rank)
-could not tell: a flipped bit would accuse the rank to which that bit belongs.
+twice, or some of its bits were changed. The true event is the same in every error of one fault; the false
+explanations differ from error to error, because the ranks' words do. One bit per rank (1 << rank) could
+not separate them: a flipped bit would accuse the rank to which that bit belongs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ _MASK = (1 << 64) - 1
 
 @dataclass(frozen=True)
 class Error:
-    """What is wrong with one sum: the chunk, salt and place of its words, and found minus expected."""
+    """A wrong sum: the chunk, salt and place of its words, and found minus expected."""
 
     chunk: int
     salt: int
@@ -31,20 +31,20 @@ class Error:
 
 @lru_cache(maxsize=1024)
 def words(rank: int, chunk: int, salt: int = 0) -> tuple[int, ...]:
-    """What `rank` contributes to `chunk`: one period of words, repeated over the chunk's elements."""
+    """Return the contribution of `rank` to `chunk`: one period of words, repeated over its elements."""
     stem = _mixed(_mixed(rank << 32 | chunk) ^ salt)
     return tuple(_mixed(stem ^ place) >> (64 - BITS) for place in range(PERIOD))
 
 
 def sums(ranks: int, chunk: int, salt: int = 0) -> tuple[int, ...]:
-    """The exact sums over all ranks: one period."""
+    """Return the exact sums over all ranks: one period."""
     return tuple(map(sum, zip(*(words(rank, chunk, salt) for rank in range(ranks)), strict=True)))
 
 
 def suspects(errors: Iterable[Error], ranks: int) -> tuple[int, ...]:
-    """The ranks that explain wrong sums best: by the fewest different events, then the fewest changed bits.
+    """Return the ranks that explain wrong sums best: by the fewest events, then the fewest changed bits.
 
-    Several when they explain them equally well; more errors then tell them apart. None when no rank explains
+    Several when they explain them equally well; more errors then separate them. None when no rank explains
     two errors alike nor every one by a single changed bit: then the sums are arbitrary.
     """
     known = list(dict.fromkeys(errors))
@@ -58,7 +58,7 @@ def suspects(errors: Iterable[Error], ranks: int) -> tuple[int, ...]:
 
 
 def chunk_of(index: int, elements: int, ranks: int) -> int:
-    """Which of `ranks` equal parts of an array an element lies in: a ring reduces them one by one."""
+    """Return the index of the part (of `ranks` equal ones) of an element; a ring reduces part by part."""
     return min(index * ranks // elements, ranks - 1)
 
 
@@ -69,14 +69,14 @@ def _cost(errors: Sequence[Error], rank: int) -> tuple[int, int]:
 
 
 def _event(error: Error, rank: int) -> int:
-    """What must have happened to the rank's word: MISSING, TWICE, or the bits that were changed."""
+    """Return the event that explains the rank's word: MISSING, TWICE, or the bits that were changed."""
     word = words(rank, error.chunk, error.salt)[error.place]
     if error.excess == -word:
         return MISSING
     if error.excess == word:
         return TWICE
     changed = word + error.excess
-    # A word cannot have become negative: its many bits are counted, so that this explanation is a bad one.
+    # A word cannot have become negative: its many bits are counted, so that this explanation ranks low.
     return word ^ (changed if changed >= 0 else ~changed | 1 << 63)
 
 

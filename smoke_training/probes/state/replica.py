@@ -1,4 +1,4 @@
-"""A training run in which every part of the state matters: what a checkpoint of it must carry, no less."""
+"""Training run in which every part of the state matters, to test checkpoints."""
 
 import hashlib
 import json
@@ -22,8 +22,8 @@ EPOCH_BATCHES = 6  # of one rank: epochs end at some checkpoints and between oth
 
 
 @dataclass
-class Loader:
-    """A shuffled, endless stream of batch numbers with a state of its own.
+class BatchStream:
+    """A shuffled, endless stream of batch numbers with its own state.
 
     Each epoch is a permutation drawn from a private generator. The state is the generator before the draw
     with the position, so that a state taken at the very end of an epoch neither repeats nor drops one.
@@ -41,7 +41,7 @@ class Loader:
         self._order = self._draw()
 
     def next(self, *drawn: int) -> int:
-        """The next batch number; it and what was drawn for it enter the hash of the order of the data."""
+        """Return the next batch number; it and `drawn` enter the hash of the data order."""
         if self.position == EPOCH_BATCHES:
             self.epoch, self.position, self._before = self.epoch + 1, 0, self.generator.get_state()
             self._order = self._draw()
@@ -52,7 +52,7 @@ class Loader:
         return number
 
     def snapshot(self) -> State:
-        """Entries of a checkpoint."""
+        """Return the entries of a checkpoint."""
         return {
             "loader/epoch": self.epoch,
             "loader/position": self.position,
@@ -72,10 +72,10 @@ class Loader:
 
 
 def repeatable_group(group: Group) -> dist.ProcessGroup | None:
-    """A group of all ranks whose sums come out bit for bit alike each time; None where all groups do so.
+    """Return a group with bit-reproducible sums; None where all groups have them.
 
-    The switch's own reduction (NVLS) adds in any order (NVIDIA/nccl#1497). `NCCL_NVLS_ENABLE` is read once in
-    the life of a process, before the sweeps, which are to use it; `NCCL_ALGO` for every communicator
+    The switch's own reduction (NVLS) adds in any order (NVIDIA/nccl#1497). `NCCL_NVLS_ENABLE` is read once
+    per process, before the sweeps, which use it; `NCCL_ALGO` for every communicator
     (`src/graph/tuning.cc`). Rings add in the order of their ranks. Untested on hardware with such a switch.
     """
     if not group.cuda:
@@ -87,20 +87,20 @@ def repeatable_group(group: Group) -> dist.ProcessGroup | None:
     return made
 
 
-class Replica:
+class TrainingReplica:
     """Model with dropout, AdamW, a learning-rate schedule, a shuffled stream, on one of all ranks."""
 
     def __init__(self, group: Group, seed: int) -> None:
         self.group, self.seed, self.size = group, seed, transformer.STATE
         if group.cuda:
-            # Backward passes of attention and embedding add in any order on CUDA unless asked otherwise.
+            # Backward passes of attention and embedding add in any order on CUDA by default.
             # Not `warn_only`: with it, memory-efficient attention stays non-deterministic.
             torch.use_deterministic_algorithms(mode=True)
         self.network = transformer.build(self.size, seed, group.device, torch.float32)
         self.model = DistributedDataParallel(self.network, process_group=repeatable_group(group))
         self.optimizer = AdamW(self.network.parameters(), lr=1e-3)
         self.scheduler = CosineAnnealingWarmRestarts(self.optimizer, T_0=10)
-        self.loader = Loader(seed + 1 + group.rank)
+        self.loader = BatchStream(seed + 1 + group.rank)
         self.step = 0
         torch.manual_seed(seed + 1 + group.rank)  # dropout differs per rank, as in real training
         random.seed(seed + 1 + group.rank)
@@ -125,7 +125,7 @@ class Replica:
         return float(loss.detach()).hex()
 
     def snapshot(self) -> State:
-        """Everything the next step depends on, as flat entries; tensors are copies, training may go on."""
+        """Return everything the next step depends on, as flat entries; tensors are copies."""
         model, saved = self.network.state_dict(), self.optimizer.state_dict()
         state: State = {f"model/{name}": value.detach().clone() for name, value in model.items()}
         for index, entries in saved["state"].items():
@@ -165,5 +165,5 @@ class Replica:
 
 
 def below(state: State, prefix: str) -> State:
-    """The entries under a prefix, without it."""
+    """Return the entries under a prefix, without it."""
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}

@@ -1,6 +1,6 @@
-"""Kill and resume: an uninterrupted run, the same run cut by a SIGKILL, and the proof that both are one.
+"""Kill and resume: an uninterrupted run, the same run cut by a SIGKILL, and the proof that both are equal.
 
-The launcher kills the victim from outside. torchrun then restarts all ranks, which come back here
+The launcher kills the victim from outside. torchrun then restarts all ranks, which continue here
 through `resumed`.
 """
 
@@ -14,44 +14,44 @@ from pathlib import Path
 from typing import Any
 
 from smoke_training.evidence import Record
-from smoke_training.evidence.state import Damage, Integrity, RankResume, Reference, Resume
+from smoke_training.evidence.state import Damage, Integrity, RankResume, ReferenceRun, Resume
 from smoke_training.evidence.world import StoppedEarly
 from smoke_training.plan import NEXT_STEPS, KillSchedule, kill_schedule
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
-from smoke_training.probes.state.replica import Replica
-from smoke_training.probes.state.store import Part, RefusedError, State, Store
+from smoke_training.probes.state.replica import TrainingReplica
+from smoke_training.probes.state.store import CheckpointStore, CheckpointWriteError, Part, State
 from smoke_training.probes.storage.throughput import CHECKPOINTS, checkpoint_folder, remove_checkpoints
-from smoke_training.probes.training.numerics import Watch
+from smoke_training.probes.training.numerics import GradientWatch
 from smoke_training.runtime.files import write_durably
 
 PHASE = "resume"
-PACE_SECONDS = 0.004  # least time per interrupted step: a kill needs a moment to arrive
+PACE_SECONDS = 0.004  # least time per interrupted step: a kill takes time to arrive
 WAIT_FOR_KILL_SECONDS = 30.0
-NOTE = "checkpoints.json"  # in the node's scratch folder: where the restarted ranks find the checkpoints
+NOTE = "checkpoints.json"  # in the node's scratch folder: locates the checkpoints for restarted ranks
 
 
-class Trial:
+class KillTrial:
     """The first attempt's part: the uninterrupted run, then the same steps again until the kill."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         self.group, self.scratch = context.group, context.scratch
         self.schedule = kill_schedule(context.plan.seed, context.group.world)
         self.root = checkpoint_folder(context)
         if self.group.local_rank == 0:
             write_durably(self.scratch / NOTE, json.dumps({"root": str(self.root)}).encode())
-        self.replica = Replica(context.group, context.plan.seed)
+        self.replica = TrainingReplica(context.group, context.plan.seed)
         self.refused = False
-        self.store = Store(context.group, self.root, PHASE)
+        self.store = CheckpointStore(context.group, self.root, PHASE)
 
     def reference(self) -> Iterator[Record]:
         """The `reference` evidence and its `numerics`; `storage_error` lines where storage refused."""
         try:
-            with Watch(self.replica.model, self.group) as watch:
+            with GradientWatch(self.replica.model, self.group) as watch:
                 yield self._reference(watch)
             yield watch.evidence("reference")
-        except RefusedError as error:
+        except CheckpointWriteError as error:
             yield from self._give_up(error)
 
     def interrupted(self) -> Iterator[Record]:
@@ -60,16 +60,16 @@ class Trial:
             return
         try:
             self._interrupted()
-        except RefusedError as error:
+        except CheckpointWriteError as error:
             yield from self._give_up(error)
 
-    def _give_up(self, error: RefusedError) -> Iterator[Record]:
+    def _give_up(self, error: CheckpointWriteError) -> Iterator[Record]:
         self.refused = True
         yield from error.refused
         yield StoppedEarly(reason="storage refused a checkpoint; a resume was not tried")
         remove_checkpoints(self.group, self.root)
 
-    def _reference(self, watch: Watch) -> Reference:
+    def _reference(self, watch: GradientWatch) -> ReferenceRun:
         """Train uninterrupted; losses and manifests stay on disk for the restarted ranks."""
         group, replica, schedule = self.group, self.replica, self.schedule
         start, seconds = replica.snapshot(), list[float]()
@@ -86,7 +86,7 @@ class Trial:
         write_durably(self.scratch / f"reference-{group.rank}.json", json.dumps(record).encode())
         replica.load(start)
         rows = group.rows([float.fromhex(loss) for loss in record["losses"].values()])
-        return Reference(
+        return ReferenceRun(
             losses=tuple(sum(column) / group.world for column in zip(*rows, strict=True)),
             checkpoint_seconds=group.maxima(seconds),
             checkpoint_bytes=size,
@@ -94,7 +94,7 @@ class Trial:
         )
 
     def _interrupted(self) -> None:
-        """The same steps again with checkpoints, telling the launcher the step, until the kill."""
+        """Train the same steps again with checkpoints, reporting steps to the launcher, until the kill."""
         replica, schedule = self.replica, self.schedule
         progress = os.open(self.scratch / f"progress-{self.group.rank}", os.O_CREAT | os.O_WRONLY, 0o600)
         while replica.step < schedule.steps:
@@ -119,26 +119,26 @@ class Trial:
         self.store.save(state, self.replica.step)
 
 
-def resumed(context: Context) -> Iterator[Record]:
+def resumed(context: ProbeContext) -> Iterator[Record]:
     """Resume from the newest checkpoint that is complete on all ranks and compare.
 
     Yields the `integrity` evidence, then, unless there is nothing to resume from, the `resume` evidence.
     """
     group, root = context.group, Path(json.loads((context.scratch / NOTE).read_text())["root"])
     try:
-        yield from _resumed(context, Store(group, root, PHASE))
-    except RefusedError as error:
+        yield from _resumed(context, CheckpointStore(group, root, PHASE))
+    except CheckpointWriteError as error:
         yield from error.refused
         yield StoppedEarly(reason="storage refused a copy of a checkpoint; torn ones were not tried")
     except Exception:
-        # This rank alone: the others wait elsewhere, and a barrier here would hide why until a timeout.
+        # Only on this rank: the others wait elsewhere; a barrier here would hide the cause until a timeout.
         if group.local_rank == 0:
             shutil.rmtree(root, ignore_errors=True)
         raise
     remove_checkpoints(group, root)
 
 
-def _resumed(context: Context, kept: Store) -> Iterator[Record]:
+def _resumed(context: ProbeContext, kept: CheckpointStore) -> Iterator[Record]:
     group, scratch = context.group, context.scratch
     schedule = kill_schedule(context.plan.seed, group.world)
     killed = _kill_record(group, scratch)
@@ -147,7 +147,7 @@ def _resumed(context: Context, kept: Store) -> Iterator[Record]:
     step = integrity.resumed_from
     if step is None:
         return
-    replica = Replica(group, context.plan.seed)
+    replica = TrainingReplica(group, context.plan.seed)
     replica.load(_restored(kept, step))
     mine, mttr = _compare(replica, schedule, scratch, float(killed["monotonic"]))
     offered, accepted = kept.torn(step, scratch)
@@ -165,8 +165,8 @@ def _resumed(context: Context, kept: Store) -> Iterator[Record]:
     )
 
 
-def _restored(kept: Store, step: int) -> State:
-    """The state of this rank at a step."""
+def _restored(kept: CheckpointStore, step: int) -> State:
+    """Return the state of this rank at a step."""
     prefix = f"rank-{kept.group.rank}/"
     room = store.own_state(store.step_folder(kept.root, step))
     state = {name: value for name, value in room.items() if name.startswith(prefix)}
@@ -174,8 +174,8 @@ def _restored(kept: Store, step: int) -> State:
     return {name.removeprefix(prefix): value for name, value in state.items()}
 
 
-def _integrity(kept: Store) -> Integrity:
-    """What all ranks agree to resume from."""
+def _integrity(kept: CheckpointStore) -> Integrity:
+    """Agree on the step to resume from."""
     group, root = kept.group, kept.root
     here = {step: store.mark_in(store.step_folder(root, step)) for step in store.steps(root)}
     promised: dict[int, store.Digests | None] = {}
@@ -188,9 +188,9 @@ def _integrity(kept: Store) -> Integrity:
 
 
 def choose(parts: Iterable[Part], committed: Collection[int], ranks: int, path: str) -> Integrity:
-    """From which of the checkpoints at `path` to resume, from what all ranks found of them (pure).
+    """Choose the checkpoint at `path` to resume from, by the findings of all ranks (pure).
 
-    A step counts only if every one of `ranks` ranks brings a proven part; `committed` have a commit mark.
+    A step counts only if every one of `ranks` ranks has a proven part; `committed` have a commit mark.
     """
     known = list(parts)
     whole: dict[int, set[int]] = {}
@@ -215,11 +215,11 @@ def _damage(part: Part) -> Damage:
 
 
 def _trained(
-    replica: Replica, schedule: KillSchedule, watch: Watch, after: Callable[[], None]
+    replica: TrainingReplica, schedule: KillSchedule, watch: GradientWatch, after: Callable[[], None]
 ) -> dict[str, Any]:
     """Train to the end, with a call after each step.
 
-    This rank's losses, manifests, and digests of its own gradients, by the step before.
+    Return this rank's losses, manifests, and digests of its own gradients, by the step before.
     """
     losses, gradients, manifests = dict[str, str](), dict[str, str](), dict[str, dict[str, str]]()
     while True:
@@ -236,11 +236,11 @@ def _trained(
 
 
 def _compare(
-    replica: Replica, schedule: KillSchedule, scratch: Path, killed_at: float
+    replica: TrainingReplica, schedule: KillSchedule, scratch: Path, killed_at: float
 ) -> tuple[RankResume, float]:
-    """Train on beside the uninterrupted run's record; what differs, and seconds from kill to first step."""
+    """Continue training, compare with the uninterrupted run; return differences and recovery seconds."""
     moments = list[float]()
-    with Watch(replica.model, replica.group) as watch:
+    with GradientWatch(replica.model, replica.group) as watch:
         found = _trained(replica, schedule, watch, lambda: moments.append(time.monotonic()))
     twin = json.loads((scratch / f"reference-{replica.group.rank}.json").read_text())
     different = [
@@ -265,7 +265,7 @@ def _compare(
 
 
 def _kill_record(group: Group, scratch: Path) -> dict[str, Any]:
-    """What the victim's launcher wrote down; a restart without it is an error, not a recovery."""
+    """Return the kill recorded by the victim's launcher; a restart without it is an error."""
     path = scratch / "killed.json"
     mine: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
     for item in group.gather(mine):

@@ -1,9 +1,9 @@
 """Checkpoints by torch.distributed.checkpoint (DCP) that are either complete or refused.
 
 One folder per step holds DCP's files of every rank and its metadata; then every node writes a commit mark
-with the SHA-256 of all of them. DCP's metadata says where bytes should lie, not which bytes, so without the
-mark a flipped bit would be restored in silence. A step without a mark was never finished, which a kill
-explains; a step whose bytes do not fit its mark was damaged later, which nothing excuses.
+with the SHA-256 of all of them. DCP's metadata has positions of bytes, not their digests, so without the
+mark a flipped bit would be restored silently. A step without a mark was interrupted by the kill; a step whose
+bytes do not match its mark was damaged later, which is a fault.
 
 A checkpoint counts only when `.result()` has returned, which is also the only place where a failed upload
 shows. On CUDA the state is on the device, and a gloo group beside nccl coordinates.
@@ -37,10 +37,10 @@ METADATA = ".metadata"
 
 
 class TornCheckpointError(RuntimeError):
-    """A part of a checkpoint that does not prove complete: `inspect` says why."""
+    """A part of a checkpoint that is not complete, with the reason from `inspect`."""
 
 
-class RefusedError(RuntimeError):
+class CheckpointWriteError(RuntimeError):
     """Storage refused a checkpoint on some rank; every rank raises this at the same step."""
 
     def __init__(self, refused: list[StorageError]) -> None:
@@ -50,7 +50,7 @@ class RefusedError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What one rank found of its part of one step; `fault` is None when it proved complete."""
+    """One rank's finding about its part of one step; `fault` is None when complete."""
 
     rank: int
     node: int
@@ -60,8 +60,8 @@ class Part:
     readable: bool = True
 
 
-class Store:
-    """The checkpoints below one folder. Its methods exchange with all ranks unless they say otherwise.
+class CheckpointStore:
+    """The checkpoints below one folder. Its methods exchange with all ranks unless documented otherwise.
 
     The folder may be shared by all nodes or be each node's own.
     """
@@ -73,8 +73,8 @@ class Store:
     def save(self, state: State, step: int) -> tuple[float, float, float]:
         """Write one checkpoint durably; RefusedError leaves nothing of it on any rank.
 
-        Seconds on this rank until the state was staged and training could go on, until `.result()`, and from
-        there until the commit mark was durable.
+        Return seconds on this rank until the state was staged and training continued, until `.result()`, and
+        from then until the commit mark was durable.
         """
         from torch.distributed.checkpoint.api import CheckpointException  # noqa: PLC0415 - half a second
         from torch.distributed.checkpoint.filesystem import FileSystemWriter  # noqa: PLC0415
@@ -112,7 +112,7 @@ class Store:
         self.group.sync()
 
     def torn(self, step: int, room: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Damage copies of this rank's files in every known way: the ways, and the accepted ones.
+        """Damage copies of this rank's files in every known way; return the ways, and the accepted ones.
 
         RefusedError, on every rank, if storage refused a copy on some rank.
         """
@@ -134,7 +134,7 @@ class Store:
         return tuple(TEARS), tuple(accepted)
 
     def remove(self, step: int) -> None:
-        """Remove a step that all ranks are done with. No exchange."""
+        """Remove a step that no rank needs. No exchange."""
         if self.group.local_rank == 0:
             shutil.rmtree(step_folder(self.root, step), ignore_errors=True)
 
@@ -142,7 +142,7 @@ class Store:
         return Refusals(self.group, self.phase, CHECKPOINTS)
 
     def _mark(self, folder: Path, refusals: Refusals) -> None:
-        """Share the metadata with nodes that do not see it, then write this node's commit mark."""
+        """Copy the metadata to nodes without it, then write this node's commit mark."""
         digests = {path.name: sha256(path) for path in shards(folder, self.group.rank)}
         every = self.group.gather(
             (digests, (folder / METADATA).read_bytes() if self.group.rank == 0 else b"")
@@ -158,7 +158,7 @@ class Store:
             write_durably(folder / mark_name(self.group.node), json.dumps({"files": files}).encode())
 
     def _agree(self, step: int, refusals: Refusals) -> None:
-        """RefusedError on every rank if storage refused any; the checkpoint is then gone from all of them."""
+        """Raise RefusedError on every rank if storage refused any; the checkpoint is then removed."""
         if not any(self.group.gather(bool(refusals.own))):
             return
         self.remove(step)
@@ -167,14 +167,14 @@ class Store:
         older = [other for other in steps(self.root) if other < step]
         whole = inspect(self.root, older[-1], self.group).fault is None if older else None
         refusals.own = [replace(item, left_behind=left, previous_complete=whole) for item in refusals.own]
-        raise RefusedError(refusals.of_all())
+        raise CheckpointWriteError(refusals.of_all())
 
 
 def inspect(root: Path, step: int, group: Group, promised: Digests | None = None) -> Part:
     """Prove that this rank's files of a step and the metadata are those of a commit mark.
 
-    Of `promised`, else of a mark in their own folder. A part that the operating system does not let us read
-    may be whole: it is not readable.
+    They are compared with `promised`, else with a mark in their own folder. A part that the operating system
+    refuses to read may be complete: it is not `readable`.
     """
     folder, readable = step_folder(root, step), True
     try:
@@ -185,7 +185,7 @@ def inspect(root: Path, step: int, group: Group, promised: Digests | None = None
 
 
 def own_state(folder: Path) -> State:
-    """Room for every entry of a checkpoint, by what its metadata says; `Store.restore` fills it."""
+    """Allocate every entry of a checkpoint, by its metadata; `CheckpointStore.restore` fills it."""
     from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: PLC0415
     from torch.distributed.checkpoint.metadata import TensorStorageMetadata  # noqa: PLC0415
 
@@ -199,43 +199,43 @@ def own_state(folder: Path) -> State:
 
 
 def manifest(state: State) -> dict[str, str]:
-    """SHA-256 of every entry's type, shape and raw bytes; of a DTensor's, this rank's shard."""
+    """Return the SHA-256 of every entry's type, shape and raw bytes; of a DTensor's, this rank's shard."""
     return {name: _digest(value) for name, value in state.items()}
 
 
 def differences(expected: Digests, found: Digests) -> list[str]:
-    """Names whose digests differ or that only one side has; empty means 100 % equal, nothing skipped."""
+    """Return names whose digests differ or that only one side has; empty means entirely equal."""
     return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
 
 
 def step_folder(root: Path, step: int) -> Path:
-    """Where the checkpoint of one step lies."""
+    """Return the folder of one step's checkpoint."""
     return root / f"step-{step:08d}"
 
 
 def steps(root: Path) -> list[int]:
-    """Every step of which there is a folder here, whatever it holds."""
+    """Return every step with a folder here, whatever its content."""
     names = (path.name.removeprefix("step-") for path in root.glob("step-*"))
     return sorted(int(name) for name in names if name.isdigit())
 
 
 def shards(folder: Path, rank: int) -> list[Path]:
-    """The files of one rank, as `FileSystemWriter` names them."""
+    """Return the files of one rank, as `FileSystemWriter` names them."""
     return sorted(folder.glob(f"__{rank}_*.distcp"))
 
 
 def leftovers(root: Path) -> list[str]:
-    """Temporary files below a folder; there should be none."""
+    """Return temporary files below a folder; none are expected."""
     return sorted(str(path) for path in root.rglob(".*") if path.is_file() and path.name != METADATA)
 
 
 def mark_name(node: int | str) -> str:
-    """File name of a node's commit mark."""
+    """Return the file name of a node's commit mark."""
     return f"commit-node-{node}.json"
 
 
 def mark_in(folder: Path) -> Digests | None:
-    """What a commit mark in a folder promises; None without one that can be read. Half a mark is none."""
+    """Return the digests of a folder's commit mark; None without a readable one. Half a mark is none."""
     for path in sorted(folder.glob(mark_name("*"))):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             return dict(json.loads(path.read_bytes())["files"])
@@ -243,7 +243,7 @@ def mark_in(folder: Path) -> Digests | None:
 
 
 def _fault(folder: Path, rank: int, promised: Digests | None) -> str | None:
-    """What is wrong with one rank's files and the metadata; None if they are what was promised."""
+    """Return the fault of one rank's files or the metadata; None if they match the mark."""
     if promised is None:
         return f"{folder.name}: no commit mark"
     wanted = [name for name in promised if name.startswith(f"__{rank}_")]
@@ -255,18 +255,18 @@ def _fault(folder: Path, rank: int, promised: Digests | None) -> str | None:
         except (FileNotFoundError, NotADirectoryError):
             return f"{folder.name}: {name} is missing"
         if digest != promised.get(name):
-            return f"{folder.name}: {name} has other bytes than were committed"
+            return f"{folder.name}: {name} differs from the committed bytes"
     return None
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _refused(error: BaseException, rank: int, folder: Path, wanted: int) -> OSError | None:
-    """What the operating system refused this rank; torch's writer may turn a full disk into RuntimeError."""
+    """Return the OSError of this rank; torch's writer may turn a full disk into RuntimeError."""
     failures = getattr(error, "failures", None)
     own: BaseException | None = failures.get(rank, (None,))[0] if failures is not None else error
     cause = own
@@ -279,7 +279,7 @@ def _refused(error: BaseException, rank: int, folder: Path, wanted: int) -> OSEr
 
 
 def _digest(value: Any) -> str:
-    """SHA-256 of type, shape and raw bytes, so that equal bytes of another shape are not equal."""
+    """Return the SHA-256 of type, shape and raw bytes, so that equal bytes of another shape differ."""
     value = value.to_local() if hasattr(value, "to_local") else value
     if isinstance(value, torch.Tensor):
         raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()

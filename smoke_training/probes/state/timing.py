@@ -1,4 +1,4 @@
-"""What asynchronous checkpoints of sharded training (FSDP2) cost, and whether it comes back bit for bit."""
+"""Measure asynchronous checkpoints of sharded training (FSDP2), and compare the restored state."""
 
 import json
 import math
@@ -9,11 +9,11 @@ from torch import nn
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.state import Checkpoint
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
 from smoke_training.probes.state.replica import below
-from smoke_training.probes.state.store import RefusedError, State, Store
+from smoke_training.probes.state.store import CheckpointStore, CheckpointWriteError, State
 from smoke_training.probes.stopwatch import complete
 from smoke_training.probes.storage.disk import forgotten
 from smoke_training.probes.storage.throughput import CHECKPOINTS, checkpoint_folder, remove_checkpoints
@@ -23,31 +23,31 @@ MOST_LISTED = 20  # entries that differ
 
 
 def amount(group: Group, full: bool) -> tuple[int, int]:
-    """Bytes of one rank's shards, and how many checkpoints are timed after one that is not.
+    """Return the bytes of one rank's shards, and the number of timed checkpoints after a warm-up.
 
-    Enough to see the rate, little enough for the budget.
+    Large enough to measure the rate, small enough for the budget.
     """
     if group.cuda:
         return (1024 if full else 256) * MIB, 3
     return (32 * MIB, 5) if full else (8 * MIB, 3)
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `checkpoint` evidence, or `storage_error` lines where storage refused."""
     group, root = context.group, checkpoint_folder(context)
     try:
-        yield _measured(context, Store(group, root, "checkpoint"))
-    except RefusedError as error:
+        yield _measured(context, CheckpointStore(group, root, "checkpoint"))
+    except CheckpointWriteError as error:
         yield from error.refused
     finally:
         remove_checkpoints(group, root)
 
 
-def _measured(context: Context, kept: Store) -> Checkpoint:
+def _measured(context: ProbeContext, kept: CheckpointStore) -> Checkpoint:
     """One checkpoint that warms up, the timed ones, the restore."""
     group, root, timed = context.group, kept.root, list[tuple[float, float, float]]()
     size, last = amount(group, context.full)
-    training = Training(group, size, context.plan.seed)
+    training = ShardedTraining(group, size, context.plan.seed)
     training.step()
     state = training.snapshot()
     for number in range(last + 1):
@@ -58,7 +58,7 @@ def _measured(context: Context, kept: Store) -> Checkpoint:
     folder = store.step_folder(root, last)
     own = store.shards(folder, group.rank)
     resident = forgotten(own)
-    fresh = Training(group, size, context.plan.seed + 1)
+    fresh = ShardedTraining(group, size, context.plan.seed + 1)
     room = fresh.snapshot()
     group.barrier()
     restore_s = group.seconds(lambda: kept.restore(last, room))
@@ -94,11 +94,11 @@ def _by_rank(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(f"rank {rank}: {name}" for rank, theirs in enumerate(names) for name in theirs)
 
 
-class Training:
-    """Layers and their optimizer, sharded over all ranks by FSDP2, of about so many bytes for each.
+class ShardedTraining:
+    """Layers and their optimizer, sharded over all ranks by FSDP2, with about so many bytes per rank.
 
-    What of them is kept is what DCP's own `get_state_dict` says and its `set_state_dict` takes back. Tensors
-    are few and large, as those of large models are: of small ones DCP's bookkeeping takes most of the time.
+    The state is that of DCP's own `get_state_dict` and `set_state_dict`. Tensors are few and large, as those
+    of large models are: with small ones DCP's bookkeeping takes most of the time.
     """
 
     def __init__(self, group: Group, size: int, seed: int) -> None:
@@ -106,7 +106,7 @@ class Training:
         from torch.distributed.fsdp import fully_shard  # noqa: PLC0415
 
         self.group, self.width = group, 4096 if group.cuda else 1024
-        # DCP writes what all ranks have alike once, to a disk that other nodes may not see.
+        # DCP writes entries equal on all ranks once, to a disk that other nodes may not see.
         self.own = f"rank-{group.rank}/"
         layer_bytes = 12 * self.width**2  # 4 for a weight, with two moments each
         count = math.ceil(group.world * size / layer_bytes)
@@ -115,7 +115,7 @@ class Training:
         with group.device:  # billions of numbers are drawn there, not on the CPU
             layers = [nn.Linear(self.width, self.width, bias=False) for _ in range(count)]
         for layer in layers:
-            nn.init.normal_(layer.weight, std=self.width**-0.5)  # what goes in comes out as large
+            nn.init.normal_(layer.weight, std=self.width**-0.5)  # preserves the norm
             fully_shard(layer, mesh=mesh)
         self.model = nn.Sequential(*layers)
         fully_shard(self.model, mesh=mesh)
@@ -130,7 +130,7 @@ class Training:
         self.optimizer.zero_grad()
 
     def snapshot(self) -> State:
-        """All entries, flat; tensors are those of the training itself."""
+        """Return all entries, flat; tensors are not copies."""
         from torch.distributed.checkpoint.state_dict import get_state_dict  # noqa: PLC0415 - as in `store`
 
         model, kept = get_state_dict(self.model, self.optimizer)

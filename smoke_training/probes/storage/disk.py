@@ -1,4 +1,4 @@
-"""Blocks on disk: durable writes, cold reads, and what the operating system says when it refuses them."""
+"""Blocks on disk: durable writes, cold reads, and errors of the operating system."""
 
 import contextlib
 import ctypes
@@ -14,7 +14,7 @@ from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import complete
 
 CHUNK = 256 << 10
-_SHIFTS = 64  # different contents of a chunk, so that no layer can notice that nothing changed
+_SHIFTS = 64  # different contents of a chunk, so that no layer can deduplicate them
 
 
 class BlockFile:
@@ -38,7 +38,7 @@ class BlockFile:
         os.fsync(self._file)
 
     def drop_cache(self) -> None:
-        """Ask the kernel to forget the file's pages on this machine; they must be durable already."""
+        """Make the kernel drop the file's pages on this machine; they must be durable already."""
         os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def read(self, index: int, size: int) -> None:
@@ -60,7 +60,7 @@ class BlockFile:
 
 
 def resident_share(file: int) -> float | None:
-    """Share of a file's pages in the page cache by mincore(2); None where the kernel does not say."""
+    """Return the share of a file's pages in the page cache by mincore(2); None where unsupported."""
     size = os.fstat(file).st_size
     if size == 0:
         return None
@@ -72,16 +72,16 @@ def resident_share(file: int) -> float | None:
             status = ctypes.CDLL(None, use_errno=True).mincore(
                 ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(size), seen
             )
-            del start  # the mapping cannot be closed while something points into it
+            del start  # the mapping cannot be closed while referenced
     except (OSError, ValueError, AttributeError):
         return None
     return sum(page & 1 for page in seen) / pages if status == 0 else None
 
 
 def forgotten(paths: Iterable[Path]) -> tuple[float, ...] | None:
-    """Make files durable, drop their pages from this machine's cache: the share of each that stayed there.
+    """Make files durable, drop their pages from this machine's cache; return the share that stayed.
 
-    None where the kernel does not say.
+    None where unsupported.
     """
     shares = []
     for path in paths:
@@ -93,9 +93,9 @@ def forgotten(paths: Iterable[Path]) -> tuple[float, ...] | None:
 
 
 class Refusals:
-    """What the operating system refused this rank on one storage target.
+    """Operations that the operating system refused to this rank on one storage target.
 
-    It is collected instead of raised: the peers must hear of it first.
+    They are collected instead of raised: the peers must be informed first.
     """
 
     def __init__(self, group: Group, phase: str, name: str) -> None:
@@ -111,7 +111,7 @@ class Refusals:
             self.add(error, operation, path, wanted)
 
     def add(self, error: OSError, operation: str, path: Path, wanted: int | None = None) -> None:
-        """Collect an OSError; free bytes are asked for now, after what was half written is gone."""
+        """Collect an OSError; free bytes are read now, after partial files are removed."""
         number = error.errno or 0
         found = StorageError(
             phase=self._phase,
@@ -128,12 +128,12 @@ class Refusals:
         self.own.append(found)
 
     def of_all(self) -> list[StorageError]:
-        """The first refusal of every rank that met one, the same on all ranks."""
+        """Return the first refusal of every rank that has one, the same on all ranks."""
         return [item for items in self._group.gather(self.own[:1]) for item in items]
 
 
 def free_bytes(path: Path) -> int | None:
-    """Bytes an ordinary user may still write on the file system of a path, or of its nearest parent."""
+    """Return the bytes free for unprivileged users on the file system of a path or its nearest parent."""
     for place in (path, *path.parents):
         with contextlib.suppress(OSError):
             return shutil.disk_usage(place).free

@@ -1,7 +1,7 @@
-"""Whether a DataLoader over real files keeps up with an emulated accelerator.
+"""Measure whether a DataLoader over real files keeps up with an emulated accelerator.
 
 The accelerator is a sleep as long as it would compute on a batch (the method of DLIO), so no GPU is needed
-to ask whether storage, workers and processors could feed one. Every file's pages are dropped from the cache
+to test whether storage, workers and processors could feed one. Every file's pages are dropped from the cache
 after it was written and after every read, so that a small data set stands for one that no node can cache.
 """
 
@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from smoke_training.evidence import Record
 from smoke_training.evidence import storage as evidence
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import Series, difference
 from smoke_training.probes.storage.disk import Refusals, forgotten
@@ -32,13 +32,13 @@ from smoke_training.runtime import host
 SAMPLE_BYTES = 114_660  # record length of MLPerf Storage's ResNet50
 FILES = 512
 BATCHES = 128
-# Batches of each worker. So many are not counted: they wait for no storage, or for workers to start.
+# Batches of each worker. The first ones are not counted: they are prefetched, or wait for workers to start.
 PREFETCH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What the emulated accelerator does: one batch of `samples` keeps it busy for `compute_s` seconds.
+    """Load of the emulated accelerator: one batch of `samples` keeps it busy for `compute_s` seconds.
 
     `workers` processes of each rank read for it.
     """
@@ -61,9 +61,9 @@ H100 = Load(samples=40, compute_s=0.0224, workers=8, source=f"H100 on ResNet50: 
 
 
 def load(group: Group) -> Load:
-    """The load of this kind of device; accelerators without a published load get the H100's.
+    """Return the load of this kind of device; accelerators without a published load get the H100's.
 
-    No more workers than there are CPUs for each rank, two at least.
+    At most as many workers as CPUs per rank, at least two.
     """
     if not group.cuda:
         return CPU
@@ -75,8 +75,8 @@ def _fitting(workers: int, ranks: int) -> int:
     return max(CPU.workers, min(workers, host.usable_cpus() // ranks))
 
 
-class Files(Dataset[dict[str, Tensor]]):
-    """Samples, one file each; an item tells the seconds spent inside reads and waiting for a CPU (or NaN)."""
+class SampleFiles(Dataset[dict[str, Tensor]]):
+    """Samples, one file each; an item has the seconds inside reads and waiting for a CPU (or NaN)."""
 
     def __init__(self, folder: Path, count: int, length: int, seed: int) -> None:
         self.paths, self.length = [folder / f"sample-{number:05d}" for number in range(count)], length
@@ -89,7 +89,7 @@ class Files(Dataset[dict[str, Tensor]]):
 
     def __getitem__(self, index: int) -> dict[str, Tensor]:
         if self._reads is None:
-            self._reads = Series()  # here, because it counts the waiting of the thread that made it
+            self._reads = Series()  # here, because it counts the waiting of its creating thread
         with self._reads.timed():
             raw = read_cold(self.paths[self._order[index % len(self.paths)]])
         queue = self._reads.queue[-1]
@@ -100,7 +100,7 @@ class Files(Dataset[dict[str, Tensor]]):
         }
 
     def create(self) -> float | None:
-        """Write all files durably and drop their pages; the share of them still in the page cache."""
+        """Write all files durably and drop their pages; return the share still in the page cache."""
         noise = os.urandom(SAMPLE_BYTES)
         for number, path in enumerate(self.paths):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,19 +110,19 @@ class Files(Dataset[dict[str, Tensor]]):
 
 
 def read_cold(path: Path) -> bytearray:
-    """The bytes of a file, whose pages are dropped afterwards for the next reader."""
+    """Return the bytes of a file, and drop its pages for the next reader."""
     with path.open("rb", buffering=0) as file:
         raw = bytearray(file.read())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return raw
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `loader` evidence on the plan's first storage target."""
     group, target, chosen = context.group, targets(context)[0], load(context.group)
     folder = Path(target.path) / f"{fresh_name()}-{group.rank}"
     batches = chosen.workers * PREFETCH + BATCHES
-    files = Files(folder, FILES, batches * chosen.samples, context.plan.seed + group.rank)
+    files = SampleFiles(folder, FILES, batches * chosen.samples, context.plan.seed + group.rank)
     refusals, resident = Refusals(group, "loader", target.name), None
     try:
         with refusals.collected("write", folder, FILES * SAMPLE_BYTES):
@@ -136,7 +136,7 @@ def measure(context: Context) -> Iterator[Record]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     ranks = group.gather((group.node, sum(batch.read for batch in fed), resident))
-    yield evidence.Loader(
+    yield evidence.LoaderTimes(
         name=target.name,
         path=target.path,
         nodes=tuple(node for node, _, _ in ranks),
@@ -161,8 +161,8 @@ class Fed(NamedTuple):
     read: float
 
 
-def _feed(group: Group, files: Files, chosen: Load) -> list[Fed]:
-    """Run the emulated accelerator over all batches; those after the prefetched."""
+def _feed(group: Group, files: SampleFiles, chosen: Load) -> list[Fed]:
+    """Run the emulated accelerator over all batches; return those after the prefetched ones."""
     batches = DataLoader(
         files, batch_size=chosen.samples, num_workers=chosen.workers, prefetch_factor=PREFETCH
     )

@@ -1,10 +1,10 @@
 """Durable writes and cold reads of every storage target, on all nodes at once.
 
-One rank per node works, the others wait. A few blocks are overwritten again and again: the first write of a
-block is timed apart, because a thin or lazily initialised disk has to find room for it, so that of two
-healthy nodes one may look four times slower. Sizes are chosen from a trial write, the same on all nodes,
+One rank per node works, the others wait. A few blocks are overwritten repeatedly: the first write of a
+block is timed separately, because a thin or lazily initialised disk has to allocate it, so that one of two
+healthy nodes may look four times slower. Sizes are chosen from a trial write, the same on all nodes,
 so that a repetition takes some milliseconds on a fast disk and on a slow one. All nodes start every
-repetition together; the peers' times are the yardstick, so a busy moment of a shared service hits all.
+repetition together; the peers' times are the reference, so a busy moment of a shared service affects all.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from smoke_training.evidence import Record
-from smoke_training.evidence.storage import Storage
+from smoke_training.evidence.storage import StorageTimes
 from smoke_training.evidence.training import Rows
 from smoke_training.model import Verdict
 from smoke_training.plan import StorageTarget
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import Series, complete
 from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten, free_bytes
@@ -36,20 +36,20 @@ REGIONS = 4
 TRIAL_BYTES = 1 << 20
 LARGEST_BLOCK = 64 << 20
 FIRST_LOOK, LOOK_EVERY, CAP = 48, 16, 1000
-BURSTY_S = 10.0  # at most, where repetitions come in bursts and the answer is still open
-CONFIRM_AFTER_S = 1.0  # a slow node gets a second chance after a neighbour's burst may have ended
+BURSTY_S = 10.0  # limit for bursty repetitions without a decision
+CONFIRM_AFTER_S = 1.0  # a slow node is measured again after a pause, in case of a neighbour's burst
 OPEN_FILES = 128
 STREAM_BYTES, STREAM_S = (
     32 << 20,
     1.0,
-)  # one long write: as much as fits into the time, and not more than that
+)  # one long write: as much as fits into the time
 PREFIX = ".trainstack-smoke-"
 CHECKPOINTS = "checkpoints"  # name of the target that checkpoints go to
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budget:
-    """Seconds for the repetitions of one target, and how long one of them should take."""
+class TimeBudget:
+    """Seconds for the repetitions of one target, and the target duration of one."""
 
     write_s: float
     read_s: float
@@ -57,22 +57,22 @@ class Budget:
     repetition_s: float
 
 
-QUICK = Budget(write_s=1.0, read_s=1.6, open_s=0.2, repetition_s=0.005)
-FULL = Budget(write_s=4.0, read_s=2.0, open_s=1.0, repetition_s=0.025)
+QUICK = TimeBudget(write_s=1.0, read_s=1.6, open_s=0.2, repetition_s=0.005)
+FULL = TimeBudget(write_s=4.0, read_s=2.0, open_s=1.0, repetition_s=0.025)
 
 
-def targets(context: Context) -> tuple[StorageTarget, ...]:
-    """The plan's targets, or the node's own scratch folder."""
+def targets(context: ProbeContext) -> tuple[StorageTarget, ...]:
+    """Return the plan's targets, or the node's own scratch folder."""
     return context.plan.storage or (StorageTarget(name="scratch", path=str(context.scratch)),)
 
 
 def fresh_name() -> str:
-    """Name for a folder of this rank on a target; `files.sweep` removes one that a killed run leaves."""
+    """Return the name for a folder of this rank on a target; `files.sweep` removes a killed run's folder."""
     return f"{PREFIX}{uuid.uuid4().hex[:12]}"
 
 
-def checkpoint_folder(context: Context) -> Path:
-    """A folder of this run's own for checkpoints, the same name on all nodes; exchanges with all ranks.
+def checkpoint_folder(context: ProbeContext) -> Path:
+    """Return a new folder for checkpoints, the same name on all nodes; exchanges with all ranks.
 
     On the plan's target named "checkpoints"; without one in the node's scratch folder.
     """
@@ -89,13 +89,13 @@ def remove_checkpoints(group: Group, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `storage` evidence of every target, or `storage_error` lines where the system refused."""
     chosen = targets(context)
     for target in chosen:
         if context.group.rank == 0:
             files.sweep(Path(target.path), PREFIX)
-        trial = Trial(context, target, 1 / len(chosen))
+        trial = StorageTrial(context, target, 1 / len(chosen))
         try:
             yield from trial.run()
         finally:
@@ -104,20 +104,20 @@ def measure(context: Context) -> Iterator[Record]:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """What a repetition times, what it does before the nodes meet, and how long all of them may take."""
+    """The timed operation of a repetition, its preparation, and the time limit of all."""
 
     name: str
     size: int  # bytes
     budget_s: float
     run: Callable[[BlockFile, int], None]
     prepare: Callable[[BlockFile], None] = lambda _file: None
-    declared_s: float | None = None  # that one should take
+    declared_s: float | None = None  # declared seconds of one
 
 
-class Trial:
-    """One target, on this rank. Every method exchanges alike on all ranks, whatever failed where."""
+class StorageTrial:
+    """One target, on this rank. Every method runs the same exchanges on all ranks, whatever failed where."""
 
-    def __init__(self, context: Context, target: StorageTarget, share: float) -> None:
+    def __init__(self, context: ProbeContext, target: StorageTarget, share: float) -> None:
         self.sampling, self.group, self.target, self.share = context.sampling, context.group, target, share
         self.budget = FULL if context.full else QUICK
         self.works = self.group.local_rank == 0
@@ -141,7 +141,7 @@ class Trial:
             run=lambda file, index: file.write(index, size),
             declared_s=None if rate is None else size / 1e6 / rate,
         )
-        # The whole file: reads of single blocks from behind the cache vary twentyfold on shared disks.
+        # The whole file: uncached reads of single blocks vary twentyfold on shared disks.
         read = Operation(
             name="read",
             size=REGIONS * size,
@@ -158,7 +158,7 @@ class Trial:
         if refused:
             yield from refused
             return
-        yield Storage(
+        yield StorageTimes(
             name=self.target.name,
             path=self.target.path,
             nodes=tuple(node for node, _ in self.working),
@@ -175,7 +175,7 @@ class Trial:
         )
 
     def tidy(self) -> None:
-        """Remove what this rank made."""
+        """Remove this rank's files."""
         if self.file is not None:
             self.file.close()
         if self.works:
@@ -183,11 +183,11 @@ class Trial:
 
     @property
     def _able(self) -> BlockFile | None:
-        """The file of a rank that works and was refused nothing so far."""
+        """The file of a working rank without a refusal so far."""
         return None if self.refusals.own else self.file
 
     def _block_bytes(self) -> int:
-        """A power of two that the slowest node writes in about the time of one repetition."""
+        """Return a power of two that the slowest node writes in about one repetition's time."""
         trial = Series()
         if file := self._able:
             with self.refusals.collected("write", file.path, REGIONS * TRIAL_BYTES):
@@ -199,7 +199,7 @@ class Trial:
         return max(CHUNK, min(LARGEST_BLOCK, 1 << int(wanted).bit_length() - 1 if wanted >= 1 else CHUNK))
 
     def _first_writes(self, size: int) -> tuple[float, ...]:
-        """MB/s of the blocks' first write, of the working ranks; 0 where the system refused it."""
+        """Return the MB/s of the blocks' first write, per working rank; 0 where refused."""
         rate = 0.0
         if file := self._able:
             with self.refusals.collected("write", file.path, REGIONS * size):
@@ -211,7 +211,7 @@ class Trial:
         return self._of_working(rate)
 
     def _streams(self, least: int, first: Sequence[float]) -> tuple[float, ...]:
-        """MB/s of one long write, of the working ranks; at least `least` bytes, which are there already.
+        """Return the MB/s of one long write, per working rank; at least `least` bytes, already allocated.
 
         `first` is the MB/s of the blocks' first write.
         """
@@ -231,7 +231,7 @@ class Trial:
     def _repeat(self, operation: Operation, first: Sequence[float]) -> tuple[Rows, Rows | None]:
         """Repeat together until the comparison is decided or time is up: seconds, and waiting for a CPU.
 
-        Of the working ranks, whose kernels alone have to say the latter. `first` is the MB/s of the blocks'
+        Rows are the working ranks. `first` is the MB/s of the blocks'
         first write. A finding of slowness needs a second window after a pause to stand.
         """
         series, budget, again, spent = Series(), operation.budget_s, False, 0.0
@@ -268,7 +268,7 @@ class Trial:
                 series.wall[-1] = 0.0
 
     def _resident(self) -> tuple[float | None, ...]:
-        """Share of the file that is cached although it was dropped, of the working ranks."""
+        """Return the share of the file cached in spite of the drop, per working rank."""
         shares = None
         if file := self._able:
             with self.refusals.collected("read", file.path):
@@ -276,7 +276,7 @@ class Trial:
         return self._of_working(shares[0] if shares else None)
 
     def _opens(self) -> tuple[tuple[float, ...], ...]:
-        """Seconds to open each of some small files that exist, of the working ranks."""
+        """Return the seconds to open each of some existing small files, per working rank."""
         opened = Series()
         if self._able:
             with self.refusals.collected("open", self.folder):
@@ -290,13 +290,13 @@ class Trial:
         return self._of_working(tuple(opened.wall))
 
     def _of_working(self, item: T) -> tuple[T, ...]:
-        """One item of every rank that works."""
+        """Return one item of every working rank."""
         items = self.group.gather(item)
         return tuple(items[rank] for _, rank in self.working)
 
 
 def _first_look(operation: Operation, mb_s: Sequence[float]) -> int:
-    """Repetitions before the first look: fewer where the blocks' first write says that they take long."""
+    """Return the repetitions before the first look: fewer where the blocks' first write was slow."""
     slowest = min((rate for rate in mb_s if rate > 0), default=0.0)
     fitting = int(2 * operation.budget_s * slowest * 1e6 / operation.size) if slowest else FIRST_LOOK
     return max(LOOK_EVERY, min(FIRST_LOOK, fitting))

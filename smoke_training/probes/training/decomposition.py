@@ -1,4 +1,4 @@
-"""Where the seconds of real steps go, through the instrument that users put around their own loop."""
+"""Measure the parts of real steps with `instrument`, as users do in their own loops."""
 
 import os
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 from smoke_training.evidence.training import Decomposition
 from smoke_training.formulae.mfu import flops_per_token
 from smoke_training.instrumentation import instrument
-from smoke_training.instrumentation.marks import Step
-from smoke_training.probes.context import Context
+from smoke_training.instrumentation.marks import StepTimes
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.training import transformer
 
@@ -25,7 +25,7 @@ BUCKET_BYTES = 25 * 2**20  # DistributedDataParallel's default bucket
 
 
 def measure(
-    context: Context, model: DistributedDataParallel, size: transformer.Size, dtype: torch.dtype
+    context: ProbeContext, model: DistributedDataParallel, size: transformer.Size, dtype: torch.dtype
 ) -> Decomposition:
     """The `decomposition` evidence of real steps: loader, forward, backward, optimizer, checkpoint."""
     group = context.group
@@ -42,7 +42,7 @@ def measure(
             optimizer.step()
             optimizer.zero_grad()
             if run.step % SAVE_EVERY == 0:
-                with run.checkpoint(), path.open("wb") as stream:  # of every rank, until it is durable
+                with run.checkpoint(), path.open("wb") as stream:  # per rank, until durable
                     torch.save(_some_of(model.module.state_dict()), stream)
                     stream.flush()
                     os.fsync(stream.fileno())
@@ -50,7 +50,7 @@ def measure(
     group.sync()
     rows = (group.rows(column) for column in zip(*run.history[WARMUP:], strict=True))
     return Decomposition(
-        **dict(zip(Step._fields, rows, strict=True)),
+        **dict(zip(StepTimes._fields, rows, strict=True)),
         bare=_bare(group, sum(p.numel() * p.element_size() for p in parameters), dtype),
         tokens_per_step=size.tokens * group.world,
         flops_per_token=flops_per_token(
@@ -66,7 +66,7 @@ def measure(
 
 
 def _some_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The first entries of a state that together fit into `SAVED_BYTES`."""
+    """Return the first entries of a state that fit into `SAVED_BYTES`."""
     found, left = dict[str, Tensor](), SAVED_BYTES
     for name, value in state.items():
         if value.nbytes <= left:
@@ -75,7 +75,7 @@ def _some_of(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _bare(group: Group, size_bytes: int, dtype: torch.dtype) -> tuple[float, ...]:
-    """Seconds of the gradient exchange with nothing to hide behind; the maximum over ranks."""
+    """Return seconds of the gradient exchange without overlap; the maximum over ranks."""
     width = torch.empty(0, dtype=dtype).element_size()
     buckets = [
         torch.zeros(min(BUCKET_BYTES, size_bytes - start) // width, dtype=dtype, device=group.device)

@@ -1,6 +1,6 @@
-"""How quiet the machines are: a fixed amount of work per rank with nothing to wait for.
+"""Measure noise of the machines: a fixed amount of work per rank without any waiting.
 
-No more ranks of a node spin at once than it has CPUs, so that whatever disturbs the spins comes from outside
+No more ranks of a node spin at once than it has CPUs, so that disturbances of the spins come from outside
 this run: a neighbour, a hypervisor, a quota, a clock.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import torch
 
 from smoke_training.evidence import Record
-from smoke_training.evidence.training import Fitness, Window
-from smoke_training.probes.context import Context
+from smoke_training.evidence.training import Fitness, MachineWindow
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import Series
 from smoke_training.runtime import host
@@ -25,7 +25,7 @@ _TURNS = 20_000
 
 
 class Spinner:
-    """The same work on every rank, in as many waves as the most crowded node needs for its CPUs."""
+    """The same work on every rank, in waves, so that no node runs more ranks than CPUs."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -45,7 +45,7 @@ class Spinner:
         self.group.barrier()
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `fitness` evidence."""
     group = context.group
     spinner, spins = Spinner(group), Series()
@@ -60,13 +60,13 @@ def measure(context: Context) -> Iterator[Record]:
 
 
 def window_reader(group: Group) -> WindowReader:
-    """A reader of this rank's machine and GPU, started now."""
+    """Start a reader of this rank's machine and GPU."""
     gpu = f"GPU-{torch.cuda.get_device_properties(group.device).uuid}" if group.cuda else None
     return WindowReader(time.monotonic(), gpu)
 
 
-def windows(group: Group, reader: WindowReader) -> tuple[Window, ...]:
-    """What every rank's reader has seen so far, by rank."""
+def windows(group: Group, reader: WindowReader) -> tuple[MachineWindow, ...]:
+    """Return the readings of every rank so far."""
     return tuple(group.gather(reader.read(time.monotonic())))
 
 

@@ -1,6 +1,6 @@
-"""What every GPU computes by itself: one matrix product over and over, on all GPUs at once.
+"""Repeat one matrix product on all GPUs at once: rate and bits of every GPU.
 
-Peers that are compared with each other do not show what slows all of them alike, so this rate is absolute.
+A comparison of peers does not show a slowdown of all of them, so this rate is absolute.
 The result has to have the same bits every time and on every GPU of a kind: cuBLAS promises so for one version
 on GPUs of one architecture and number of multiprocessors (its documentation, "Results reproducibility").
 Untested on hardware, but for the product itself, on one H100.
@@ -13,7 +13,7 @@ import torch
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.gpus import Gpus
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.training import fitness
 from smoke_training.runtime import nvml
@@ -22,7 +22,7 @@ SIZE, PRODUCTS = 8192, 20  # 1.1 TFLOP a product: large enough for the best rate
 BURN_S, BURN_FULL_S = 4.0, 15.0  # power and heat settle within seconds
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `gpus` evidence; nothing where the ranks compute on CPUs."""
     if context.group.cuda:
         yield burn(context.group, SIZE, PRODUCTS, BURN_FULL_S if context.full else BURN_S)
@@ -39,7 +39,7 @@ def burn(group: Group, size: int, products: int, budget_s: float) -> Gpus:
         for _ in range(products):
             torch.mm(left, right, out=result)
 
-    block()  # makes the library's workspace
+    block()  # creates the library's workspace
     reader = fitness.window_reader(group)
     seconds, bits = list[float](), list[int]()
     group.barrier()

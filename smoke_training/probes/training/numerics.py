@@ -1,12 +1,12 @@
 """Gradients: finite and repeatable on every rank before the reduction, equal on all ranks after it.
 
-The owner of a NaN can only be found before the reduction, which hands it to all ranks. When the last
+The owner of a NaN can only be found before the reduction, which distributes it to all ranks. When the last
 gradient of a backward pass is ready, autograd runs the callbacks queued during that pass in their order.
 `DistributedDataParallel` queues the one that waits for the all-reduce and copies its result over the
-gradients when its last bucket is full (torch 2.13, `reducer.cpp`, `finalize_backward`), which it learns after
-a parameter's own hooks have run. A callback queued by such a hook therefore runs before it and sees this
-rank's own gradients, while the reduction is already under way: checking them costs little time that a step
-would not have waited anyway. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared
+gradients when its last bucket is full (torch 2.13, `reducer.cpp`, `finalize_backward`), after a parameter's
+own hooks have run. A callback queued by such a hook therefore runs before it and sees this rank's own
+gradients, while the reduction is already running: checking them mostly uses time in which a step would wait
+anyway. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared
 before every pass.
 """
 
@@ -26,17 +26,17 @@ FOUND_AT_MOST = 32  # entries: a NaN that reached the weights would fill pages
 _BITS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-class Watch:
+class GradientWatch:
     """Checks every backward pass through a model; use it in a `with` statement around the passes.
 
-    On CUDA the check stays on the device until `settle`. Who sets `work` gets the bits of this rank's own
-    gradients as well, which are read at once.
+    On CUDA the check stays on the device until `settle`. With `work` set, it also records the bits of this
+    rank's own gradients, which are read at once.
     """
 
     def __init__(self, model: nn.Module, group: Group) -> None:
         self._group = group
         self.passes = 0
-        self.work: int | None = None  # the same number for the same batch and weights; None: nobody asks
+        self.work: int | None = None  # the same number for the same batch and weights; None: not recorded
         self.own: dict[int, tuple[int, str]] = {}  # step -> its work, and a digest of its own gradients
         self.found: list[NonFinite] = []
         self.samples: dict[int, list[tuple[int, int]]] = {}  # step -> sums over the bits of every gradient
@@ -71,12 +71,12 @@ class Watch:
 
     @property
     def wrong(self) -> bool:
-        """Whether a gradient of this rank was no number, or now and then another than the same work gives."""
+        """True if a gradient of this rank was not finite, or differed between repetitions of work."""
         mine = repeats(self._group.rank, self.own)
         return bool(self.found) or 0 < 2 * mine.odd < mine.passes
 
     def checksum(self) -> None:
-        """Remember the gradients after the reduction of the last pass; outside timed regions."""
+        """Record checksums of the gradients after the reduction of the last pass; outside timed regions."""
         self.samples[self.passes - 1] = [_sums(parameter.grad) for _, parameter in self._named]
 
     def evidence(self, phase: str) -> Numerics:
@@ -104,7 +104,7 @@ class Watch:
         return ()
 
     def _after_forward(self, *_: object) -> None:
-        # A pass that did not come through the model itself (through a wrapped module, say) is not counted.
+        # A pass that bypassed the model itself (through a wrapped module, say) is not counted.
         self._armed = True
 
     def _backward_goes_on(self, _parameter: Tensor) -> None:
@@ -120,7 +120,7 @@ class Watch:
             self.own[self.passes - 1] = self.work, _digest(torch.stack(sums).tolist())
 
     def check(self) -> None:
-        """Look at this rank's gradients as they are now, on behalf of the latest pass."""
+        """Check this rank's current gradients, as those of the latest pass."""
         step = max(0, self.passes - 1)
         ready = [(name, p.grad) for name, p in self._named if p.grad is not None]
         if ready and ready[0][1].is_cuda:
@@ -155,7 +155,7 @@ def _bits(gradient: Tensor) -> Tensor:
 
 
 def repeats(rank: int, own: Mapping[int, tuple[int, str]]) -> Repeats:
-    """A rank's passes against what each work gives it most often; `own` by step: work and digest (pure)."""
+    """Compare a rank's passes with the most frequent result of the same work; `own` by step (pure)."""
     by_work: dict[int, Counter[str]] = {}
     for work, digest in own.values():
         by_work.setdefault(work, Counter())[digest] += 1

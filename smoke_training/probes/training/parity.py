@@ -9,21 +9,21 @@ from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.training import Parity
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.training import transformer
-from smoke_training.probes.training.numerics import Watch
+from smoke_training.probes.training.numerics import GradientWatch
 
 STEPS = 20
 LEARNING_RATE = 0.05
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `parity` evidence in float64: mean loss of N ranks and loss of one rank with all batches."""
     group, seed, size = context.group, context.plan.seed, transformer.PARITY
     one, network = (transformer.build(size, seed, group.device, torch.float64) for _ in range(2))
     model = DistributedDataParallel(network)
-    with Watch(model, group) as watch:
+    with GradientWatch(model, group) as watch:
         stream = transformer.stream(group, size, seed, STEPS)
         many = mean(group, train(group, model, stream, watch.checksum))
     every = [transformer.tokens(size, seed, i, group.device) for i in range(STEPS * group.world)]

@@ -1,11 +1,11 @@
-"""The training step with sharded parameters (FSDP2): its losses beside DDP's, and what sharding costs.
+"""The training step with sharded parameters (FSDP2): its losses beside DDP's, and the cost of sharding.
 
 `fully_shard` gathers parameters before they are used and scatters gradients after, inside the forward and
-backward pass. What of that is exposed is seen by comparison with the same step on an unsharded copy of the
+backward pass. The exposed part is found by comparison with the same step on an unsharded copy of the
 model without any collective, alternating in the order A B B A, for as long as the budget lasts: every sharded
 step of the timed model exchanges three times its parameters, seconds on a network without RDMA.
 
-Losses are those of a smaller model, whose parameters cross in a moment on any network.
+Losses are those of a smaller model, whose parameters transfer quickly on any network.
 """
 
 import time
@@ -19,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.training import Sharded
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import without_collection
 from smoke_training.probes.training import transformer
@@ -32,7 +32,7 @@ LEAST, MOST = 10, 40  # timed pairs of steps
 BUDGET_S = 25.0  # of timing
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `sharded` evidence."""
     group, seed = context.group, context.plan.seed
     losses, replicated = _losses(group, transformer.CPU_TIMING, seed)
@@ -61,7 +61,7 @@ def _losses(group: Group, size: Size, seed: int) -> tuple[tuple[float, ...], tup
 
 
 def _shard(group: Group, size: Size, seed: int) -> tuple[nn.Module, int, int]:
-    """The sharded model, the bytes of all its parameters, and the bytes that this rank keeps."""
+    """Return the sharded model, the bytes of all its parameters, and the bytes that this rank keeps."""
     from torch.distributed.fsdp import fully_shard  # noqa: PLC0415 - a second of import that quick runs save
     from torch.distributed.tensor import DTensor  # noqa: PLC0415 - comes with it
 
@@ -78,7 +78,7 @@ def _shard(group: Group, size: Size, seed: int) -> tuple[nn.Module, int, int]:
 def _times(
     group: Group, sharded: nn.Module, plain: nn.Module, batch: Tensor
 ) -> tuple[list[float], list[float]]:
-    """Seconds per step on this rank, sharded and without any collective."""
+    """Return seconds per step on this rank, sharded and without any collective."""
     step, alone = list[float](), list[float]()
     began = time.monotonic()
     with without_collection():

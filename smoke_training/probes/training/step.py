@@ -5,7 +5,7 @@ the same neighbours, clocks and temperatures; ten pairs make a block of the stat
 and backward: the optimizer costs the same in both and would let the replicas drift apart in the
 unsynchronised blocks. Every rank does the same work on the same shapes; garbage collection is off; ranks
 meet at a barrier before every iteration, outside the timed region, where gradients are cleared as well. A
-fixed spin before the first look and after each one tells how quiet the machines were meanwhile.
+fixed spin before the first look and after each one measures the noise of the machines.
 """
 
 import time
@@ -17,10 +17,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from smoke_training.evidence import Record
 from smoke_training.evidence.training import Training
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.stopwatch import Series, without_collection
 from smoke_training.probes.training import decomposition, fitness, transformer
-from smoke_training.probes.training.numerics import Watch
+from smoke_training.probes.training.numerics import GradientWatch
 from smoke_training.runtime.window import WindowReader
 from smoke_training.statistics import straggler
 
@@ -35,16 +35,16 @@ CHECKSUM_EVERY_CUDA = 10  # reading a billion gradients costs a step; on CPU eve
 class Sampler:
     """Samples all ranks until nothing more can change the verdict of the training checks.
 
-    On CUDA the device is waited for after every step.
+    On CUDA every step ends with a synchronization.
     """
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ProbeContext) -> None:
         self.context, self.group = context, context.group
         group, seed = context.group, context.plan.seed
         self.size = transformer.GPU_TIMING if group.cuda else transformer.CPU_TIMING
         self.dtype = torch.bfloat16 if group.cuda else torch.float32
         self.model = DistributedDataParallel(transformer.build(self.size, seed, group.device, self.dtype))
-        self.watch = Watch(self.model, group)
+        self.watch = GradientWatch(self.model, group)
         self.batches = [
             transformer.tokens(self.size, seed, group.rank * BATCHES + i, group.device)
             for i in range(BATCHES)
@@ -68,16 +68,16 @@ class Sampler:
             self._iterate(reader, straggler.LOOK_EVERY if self.compute.wall else straggler.FIRST_LOOK)
             self.spinner.run(self.spins, fitness.SPINS_BETWEEN)
             found = self._found(reader, alone)
-            # One clock for all, so that all stop together; after a wrong gradient times decide nothing.
+            # One clock for all, so that all stop together; after a wrong gradient times are irrelevant.
             spent, wrong = self.group.maxima([time.monotonic() - began, float(self.watch.wrong)])
             over = len(self.compute.wall) >= straggler.CAP or spent > budget or wrong
             if over or not self.context.sampling.training(found):
                 return found
 
     def _alone(self) -> tuple[float, ...]:
-        """Compute-only steps of rank 0 while all others wait at the barrier; the same list on every rank.
+        """Time compute-only steps of rank 0 while others wait at the barrier; the same list on every rank.
 
-        None is a pass of the phase, because the other ranks have none.
+        They do not count as passes of the phase, because the other ranks have none.
         """
         series = Series()
         self.group.barrier()
@@ -104,7 +104,7 @@ class Sampler:
                     reader.sample_clock()
 
     def _run(self, series: Series, index: int, *, synchronised: bool) -> None:
-        """One step, with or without the gradient all-reduce."""
+        """Run one step, with or without the gradient all-reduce."""
         with nullcontext() if synchronised else self.model.no_sync():
             self._timed(self.model, series, index)
         self.watch.settle()
@@ -112,9 +112,9 @@ class Sampler:
             self.watch.checksum()
 
     def repeat(self) -> None:
-        """Compute-only steps on accelerators with algorithms that add in one order, for the bits of them.
+        """Run compute-only steps on accelerators with deterministic algorithms, for their bits.
 
-        The timed ones use the fastest, which add in any order.
+        The timed ones use the fastest algorithms, which add in any order.
         """
         torch.use_deterministic_algorithms(mode=True)
         for index in range(REPEATS * BATCHES):
@@ -153,13 +153,13 @@ class Sampler:
         )
 
 
-def measure(context: Context) -> Iterator[Record]:
+def measure(context: ProbeContext) -> Iterator[Record]:
     """The `training`, `decomposition` and `numerics` evidence."""
     sampler = Sampler(context)
     with without_collection(), sampler.watch as watch:
         yield sampler.sample()
         if context.group.cuda:
             sampler.repeat()
-        watch.work = None  # from here on weights change
+        watch.work = None  # weights change after this
         yield decomposition.measure(context, sampler.model, sampler.size, sampler.dtype)
         yield watch.evidence("training")

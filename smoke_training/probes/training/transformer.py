@@ -34,7 +34,7 @@ STATE = Size(vocabulary=64, width=32, heads=2, layers=2, context=32, batch=4, dr
 PARITY = Size(vocabulary=64, width=32, heads=2, layers=1, context=16, batch=4, dropout=0.0)
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Pre-norm attention and feed-forward."""
 
     def __init__(self, size: Size) -> None:
@@ -66,7 +66,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(size.vocabulary, size.width)
         self.positions = nn.Parameter(torch.zeros(size.context, size.width))
-        self.blocks = nn.Sequential(*(Block(size) for _ in range(size.layers)))
+        self.blocks = nn.Sequential(*(TransformerBlock(size) for _ in range(size.layers)))
         self.norm = nn.LayerNorm(size.width)
         self.head = nn.Linear(size.width, size.vocabulary)
 
@@ -79,13 +79,13 @@ class Transformer(nn.Module):
 
 
 def build(size: Size, seed: int, device: torch.device, dtype: torch.dtype) -> Transformer:
-    """The model with weights that depend on `seed` only, equal on every rank and every device."""
+    """Build the model with weights that depend on `seed` only, equal on every rank and every device."""
     torch.manual_seed(seed)
     return Transformer(size).to(device=device, dtype=dtype)
 
 
 def tokens(size: Size, seed: int, index: int, device: torch.device) -> Tensor:
-    """Batch number `index` of the synthetic data: (batch, context + 1) ids, a noisy arithmetic progression.
+    """Return batch `index` of the synthetic data: (batch, context + 1) ids, a noisy arithmetic progression.
 
     The progression gives the loss something to learn; the noise keeps it from being trivial.
     """
@@ -98,7 +98,7 @@ def tokens(size: Size, seed: int, index: int, device: torch.device) -> Tensor:
 
 
 def stream(group: Group, size: Size, seed: int, steps: int) -> Iterator[Tensor]:
-    """Batches of this rank, one per step, made when they are asked for: a loader without workers."""
+    """Batches of this rank, one per step, created on demand: a loader without workers."""
     for step in range(steps):
         group.beat()
         yield tokens(size, seed, step * group.world + group.rank, group.device)

@@ -1,11 +1,11 @@
-"""Plots of storage and of how busy the nodes were (pure)."""
+"""Plots of storage and of the nodes' utilization (pure)."""
 
 import math
 import statistics
 from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
-from smoke_training.evidence.storage import Storage
+from smoke_training.evidence.storage import StorageTimes
 from smoke_training.evidence.world import System
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, why_missing
 from smoke_training.record.html.style import SERIES
@@ -17,7 +17,7 @@ Values = Sequence[float | None]
 
 def storage(result: Result, found: Evidence) -> Drawn:
     """Durable writes and cold reads of every target and node."""
-    bars = [bar for target in found.all_of(Storage) for bar in _bars(target)]
+    bars = [bar for target in found.all_of(StorageTimes) for bar in _bars(target)]
     if not bars:
         raise NothingToDrawError(why_missing(result, "storage.write"))
     declared = [
@@ -43,7 +43,7 @@ def storage(result: Result, found: Evidence) -> Drawn:
     )
 
 
-def _bars(target: Storage) -> list[tuple[str, float, int]]:
+def _bars(target: StorageTimes) -> list[tuple[str, float, int]]:
     """(label, MB/s, series) of every node that has figures."""
     both = (("write", target.write_bytes, target.write), ("read", target.read_bytes, target.read))
     return [
@@ -55,7 +55,7 @@ def _bars(target: Storage) -> list[tuple[str, float, int]]:
 
 
 def nodes(_result: Result, found: Evidence) -> Drawn:
-    """How busy the CPUs (and accelerators) of every node were while the run lasted."""
+    """Utilization of every node's CPUs (and accelerators) during the run."""
     lines = [line for line in found.all_of(System) if line.at_ms]
     if not lines:
         raise NothingToDrawError("No node sent samples of its counters.")

@@ -1,6 +1,6 @@
 """The page of a run: verdict, culprits, plots, then every check, references, circumstances (pure).
 
-It is made inside the pod that judges, whose image need not have a plotting library: hence the plots' own SVG.
+It is rendered in the judging pod, whose image may lack a plotting library: hence the plots' own SVG.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,16 +15,16 @@ from smoke_training.record.words import escaped, interval, number, with_unit
 MOST_ROWS = 400  # of a table under a plot; the samples have all of them
 _SEVERITY = ("FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED")
 
-# Name, title, how it is drawn, and the checks that it shows, by how their ids begin. What is drawn is in the
+# Name, title, drawing function, and the prefix of the ids of its checks. The data are in the
 # result or the samples; nothing is judged again.
 PLOTS: tuple[tuple[str, str, Draw, str], ...] = (
     ("straggler", "Compute time of every rank against its peers", ranks.stragglers, "training.straggler"),
-    ("decomposition", "Where the time of a training step goes", ranks.decomposition, "training."),
+    ("decomposition", "Parts of a training step's time", ranks.decomposition, "training."),
     ("busbw", "Bus bandwidth over message size", wires.bandwidth, "collective."),
     ("links", "Rate between nodes", wires.links, "fabric."),
     ("parity", "Loss on many ranks and on one", ranks.losses, "training.loss_parity"),
     ("storage", "Storage: durable writes, cold reads", machines.storage, "storage."),
-    ("nodes", "How busy the nodes were", machines.nodes, "host."),
+    ("nodes", "Utilization of the nodes", machines.nodes, "host."),
 )
 
 
@@ -36,7 +36,7 @@ def render(result: Result, found: Evidence) -> str:
         _culprits(result),
         _section("Plots", "".join(_figure(plot) for plot in plots(result, found))),
         _section("Checks", _checks(result)),
-        _section("What the figures are held against", _references(result)),
+        _section("References of the figures", _references(result)),
         _section("Circumstances", _circumstances(result)),
     ]
     return (
@@ -59,7 +59,7 @@ def plots(result: Result, found: Evidence) -> list[Plot]:
 
 
 def _severity(check: Mapping[str, Any]) -> int:
-    """The place of a check on the page: failures first, of those the required ones."""
+    """Return the position of a check on the page: failures first, of those the required ones."""
     return 2 * _SEVERITY.index(check["status"]) + (not check["required"])
 
 
@@ -78,7 +78,7 @@ def _head(result: Result) -> str:
         "Cost": f"unknown: {cost['reason']}" if price is None else with_unit(price, "USD"),
         "Run": result["run_id"],
     }
-    partial = "<p><strong>A partial run: it validates no stack.</strong></p>" if result["partial"] else ""
+    partial = "<p><strong>A partial run: no validation of a stack.</strong></p>" if result["partial"] else ""
     return (
         f'<h1><span class="verdict {escaped(result["verdict"])}">{escaped(result["verdict"])}</span> '
         f"{escaped(plan['stack'])}: does training work on this stack?</h1>"
@@ -87,7 +87,7 @@ def _head(result: Result) -> str:
 
 
 def _regression(result: Result) -> str:
-    """Apart from the verdict, in words as well as in colour."""
+    """Render the regression, separate from the verdict, as text and colour."""
     answer, css = {
         True: ("Regression against this stack's accepted runs", "FAIL"),
         False: ("No regression against this stack's accepted runs", "PASS"),
@@ -97,10 +97,10 @@ def _regression(result: Result) -> str:
 
 
 def _culprits(result: Result) -> str:
-    """Who is accused of what, and what to do, check by check; nothing after a clean run."""
+    """Render culprits and actions, check by check; empty after a clean run."""
     accused = [c for c in _ordered(result) if c["status"] == "FAIL" and (c["culprits"] or c["next_action"])]
     described = "".join(
-        f"<h3>{escaped(check['id'])}{'' if check['required'] else ', not gating'}</h3>{_words(check)}"
+        f"<h3>{escaped(check['id'])}{'' if check['required'] else ', not gating'}</h3>{_text(check)}"
         for check in accused
     )
     return _section("Culprits", described) if described else ""
@@ -118,14 +118,14 @@ def _checks(result: Result) -> str:
             f"<code>{escaped(check['id'])}</code>{'' if check['required'] else '<br>not gating'}",
             _measured(check),
             _sourced(words.expected(check)),
-            _words(check),
+            _text(check),
         ]
         for check in _ordered(result)
     ]
     return _table(
         "Every check of this run, failures first. Intervals are two-sided 95 %; a FAIL needs far more: "
         "all checks of a run share a risk of 1e-4.",
-        ("verdict", "check", "measured", "expected, in the same unit", "what it says"),
+        ("verdict", "check", "measured", "expected, in the same unit", "message"),
         rows,
     )
 
@@ -137,12 +137,12 @@ def _measured(check: Mapping[str, Any]) -> str:
 
 
 def _sourced(parts: Sequence[str]) -> str:
-    """The parts of a figure below each other, its source last."""
+    """Stack the parts of a figure, its source last."""
     *first, last = map(escaped, parts or ["—"])
     return "<br>".join([*first, f'<span class="soft">{last}</span>'])
 
 
-def _words(check: Mapping[str, Any]) -> str:
+def _text(check: Mapping[str, Any]) -> str:
     text = f"<p>{escaped(check['message'])}</p>"
     text += "".join(_culprit(culprit) for culprit in check["culprits"])
     if check["next_action"]:
@@ -172,8 +172,8 @@ def _references(result: Result) -> str:
     if not rows:
         return "<p>No figure of this run has a reference.</p>"
     return _table(
-        "Four references per figure: what is possible, what was promised, what others measured, what this "
-        "stack had before.",
+        "Four references per figure: the theoretical bound, the declared and the published value, and "
+        "this stack's previous one.",
         ("check", "measured", "theoretical bound", "declared", "published", "own accepted run"),
         rows,
     )

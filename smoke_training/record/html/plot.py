@@ -1,4 +1,4 @@
-"""What every plot has: drawing, caption, its figures as a table, or the reason why there is none (pure)."""
+"""Common parts of plots: drawing, caption, table of figures, or the reason why there is none (pure)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ Draw = Callable[[Result, Evidence], Drawn]
 
 
 class NothingToDrawError(Exception):
-    """The evidence of a plot is missing; the text says why."""
+    """The evidence of a plot is missing, with the reason."""
 
 
 def made(name: str, title: str, draw: Draw, result: Result, found: Evidence) -> Plot:
-    """The plot, or the reason in its place: one that cannot be drawn costs no other."""
+    """The plot, or the reason in its place: an error does not affect the others."""
     try:
         return Plot(name, title, draw(result, found))
     except NothingToDrawError as why:
@@ -55,11 +55,11 @@ def check_of(result: Result, name: str) -> Mapping[str, Any] | None:
 
 
 def why_missing(result: Result, name: str) -> str:
-    """Why a check has nothing to draw: its own words, or that this run does not have it."""
+    """Return why a check has nothing to draw: its own message, or that this run lacks it."""
     check = check_of(result, name)
     if check is None:
         return f"This run did not measure it ({name} is not among its checks)."
     measured = check["measured"] is not None and check["measured"]["value"] is not None
     if measured or check["status"] in ("PASS", "FAIL", "INCONCLUSIVE"):
-        return f"The samples at hand do not hold it, although {name} was judged ({check['status']})."
+        return f"The samples do not contain it, although {name} was judged ({check['status']})."
     return f"{name} is {check['status']}: {check['message']}"

@@ -10,13 +10,13 @@ from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, c
 from smoke_training.record.html.svg import Drawing, Scale, axes, linear, rows
 from smoke_training.record.words import interval, number, seconds
 
-MOST_RANKS = 64  # of a plot; the table below it has all
+MOST_RANKS = 64  # in a plot; the table has all
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")
 _PART_NAMES = {"data": "waiting for data", "exposed": "exposed communication"}
 
 
 def stragglers(result: Result, _found: Evidence) -> Drawn:
-    """Slowdown of every rank with its interval, and the zone in which either answer is acceptable."""
+    """Slowdown of every rank with its interval, and the zone in which either verdict is acceptable."""
     check = check_of(result, "training.straggler")
     every_rank = check["measured"]["detail"].get("ranks") if check and check["measured"] else None
     if check is None or not every_rank:
@@ -49,7 +49,7 @@ def stragglers(result: Result, _found: Evidence) -> Drawn:
         columns=("rank", "slowdown, factor", "95 % interval"),
         rows=tuple((str(r["rank"]), number(r["slowdown"]), interval(r["ci95"])) for r in every_rank),
         caption="Ratio of compute time before any collective to the median of the other ranks. Inside the "
-        f"zone either answer is acceptable.{_cut(len(every_rank), 'slowest ranks')}",
+        f"zone either verdict is acceptable.{_cut(len(every_rank), 'slowest ranks')}",
     )
 
 
@@ -64,7 +64,7 @@ def _shown(ci: Sequence[float | None] | None, x: Scale) -> tuple[float, float]:
 
 
 def decomposition(result: Result, found: Evidence) -> Drawn:
-    """Where the time of a step goes on every rank, stacked."""
+    """Parts of a step's time on every rank, stacked."""
     split = found.of(Decomposition)
     if split is None:
         raise NothingToDrawError(why_missing(result, "training.decomposition"))

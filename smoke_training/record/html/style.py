@@ -62,7 +62,7 @@ thead{display:table-header-group}}
 
 
 def sheet() -> str:
-    """The whole style sheet: light by default, dark where the reader prefers it, always light on paper."""
+    """Return the style sheet: light by default, dark where the reader prefers it, always light on paper."""
     series = "".join(
         f"svg .s{i}{{fill:var(--s{i});stroke:var(--s{i})}}"
         f"svg .l{i}{{fill:none;stroke:var(--s{i});stroke-width:2}}"

@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` on pixels from `start` to `end`, logarithmic if asked for."""
+    """Values from `low` to `high` on pixels from `start` to `end`, optionally logarithmic."""
 
     low: float
     high: float
@@ -31,7 +31,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Pixel of a value; what lies outside is drawn just beyond the edge."""
+        """Pixel of a value; a value outside is drawn just beyond the edge."""
         low, high, at = self.low, self.high, value
         if self.log:
             low, high, at = math.log(low), math.log(high), math.log(max(value, self.low / 10))
@@ -66,8 +66,8 @@ def logarithmic(
 
 
 @dataclass
-class Entry:
-    """What the legend shows of one label: a line, a marker, an area."""
+class LegendEntry:
+    """One label in the legend: a line, a marker, an area."""
 
     line: tuple[str, str] | None = None
     marker: tuple[str, str] | None = None
@@ -84,7 +84,7 @@ class Drawing:
     description: str
     height: float
     parts: list[str] = field(default_factory=list)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, LegendEntry] = field(default_factory=dict)
 
     def span(self, below: float) -> Point:
         """Pixels of a vertical scale, lowest value first, that leaves room at the top, `below` its edge."""
@@ -115,12 +115,12 @@ class Drawing:
         self._entry(label).area = css
 
     def bar(self, scale: Scale, span: Point, middle: float, css: str, label: str = "") -> None:
-        """A horizontal bar over a span of values, 16 pixels high; a gap keeps it apart from the next one."""
+        """A horizontal bar over a span of values, 16 pixels high; with a gap to the next one."""
         left, right = scale(span[0]), scale(span[1])
         self.box(css, (left, middle - 8), (max(0.0, right - left - 1), 16.0), label=label)
 
     def marker(self, shape: str, at: Point, css: str, tip: str = "", label: str = "") -> None:
-        """A data point; `tip` is shown where the mouse rests on it."""
+        """A data point; `tip` is shown on hover."""
         x, y = (f"{value:.1f}" for value in at)
         element = f'circle class="{css}" cx="{x}" cy="{y}" r="4"'
         if shape in _PATHS:
@@ -130,8 +130,8 @@ class Drawing:
         self.parts.append(f"<{element}{style}>{described}</{element.split()[0]}>")
         self._entry(label).marker = shape, css
 
-    def _entry(self, label: str) -> Entry:
-        return self.entries.setdefault(label, Entry()) if label else Entry()
+    def _entry(self, label: str) -> LegendEntry:
+        return self.entries.setdefault(label, LegendEntry()) if label else LegendEntry()
 
     def _legend(self) -> list[str]:
         """All entries in rows that wrap at the right edge."""
@@ -151,7 +151,7 @@ class Drawing:
         return legend.parts
 
     def render(self, name: str, title: str) -> str:
-        """The SVG element, legend and all; `name` makes its ids."""
+        """The SVG element, legend and all; `name` prefixes its ids."""
         parts = "".join(self.parts + self._legend())
         return (
             f'<svg role="img" viewBox="0 0 {WIDTH:.0f} {self.height:.0f}" '

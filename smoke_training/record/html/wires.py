@@ -60,7 +60,7 @@ def _curves(found: Evidence) -> dict[str, Curve]:
 
 
 def _references(result: Result) -> tuple[list[tuple[str, float, str]], str]:
-    """(label, GB/s, css) of the lines that an all-reduce is held against, and why others are absent."""
+    """(label, GB/s, css) of an all-reduce's reference lines, and reasons for missing ones."""
     check = check_of(result, "collective.all_reduce")
     lines, absent = [], []
     for item in check["references"] if check else ():
@@ -84,7 +84,7 @@ def links(result: Result, found: Evidence) -> Drawn:
     nodes = match.nodes
     rates = {(c.sender, c.receiver): statistics.median(c.gbit_s) for c in match.cells if c.gbit_s}
     if not rates:
-        raise NothingToDrawError("No transfer between nodes came to an end.")
+        raise NothingToDrawError("No transfer between nodes completed.")
     slowest = min(rates, key=lambda pair: rates[pair])
     described = (
         f"Heat map, sender by receiver, Gb/s; slowest is node {slowest[0]} to node {slowest[1]} with "
@@ -114,12 +114,12 @@ def _heat_map(
     side: float,
     accused: set[str],
 ) -> None:
-    """Lightness carries the figure: one hue reads alike in grey, on paper and for the colour-blind."""
+    """Draw figures by lightness of one hue, readable in grey, on paper and for the colour-blind."""
     left, top = LEFT + 32, TOP + 40.0
     drawing.box("empty", (left, top), (side * len(nodes), side * len(nodes)))
     most = max(rates.values())
     drawing.text((left, TOP + 6), "sending node down, receiving node across; stronger colour is faster")
-    every = math.ceil(14 / side)  # of the nodes' names, so that they stay apart
+    every = math.ceil(14 / side)  # of the nodes' names, without overlap
     for row, sender in enumerate(nodes):
         middle = side * (row + 0.5)
         if row % every == 0:
@@ -136,5 +136,5 @@ def _heat_map(
                 drawing.box("limit", (x + 1, y + 1), (max(1.0, side - 2), max(1.0, side - 2)))
             if side >= 30:
                 drawing.text((x + side / 2, y + side / 2 + 4), number(rate, 3), "", "middle")
-    note = "a frame marks what the verdict accuses" if accused else "the verdict accuses none"
+    note = "a frame marks accused links" if accused else "no link is accused"
     drawing.text((left, top + side * len(nodes) + 20), f"highest {number(most)} Gb/s; {note}", "soft")

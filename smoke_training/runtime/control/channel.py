@@ -1,8 +1,8 @@
 """Lines of JSON between the launchers of a run: node 0 listens, the others call.
 
 Everything is non-blocking and driven by `poll`, so that a launcher needs no threads and a peer that is
-slow, silent or hostile cannot hold it up. The first line of a connection is a hello in our protocol;
-whatever else comes is a stranger and is put off. Nothing is ever executed or unpickled, lines and
+slow, silent or hostile cannot block it. The first line of a connection is a hello in our protocol;
+any other connection is a stranger and is closed. Nothing is ever executed or unpickled, lines and
 connections are bounded.
 """
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 PROTOCOL = "trainstack.smoke-control/1"
 LINE_LIMIT = 256 * 1024  # bytes; a hello with every variable and interface of a big node has about 20 KiB
 OUTGOING_LIMIT = 1024 * 1024  # bytes a peer may leave unread before it counts as lost
-UNKNOWN_AT_MOST = 64  # connections that have not said hello yet
+UNKNOWN_AT_MOST = 64  # connections without a hello yet
 HELLO_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 3.0
 RETRY_S = 0.25
@@ -29,8 +29,8 @@ Message = dict[str, object]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
-    """What `poll` found: kind is hello | said | gone | stranger, `node` who (None for a stranger)."""
+class ChannelEvent:
+    """Event of `poll`: kind is hello | said | gone | stranger, `node` its source (None for a stranger)."""
 
     kind: str
     node: int | None
@@ -41,7 +41,7 @@ class LineTooLongError(ValueError):
     """A peer sent more than LINE_LIMIT bytes without a line's end."""
 
 
-class Connection:
+class ChannelConnection:
     """One socket with its two buffers."""
 
     def __init__(self, sock: socket.socket) -> None:
@@ -53,7 +53,7 @@ class Connection:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Queue one message and try to send it; a peer that reads nothing is given up."""
+        """Queue one message and try to send it; a peer that reads nothing is disconnected."""
         self._outgoing += json.dumps(message, allow_nan=False).encode() + b"\n"
         if len(self._outgoing) > OUTGOING_LIMIT:
             self.close()
@@ -90,17 +90,19 @@ class Connection:
             raise LineTooLongError
         return complete
 
-    def events(self, node: int) -> list[Event]:
-        """What `node`, at the other end, has said; `gone`, once, for the end of the connection."""
+    def events(self, node: int) -> list[ChannelEvent]:
+        """Return the messages of `node`, at the other end; `gone`, once, for the end of the connection."""
         try:
             lines = [] if self.end_reported else self.lines()
         except LineTooLongError:
             self.close()
             lines = []
-        found = [Event(kind="said", node=node, message=m) for m in map(_decoded, lines) if m is not None]
+        found = [
+            ChannelEvent(kind="said", node=node, message=m) for m in map(_decoded, lines) if m is not None
+        ]
         if self.closed and not self.end_reported:
             self.end_reported = True
-            found.append(Event(kind="gone", node=node))
+            found.append(ChannelEvent(kind="gone", node=node))
         return found
 
     def close(self) -> None:
@@ -110,12 +112,12 @@ class Connection:
 
 
 def hello(word: str, node: int, facts: Mapping[str, object]) -> Message:
-    """The first line of a connection; `word` is the digest of the plan, which only the run's nodes know."""
+    """The first line of a connection; `word` is the digest of the plan, known to the run's nodes only."""
     return {"type": "hello", "protocol": PROTOCOL, "word": word, "node": node, "facts": dict(facts)}
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """A listening socket on one address of this node; OSError says which address and port it is about."""
+    """A listening socket on one address of this node; an OSError names address and port."""
     try:
         sock = socket.create_server((address, port), backlog=256)
     except OSError as error:
@@ -125,17 +127,17 @@ def listen(address: str, port: int) -> socket.socket:
     return sock
 
 
-class Listener:
+class ChannelListener:
     """Node 0's side: accepts, sorts callers by their hello, reads and sends."""
 
     def __init__(self, sock: socket.socket | None, word: str) -> None:
         self._sock, self._word = sock, word
-        self._unknown: dict[Connection, float] = {}
-        self._nodes: dict[int, Connection] = {}
-        self._guests: list[Connection] = []  # of another plan, or a second node of the same number
+        self._unknown: dict[ChannelConnection, float] = {}
+        self._nodes: dict[int, ChannelConnection] = {}
+        self._guests: list[ChannelConnection] = []  # of another plan, or a second node of the same number
 
-    def poll(self, now: float) -> list[Event]:
-        """Everything that happened since the last call; `now` is a monotonic time in seconds."""
+    def poll(self, now: float) -> list[ChannelEvent]:
+        """Return all events since the last call; `now` is a monotonic time in seconds."""
         events = list(self._greet(now)) if self._sock is not None else []
         for node, connection in list(self._nodes.items()):
             connection.flush()
@@ -145,7 +147,7 @@ class Listener:
         return events
 
     def send(self, message: Mapping[str, object]) -> None:
-        """One message to every node that is connected, and to those that were refused."""
+        """Send one message to every connected node, and to refused ones."""
         for connection in (*self._nodes.values(), *self._guests):
             connection.send(message)
 
@@ -154,14 +156,14 @@ class Listener:
         return frozenset(node for node, connection in self._nodes.items() if not connection.closed)
 
     def close(self) -> None:
-        """Close everything; what is queued gets one more chance to leave."""
+        """Close everything; the queue is flushed once."""
         for connection in (*self._nodes.values(), *self._guests, *self._unknown):
             connection.flush()
             connection.close()
         if self._sock is not None:
             self._sock.close()
 
-    def _greet(self, now: float) -> Iterable[Event]:
+    def _greet(self, now: float) -> Iterable[ChannelEvent]:
         assert self._sock is not None
         while len(self._unknown) < UNKNOWN_AT_MOST:
             try:
@@ -172,11 +174,11 @@ class Listener:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ECONNABORTED):
                     break
                 raise
-            self._unknown[Connection(sock)] = now
+            self._unknown[ChannelConnection(sock)] = now
         for connection, since in list(self._unknown.items()):
             yield from self._introduced(connection, now - since)
 
-    def _introduced(self, connection: Connection, waited: float) -> Iterable[Event]:
+    def _introduced(self, connection: ChannelConnection, waited: float) -> Iterable[ChannelEvent]:
         try:
             lines = connection.lines()
         except LineTooLongError:
@@ -187,11 +189,11 @@ class Listener:
         del self._unknown[connection]
         if greeting is None or not _is_hello(greeting):
             connection.close()
-            yield Event(kind="stranger", node=None)
+            yield ChannelEvent(kind="stranger", node=None)
             return
         node = int(str(greeting["node"]))
         same = hmac.compare_digest(str(greeting["word"]), self._word)
-        yield Event(kind="hello", node=node, message={**greeting, "same_plan": same})
+        yield ChannelEvent(kind="hello", node=node, message={**greeting, "same_plan": same})
         if not same or (node in self._nodes and not self._nodes[node].closed):
             connection.send({"type": "refused", "reason": "another plan" if not same else "a second node"})
             self._guests.append(connection)
@@ -199,32 +201,32 @@ class Listener:
                 self._guests.pop(0).close()
             return
         self._nodes[node] = connection
-        yield from (Event(kind="said", node=node, message=m) for m in map(_decoded, lines[1:]) if m)
+        yield from (ChannelEvent(kind="said", node=node, message=m) for m in map(_decoded, lines[1:]) if m)
 
 
-class Caller:
-    """Any other node's side: calls until it gets through, says hello, reads and sends."""
+class ChannelCaller:
+    """Any other node's side: connects with retries, sends the hello, reads and sends."""
 
     def __init__(self, address: str, port: int) -> None:
         self._target = (address, port)
         self._greeting: Message = {}
-        self._connection: Connection | None = None
+        self._connection: ChannelConnection | None = None
         self._calling: tuple[socket.socket, float] | None = None
         self._next_call = 0.0
 
     def greet(self, greeting: Message) -> None:
-        """What to say first on every connection; a change is sent at once as `again`."""
+        """Set the first message of every connection; a change is sent at once as `again`."""
         if self._connection is not None and greeting != self._greeting:
             self._connection.send({**greeting, "type": "again"})
         self._greeting = greeting
 
     @property
     def connected(self) -> bool:
-        """Whether node 0 is on the line."""
+        """True if connected to node 0."""
         return self._connection is not None and not self._connection.closed
 
-    def poll(self, now: float) -> list[Event]:
-        """What node 0 said since the last call; calls again while there is no connection."""
+    def poll(self, now: float) -> list[ChannelEvent]:
+        """Return node 0's messages since the last call; reconnects if disconnected."""
         if self._connection is None:
             self._call(now)
             return []
@@ -232,17 +234,17 @@ class Caller:
         return self._connection.events(0)
 
     def redial(self) -> None:
-        """Forget a connection that was lost or refused, so that `poll` calls again."""
+        """Drop a lost or refused connection, so that `poll` reconnects."""
         self.close()
         self._connection = None
 
     def send(self, message: Mapping[str, object]) -> None:
-        """One message to node 0; lost when there is no connection."""
+        """Send one message to node 0; lost without a connection."""
         if self._connection is not None and not self._connection.closed:
             self._connection.send(message)
 
     def close(self) -> None:
-        """Hang up; what is queued gets one more chance to leave."""
+        """Close; the queue is flushed once."""
         if self._calling is not None:
             self._calling[0].close()
             self._calling = None
@@ -260,7 +262,7 @@ class Caller:
             sock.connect_ex(self._target)
             self._calling = (sock, now)
         sock, since = self._calling
-        poller = select.poll()  # not select(), which knows no descriptor above 1023
+        poller = select.poll()  # not select(), which supports no descriptor above 1023
         poller.register(sock, select.POLLOUT)
         writable = bool(poller.poll(0))
         failed = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if writable else 0
@@ -269,12 +271,12 @@ class Caller:
             self._calling = None
         elif writable:
             self._calling = None
-            self._connection = Connection(sock)
+            self._connection = ChannelConnection(sock)
             self._connection.send(self._greeting)
 
 
 def _decoded(line: bytes) -> Message | None:
-    """One message; None for a line that is not an object of JSON."""
+    """Decode one message; None for a line that is not an object of JSON."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
-"""The launcher of node 0: it lets alike nodes go, watches the ranks of all, and ends the run everywhere.
+"""The launcher of node 0: start matching nodes, watch all ranks, end the run everywhere.
 
-A run of one node takes the same path without a socket.
+A run of one node uses the same code without a socket.
 """
 
 import dataclasses
@@ -10,32 +10,32 @@ from dataclasses import dataclass, field
 
 from smoke_training.evidence import Evidence, document_of
 from smoke_training.evidence.liveness import Liveness, RankLife
-from smoke_training.evidence.world import NodeFacts, Nodes, StoppedEarly
+from smoke_training.evidence.world import JoinedNodes, NodeFacts, StoppedEarly
 from smoke_training.judges.run import liveness, world
 from smoke_training.model import Verdict
 from smoke_training.plan import Plan
 from smoke_training.reader import decode
-from smoke_training.runtime.control.channel import Event, Listener, Message
+from smoke_training.runtime.control.channel import ChannelEvent, ChannelListener, Message
 from smoke_training.runtime.control.session import (
     BEAT_S,
     FAREWELL_S,
     SETTLE_S,
     TICK_S,
     Line,
+    NodeReport,
     ObservedTime,
     Over,
-    Report,
     RunEndedError,
 )
-from smoke_training.runtime.control.watchdog import Broke, Incident, Limits, NodeView, Watchdog, newest
+from smoke_training.runtime.control.watchdog import Broke, Incident, NodeView, SilenceLimits, Watchdog, newest
 
 
 @dataclass
 class _Peer:
-    """What node 0 remembers of one node."""
+    """State of one node, kept by node 0."""
 
-    report: Report = field(default_factory=Report)
-    heard: float = 0.0  # observed time
+    report: NodeReport = field(default_factory=NodeReport)
+    last_report_at: float = 0.0  # observed time
     connected: bool = True
     bye: Message | None = None
     failures: list[Line] | None = None
@@ -44,7 +44,7 @@ class _Peer:
 class Coordinator:
     """Node 0."""
 
-    def __init__(self, plan: Plan, listener: Listener) -> None:
+    def __init__(self, plan: Plan, listener: ChannelListener) -> None:
         self.plan, self._listener = plan, listener
         self.lines: list[Line] = []
         self.planned = False
@@ -52,13 +52,13 @@ class Coordinator:
         self._strangers = 0
         self._time = ObservedTime()
         self._peers: dict[int, _Peer] = {}
-        self._watchdog = Watchdog(Limits(hang_s=plan.hang_timeout_s, start_s=plan.join_timeout_s))
+        self._watchdog = Watchdog(SilenceLimits(hang_s=plan.hang_timeout_s, start_s=plan.join_timeout_s))
         self._looks, self._next_beat = 0, 0.0
-        # Nodes whose launcher is the culprit: nothing more will come from there.
-        self._unheard = set[int | None]()
+        # Nodes whose launcher is the culprit: nothing more is expected from there.
+        self._unreachable = set[int | None]()
 
     def join(self, own: Callable[[], NodeFacts], deadline: float) -> None:
-        """Wait until all nodes are there and alike, then let them go; RunEndedError when that fails.
+        """Wait until all nodes joined and match, then start them; RunEndedError on failure.
 
         Either way the `nodes` evidence is in `lines` afterwards.
         """
@@ -69,7 +69,7 @@ class Coordinator:
         try:
             while True:
                 now = time.monotonic()
-                if now >= next_look:  # what a node has may still change, such as a driver that is loading
+                if now >= next_look:  # a node's facts may change, as while a driver loads
                     mine, next_look = own(), now + 1.0
                 for event in self._listener.poll(now):
                     self._met(event)
@@ -90,13 +90,13 @@ class Coordinator:
             self._refuse(devices)
         self._start()
 
-    def tick(self, own: Report) -> None:
-        """Hear the others, judge whether all ranks live; RunEndedError when the run must end."""
+    def tick(self, own: NodeReport) -> None:
+        """Receive reports, check that all ranks live; RunEndedError when the run must end."""
         now = time.monotonic()
         observed = self._time.at(now)
-        self._peers[0].report, self._peers[0].heard = own, observed
+        self._peers[0].report, self._peers[0].last_report_at = own, observed
         for event in self._listener.poll(now):
-            self._heard(event, observed)
+            self._receive(event, observed)
         self.planned = self.planned or any(peer.report.planned for peer in self._peers.values())
         self._looks += 1
         if now >= self._next_beat:
@@ -109,15 +109,15 @@ class Coordinator:
             if reason is not None:
                 raise RunEndedError(f"node {node}: {reason}")
 
-    def leave(self, own: Report, ended: str | None) -> None:
-        """Tell the others to end if they have to, before the ranks of this node are ended."""
+    def leave(self, own: NodeReport, ended: str | None) -> None:
+        """Order the other nodes to end, if necessary, before the ranks of this node are ended."""
         if ended is not None:
             self._listener.send({"type": "stop", "reason": ended})
         if self._peers:
             self._peers[0].report = own
 
     def finish(self, failures: list[Line], deadline: float) -> None:
-        """Take the others' last reports, at most to the deadline; adds the `liveness` line if ranks ran."""
+        """Receive the others' last reports, until the deadline; adds the `liveness` line if ranks ran."""
         self.lines += failures
         if not self._peers:
             return
@@ -125,14 +125,14 @@ class Coordinator:
         while time.monotonic() < until and self._waiting():
             now = time.monotonic()
             for event in self._listener.poll(now):
-                self._heard(event, self._time.at(now))
+                self._receive(event, self._time.at(now))
             time.sleep(TICK_S)
         for peer in self._peers.values():
             self.lines += peer.failures or []
         self.lines.append(document_of(self._liveness()))
 
     def over(self, over: Over) -> None:
-        """Send all nodes how it ended, and close the connections."""
+        """Send the outcome to all nodes, and close the connections."""
         self._listener.send({"type": "over", **dataclasses.asdict(over)})
         until = time.monotonic() + 1.0
         while self._listener.connected() and time.monotonic() < until:
@@ -142,7 +142,7 @@ class Coordinator:
 
     # -- before the start ------------------------------------------------------------------------------
 
-    def _met(self, event: Event) -> None:
+    def _met(self, event: ChannelEvent) -> None:
         facts = _facts(event.message) if event.kind in ("hello", "said") else None
         if event.kind == "stranger" or (event.kind == "hello" and facts is None):
             self._strangers += 1
@@ -156,8 +156,8 @@ class Coordinator:
                 ]
             self._facts.append(facts)
 
-    def _nodes(self, mine: NodeFacts, waited: float) -> Nodes:
-        return Nodes(
+    def _nodes(self, mine: NodeFacts, waited: float) -> JoinedNodes:
+        return JoinedNodes(
             wanted=self.plan.nodes,
             joined=(mine, *sorted(self._facts, key=lambda facts: facts.node)),
             strangers=self._strangers,
@@ -165,10 +165,10 @@ class Coordinator:
             patience_s=self.plan.join_timeout_s,
         )
 
-    def _alike(self, found: Nodes) -> bool:
+    def _alike(self, found: JoinedNodes) -> bool:
         return world.nodes(self.plan, Evidence([found])).status is Verdict.PASS
 
-    def _short_of_devices(self, found: Nodes) -> Iterator[str]:
+    def _short_of_devices(self, found: JoinedNodes) -> Iterator[str]:
         for facts in found.joined:
             forced = facts.device == "cpu" and facts.device_forced
             if facts.gpus < self.plan.gpus_per_node and not forced:
@@ -180,22 +180,22 @@ class Coordinator:
 
     def _start(self) -> None:
         observed = self._time.at(time.monotonic())
-        self._peers = {node: _Peer(heard=observed) for node in range(self.plan.nodes)}
+        self._peers = {node: _Peer(last_report_at=observed) for node in range(self.plan.nodes)}
         self._listener.send({"type": "go"})
 
     # -- while it runs ---------------------------------------------------------------------------------
 
-    def _heard(self, event: Event, observed: float) -> None:
+    def _receive(self, event: ChannelEvent, observed: float) -> None:
         peer = self._peers.get(event.node) if event.node is not None else None
         if peer is None or event.kind in ("hello", "stranger"):
             return
-        peer.heard = observed
+        peer.last_report_at = observed
         if event.kind == "gone":
             peer.connected = False
             return
         try:
             if isinstance(event.message.get("report"), dict):
-                peer.report = decode(Report, event.message["report"])
+                peer.report = decode(NodeReport, event.message["report"])
         except TypeError:
             return
         if event.message.get("type") == "bye":
@@ -208,7 +208,7 @@ class Coordinator:
     def _view(self, node: int, peer: _Peer, observed: float) -> NodeView:
         return NodeView(
             node=node,
-            silent_s=round(observed - peer.heard, 3),
+            silent_s=round(observed - peer.last_report_at, 3),
             connected=peer.connected,
             said_bye=peer.bye is not None,
             **vars(peer.report),
@@ -219,7 +219,7 @@ class Coordinator:
             return
         broke = [item for item in incidents if isinstance(item, Broke)]
         grave = [item for item in incidents if not isinstance(item, Broke)]
-        self._unheard = {b.node for b in grave if getattr(b, "what", None) == "launcher"}
+        self._unreachable = {b.node for b in grave if getattr(b, "what", None) == "launcher"}
         if grave:
             end = StoppedEarly(reason="the run was ended before it")
             self.lines += [document_of(item) for item in (*grave, end)]
@@ -230,7 +230,7 @@ class Coordinator:
 
     def _waiting(self) -> bool:
         return any(
-            node != 0 and node not in self._unheard and peer.connected and peer.failures is None
+            node != 0 and node not in self._unreachable and peer.connected and peer.failures is None
             for node, peer in self._peers.items()
         )
 

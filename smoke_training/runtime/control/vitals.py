@@ -1,4 +1,4 @@
-"""What a launcher sees of its own ranks from outside: processes, heartbeats, and how long nothing came."""
+"""Observe a node's ranks from outside: processes, heartbeats, silence."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ from smoke_training.runtime import heartbeat, processes
 from smoke_training.runtime.heartbeat import Beat, Status
 from smoke_training.runtime.processes import ProcessState
 
-LOOK_AT_MOST_S = 1.0  # of a gap between two looks: in the rest this launcher itself did not run
+LOOK_AT_MOST_S = 1.0  # of a gap between two looks: beyond it this launcher itself was not running
 BUSY_CPU_SHARE = 0.1
 ATTEMPTS = 2  # torchrun restarts all ranks once
 LOG_TAIL_BYTES = 64 * 1024
@@ -20,7 +20,7 @@ _ENDED = re.compile(r"exitcode\s*:\s*(-?\d+)\)?\s+(?:local_rank: \d+ )?\(pid: (\
 
 @dataclass(frozen=True, kw_only=True)
 class Vital:
-    """One rank as its launcher sees it. Seconds count from its last sign of life, in observed time.
+    """One rank as observed by its launcher. Seconds count from its last heartbeat, in observed time.
 
     `busy_s` of `idle_s` it computed, waited for a CPU or for a device; `stopped_s` it was stopped by a
     signal. `gone`: its process has ended; `code` is its exit status or the negative number of the signal
@@ -50,7 +50,7 @@ class Vital:
 
 
 class Vitals:
-    """The ranks of one node, looked at again and again: one `Vital` for every attempt of every rank."""
+    """The ranks of one node: one `Vital` for every attempt of every rank, updated by `look`."""
 
     def __init__(self, folder: Path, ranks: Iterable[int], log: Path) -> None:
         self._log = log
@@ -62,7 +62,7 @@ class Vitals:
         self._looked: float | None = None
 
     def look(self, now: float) -> list[Vital]:
-        """The ranks as they are now, in order; `now` is a monotonic time in seconds."""
+        """Return the current state of the ranks, in order; `now` is a monotonic time in seconds."""
         passed = min(now - self._looked, LOOK_AT_MOST_S) if self._looked is not None else 0.0
         self._looked = now
         for watch in self._watches:
@@ -99,7 +99,7 @@ class _Watch:
         if self._beat is None:
             self._started, self._cpu_s = (process.started, process.cpu_s) if process else (None, 0.0)
         if process is not None and process.started != self._started:
-            process = None  # another process has got the number
+            process = None  # the number was reused by another process
         fresh = self._beat is None or beat.beats != self._beat.beats
         self._beat = beat
         if process is not None and process.code is not None:
@@ -108,11 +108,11 @@ class _Watch:
 
     @property
     def unexplained(self) -> bool:
-        """Whether it ended and how is not known yet."""
+        """True if it ended and its exit code is unknown."""
         return self.vital.gone and self.vital.code is None and self.vital.status == Status.RUNNING.name
 
     def ended_with(self, codes: dict[int, int]) -> None:
-        """Take the exit code from torchrun's log, if it names this process."""
+        """Set the exit code from torchrun's log, if it names this process."""
         if self.vital.gone and self._code is None:
             self._code = codes.get(self.vital.pid or -1)
             self.vital = dataclasses.replace(self.vital, code=self._code)
@@ -150,7 +150,7 @@ class _Watch:
 
 
 def exit_codes(log: str) -> dict[int, int]:
-    """Exit codes by process number, negative for signals, from the lines torchrun writes when ranks end."""
+    """Return exit codes by process number, negative for signals, from torchrun's lines about ended ranks."""
     return {int(pid): int(code) for code, pid in _ENDED.findall(log)}
 
 

@@ -1,8 +1,8 @@
-"""Who hangs, who was killed: decided from what all launchers report (pure: no clock, no processes).
+"""Decide which ranks hang or were killed, from the launchers' reports (pure: no clock, no processes).
 
 Evidence is weighed in the order in which one fault explains another: a launcher that is gone explains dead
-ranks, a dead rank explains broken ones, a stopped rank explains the ranks that wait for it. Whatever is
-explained is not accused.
+ranks, a dead rank explains broken ones, a stopped rank explains the ranks that wait for it. An explained
+failure is not accused.
 """
 
 import math
@@ -10,28 +10,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from smoke_training.evidence.liveness import Hung, Killed, NeverStarted
-from smoke_training.runtime.control.session import Report
+from smoke_training.runtime.control.session import NodeReport
 from smoke_training.runtime.control.vitals import Vital
 
-# A rank that computes, or waits for a CPU or a disk, gets so much more time than one that does nothing: it
-# may be slow, and another check says so. The same goes for phases that wait for storage or for a kill.
+# A rank that computes, or waits for a CPU or a disk, gets so much more time than an idle one: it
+# may be slow, which another check reports. The same goes for phases that wait for storage or for a kill.
 PATIENCE_FACTOR = 4.0
-QUIET_SHARE = 0.2  # busy for less than this share of the time without a sign of life
+QUIET_SHARE = 0.2  # busy for less than this share of the time without a heartbeat
 WAITING_PHASES = frozenset({"storage", "loader", "checkpoint", "reference", "interrupted", "resume"})
 STARTING_PHASES = frozenset({"", "start", "join", "world"})
 # The ends of the ranks of one process group reach the launchers at nearly the same time, in any order.
 SETTLE_S = 1.5
 CERTAIN_S = 0.3  # once the signal is known
-INTERRUPTED = "interrupted"  # the phase in which this run kills a rank itself
+INTERRUPTED = "interrupted"  # the phase of the planned kill
 
 Incident = Hung | Killed | NeverStarted
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeView(Report):
-    """One node as node 0 sees it: its last report, and how it stands with its launcher.
+class NodeView(NodeReport):
+    """One node as seen by node 0: its last report, and the state of its launcher.
 
-    `silent_s` since that report, in observed time; `connected` until its launcher is gone; `said_bye` when
+    `silent_s` since that report, in observed time; `connected` until it disconnects; `said_bye` when
     that launcher announced its end.
     """
 
@@ -43,7 +43,7 @@ class NodeView(Report):
 
 @dataclass(frozen=True, kw_only=True)
 class Broke:
-    """A rank that ended with an exception which nothing else explains: not a question of liveness."""
+    """A rank that ended with an unexplained exception: no matter of liveness."""
 
     rank: int
     node: int
@@ -52,31 +52,31 @@ class Broke:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
-    """How long to wait, seconds."""
+class SilenceLimits:
+    """Limits of silence, in seconds."""
 
     hang_s: float
     start_s: float
 
 
 class Watchdog:
-    """Decides again and again; remembers only since when something has been wrong."""
+    """Decides repeatedly; its only state is since when something has been wrong."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SilenceLimits) -> None:
         self._limits = limits
         self._dead_since: float | None = None
         self._first_dead: frozenset[int] = frozenset()
         self._attempt_since = (0, 0.0)
 
     def decide(self, now: float, nodes: Sequence[NodeView], planned: bool) -> tuple[Incident | Broke, ...]:
-        """What is wrong, () when nothing is; `now` is observed time, `planned`: the planned kill happened."""
+        """Return failures, () without any; `now` is observed time, `planned`: the planned kill happened."""
         attempt = int(planned)
         if attempt != self._attempt_since[0]:
             self._attempt_since = (attempt, now)
         lost = tuple(_lost_launchers(nodes))
         if lost:
             return lost
-        # A launcher that has said goodbye ends its ranks itself.
+        # A launcher that announced its end ends its ranks itself.
         dead = [view for view in _ranks(nodes) if _died(view[1], attempt) and not view[0].said_bye]
         if dead:
             return self._explained(now, dead, nodes)
@@ -127,7 +127,7 @@ _KILLERS = frozenset({9, 11, 7, 4, 2, 1, 3})  # KILL, SEGV, BUS, ILL, INT, HUP, 
 
 
 def _wordless(vital: Vital) -> str:
-    return f"it ended with status {vital.code} without a word"
+    return f"it ended with status {vital.code} without a report"
 
 
 def _ranks(nodes: Sequence[NodeView]) -> Iterator[tuple[NodeView, Vital]]:
@@ -137,13 +137,13 @@ def _ranks(nodes: Sequence[NodeView]) -> Iterator[tuple[NodeView, Vital]]:
 
 
 def newest(nodes: Sequence[NodeView]) -> list[tuple[NodeView, Vital]]:
-    """Every rank in its newest attempt."""
+    """Return every rank in its newest attempt."""
     found = {v.rank: (node, v) for node, v in sorted(_ranks(nodes), key=lambda view: view[1].attempt)}
     return [found[rank] for rank in sorted(found)]
 
 
 def _alive(nodes: Sequence[NodeView]) -> list[tuple[NodeView, Vital]]:
-    """Ranks that run, in the newest attempt."""
+    """Return ranks that run, in the newest attempt."""
     living = [
         (node, v)
         for node, v in _ranks(nodes)
@@ -154,7 +154,7 @@ def _alive(nodes: Sequence[NodeView]) -> list[tuple[NodeView, Vital]]:
 
 
 def _died(vital: Vital, attempt: int) -> bool:
-    """Whether a rank's end needs an explanation: of an attempt that the plan has ended, it does not."""
+    """Report whether a rank's end needs an explanation: not in an attempt that the plan has ended."""
     return vital.attempt >= attempt and (
         vital.status == "BROKE" or (vital.gone and vital.status == "RUNNING")
     )
@@ -208,8 +208,8 @@ def _silent(nodes: Sequence[NodeView], limit: float) -> Iterator[Hung]:
             )
 
 
-def _behind(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
-    """Ranks that have entered fewer exchanges than all others, and have done nothing for too long."""
+def _behind(nodes: Sequence[NodeView], limits: SilenceLimits) -> Iterator[Hung]:
+    """Yield ranks that entered fewer exchanges than all others, and were idle for too long."""
     living = _alive(nodes)
     done = any(v.status == "DONE" for _, v in _ranks(nodes))
     if not living:
@@ -224,8 +224,8 @@ def _behind(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
             yield _hung("behind", node, vital, foremost, wait)
 
 
-def _stalled(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
-    """All ranks have entered the same exchange and it does not end: no rank is behind."""
+def _stalled(nodes: Sequence[NodeView], limits: SilenceLimits) -> Iterator[Hung]:
+    """Yield a stall: all ranks have entered the same exchange and it does not end."""
     living = _alive(nodes)
     if not living:
         return
@@ -239,8 +239,8 @@ def _stalled(nodes: Sequence[NodeView], limits: Limits) -> Iterator[Hung]:
         )  # fmt: skip
 
 
-def patience(vital: Vital, limits: Limits) -> float:
-    """Seconds without a sign of life that are still no hang, for a rank in its phase."""
+def patience(vital: Vital, limits: SilenceLimits) -> float:
+    """Return the seconds without a heartbeat that are no hang yet, for a rank in its phase."""
     if vital.phase in STARTING_PHASES:
         return max(limits.start_s, limits.hang_s)
     quiet = vital.busy_s < QUIET_SHARE * vital.idle_s

@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
-from smoke_training.probes.state.replica import Replica
+from smoke_training.probes.state.replica import TrainingReplica
 
 EVERY, STEPS, PACE_S = 5, 20, 0.15
 
@@ -27,7 +27,7 @@ def main() -> None:
     dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
     cpu = torch.device("cpu")
     group = Group(rank=rank, world=2, local_rank=rank, node=0, device=cpu, backend="gloo")
-    kept, replica = store.Store(group, root, "train"), Replica(group, seed=7)
+    kept, replica = store.CheckpointStore(group, root, "train"), TrainingReplica(group, seed=7)
     prefix = f"rank-{rank}/"
     newest = _newest(group, root)
     if newest is not None:

@@ -26,7 +26,7 @@ from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.processes import free_ports
 from smoke_training.launchers.checkpoint_policy import LAST
-from smoke_training.runtime.announcement import UnsaidError, announce
+from smoke_training.runtime.announcement import AnnotationRefusedError, announce
 from tests.agents.idle_gpus.recorded import answer, series
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import started
@@ -161,7 +161,7 @@ def test_a_pod_says_of_itself_when_it_wrote_a_checkpoint_and_changes_nothing_els
             inside(other, called="says"),
             inside(other, bound=False),
         ):
-            with pytest.raises(UnsaidError, match="changes nothing but itself"):
+            with pytest.raises(AnnotationRefusedError, match="changes nothing but itself"):
                 announce(0.0, folder)
         for change, words in (
             ({"annotations": {LAST: "tomorrow"}}, "write UTC"),
@@ -271,7 +271,7 @@ def said(at: float, folder: Path) -> bool:
     """Whether the API server takes the announcement; it learns of roles and policies a moment after them."""
     try:
         return announce(at, folder)
-    except UnsaidError:
+    except AnnotationRefusedError:
         return False
 
 

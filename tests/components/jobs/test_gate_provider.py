@@ -18,8 +18,8 @@ from components.jobs.gate_provider import (
 from components.jobs.waiting import JobError
 from infra.jobs.service import JobPhase, JobState
 from smoke_training.launchers import bundle, managed, runplan
-from smoke_training.launchers.runplan import RunPlan, SageMaker
-from smoke_training.launchers.validation import Files, validation
+from smoke_training.launchers.runplan import RunPlan, SageMakerOptions
+from smoke_training.launchers.validation import ValidationFiles, validation
 from tests.components.jobs.scripted import ACCOUNT, Scripted, job
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
@@ -29,14 +29,14 @@ def props(**changed: Any) -> dict[str, Any]:
     run = RunPlan(
         name="smoke", image="registry.example/torch@sha256:" + "0" * 64, command=(), nodes=2, cpu=4,
         memory_gib=16, timeout_s=900, instance_type="g6.xlarge",
-        sagemaker=SageMaker(role_arn=ROLE, output_uri="s3://artifacts/smoke"),
+        sagemaker=SageMakerOptions(role_arn=ROLE, output_uri="s3://artifacts/smoke"),
     )  # fmt: skip
     return {
         "service": "sagemaker",
         "stack": "small",
         "account": ACCOUNT,
         "region": "us-east-1",
-        "run": runplan.render(validation(run, Files(code="/opt/ml/input/data/code"))),
+        "run": runplan.render(validation(run, ValidationFiles(code="/opt/ml/input/data/code"))),
         "plan": json.dumps({"stack": "small"}),
         "scheduled_plan": "",
         "code_sha256": bundle.shipped().sha256,

@@ -45,7 +45,7 @@ def test_a_price_that_nobody_knows_is_not_zero(capsys: pytest.CaptureFixture[str
 
 def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = told(capsys, "plan", "--only", "collectives")
-    assert "validates no stack" in out and "resume.equality" not in out
+    assert "does not validate a stack" in out and "resume.equality" not in out
     with pytest.raises(SystemExit) as left:
         cli.main(["plan", "--only", "collectives,dancing"])
     assert left.value.code == 3

@@ -154,7 +154,7 @@ def test_a_checkpoint_is_whole_once_every_rank_has_written(
     kept = []
     for rank in (0, 1):
         monkeypatch.setattr(keeper, "Peers", partial(Rank, rank, store))
-        kept.append(keeper.Keeper(Retention(keep_last=1), pytest.fail))
+        kept.append(keeper.CheckpointKeeper(Retention(keep_last=1), pytest.fail))
     first, second = kept
     write(tmp_path, 7)
     first.written(tmp_path, 7)
@@ -172,7 +172,7 @@ def test_a_rank_that_is_gone_holds_up_the_end_of_a_failed_run_only_shortly(
     monkeypatch.setattr(keeper, "Peers", partial(Rank, 0, HashStore()))
     monkeypatch.setattr(keeper, "FAILED_S", 0.5)
     problems: list[str] = []
-    alone = keeper.Keeper(Retention(keep_last=1), problems.append)
+    alone = keeper.CheckpointKeeper(Retention(keep_last=1), problems.append)
     write(tmp_path, 7)
     alone.written(tmp_path, 7)
     alone.stop(failed=True)

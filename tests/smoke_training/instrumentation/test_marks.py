@@ -11,7 +11,7 @@ from smoke_training.instrumentation.marks import (
     OTHER,
     DeviceMarks,
     HostMarks,
-    Step,
+    StepTimes,
 )
 
 
@@ -41,7 +41,7 @@ def test_sections_get_the_time_until_the_next_begins(clock: Clock) -> None:
         clock.now += seconds
     assert watch.enter(OTHER) == CHECKPOINT
     watch.end_step()
-    assert watch.take()() == [Step(1, 4, 8, 16, 2, 31)]
+    assert watch.take()() == [StepTimes(1, 4, 8, 16, 2, 31)]
     assert watch.take()() == []
 
 
@@ -95,7 +95,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     return found
 
 
-def stepped(device: Device, loader: float, saved: float = 0.0) -> Step:
+def stepped(device: Device, loader: float, saved: float = 0.0) -> StepTimes:
     """A step of 1 s of compute and 2 s of waiting for gradients after a step of the same, in seconds."""
     watch = DeviceMarks()
     for _ in range(2):
@@ -118,15 +118,15 @@ def stepped(device: Device, loader: float, saved: float = 0.0) -> Step:
 
 
 def test_a_device_that_idles_during_a_checkpoint_did_not_wait_for_data(device: Device) -> None:
-    assert stepped(device, loader=0.0, saved=4.0) == Step(0, 1, 2, 4, 0, 7)
+    assert stepped(device, loader=0.0, saved=4.0) == StepTimes(0, 1, 2, 4, 0, 7)
 
 
 def test_a_loader_that_the_device_never_noticed_costs_nothing(device: Device) -> None:
-    assert stepped(device, loader=0.5) == Step(0, 1, 2, 0, 0, 3)
+    assert stepped(device, loader=0.5) == StepTimes(0, 1, 2, 0, 0, 3)
 
 
 def test_what_a_device_waits_for_its_batch_is_data(device: Device) -> None:
-    assert stepped(device, loader=5.0) == Step(2, 1, 2, 0, 0, 5)
+    assert stepped(device, loader=5.0) == StepTimes(2, 1, 2, 0, 0, 5)
 
 
 def test_sections_of_a_device_need_an_event_only_where_they_change(device: Device) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import smoke_training
 from smoke_training.instrumentation import Record, metrics
-from smoke_training.statistics.peers import Comparison
+from smoke_training.statistics.peers import PeerComparison
 
 PAUSE = 0.02
 
@@ -41,7 +41,7 @@ class Slow(nn.Linear):
 
 def train(
     model: nn.Module, loader: Loader, *, every: int = 4, other: float = 0.0, **wishes: Any
-) -> smoke_training.instrumentation.Run[Tensor]:
+) -> smoke_training.instrumentation.InstrumentedRun[Tensor]:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with smoke_training.instrument(model, optimizer, loader, every=every, **wishes) as run:
         for batch in run.batches():
@@ -52,7 +52,7 @@ def train(
     return run
 
 
-def least(run: smoke_training.instrumentation.Run[Tensor], part: str) -> float:
+def least(run: smoke_training.instrumentation.InstrumentedRun[Tensor], part: str) -> float:
     """Of all steps: what was booked wrongly is in every one, what other processes cost is not."""
     return min(float(getattr(step, part)) for step in run.history)
 
@@ -192,7 +192,7 @@ def test_a_window_of_no_steps_is_refused() -> None:
 
 
 def test_a_rank_that_takes_longer_stands_out_after_a_few_windows() -> None:
-    comparison = Comparison(4)
+    comparison = PeerComparison(4)
     for window in range(6):
         comparison.add([0.10, 0.101, 0.13 + window * 1e-4, 0.099])
     found = comparison.standings()
@@ -205,11 +205,11 @@ def test_a_rank_that_takes_longer_stands_out_after_a_few_windows() -> None:
 
 
 def test_few_windows_have_no_interval_and_one_rank_no_comparison() -> None:
-    comparison = Comparison(2)
+    comparison = PeerComparison(2)
     assert comparison.standings() == []
     comparison.add([0.1, 0.2])
     assert [standing.ci95 for standing in comparison.standings()] == [None, None]
     with pytest.raises(ValueError, match="3 figures for 2 ranks"):
         comparison.add([0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match="peers"):
-        Comparison(1)
+        PeerComparison(1)

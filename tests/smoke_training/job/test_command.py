@@ -5,24 +5,24 @@ from pathlib import Path
 
 from smoke_training.job import command
 from smoke_training.job.folders import Folders
-from smoke_training.job.place import ALONE, Place
-from smoke_training.job.settings import Settings
+from smoke_training.job.place import ALONE, JobNode
+from smoke_training.job.settings import JobSettings
 
-TWO = Place(hosts=("127.0.0.1", "algo-2"), index=1, interface="no-such-interface")
+TWO = JobNode(hosts=("127.0.0.1", "algo-2"), index=1, interface="no-such-interface")
 
 
 def test_one_process_is_python_itself() -> None:
-    told = Settings(script="train.py", arguments=("--lr", "1"), gpus=1)
+    told = JobSettings(script="train.py", arguments=("--lr", "1"), gpus=1)
     assert command.command(told, ALONE) == [sys.executable, "-u", "train.py", "--lr", "1"]
 
 
 def test_several_gpus_or_nodes_meet_at_the_first_host() -> None:
-    line = command.command(Settings(script="train.py", gpus=4), TWO)
+    line = command.command(JobSettings(script="train.py", gpus=4), TWO)
     assert line[2:] == [
         "-m", "torch.distributed.run", "--nnodes=2", "--node-rank=1", "--nproc-per-node=4",
         "--master-addr=127.0.0.1", "--master-port=29500", "--max-restarts=0", "train.py",
     ]  # fmt: skip
-    assert "--nproc-per-node=2" in command.command(Settings(script="train.py", gpus=2), ALONE)
+    assert "--nproc-per-node=2" in command.command(JobSettings(script="train.py", gpus=2), ALONE)
 
 
 def test_nodes_of_one_machine_use_the_loopback_and_what_was_set_stays() -> None:

@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job.ledger import NAME, Ledger
+from smoke_training.job.ledger import NAME, AttemptLedger
 
 
 def test_attempts_that_did_not_finish_are_interruptions(tmp_path: Path) -> None:
-    first = Ledger.read(tmp_path)
+    first = AttemptLedger.read(tmp_path)
     first.mlflow_run_id = "abc"
     first.begin(100.0)
     first.see(160.0)  # then killed outright
-    second = Ledger.read(tmp_path)
+    second = AttemptLedger.read(tmp_path)
     second.begin(1000.0)
     second.see(1010.0, "KILLED")
-    third = Ledger.read(tmp_path)
+    third = AttemptLedger.read(tmp_path)
     third.begin(2000.0)
     third.see(2005.0, "FINISHED")
     assert (third.mlflow_run_id, third.interruptions, third.seconds) == ("abc", 2, 75.0)
@@ -23,7 +23,7 @@ def test_attempts_that_did_not_finish_are_interruptions(tmp_path: Path) -> None:
 
 
 def test_a_clock_that_goes_back_takes_no_time_away(tmp_path: Path) -> None:
-    ledger = Ledger.read(tmp_path)
+    ledger = AttemptLedger.read(tmp_path)
     ledger.begin(100.0)
     ledger.see(90.0)
     assert ledger.seconds == 0.0
@@ -33,4 +33,4 @@ def test_a_clock_that_goes_back_takes_no_time_away(tmp_path: Path) -> None:
 def test_one_that_cannot_be_read_is_said_to_be_so(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
     with pytest.raises(ValueError, match=NAME):
-        Ledger.read(tmp_path)
+        AttemptLedger.read(tmp_path)

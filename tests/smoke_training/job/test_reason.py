@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from smoke_training.job.reason import LIMIT, reason, traceback
-from smoke_training.job.supervisor import Ended
+from smoke_training.job.supervisor import ProgramExit
 
 HANDLED = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "KeyError: 'handled'"]
 FATAL = [
@@ -15,7 +15,7 @@ FATAL = [
 
 
 def test_the_last_traceback_counts_and_its_error_comes_first() -> None:
-    found = reason("train.py", Ended(code=1, last=(*HANDLED, "step 3", *FATAL))).splitlines()
+    found = reason("train.py", ProgramExit(code=1, last=(*HANDLED, "step 3", *FATAL))).splitlines()
     assert found == ["train.py: exit code 1: ValueError: the loss is nan", *FATAL[:-1]]
 
 
@@ -36,31 +36,31 @@ def test_of_several_ranks_the_one_that_failed_first_counts() -> None:
 
 def test_a_long_traceback_loses_its_beginning() -> None:
     calls = [f'  File "deep.py", line {n}, in f' for n in range(200)]
-    found = reason("train.py", Ended(code=1, last=(FATAL[0], *calls, FATAL[-1])))
+    found = reason("train.py", ProgramExit(code=1, last=(FATAL[0], *calls, FATAL[-1])))
     assert len(found) <= LIMIT
     assert found.startswith("train.py: exit code 1: ValueError: the loss is nan\n")
     assert found.endswith("line 199, in f")
 
 
 def test_an_error_without_end_leaves_room_for_where_it_was() -> None:
-    found = reason("train.py", Ended(code=1, last=(*FATAL[:-1], "ValueError: " + "x" * 5000)))
+    found = reason("train.py", ProgramExit(code=1, last=(*FATAL[:-1], "ValueError: " + "x" * 5000)))
     assert len(found) <= LIMIT and found.endswith("    main()")
 
 
 @pytest.mark.parametrize(
     ("ended", "words"),
     [
-        (Ended(code=7, last=("bad input", "")), "train.py: exit code 7: bad input"),
-        (Ended(code=7), "train.py: exit code 7"),
-        (Ended(code=139, killed_by=11), "train.py: ended by SIGSEGV, exit code 139"),
+        (ProgramExit(code=7, last=("bad input", "")), "train.py: exit code 7: bad input"),
+        (ProgramExit(code=7), "train.py: exit code 7"),
+        (ProgramExit(code=139, killed_by=11), "train.py: ended by SIGSEGV, exit code 139"),
     ],
 )
-def test_without_a_traceback_the_last_words_count(ended: Ended, words: str) -> None:
+def test_without_a_traceback_the_last_words_count(ended: ProgramExit, words: str) -> None:
     assert reason("train.py", ended) == words
 
 
-def test_a_stop_and_want_of_memory_are_said() -> None:
-    killed = Ended(code=137, killed_by=9)
-    assert "for want of memory" in reason("train.py", killed, out_of_memory=True)
-    stopped = reason("train.py", Ended(code=143), stopped=signal.SIGTERM)
+def test_a_stop_and_out_of_memory_are_reported() -> None:
+    killed = ProgramExit(code=137, killed_by=9)
+    assert "out of memory" in reason("train.py", killed, out_of_memory=True)
+    stopped = reason("train.py", ProgramExit(code=143), stopped=signal.SIGTERM)
     assert stopped == "train.py: stopped by SIGTERM, exit code 143"

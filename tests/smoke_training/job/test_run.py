@@ -93,7 +93,7 @@ def test_a_run_that_was_killed_goes_on_and_counts_it(job: Make) -> None:
     assert made.document()["status"] == "RUNNING", "who looks now sees that nobody ended it"
     (made.code / "train.py").write_text("print('done')")
     code, said = made.run()
-    assert code == 0 and "goes on after 1 interruptions" in said
+    assert code == 0 and "resumes after 1 interruptions" in said
     document = made.document()
     assert (document["status"], document["interruptions"]) == ("FINISHED", 1)
 

@@ -2,7 +2,7 @@
 
 from smoke_training.launchers import gke, pods
 from smoke_training.launchers.fabrics import on_nodes
-from smoke_training.launchers.runplan import Mount, RunPlan, SageMaker, Slurm, Vertex
+from smoke_training.launchers.runplan import Mount, RunPlan, SageMakerOptions, SlurmOptions, VertexOptions
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32
 LABELS = {"team": "research", "cost-center": "ml"}
@@ -43,7 +43,7 @@ def managed() -> RunPlan:
     return replace(
         training(),
         mounts=(),
-        sagemaker=SageMaker(
+        sagemaker=SageMakerOptions(
             role_arn="arn:aws:iam::123456789012:role/training",
             output_uri="s3://acme-artifacts/runs",
             checkpoint_uri="s3://acme-checkpoints/llama-7b",
@@ -88,7 +88,7 @@ def vertex() -> RunPlan:
         mounts=(),
         devices={},
         instance_type="a3-highgpu-8g",
-        vertex=Vertex(
+        vertex=VertexOptions(
             accelerator_type="NVIDIA_H100_80GB",
             service_account="training@acme.iam.gserviceaccount.com",
             network="projects/12345/global/networks/training",
@@ -101,7 +101,9 @@ def slurm() -> RunPlan:
     """The same run in a squash file on a partition."""
     from dataclasses import replace
 
-    return replace(training(), slurm=Slurm(partition="gpu", account="ml", image_file="/images/train.sqsh"))
+    return replace(
+        training(), slurm=SlurmOptions(partition="gpu", account="ml", image_file="/images/train.sqsh")
+    )
 
 
 def cpu() -> RunPlan:

@@ -14,7 +14,7 @@ import pytest
 
 from infra.naming import gcp_labels
 from smoke_training.launchers import managed
-from smoke_training.launchers.runplan import Vertex
+from smoke_training.launchers.runplan import VertexOptions
 from tests.smoke_training.launchers import plans
 
 _session: Any = importlib.import_module("botocore.session")  # without type hints
@@ -109,9 +109,9 @@ def test_a_machine_without_accelerators_names_none() -> None:
 
 
 def managed_vertex_without_gpu() -> Any:
-    from smoke_training.launchers.runplan import Vertex
+    from smoke_training.launchers.runplan import VertexOptions
 
-    return Vertex()
+    return VertexOptions()
 
 
 def bringing(**changes: Any) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def test_jobs_of_one_request_have_a_folder_each_before_the_command(
     known: dict[str, str], ending: str
 ) -> None:
     plan = plans.vertex()
-    each = replace(plan, work_root="/tmp/runs", vertex=Vertex(code_uri="gs://b/c/", folder_each=True))
+    each = replace(plan, work_root="/tmp/runs", vertex=VertexOptions(code_uri="gs://b/c/", folder_each=True))
     found = managed.vertex(each)
     jsonschema.validate(found, VERTEX)
     told = {one["name"]: one["value"] for one in _container(found)["env"]}

@@ -8,7 +8,7 @@ import pytest
 from smoke_training.launchers import kubernetes, pods, runplan
 from smoke_training.launchers.registry import LAUNCHERS
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
-from smoke_training.launchers.validation import Files, validation
+from smoke_training.launchers.validation import ValidationFiles, validation
 
 RUN = RunPlan(
     name="validation",
@@ -33,7 +33,7 @@ def variables(body: dict[str, Any]) -> dict[str, str]:
 
 @pytest.mark.parametrize("kind", ["job", "jobset", "trainjob", "pytorchjob", "mpijob", "sbatch", "torchrun"])
 def test_it_is_a_run_like_any_other(kind: str) -> None:
-    plan = validation(RUN, Files())
+    plan = validation(RUN, ValidationFiles())
     runplan.check(plan)
     text = LAUNCHERS[kind].render(plan)
     assert "smoke_training.zip" in text and "torchrun" not in text.replace("torchrun.log", "")
@@ -41,7 +41,7 @@ def test_it_is_a_run_like_any_other(kind: str) -> None:
 
 
 def test_every_run_of_a_schedule_has_a_folder_of_its_own() -> None:
-    plan = validation(RUN, Files(config_map="validation", claim="checkpoints"))
+    plan = validation(RUN, ValidationFiles(config_map="validation", claim="checkpoints"))
     _, job = kubernetes.job(plan)
     _, cron = kubernetes.cron_job(plan, "@daily")
     assert variables(job)["WORK_DIR"] == "/checkpoints/smoke/validation"
@@ -50,11 +50,11 @@ def test_every_run_of_a_schedule_has_a_folder_of_its_own() -> None:
 
 def test_a_config_map_is_for_clusters_only() -> None:
     with pytest.raises(RunPlanError, match="Slurm has no ConfigMaps"):
-        LAUNCHERS["sbatch"].render(validation(RUN, Files(config_map="validation")))
+        LAUNCHERS["sbatch"].render(validation(RUN, ValidationFiles(config_map="validation")))
 
 
 def test_only_nodes_with_adapters_have_nccl_say_which_it_uses() -> None:
-    assert validation(RUN, Files()).env["NCCL_DEBUG"] == "INFO"
-    assert "NCCL_DEBUG" not in validation(replace(RUN, devices={}), Files()).env
+    assert validation(RUN, ValidationFiles()).env["NCCL_DEBUG"] == "INFO"
+    assert "NCCL_DEBUG" not in validation(replace(RUN, devices={}), ValidationFiles()).env
     claimed = replace(RUN, devices={}, device_claims={"rdma": "smoke-h200"})
-    assert validation(claimed, Files()).env["NCCL_DEBUG"] == "INFO"
+    assert validation(claimed, ValidationFiles()).env["NCCL_DEBUG"] == "INFO"

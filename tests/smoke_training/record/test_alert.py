@@ -86,8 +86,8 @@ def test_nobody_is_woken_for_less(inbox: Any, verdict: str, regression: bool | N
     assert told["sent"] is False and received() == []
 
 
-def test_without_a_topic_nobody_is_told(inbox: Any) -> None:
-    assert alert.send(plan(), result("FAIL"), soon()) == {"sent": False, "reason": "nothing to tell"}
+def test_without_a_topic_no_alert_is_sent(inbox: Any) -> None:
+    assert alert.send(plan(), result("FAIL"), soon()) == {"sent": False, "reason": "nothing to report"}
 
 
 def test_a_topic_that_is_gone_is_a_reason_and_no_exception(inbox: Any) -> None:

@@ -121,7 +121,7 @@ def test_summary_writes_the_page_beside_the_result(
     path.with_suffix(".samples.jsonl").unlink()
     code, _, err = told(capsys, "summary", path)
     assert code == 0
-    assert "not there; plots say so" in err
+    assert "not found" in err
 
 
 def broken(folder: Path, text: str | bytes) -> Path:

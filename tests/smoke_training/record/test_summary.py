@@ -221,7 +221,7 @@ def test_missing_evidence_says_why() -> None:
     assert reasons["nodes"] == "No node sent samples of its counters."
     nothing = page.plots(results.result(rich()), Evidence())
     busbw = next(plot for plot in nothing if plot.name == "busbw")
-    assert "samples at hand do not hold it" in str(busbw.reason)
+    assert "The samples do not contain it" in str(busbw.reason)
 
 
 def test_evidence_that_cannot_be_drawn_costs_no_other_plot() -> None:

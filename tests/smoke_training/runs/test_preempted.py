@@ -27,7 +27,7 @@ def test_a_run_that_makes_way_is_skipped_and_no_failed_job(
     assert codes == {0: 0, 1: 0}
     result = job.result()
     assert result["verdict"] == "SKIPPED" and result["exit_code"] == 4
-    assert "preempted: the run made way for other work" in result["headline"]
+    assert "preempted" in result["headline"]
     assert check(result, "run.completed")["status"] == "SKIPPED"
     assert not [item for item in result["checks"] if item["status"] in ("FAIL", "ERROR")]
     assert job.nodes[0].message().startswith("SKIPPED")

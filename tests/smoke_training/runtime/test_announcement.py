@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.runtime.announcement import UnsaidError, announce, written
+from smoke_training.runtime.announcement import AnnotationRefusedError, announce, written
 
 
 def test_a_time_is_written_in_utc() -> None:
@@ -26,5 +26,5 @@ def test_an_api_server_that_is_away_is_said(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
-    with pytest.raises(UnsaidError, match="pod vision/run-0-abc"):
+    with pytest.raises(AnnotationRefusedError, match="pod vision/run-0-abc"):
         announce(0.0, tmp_path)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.runtime.announcement import UnsaidError
+from smoke_training.runtime.announcement import AnnotationRefusedError
 from smoke_training.runtime.announcer import Announcer
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -91,7 +91,7 @@ def test_a_folder_that_comes_later_is_seen(tmp_path: Path) -> None:
 def test_an_api_server_that_was_away_is_told_later(loop: Loop, capfd: pytest.CaptureFixture[str]) -> None:
     loop.write("rank-0.pt", 70.0)
     loop.after(1)
-    loop.server.problem = UnsaidError("pod vision/run: away")
+    loop.server.problem = AnnotationRefusedError("pod vision/run: away")
     assert loop.after(30) == loop.after(10) == []
     assert capfd.readouterr().err.count("vision/run: away") == 1, "said once"
     loop.server.problem = None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from smoke_training.statistics.estimators import Z_DECISION, decision_z
 from smoke_training.statistics.links import (
     LOOKS,
-    Answer,
+    CellState,
     Pair,
     accusing_z,
     attribute,
@@ -44,7 +44,7 @@ def simulate(
     sigma: float = 0.02,
     bursts: float = 0.0,
     declared: bool = True,
-) -> dict[Pair, Answer]:
+) -> dict[Pair, CellState]:
     """Answers for cells at 0.957 of 1 Gb/s, or `slow` times that, under noise that only ever slows."""
     dice = random.Random(seed)
     cells = list(itertools.permutations(range(nodes), 2))
@@ -63,7 +63,7 @@ def simulate(
     return {cell: answer(visits, references, accusing_z(nodes)) for cell, visits in series.items()}
 
 
-def answer(visits: Sequence[Visit], references: list[float], z: float) -> Answer:
+def answer(visits: Sequence[Visit], references: list[float], z: float) -> CellState:
     return score([rate for rate, _ in visits], [share for _, share in visits], references, z).answer
 
 
@@ -75,7 +75,7 @@ def column(node: int, nodes: int, factor: float) -> dict[Pair, float]:
     return {(other, node): factor for other in range(nodes) if other != node}
 
 
-def names(answers: dict[Pair, Answer]) -> list[tuple[tuple[int, ...], str]]:
+def names(answers: dict[Pair, CellState]) -> list[tuple[tuple[int, ...], str]]:
     return [(blame.nodes, blame.direction) for blame in attribute(answers).accused]
 
 
@@ -117,8 +117,8 @@ def test_noise_alone_accuses_nobody(sigma: float, bursts: float) -> None:
     for seed in range(340):  # 1,020 healthy clusters under the three noises
         nodes = 2 + seed % 4
         found = simulate(nodes, {}, seed, sigma=sigma, bursts=bursts, declared=seed % 2 == 0 or nodes == 2)
-        assert Answer.BAD not in found.values(), seed
-        settled += all(answer is Answer.GOOD for answer in found.values())
+        assert CellState.BAD not in found.values(), seed
+        settled += all(answer is CellState.GOOD for answer in found.values())
     assert settled > {0.0: 330, 0.3: 30, 0.6: -1}[bursts]  # the worst noise settles nothing
 
 
@@ -134,28 +134,28 @@ def test_a_slow_node_under_noise_is_accused_or_nobody_is(sigma: float, bursts: f
 
 def test_a_visit_that_waited_for_cpus_may_acquit_but_never_accuse() -> None:
     slow, fast = (0.4, 0.9), (0.95, 0.9)
-    assert answer([slow] * 20, [1.0] * 20, Z_DECISION) is Answer.OPEN
-    assert answer([fast] * 20, [1.0] * 20, Z_DECISION) is Answer.GOOD
-    assert answer([(0.4, None)] * 20, [1.0] * 20, Z_DECISION) is Answer.BAD
+    assert answer([slow] * 20, [1.0] * 20, Z_DECISION) is CellState.OPEN
+    assert answer([fast] * 20, [1.0] * 20, Z_DECISION) is CellState.GOOD
+    assert answer([(0.4, None)] * 20, [1.0] * 20, Z_DECISION) is CellState.BAD
 
 
 def test_a_rate_that_was_reached_often_enough_acquits_however_busy_the_rest_was() -> None:
     slow, reached = (0.5, 0.1), (0.9, 0.9)
-    assert answer([slow] * 8 + [reached] * 4, [1.0] * 12, Z_DECISION) is Answer.GOOD
-    assert answer([slow] * 9 + [reached] * 3, [1.0] * 12, Z_DECISION) is Answer.BAD
-    assert answer([slow] * 3 + [reached] * 2, [1.0] * 5, Z_DECISION) is not Answer.GOOD
+    assert answer([slow] * 8 + [reached] * 4, [1.0] * 12, Z_DECISION) is CellState.GOOD
+    assert answer([slow] * 9 + [reached] * 3, [1.0] * 12, Z_DECISION) is CellState.BAD
+    assert answer([slow] * 3 + [reached] * 2, [1.0] * 5, Z_DECISION) is not CellState.GOOD
 
 
 def test_a_crawl_needs_three_calm_visits() -> None:
     crawl = (0.1, 0.0)
-    assert answer([crawl] * 2, [1.0] * 2, Z_DECISION) is Answer.OPEN
-    assert answer([crawl] * 3, [1.0] * 3, Z_DECISION) is Answer.BAD
-    assert answer([(0.1, 0.95)] * 3, [1.0] * 3, Z_DECISION) is Answer.OPEN
+    assert answer([crawl] * 2, [1.0] * 2, Z_DECISION) is CellState.OPEN
+    assert answer([crawl] * 3, [1.0] * 3, Z_DECISION) is CellState.BAD
+    assert answer([(0.1, 0.95)] * 3, [1.0] * 3, Z_DECISION) is CellState.OPEN
 
 
 def test_between_the_bounds_of_the_zone_either_answer_is_possible_and_outside_only_one() -> None:
     dice = random.Random(1)
-    for ratio, allowed in ((0.70, Answer.BAD), (0.90, Answer.GOOD)):
+    for ratio, allowed in ((0.70, CellState.BAD), (0.90, CellState.GOOD)):
         visits = [(ratio * math.exp(dice.gauss(0, 0.01)), 0.0) for _ in range(12)]
         assert answer(visits, [1.0] * 12, Z_DECISION) is allowed
 
@@ -165,14 +165,14 @@ def test_more_cells_and_looks_ask_for_more_visits() -> None:
     visits = [(0.5 * math.exp(dice.gauss(0, 0.05)), 0.0) for _ in range(30)]
 
     def needed(z: float) -> int:
-        return next(n for n in range(1, 31) if answer(visits[:n], [1.0] * n, z) is Answer.BAD)
+        return next(n for n in range(1, 31) if answer(visits[:n], [1.0] * n, z) is CellState.BAD)
 
     alone, among_many = needed(Z_DECISION), needed(decision_z(comparisons=240, looks=LOOKS))
     assert 5 < alone < among_many < 20
 
 
 def test_bad_cells_that_nobody_explains_stay_unexplained() -> None:
-    answers = dict.fromkeys(itertools.permutations(range(3), 2), Answer.OPEN) | {(0, 1): Answer.BAD}
+    answers = dict.fromkeys(itertools.permutations(range(3), 2), CellState.OPEN) | {(0, 1): CellState.BAD}
     found = attribute(answers)
     assert found.accused == ()
     assert found.unexplained == ((0, 1),)

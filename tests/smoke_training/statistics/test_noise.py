@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.evidence.training import Window
+from smoke_training.evidence.training import MachineWindow
 from smoke_training.statistics import noise
 
-QUIET = Window(steal_share=0.0)
+QUIET = MachineWindow(steal_share=0.0)
 
 
 def test_the_spread_is_the_worst_ranks() -> None:
@@ -34,12 +34,12 @@ def test_what_is_left_of_a_time_is_positive_and_no_more_than_it_was(
     ("spread", "steal", "number"), [(0.16, 0.0, "16%"), (0.01, 0.08, "8%"), (None, 0.5, "50%")]
 )
 def test_an_unfit_machine_is_told_with_its_number(spread: float | None, steal: float, number: str) -> None:
-    assert number in (noise.unfit(spread, [QUIET, Window(steal_share=steal)]) or "")
+    assert number in (noise.unfit(spread, [QUIET, MachineWindow(steal_share=steal)]) or "")
 
 
 @pytest.mark.parametrize(("spread", "steal"), [(0.15, 0.05), (None, None), (0.0, 0.0)])
 def test_a_fit_machine_is_not_excused(spread: float | None, steal: float | None) -> None:
-    assert noise.unfit(spread, [Window(steal_share=steal)]) is None
+    assert noise.unfit(spread, [MachineWindow(steal_share=steal)]) is None
 
 
 def test_the_queue_share_is_the_worst_ranks_and_unknown_where_the_kernel_is_silent() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.statistics.estimators import Z_DECISION
-from smoke_training.statistics.links import Answer
+from smoke_training.statistics.links import CellState
 from smoke_training.statistics.poisson import CLEAN, LOSSY, bounds, dispersion, rate, steady
 
 
@@ -47,22 +47,22 @@ def test_a_clean_wire_is_never_accused_and_one_per_cent_always_is() -> None:
     segments = [2200] * 8
     for _ in range(500):
         clean = rate([poisson(dice, 2200 * 0.0001) for _ in segments], segments, Z_DECISION)
-        assert clean.answer is not Answer.BAD
+        assert clean.answer is not CellState.BAD
         lossy = rate([poisson(dice, 2200 * 0.01) for _ in segments], segments, Z_DECISION)
-        assert lossy.answer is Answer.BAD
+        assert lossy.answer is CellState.BAD
         assert lossy.low < 0.01 < lossy.high
 
 
 def test_nothing_lost_is_clean_only_after_enough_segments() -> None:
-    assert rate([0], [5_000], Z_DECISION).answer is Answer.OPEN
-    assert rate([0, 0], [5_000, 5_000], Z_DECISION).answer is Answer.GOOD
+    assert rate([0], [5_000], Z_DECISION).answer is CellState.OPEN
+    assert rate([0, 0], [5_000, 5_000], Z_DECISION).answer is CellState.GOOD
     assert rate([0, 0], [5_000, 5_000], Z_DECISION).high < CLEAN
 
 
 def test_the_limits_leave_no_rate_that_is_clean_and_lossy_at_once() -> None:
     assert CLEAN < LOSSY
     visits = [2200] * 200
-    for events, answer in ((1, Answer.GOOD), (3, Answer.OPEN), (6, Answer.BAD)):
+    for events, answer in ((1, CellState.GOOD), (3, CellState.OPEN), (6, CellState.BAD)):
         assert rate([events] * 200, visits, Z_DECISION).answer is answer
 
 
@@ -80,8 +80,8 @@ GIGABIT = (
 @pytest.mark.parametrize("events", GIGABIT)
 def test_bursts_of_a_busy_host_leave_a_wire_of_any_rate_clean(events: tuple[int, ...]) -> None:
     segments = [4330] * len(events)
-    assert rate(events, segments, Z_DECISION).answer is Answer.OPEN
-    assert rate(*steady(events, segments), Z_DECISION).answer is Answer.GOOD
+    assert rate(events, segments, Z_DECISION).answer is CellState.OPEN
+    assert rate(*steady(events, segments), Z_DECISION).answer is CellState.GOOD
 
 
 def test_what_is_lost_in_every_visit_is_lost_without_the_worst_ones_too() -> None:
@@ -89,7 +89,7 @@ def test_what_is_lost_in_every_visit_is_lost_without_the_worst_ones_too() -> Non
     segments = [2200] * 8
     for _ in range(200):
         lossy = [poisson(dice, 2200 * 0.01) for _ in segments]
-        assert rate(*steady(lossy, segments), Z_DECISION).answer is Answer.BAD
+        assert rate(*steady(lossy, segments), Z_DECISION).answer is CellState.BAD
 
 
 def test_few_visits_are_all_kept_and_shares_count_not_numbers() -> None:
@@ -99,9 +99,9 @@ def test_few_visits_are_all_kept_and_shares_count_not_numbers() -> None:
 
 def test_one_burst_is_one_event_not_forty() -> None:
     segments = [2000] * 12
-    assert rate([40] + [0] * 11, segments, Z_DECISION).answer is Answer.OPEN
+    assert rate([40] + [0] * 11, segments, Z_DECISION).answer is CellState.OPEN
     assert dispersion([40] + [0] * 11, segments) > 30
-    assert rate([8] * 12, segments, Z_DECISION).answer is Answer.BAD
+    assert rate([8] * 12, segments, Z_DECISION).answer is CellState.BAD
 
 
 def test_what_cannot_be_judged_is_refused() -> None:

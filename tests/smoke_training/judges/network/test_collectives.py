@@ -284,7 +284,7 @@ def test_a_corrupting_rank_is_accused_with_sizes_and_chunk() -> None:
 def test_sums_that_fit_several_ranks_accuse_none_and_name_them() -> None:
     found = contents(wrong(0, [0, 2], [1]), wrong(1, [0, 2], [1]))
     assert (found.status, found.culprits) == (Verdict.FAIL, ())
-    assert "what one of ranks 0, 2 contributed was changed" in found.message
+    assert "ranks 0, 2" in found.message
 
 
 def test_two_senders_of_wrong_parts_are_both_accused() -> None:

@@ -55,7 +55,7 @@ def test_without_a_declared_rate_peers_are_the_measure() -> None:
     found = judge(links.links, tournament(3, slow), nodes=3, rail_gbit_s=None)
     assert accused(found) == [("node", "2", Cause.HALF_RATE_LINK)]
     assert found.expected is not None
-    assert found.expected.kind == "unknown"
+    assert found.expected and found.expected.kind == "unknown"
     assert judge(links.links, tournament(3), nodes=3, rail_gbit_s=None).status is Verdict.PASS
 
 
@@ -117,5 +117,5 @@ def test_links_of_accelerators_are_compared_with_their_peers_and_gate_nothing() 
     found = judge(links.links, slow, nodes=3, network_gbit_s=100.0)  # no cell reaches 1 % of the line
     assert accused(found) == [("node", "1", Cause.SLOW_LINK)]
     assert (found.status, found.required) == (Verdict.FAIL, False)
-    assert "nobody measured what transfers between accelerators reach" in str(found.expected)
+    assert found.expected and found.expected.kind == "unknown"
     assert judge(links.links, tournament(4, backend="nccl"), network_gbit_s=100.0).status is Verdict.PASS

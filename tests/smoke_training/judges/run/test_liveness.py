@@ -96,9 +96,9 @@ def test_every_incident_fails_with_its_culprit_and_its_words(
         assert found.culprits[0].node == "smoke-ab-1"
 
 
-def test_a_rank_killed_for_want_of_memory_says_so() -> None:
+def test_a_rank_killed_out_of_memory_is_reported_as_such() -> None:
     _, found = judged({**KILLED, "oom_kills": 1})
-    assert any("for want of memory" in item for item in found.culprits[0].evidence)
+    assert any("out of memory" in item for item in found.culprits[0].evidence)
     assert found.next_action is not None
     assert "memory" in found.next_action
 

@@ -23,7 +23,7 @@ def three(**third: Any) -> list[dict[str, Any]]:
 def test_nodes_that_are_alike_pass() -> None:
     found = judged(*three())
     assert found.status is Verdict.PASS
-    assert found.message == "3 nodes said hello within 0.5 s, all alike"
+    assert found.message == "3 nodes joined within 0.5 s, all alike"
 
 
 def test_a_node_that_never_came_is_named() -> None:
@@ -81,7 +81,7 @@ def test_a_node_too_many_and_a_number_given_twice_are_wrong_sizes() -> None:
     assert [(c.id, c.cause) for c in extra.culprits] == [("3", Cause.WRONG_WORLD_SIZE)]
     twice = judged(*three(), facts(2, host="another"))
     assert [(c.id, c.cause) for c in twice.culprits] == [("2", Cause.WRONG_WORLD_SIZE)]
-    assert "2 launchers say that they are node 2" in twice.message
+    assert "2 launchers report to be node 2" in twice.message
 
 
 def test_what_differs_by_design_is_no_difference() -> None:

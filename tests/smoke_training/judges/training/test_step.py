@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from smoke_training.evidence import UndeliveredError
-from smoke_training.evidence.training import Training, Window
+from smoke_training.evidence.training import MachineWindow, Training
 from smoke_training.judges.training import causes, fitness
 from smoke_training.judges.training import step as judge
 from smoke_training.model import Cause, Check, Verdict
@@ -13,7 +13,7 @@ from smoke_training.statistics import scaling, straggler
 from tests.smoke_training.samples import lines, parsed, plan, series, spins
 from tests.smoke_training.statistics.test_straggler import ranks
 
-QUIET = Window(steal_share=0.0, throttled_periods=0, throttled_seconds=0.0)
+QUIET = MachineWindow(steal_share=0.0, throttled_periods=0, throttled_seconds=0.0)
 
 
 def training(
@@ -21,7 +21,7 @@ def training(
     *,
     queue: list[list[float]] | None = None,
     cpu: list[list[float]] | None = None,
-    windows: dict[int, Window] | None = None,
+    windows: dict[int, MachineWindow] | None = None,
     spread: float = 0.01,
 ) -> Training:
     count = len(compute)
@@ -77,41 +77,41 @@ def test_a_rank_that_neither_ran_nor_waited_was_stopped() -> None:
 
 
 def test_a_quota_that_held_the_rank_back_is_the_cause() -> None:
-    held = Window(throttled_periods=40, throttled_seconds=0.9)
+    held = MachineWindow(throttled_periods=40, throttled_seconds=0.9)
     assert cause(training(slow(1.4), cpu=slow(1.0, seed=7), windows={2: held})) is Cause.QUOTA
 
 
 def test_a_quota_that_was_hit_in_passing_is_not_the_cause() -> None:
-    grazed = Window(throttled_periods=2, throttled_seconds=0.004)
+    grazed = MachineWindow(throttled_periods=2, throttled_seconds=0.004)
     assert cause(training(slow(1.4), windows={2: grazed})) is Cause.SLOW_COMPUTE
 
 
 @pytest.mark.parametrize(
     "window",
     [
-        Window(gpu_mhz=1100.0),
-        Window(cpu_mhz=1500.0, gpu_mhz=1980.0),
-        Window(gpu_mhz=1980.0, cpu_mhz=3000.0, clock_reasons=("hw_thermal_slowdown",)),
+        MachineWindow(gpu_mhz=1100.0),
+        MachineWindow(cpu_mhz=1500.0, gpu_mhz=1980.0),
+        MachineWindow(gpu_mhz=1980.0, cpu_mhz=3000.0, clock_reasons=("hw_thermal_slowdown",)),
     ],
 )
-def test_a_clock_below_its_peers_or_held_down_is_the_cause(window: Window) -> None:
-    peers = {rank: Window(gpu_mhz=1980.0, cpu_mhz=3000.0) for rank in (0, 1, 3)}
+def test_a_clock_below_its_peers_or_held_down_is_the_cause(window: MachineWindow) -> None:
+    peers = {rank: MachineWindow(gpu_mhz=1980.0, cpu_mhz=3000.0) for rank in (0, 1, 3)}
     assert cause(training(slow(1.4), windows={**peers, 2: window})) is Cause.CLOCK
 
 
 def test_a_power_cap_alone_is_where_a_healthy_gpu_runs() -> None:
-    peers = {rank: Window(gpu_mhz=1700.0, clock_reasons=("sw_power_cap",)) for rank in range(4)}
+    peers = {rank: MachineWindow(gpu_mhz=1700.0, clock_reasons=("sw_power_cap",)) for rank in range(4)}
     assert cause(training(slow(1.4), windows=peers)) is Cause.SLOW_COMPUTE
 
 
 def test_unknown_clocks_explain_nothing() -> None:
-    assert cause(training(slow(1.4), windows={2: Window(gpu_mhz=100.0)})) is Cause.SLOW_COMPUTE
+    assert cause(training(slow(1.4), windows={2: MachineWindow(gpu_mhz=100.0)})) is Cause.SLOW_COMPUTE
 
 
 @pytest.mark.parametrize("quota_seconds", [0.0, 0.3, 1.0])
 def test_waiting_is_the_ranks_own_as_far_as_its_quota_caused_it(quota_seconds: float) -> None:
     walls, waits = [[0.02] * 100, [0.03] * 100], [[0.0] * 100, [0.01] * 100]
-    window = Window(throttled_periods=int(quota_seconds * 100), throttled_seconds=quota_seconds)
+    window = MachineWindow(throttled_periods=int(quota_seconds * 100), throttled_seconds=quota_seconds)
     own = scaling.own_compute(training(walls, queue=waits, windows={1: window}))
     assert sum(own[1]) == pytest.approx(2.0 + quota_seconds)
     assert own[0] == [0.02] * 100

@@ -19,10 +19,10 @@ from torch._C._distributed_c10d import HashStore, PrefixStore, Store
 from smoke_training import evidence
 from smoke_training.evidence.links import Cell, Rail, Tournament
 from smoke_training.judges.network import links, loss, rails
-from smoke_training.judges.sampling import Sampling
+from smoke_training.judges.sampling import VerdictSampling
 from smoke_training.model import Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.probes.context import Context
+from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import pairs, reach
 from smoke_training.probes.network import rails as probe
@@ -103,8 +103,8 @@ def arena(group: Group, store: Store, count: int, slow: Callable[[int, int | Non
     return Arena(group=group, nodes=tuple(range(count)), endpoint=end, interface="lo")
 
 
-def context(group: Group, wanted: Plan) -> Context:
-    return Context(group=group, plan=wanted, scratch=Path("/nowhere"), sampling=Sampling(wanted))
+def context(group: Group, wanted: Plan) -> ProbeContext:
+    return ProbeContext(group=group, plan=wanted, scratch=Path("/nowhere"), sampling=VerdictSampling(wanted))
 
 
 def judge(wanted: Plan, record: Tournament, rule: Any = links.links) -> Check:

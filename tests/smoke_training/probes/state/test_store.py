@@ -14,9 +14,9 @@ from torch._C._distributed_c10d import HashStore
 
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
-from smoke_training.probes.state.replica import EPOCH_BATCHES, Loader, Replica
-from smoke_training.probes.state.store import Store, TornCheckpointError, differences
-from smoke_training.probes.state.timing import MIB, Training
+from smoke_training.probes.state.replica import EPOCH_BATCHES, BatchStream, TrainingReplica
+from smoke_training.probes.state.store import CheckpointStore, TornCheckpointError, differences
+from smoke_training.probes.state.timing import MIB, ShardedTraining
 
 CPU = torch.device("cpu")
 
@@ -29,16 +29,16 @@ def alone() -> Iterator[Group]:
     dist.destroy_process_group()
 
 
-def ran(group: Group, seed: int, steps: int = 0) -> Replica:
+def ran(group: Group, seed: int, steps: int = 0) -> TrainingReplica:
     """A replica after some steps."""
     torch.manual_seed(seed)
     random.seed(seed)
-    replica = Replica(group, seed)
+    replica = TrainingReplica(group, seed)
     advance(replica, steps)
     return replica
 
 
-def advance(replica: Replica, steps: int) -> list[str]:
+def advance(replica: TrainingReplica, steps: int) -> list[str]:
     return [replica.train() for _ in range(steps)]
 
 
@@ -77,14 +77,14 @@ def test_a_restore_that_forgets_a_part_is_seen_in_the_next_losses(alone: Group, 
 
 
 def test_the_loader_gives_every_batch_of_an_epoch_once_and_epochs_in_other_orders() -> None:
-    loader = Loader(3)
+    loader = BatchStream(3)
     epochs = [[loader.next() - epoch * EPOCH_BATCHES for _ in range(EPOCH_BATCHES)] for epoch in range(4)]
     assert all(sorted(epoch) == list(range(EPOCH_BATCHES)) for epoch in epochs)
     assert len({tuple(epoch) for epoch in epochs}) > 1
 
 
-def saved(group: Group, root: Path, *steps: int) -> Store:
-    run, kept = ran(group, 1, 1), Store(group, root, "resume")
+def saved(group: Group, root: Path, *steps: int) -> CheckpointStore:
+    run, kept = ran(group, 1, 1), CheckpointStore(group, root, "resume")
     for step in steps:
         run.step = step
         kept.save(run.snapshot(), step)
@@ -93,7 +93,7 @@ def saved(group: Group, root: Path, *steps: int) -> Store:
 
 @pytest.mark.parametrize("steps", [3, EPOCH_BATCHES, EPOCH_BATCHES + 1])
 def test_a_restored_run_goes_on_bit_for_bit(alone: Group, tmp_path: Path, steps: int) -> None:
-    run, kept = ran(alone, 7, steps), Store(alone, tmp_path, "resume")
+    run, kept = ran(alone, 7, steps), CheckpointStore(alone, tmp_path, "resume")
     kept.save(run.snapshot(), steps)
     expected = advance(run, 2 * EPOCH_BATCHES)
     after = store.manifest(run.snapshot())
@@ -107,7 +107,7 @@ def test_a_restored_run_goes_on_bit_for_bit(alone: Group, tmp_path: Path, steps:
 def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_torn_one(
     alone: Group, tmp_path: Path
 ) -> None:
-    run, kept = Training(alone, MIB, seed=1), Store(alone, tmp_path, "checkpoint")
+    run, kept = ShardedTraining(alone, MIB, seed=1), CheckpointStore(alone, tmp_path, "checkpoint")
     run.step()
     saved = store.manifest(run.snapshot())
     kept.save(run.snapshot(), 4)
@@ -115,7 +115,7 @@ def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_t
     assert {name for name, v in run.snapshot().items() if not hasattr(v, "to_local")} == {
         name for name in saved if name.startswith("rank-0/")
     }
-    other = Training(alone, MIB, seed=2)
+    other = ShardedTraining(alone, MIB, seed=2)
     room = other.snapshot()
     assert {name for name in saved if name.endswith("weight.exp_avg")} <= set(
         differences(saved, store.manifest(room))
@@ -130,7 +130,7 @@ def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_t
     assert differences(saved, after) != []
     folder = store.step_folder(tmp_path, 4)
     store.TEARS["one flipped bit"](folder, store.shards(folder, 0)[0], folder / store.mark_name(0))
-    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp has other bytes than were committed"):
+    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp has differs from the committed bytes"):
         kept.restore(4, room)
 
 
@@ -160,7 +160,7 @@ def test_a_checkpoint_replaced_by_another_whole_one_is_not_the_one_committed(
     shutil.rmtree(store.step_folder(tmp_path, 8))
     shutil.copytree(store.step_folder(tmp_path, 4), store.step_folder(tmp_path, 8))
     assert store.inspect(tmp_path, 8, alone).fault is None
-    assert "other bytes than were committed" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
+    assert "differs from the committed bytes" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
 
 
 def test_half_a_mark_is_none_and_another_nodes_mark_will_do(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_no_trace_and_the_checkpoint_before_whole(
         real(file)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(store.RefusedError) as refused:
+    with pytest.raises(store.CheckpointWriteError) as refused:
         kept.save(ran(alone, 1, 1).snapshot(), 8)
     monkeypatch.undo()
     (item,) = refused.value.refused

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smoke_training.runtime.control import channel
-from smoke_training.runtime.control.channel import Caller, Event, Listener, hello
+from smoke_training.runtime.control.channel import ChannelCaller, ChannelEvent, ChannelListener, hello
 
 ADDRESS = "127.77.1.9"
 
@@ -22,13 +22,13 @@ class Line:
     def __init__(self) -> None:
         self.sock = channel.listen(ADDRESS, 0)
         self.port = self.sock.getsockname()[1]
-        self.listener = Listener(self.sock, "word")
-        self.callers: list[Caller] = []
-        self.events: list[Event] = []
+        self.listener = ChannelListener(self.sock, "word")
+        self.callers: list[ChannelCaller] = []
+        self.events: list[ChannelEvent] = []
         self.clock = time.monotonic()
 
-    def caller(self, node: int = 1, word: str = "word", **facts: Any) -> Caller:
-        found = Caller(ADDRESS, self.port)
+    def caller(self, node: int = 1, word: str = "word", **facts: Any) -> ChannelCaller:
+        found = ChannelCaller(ADDRESS, self.port)
         found.greet(hello(word, node, facts))
         self.callers.append(found)
         return found
@@ -38,7 +38,7 @@ class Line:
         sock.sendall(content)
         return sock
 
-    def run(self, rounds: int = 30, passed: float = 0.0) -> list[tuple[Caller, Event]]:
+    def run(self, rounds: int = 30, passed: float = 0.0) -> list[tuple[ChannelCaller, ChannelEvent]]:
         """Let everybody poll; what the callers were told."""
         told = []
         self.clock += passed
@@ -50,7 +50,7 @@ class Line:
             time.sleep(0.002)
         return told
 
-    def of(self, kind: str) -> list[Event]:
+    def of(self, kind: str) -> list[ChannelEvent]:
         return [event for event in self.events if event.kind == kind]
 
 
@@ -178,12 +178,12 @@ def test_a_caller_calls_until_somebody_listens() -> None:
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port = probe.getsockname()[1]
-    caller = Caller(ADDRESS, port)
+    caller = ChannelCaller(ADDRESS, port)
     caller.greet(hello("word", 1, {}))
     for _ in range(5):
         assert caller.poll(time.monotonic()) == []
-    listener = Listener(channel.listen(ADDRESS, port), "word")
-    found: list[Event] = []
+    listener = ChannelListener(channel.listen(ADDRESS, port), "word")
+    found: list[ChannelEvent] = []
     deadline = time.monotonic() + 10
     while not found and time.monotonic() < deadline:
         caller.poll(time.monotonic())

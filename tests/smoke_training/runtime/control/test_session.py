@@ -13,7 +13,7 @@ from smoke_training.reader import decode
 from smoke_training.runtime.control import channel, member, session
 from smoke_training.runtime.control.coordinator import Coordinator
 from smoke_training.runtime.control.member import Member
-from smoke_training.runtime.control.session import Over, Report, RunEndedError
+from smoke_training.runtime.control.session import NodeReport, Over, RunEndedError
 from smoke_training.runtime.control.vitals import Vital
 from tests.smoke_training.samples import facts, plan
 
@@ -34,12 +34,12 @@ class Meeting:
         self.plan: Plan = plan(**{"hang_timeout_s": 0.6, "join_timeout_s": 20.0, **changes})
         sock = channel.listen(ADDRESS, 0)
         self.port = sock.getsockname()[1]
-        self.coordinator = Coordinator(self.plan, channel.Listener(sock, "word"))
+        self.coordinator = Coordinator(self.plan, channel.ChannelListener(sock, "word"))
         self.member = self.another(1)
         self.refused: list[str] = []
 
     def another(self, index: int, word: str = "word") -> Member:
-        return Member(self.plan, index, channel.Caller(ADDRESS, self.port), word)
+        return Member(self.plan, index, channel.ChannelCaller(ADDRESS, self.port), word)
 
     def join(
         self,
@@ -64,7 +64,7 @@ class Meeting:
         finally:
             caller.join(30)
 
-    def tick(self, seconds: float, own: Report | None = None, other: Report | None = None) -> None:
+    def tick(self, seconds: float, own: NodeReport | None = None, other: NodeReport | None = None) -> None:
         """Both go on for a while."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -86,8 +86,8 @@ def meeting() -> Iterator[Meeting]:
     found.member.finish([], time.monotonic())
 
 
-def report(**changes: Any) -> Report:
-    return Report(vitals=(Vital(**{**vars(ALIVE), **changes}),))
+def report(**changes: Any) -> NodeReport:
+    return NodeReport(vitals=(Vital(**{**vars(ALIVE), **changes}),))
 
 
 def test_nodes_that_are_alike_start_at_once_and_end_together(meeting: Meeting) -> None:
@@ -143,7 +143,7 @@ def test_a_node_without_its_gpus_stops_all(meeting: Meeting) -> None:
 def test_without_node_0_a_node_gives_up_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "SETTLE_S", 0.1)
     monkeypatch.setattr(member, "ANSWER_MARGIN_S", 0.1)
-    alone = Member(plan(join_timeout_s=0.3), 1, channel.Caller(ADDRESS, 1), "word")
+    alone = Member(plan(join_timeout_s=0.3), 1, channel.ChannelCaller(ADDRESS, 1), "word")
     with pytest.raises(RunEndedError, match="node 0 did not let node 1 start in time"):
         alone.join(node(1), time.monotonic() + 30)
 
@@ -196,7 +196,7 @@ def test_a_node_0_that_falls_silent_or_vanishes_ends_the_others(meeting: Meeting
 
 def test_the_planned_kill_is_told_to_all_nodes(meeting: Meeting) -> None:
     meeting.join()
-    planned = Report(vitals=report(gone=True, code=-9).vitals, planned=True)
+    planned = NodeReport(vitals=report(gone=True, code=-9).vitals, planned=True)
     meeting.tick(1.0, report(rank=0), planned)
     assert meeting.coordinator.planned
     assert meeting.kinds() == ["nodes"]

@@ -14,12 +14,12 @@ from smoke_training.runtime.control.watchdog import (
     PATIENCE_FACTOR,
     SETTLE_S,
     Broke,
-    Limits,
     NodeView,
+    SilenceLimits,
     Watchdog,
 )
 
-LIMITS = Limits(hang_s=30.0, start_s=120.0)
+LIMITS = SilenceLimits(hang_s=30.0, start_s=120.0)
 
 
 def vital(rank: int, **changes: Any) -> Vital:
@@ -149,7 +149,7 @@ def test_an_exception_is_told_as_such_and_not_as_a_murder() -> None:
     assert found == Broke(rank=1, node=1, phase="training", words="OSError: disk")
     (found,) = decide(nodes(vital(0), vital(1, gone=True, code=3)))
     assert isinstance(found, Broke)
-    assert "status 3 without a word" in found.words
+    assert "status 3 without a report" in found.words
 
 
 def test_a_lost_launcher_explains_the_dead_ranks_around_it() -> None:
