@@ -184,7 +184,7 @@ def _next_action(seen: _Finding) -> str:
 
 
 def _culprits(seen: _Finding) -> tuple[Culprit, ...]:
-    """Accuse the stack of a known fault's figure; else nobody: links, rails and transport accuse nodes."""
+    """Accuse the stack of a known fault's figure; links, rails and transport accuse nodes."""
     if (fault := seen.fault) is None:
         return ()
     cause, share = Cause(fault.cause), seen.centre / (seen.against.expected.value or seen.centre)
