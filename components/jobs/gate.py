@@ -18,14 +18,8 @@ from components.base import Component
 from components.jobs.gate_provider import JobGateProvider
 from components.jobs.services import SERVICES
 from smoke_training.launchers import bundle, runplan
-<<<<<<< HEAD
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.validation import RESULT_COPIES, Files, plan_text, validation
-=======
-from smoke_training.launchers.managed import VERTEX_CODE
-from smoke_training.launchers.runplan import RunPlan, SageMakerOptions, VertexOptions
 from smoke_training.launchers.validation import RESULT_COPIES, ValidationFiles, plan_text, validation
->>>>>>> 83184b7b (Plain technical English in smoke_training: docstrings, messages and one class name for one thing)
 
 
 class JobGateArgs(TypedDict):
@@ -131,14 +125,8 @@ def _document(
     results: str,
 ) -> str:
     """The run as a document; the provider gives each try a name, and its code a folder."""
-<<<<<<< HEAD
     of_service = SERVICES[service]
-    whole = validation(run, Files(code=of_service.code_folder))
-=======
-    told = {key: _plain(value) for key, value in place.items()}
-    vertex = VertexOptions(**told) if service == "vertex" else None
-    whole = validation(run, ValidationFiles(code=_CODE_FOLDER if vertex is None else VERTEX_CODE))
->>>>>>> 83184b7b (Plain technical English in smoke_training: docstrings, messages and one class name for one thing)
+    whole = validation(run, ValidationFiles(code=of_service.code_folder))
     variables = {**whole.env, **environment, "CODE_SHA256": code, RESULT_COPIES: results}
     del variables["TERMINATION_MESSAGE_PATH"]
     return runplan.render(
@@ -151,12 +139,7 @@ def _document(
             read_only_root=False,
             root_folder=None,
             work_root="/tmp/smoke",  # noqa: S108 - the container's own disk
-<<<<<<< HEAD
             **of_service.part({key: _plain(value) for key, value in place.items()}),
-=======
-            sagemaker=SageMakerOptions(**told) if vertex is None else None,
-            vertex=vertex,
->>>>>>> 83184b7b (Plain technical English in smoke_training: docstrings, messages and one class name for one thing)
         )
     )
 

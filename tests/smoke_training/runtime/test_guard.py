@@ -29,8 +29,8 @@ from tests.smoke_training.samples import plan
 if sys.argv[2] == "hangs":  # as a write to a file server may
     Ending.conclude = lambda *_: os.read(os.pipe()[0], 1)
 home = Path(sys.argv[1])
-place = NodeSettings(index=0, master_addr="127.0.0.1", master_port=29500, work_dir=home, result=home / "result.json",
-              termination=home / "message")
+place = NodeSettings(index=0, master_addr="127.0.0.1", master_port=29500, work_dir=home,
+                     result=home / "result.json", termination=home / "message")
 sys.exit(NodeRun(dataclasses.replace(plan(nodes=1, gpus_per_node=8), timeout_s=4.0), place).run())
 """
 
