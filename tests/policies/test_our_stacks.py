@@ -63,7 +63,7 @@ class Shipped:
         done = native(self.home, *command, f"> {digest}", stack=self.stack)
         assert done.returncode == 0, done.stderr
         events = self._file("events.jsonl")
-        events.write_text(life.told_under_pack(self.home, self.stack))
+        events.write_text(life.events_under_pack(self.home, self.stack))
         return digest, events
 
     @functools.cache  # noqa: B019 - three stacks, and each audit takes seconds

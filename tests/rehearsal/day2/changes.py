@@ -1,4 +1,4 @@
-"""What people change in a stack that runs, as edits of its spec."""
+"""Changes of a deployed stack, as edits of its spec."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ Edit = Callable[[Any], object]
 
 
 def quickly(spec: Any) -> None:
-    """The shipped stack without its validation, which is no matter of these changes, and with one server."""
+    """The shipped stack without its validation, which these changes do not concern, and with one server."""
     spec["smoke"].update({"enabled": False, "schedule": None})
     spec["tracking"].update({"replicas": 1, "workers": 1})
 
@@ -40,4 +40,4 @@ ON_AWS: dict[str, Edit] = {
 }
 _EVERY_GROUP = {"dev-a100-nodes", "dev-cluster-system", "dev-cpu-nodes", "dev-l4-nodes"}
 ENDING_ON_AWS = {"Kubernetes minor": _EVERY_GROUP, "node image": _EVERY_GROUP}
-"""The changes that end nodes, and of which groups: no other one may."""
+"""Changes that end nodes, with their groups; no other change may."""

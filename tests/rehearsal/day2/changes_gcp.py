@@ -1,6 +1,6 @@
-"""What people change in a stack on Google Cloud that runs, as edits of its spec.
+"""Changes of a deployed stack on Google Cloud, as edits of its spec.
 
-What is added comes first in its list: a name that depended on the place in a list would show.
+Additions are first in their lists, to find names that depend on the position in a list.
 """
 
 from typing import Any
@@ -77,7 +77,7 @@ def _zones(*names: str) -> Edit:
 
 def _reserved(spec: Any) -> None:
     pool("a100", purchase={"kind": "reserved", "id": "projects/example-ml-dev/reservations/a100"})(spec)
-    del spec["on"]["pools"]["a100"]["compact"]  # a reservation lies where it was made
+    del spec["on"]["pools"]["a100"]["compact"]  # a reservation stays in its zone
 
 
 def _another_order(spec: Any) -> None:
@@ -147,4 +147,4 @@ ENDING_ON_GCP: dict[str, set[str]] = {
     "sharing": {"dev-l4-nodes"},
     "pods of a node": {"dev-a100-nodes", "dev-l4-nodes", "dev-cpu-nodes"},
 }
-"""The changes that end nodes, and of which pools: no other one may."""
+"""Changes that end nodes, with their pools; no other change may."""

@@ -1,4 +1,4 @@
-"""A plan as text that a reviewer reads: which nodes end, and what is replaced, deleted, updated, created."""
+"""A plan as text for reviewers: ended nodes, and replaced, deleted, updated and created resources."""
 
 import re
 from collections.abc import Iterator, Sequence

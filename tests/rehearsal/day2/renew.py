@@ -1,4 +1,4 @@
-"""`python -m tests.rehearsal.day2.renew aws gcp` writes the lists anew after a change that is meant."""
+"""`python -m tests.rehearsal.day2.renew aws gcp` renews the lists after an intended change."""
 
 import sys
 import tempfile

@@ -21,15 +21,15 @@ CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache"
 
 @dataclass(frozen=True)
 class Life:
-    """A stack that is changed while it runs."""
+    """A deployed stack to change."""
 
     pair: Pair
     edits: Mapping[str, Edit]
     ending: Mapping[str, set[str]]
-    """The changes that end nodes, and of which pools."""
+    """Changes that end nodes, with their pools."""
 
     def file(self, name: str) -> Path:
-        """The reviewed list of what a change does."""
+        """The reviewed list of effects of a change."""
         return GOLDEN / self.pair[1] / f"{name.lower().replace(' ', '-')}.txt"
 
     def program(self, *edits: Edit) -> Program:
@@ -43,7 +43,7 @@ class Life:
         return lambda: deploy(spec)
 
     def planned(self, stack: FrugalStack, *edits: Edit) -> list[PlannedStep]:
-        """What an `up` after the edits would do."""
+        """Steps of an `up` after the edits."""
         stack, plan = stack.running(self.program(*edits)), PreviewPlan()
         cast(Any, plan.listening(lambda on_event: cast(Any, stack.preview(on_event=on_event))))(
             lambda _: None
@@ -51,12 +51,12 @@ class Life:
         return plan.steps
 
     def plans(self, stack: FrugalStack) -> dict[str, list[PlannedStep]]:
-        """What an `up` after each of the edits would do."""
+        """Steps of an `up` after each of the edits."""
         return {name: self.planned(stack, edit) for name, edit in self.edits.items()}
 
     @contextmanager
     def deployed(self, folder: Path) -> Iterator[FrugalStack]:
-        """The stack, which runs in a home below the folder; gone afterwards."""
+        """The stack, deployed in a home below the folder; destroyed afterwards."""
         CACHE.mkdir(parents=True, exist_ok=True)
         (folder / "cache").symlink_to(CACHE)
         home = Rehearsal(folder / "rehearsal")

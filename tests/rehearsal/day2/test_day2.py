@@ -1,4 +1,4 @@
-"""Changes of a stack on AWS that runs, each with the list of what it does, and the nodes that it ends."""
+"""Changes of a deployed stack on AWS, with their reviewed effects and the nodes that they end."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
 
 
 @pytest.mark.parametrize("name", AWS.edits)
-def test_a_change_does_what_was_reviewed(name: str, found: dict[str, list[PlannedStep]]) -> None:
+def test_effects_of_a_change_are_as_reviewed(name: str, found: dict[str, list[PlannedStep]]) -> None:
     assert AWS.file(name).read_text() == text(name, found[name])
 
 
@@ -27,5 +27,5 @@ def test_only_changes_that_have_to_end_nodes(name: str, found: dict[str, list[Pl
     assert ended(found[name]) == AWS.ending.get(name, set())
 
 
-def test_no_file_is_left_of_a_change_that_is_gone() -> None:
+def test_no_file_belongs_to_a_removed_change() -> None:
     assert {*AWS.file("x").parent.iterdir()} == {AWS.file(name) for name in AWS.edits}

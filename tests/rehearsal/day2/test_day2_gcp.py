@@ -1,4 +1,4 @@
-"""Changes of a stack on Google Cloud that runs, each with the list of what it does, and the nodes it ends."""
+"""Changes of a deployed stack on Google Cloud, with their reviewed effects and the nodes they end."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, list[P
 
 
 @pytest.mark.parametrize("name", GCP.edits)
-def test_a_change_does_what_was_reviewed(name: str, found: dict[str, list[PlannedStep]]) -> None:
+def test_effects_of_a_change_are_as_reviewed(name: str, found: dict[str, list[PlannedStep]]) -> None:
     assert GCP.file(name).read_text() == text(name, found[name])
 
 
@@ -28,5 +28,5 @@ def test_only_changes_that_have_to_end_nodes(name: str, found: dict[str, list[Pl
     assert ended(found[name]) == GCP.ending.get(name, set())
 
 
-def test_no_file_is_left_of_a_change_that_is_gone() -> None:
+def test_no_file_belongs_to_a_removed_change() -> None:
     assert {*GCP.file("x").parent.iterdir()} == {GCP.file(name) for name in GCP.edits}

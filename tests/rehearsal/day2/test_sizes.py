@@ -1,4 +1,4 @@
-"""A pool's bounds change while the autoscaler has nodes in it that no state knows of."""
+"""Bounds of a pool change while the autoscaler has added nodes outside of the state."""
 
 import json
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def program(least: int, most: int, *, look: bool = True) -> Callable[[], None]:
 
 
 def sizes(stack: automation.Stack) -> dict[str, int]:
-    """What the node group is in the emulated AWS, as a refresh reads it."""
+    """Sizes of the node group in the emulated AWS, as a refresh reads them."""
     stack.refresh()
     resources = json.loads(json.dumps(stack.export_stack().deployment))["resources"]
     (group,) = (one for one in resources if one["type"] == "aws:eks/nodeGroup:NodeGroup")
@@ -87,13 +87,13 @@ def test_bounds_change_around_the_nodes_that_run(rehearsal: Rehearsal, stack: Se
     assert changes(stack(program(0, 4)).up()).get("update", 0) == 0, "the size is the autoscaler's"
     assert changes(stack(program(0, 6)).up())["update"] == 1
     grown_by_the_autoscaler(rehearsal, 5)
-    said = refused(stack(program(0, 4)))
-    assert "train.max_size" in said and "5 nodes run now: 1 of them would end" in said
+    output = refused(stack(program(0, 4)))
+    assert "train.max_size" in output and "5 nodes run now: 1 of them would end" in output
     assert sizes(stack(program(0, 6))) == {"minSize": 0, "maxSize": 6, "desiredSize": 5}
 
 
 def test_the_state_alone_would_end_every_node(rehearsal: Rehearsal, stack: Select) -> None:
-    """Why the live size is asked for: `ignore_changes` sends the size of the group's creation."""
+    """Reason to read the live size: `ignore_changes` sends the size at the group's creation."""
     stack(program(0, 4, look=False)).up()
     grown_by_the_autoscaler(rehearsal, 3)
     assert changes(stack(program(0, 6, look=False)).up())["update"] == 1

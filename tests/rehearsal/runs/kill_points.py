@@ -1,4 +1,4 @@
-"""Kills one process of a run at a chosen operation, and looks at what the next runs make of it."""
+"""Kill points: kill one process of a run at a chosen operation, and check the next runs."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _PROGRAM = Path(__file__).with_name("killed_program.py")
 
 @dataclass
 class Kill:
-    """One kill point: which process, at which operation, before or after the cloud did it."""
+    """One kill point: process, operation, and before or after the commit of the cloud."""
 
     operation: str
     victim: str
@@ -40,7 +40,7 @@ class Stage:
     runs: int = 0
 
     def prepare(self) -> None:
-        """Write the project and make its stack."""
+        """Write the project and create its stack."""
         project = self.folder / "project"
         project.mkdir()
         (project / "Pulumi.yaml").write_text(f"name: {PROJECT}\nruntime: python\n")
@@ -48,7 +48,7 @@ class Stage:
         self._pulumi("stack", "init", STACK)
 
     def run(self, operation: str, kill: Kill | None = None) -> bool:
-        """`up` or `destroy`, perhaps with a kill; whether it succeeded."""
+        """`up` or `destroy`, perhaps with a kill; returns whether it succeeded."""
         recover(self.rehearsal, PROJECT, STACK)
         fault = {"on": "*", "operation": {"up": "create", "destroy": "delete"}[operation]}
         if kill:
@@ -59,7 +59,7 @@ class Stage:
         return done.returncode == 0
 
     def records(self) -> list[tuple[str, str, str]]:
-        """(URN, type, id) of all that exists in the clouds, but for what services made by themselves."""
+        """(URN, type, id) of all resources in the clouds, except those that services made by themselves."""
         state = State(self.rehearsal.home / "state.sqlite")
         try:
             return sorted((one.urn, one.type, one.id) for one in state.find() if one.urn)
@@ -67,11 +67,11 @@ class Stage:
             state.close()
 
     def leftovers(self) -> int:
-        """How much exists in the clouds, hidden things included."""
+        """Number of resources in the clouds, including hidden ones."""
         return int(sum(self.rehearsal.status()["resources"].values()))
 
     def known(self) -> list[tuple[str, str, str]]:
-        """(URN, type, id) of all that the engine's state holds; what is about to be deleted included."""
+        """(URN, type, id) of all resources in the engine's state, including those being deleted."""
         return sorted(
             (one["urn"], one["type"], one["id"])
             for one in self._deployment().get("resources", [])
@@ -79,31 +79,31 @@ class Stage:
         )
 
     def graph(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Every URN with the URNs it depends on."""
+        """Every URN with its dependencies."""
         return sorted(
             (one["urn"], tuple(sorted(one.get("dependencies", []))))
             for one in self._deployment().get("resources", [])
         )
 
     def pending(self) -> int:
-        """How many operations the engine believes to be under way."""
+        """Number of operations that the engine's state has as pending."""
         return len(self._deployment().get("pending_operations") or [])
 
     def _deployment(self) -> dict[str, list[dict[str, str]]]:
         path = self.rehearsal.home / "state" / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
         return dict(json.loads(path.read_text())["checkpoint"].get("latest") or {})
 
-    def _pulumi(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def _pulumi(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         cli = require()
         environment = {
             **os.environ,
             **self.rehearsal.environment(),
             "PATH": f"{cli.folder}{os.pathsep}{os.environ['PATH']}",
             "AWS_REGION": "us-east-1",
-            "PULUMI_STACK": STACK if words[0] != "stack" else "",
+            "PULUMI_STACK": STACK if arguments[0] != "stack" else "",
         }
         done = subprocess.run(
-            [cli.path, *words, "--non-interactive"],
+            [cli.path, *arguments, "--non-interactive"],
             cwd=self.folder / "project",
             env=environment,
             capture_output=True,
@@ -118,7 +118,7 @@ class Stage:
 
 
 def play(stage: Stage, points: int, seed: int) -> Iterator[str]:
-    """Kill so many times; yields what went wrong. Every few kills the run is finished and looked at."""
+    """Kill so many times; yields problems. Every few kills the run is finished and checked."""
     chance = random.Random(seed)
     stage.run("up")
     graph, total = stage.graph(), len(stage.records())

@@ -1,7 +1,7 @@
 """The life of the shipped environment in the emulated clouds, from the first preview to the last process.
 
-Each step goes on where the one before stopped. What was seen after each step is kept, so that tests can look
-at any of it in any order.
+Each step continues the previous one. The results of each step are kept, so that tests can check them in any
+order.
 """
 
 import functools
@@ -33,7 +33,7 @@ SLOW_RANK = ("--fault", "smoke:slow-rank=1")
 
 @dataclass(frozen=True)
 class Seen:
-    """One step: what the command said, and what there was after it."""
+    """One step: output of the command, and the state after it."""
 
     done: Done
     resources: Mapping[str, int]
@@ -53,21 +53,21 @@ class Life:
     failed: Seen
     """The first `up`, with a rank that is slow."""
     closed: str
-    """What `status` said then."""
+    """Output of `status` at that time."""
     passed: Seen
     opened: str
-    """What `status` said then."""
+    """Output of `status` at that time."""
     runs: list[Run]
-    """The runs that the tracking server knew then, oldest first."""
+    """The runs of the tracking server at that time, oldest first."""
     result: Mapping[str, Any]
-    """The newest result then."""
+    """The newest result at that time."""
     unchanged: Seen
     """Plain `pulumi up --expect-no-changes`."""
     audited: Done
-    """What the policies said about the exported state."""
+    """Findings of the policies for the exported state."""
     outputs: Mapping[str, Any]
     password: str
-    """Of the tracking server's first user."""
+    """Password of the tracking server's first user."""
     written: Mapping[Path, str]
     """All states and logs before the end."""
     destroyed: Seen
@@ -80,7 +80,7 @@ def home(folder: Path) -> Iterator[Path]:
     (folder / "cache").symlink_to(cache)
     try:
         yield folder / "rehearsal"
-    finally:  # a life that fails ends its processes, too
+    finally:  # also after a failure
         Rehearsal(folder / "rehearsal").stop()
 
 
@@ -112,13 +112,13 @@ def _exports(home: Path, stack: str) -> str:
 
 
 def processes(home: Path) -> list[str]:
-    """Whatever still runs for this rehearsal."""
+    """Processes of this rehearsal."""
     found = []
     for process in psutil.process_iter(["cmdline", "environ"]):
-        words = " ".join(process.info["cmdline"] or [])
+        command = " ".join(process.info["cmdline"] or [])
         variables = process.info["environ"] or {}
-        if str(home) in words or variables.get("TRAINSTACK_REHEARSAL_HOME") == str(home):
-            found.append(words)
+        if str(home) in command or variables.get("TRAINSTACK_REHEARSAL_HOME") == str(home):
+            found.append(command)
     return found
 
 
@@ -127,7 +127,7 @@ def live(home: Path) -> Life:
     failed = seen(home, _up(home, *SLOW_RANK))
     closed = do(home, "status").stdout
     passed = seen(home, _up(home))
-    # Without a passed gate there is nothing further to look at.
+    # Without a passed gate there is nothing further to check.
     assert passed.done.returncode == 0, passed.output
     opened = do(home, "status").stdout
     runs, newest = _runs(home), max(passed.results)
@@ -167,7 +167,7 @@ def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object
     spec = content["config"]["trainstack:spec"]
     spec["smoke"].update({"accept": ["PASS", "INCONCLUSIVE"], "depth": "quick"})
     if content["config"]["trainstack:profile"] == "small":
-        # What the profile leaves out, and others have: policies judge it, too. Nothing starts by the clock.
+        # Parts of other profiles, which policies judge, too. Nothing starts by schedule.
         spec["smoke"]["schedule"] = "0 5 * * 1"
     if "tracking" in spec:  # elsewhere the cloud runs it
         spec["tracking"].update({"replicas": 1, "workers": 1})
@@ -179,7 +179,7 @@ def beside_others(home: Path, stack: str = STACK, change: Callable[[Any], object
 
 
 def environment(home: Path) -> dict[str, str]:
-    """That of a command that works in a home."""
+    """The environment of a command for a home."""
     return {**os.environ, "TRAINSTACK_REHEARSAL_HOME": str(home), "COLUMNS": "200"}
 
 
@@ -192,20 +192,20 @@ def _up(home: Path, *more: str) -> Done:
 
 
 def seen(home: Path, done: Done) -> Seen:
-    """What there is after a command."""
+    """The state after a command."""
     results = {path: path.stat().st_mtime_ns for path in home.glob("*/*checkpoints*/smoke/*/result.json")}
     return Seen(done, Rehearsal(home).status()["resources"], results, processes(home))
 
 
 def audited(home: Path, stack: str = STACK) -> Done:
-    """Audit what plain `pulumi stack export` wrote."""
+    """Audit the output of plain `pulumi stack export`."""
     export = home.parent / "export.json"
     done = native(home, "stack", "export", "--stack", stack, "--file", str(export), stack=stack)
     judged = "--config", str(ROOT / "stacks" / "audit.yaml"), "--environment", stack, "--format", "json"
     return trainstack(home, "audit", "--state", str(export), *judged) if export.exists() else done
 
 
-def told_under_pack(home: Path, stack: str = STACK, *more: str) -> str:
+def events_under_pack(home: Path, stack: str = STACK, *more: str) -> str:
     """The engine's events, one a line, of a preview under the policy pack, configured as the audit is."""
     config = home.parent / "pack.json"
     asked = {"config": str(ROOT / "stacks" / "audit.yaml"), "environment": stack}

@@ -1,4 +1,4 @@
-"""What the lives of stacks without a cluster have in common, whatever the cloud."""
+"""Shared parts of the lives of stacks without a cluster, for every cloud."""
 
 import json
 import re
@@ -16,28 +16,28 @@ from tests.rehearsal.runs.life import ROOT, UNCHANGED, UP, Done, Seen, audited, 
 
 EXAMPLES = ROOT / "examples"
 ADA = ("--on", "l4", "--max-hours", "0.1", "--as", "ada", "--dataset", "synthetic")
-# As small as they can be and still learn something.
+# The smallest settings with which the loss still decreases.
 SMALL = ("--base-steps", "10", "--batch", "8")
 _PATIENCE_S = 90
 
 
 @dataclass(frozen=True)
 class Begun:
-    """What each command said up to the first runs."""
+    """Output of each command up to the first runs."""
 
     made: Seen
     result: Mapping[str, Any]
-    """Of the job that gates the deploy."""
+    """Result of the job that gates the deploy."""
     status: str
     unchanged: Seen
     audited: Done
 
 
 def begin(home: Path, stack: str) -> Begun:
-    """A deploy, another one without a change, and what commands say."""
+    """A deploy, another one without a change, and the output of commands."""
     config = life.beside_others(home, stack)
     made = seen(home, native(home, *UP, "--config-file", config, stack=stack))
-    # Without a passed gate there is nothing further to look at.
+    # Without a passed gate there is nothing further to check.
     assert made.done.returncode == 0, made.output
     return Begun(
         made=made,
@@ -49,10 +49,10 @@ def begin(home: Path, stack: str) -> Begun:
 
 
 def templates(home: Path, stack: str, finetune: Callable[[], Done]) -> Mapping[str, Done]:
-    """The first run of each template; the first one loses its spot machine on the way."""
+    """The first run of each template; the spot machine of the first one is interrupted."""
 
-    def run(template: str, *words: str) -> Done:
-        return do(home, "run", str(EXAMPLES / template), *ADA, *words, stack=stack)
+    def run(template: str, *arguments: str) -> Done:
+        return do(home, "run", str(EXAMPLES / template), *ADA, *arguments, stack=stack)
 
     tuned = finetune()
     model = re.search(r"^model +(\w+://\S+?)(?:/model\.tar\.gz)?$", tuned.stdout, re.MULTILINE)
@@ -70,7 +70,7 @@ def templates(home: Path, stack: str, finetune: Callable[[], Done]) -> Mapping[s
 
 
 def endless(home: Path, stack: str, folder: Path) -> str:
-    """The name of a job of eve's that would never end by itself."""
+    """The name of an endless job of eve."""
     folder.mkdir()
     (folder / "train.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(3600)\n")
     eve = ("--on", "l4x4", "--max-hours", "0.1", "--as", "eve", "--dataset", "none", "--detach")
@@ -81,28 +81,28 @@ def endless(home: Path, stack: str, folder: Path) -> str:
 
 
 def grown(home: Path, stack: str, as_medium: Callable[[Any], None]) -> list[Mapping[str, Any]]:
-    """What a preview of the next larger profile would do, step by step."""
+    """The steps of a preview with the next larger profile."""
     larger = life.beside_others(home, stack, as_medium)
-    told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
-    assert told.returncode == 0, told.stdout + told.stderr
-    steps: list[Mapping[str, Any]] = json.loads(told.stdout)["steps"]
+    preview = native(home, "preview", "--json", "--config-file", larger, stack=stack)
+    assert preview.returncode == 0, preview.stdout + preview.stderr
+    steps: list[Mapping[str, Any]] = json.loads(preview.stdout)["steps"]
     return steps
 
 
 def kind(step: Mapping[str, Any]) -> str:
-    """The type of what a step is about."""
+    """Resource type of a step."""
     return str(step["urn"].split("::")[2].split("$")[-1])
 
 
 def end(home: Path, stack: str) -> Seen:
-    """What is left after the end."""
+    """Resources left at the end."""
     ended = do(home, "destroy", "--yes", stack=stack)
     Rehearsal(home).wait_until_idle()
     return seen(home, ended)
 
 
 def records(home: Path) -> list[dict[str, Any]]:
-    """What the function wrote down about what it stopped."""
+    """Records of the function about jobs that it stopped."""
     found = sorted(home.glob("*/*artifacts*/audit/**/*.json"))
     return [json.loads(file.read_text()) for file in found]
 
@@ -116,15 +116,15 @@ def until(holds: Callable[[], bool], patience_s: float = _PATIENCE_S) -> None:
 
 
 class Lives:
-    """What holds in every such life; `lived.begun` has what was seen, `lived.ran` the first runs."""
+    """Tests of every such life; `lived.begun` has results of commands, `lived.ran` the first runs."""
 
     stack: str
     says: tuple[str, ...]
-    """Words of `status`."""
+    """Lines of `status`."""
     price: str
-    """Of a run of a tenth of an hour."""
+    """Price of a run of 0.1 h."""
     stays: Mapping[str, int] = life.NOTHING
-    """What outlives the stack."""
+    """Resources that outlive the stack."""
 
     def test_training_on_two_machines_opens_the_gate_and_is_recorded(self, lived: Any) -> None:
         result = lived.begun.result
@@ -132,9 +132,9 @@ class Lives:
         assert len({str(rank["host"]) for rank in result["cluster"]["ranks"]}) == 2
         assert result["mlflow"]["synced"] is True, result["mlflow"]
 
-    def test_the_stack_says_who_trains_and_who_may_spend_what(self, lived: Any) -> None:
-        for words in (*self.says, "person eve: $500 a month, stops what runs"):
-            assert words in lived.begun.status, lived.begun.status
+    def test_status_lists_members_and_budgets(self, lived: Any) -> None:
+        for line in (*self.says, "person eve: $500 a month, stops what runs"):
+            assert line in lived.begun.status, lived.begun.status
 
     @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
     def test_each_template_runs_to_its_end(self, lived: Any, template: str) -> None:
@@ -144,15 +144,15 @@ class Lives:
         assert re.search(rf"^{self.stack}-ada-{template}-.* completed ", lived.runs, re.MULTILINE), lived.runs
 
     def test_a_run_shows_its_price_and_its_budgets_before_it_starts(self, lived: Any) -> None:
-        said = lived.ran["finetune"].stdout
-        assert f"price      at most {self.price}" in said, said
-        assert "budget     team vision: $" in said and " of $3,000.00 spent this month" in said
+        output = lived.ran["finetune"].stdout
+        assert f"price      at most {self.price}" in output, output
+        assert "budget     team vision: $" in output and " of $3,000.00 spent this month" in output
 
-    def test_a_spot_machine_that_is_taken_away_is_shown_and_costs_no_result(self, lived: Any) -> None:
-        said = lived.ran["finetune"].stdout
-        assert "interrupted" in said
-        assert said.count(" training (") + said.count(" training\n") == 2, said
-        assert "held-out loss" in said
+    def test_an_interrupted_spot_machine_is_shown_and_costs_no_result(self, lived: Any) -> None:
+        output = lived.ran["finetune"].stdout
+        assert "interrupted" in output
+        assert output.count(" training (") + output.count(" training\n") == 2, output
+        assert "held-out loss" in output
 
     def test_an_unchanged_up_changes_nothing_and_trains_nothing(self, lived: Any) -> None:
         unchanged, made = lived.begun.unchanged, lived.begun.made
@@ -160,7 +160,7 @@ class Lives:
         assert unchanged.resources == made.resources
         assert unchanged.results == made.results != {}
 
-    def test_the_state_keeps_every_rule_without_a_waiver(self, lived: Any) -> None:
+    def test_the_state_passes_every_rule_without_a_waiver(self, lived: Any) -> None:
         outcomes = json.loads(lived.begun.audited.stdout)["outcomes"]
         assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
         assert lived.begun.audited.returncode == 0

@@ -1,4 +1,4 @@
-"""One command of a small stack on Google Cloud, in a process of its own: a killed engine takes no test along.
+"""One command of a small stack on Google Cloud, in a process that a killed engine may end.
 
 `python -m tests.rehearsal.runs.small_google up HOME` prints how many resources it created, updated and so on.
 """
@@ -17,7 +17,7 @@ from tests.rehearsal.runs.updates import changes
 
 
 def small(spec: Any) -> None:
-    """One team, and one pool of GPUs that has a node from the start."""
+    """One team, and one pool of GPUs with an initial node."""
     spec["layout"]["pools"] = [one for one in spec["layout"]["pools"] if one["name"] == "a100"]
     pool("a100", min_nodes=1, own_queue=False)(spec)
     spec["teams"] = [{"name": "Research", "gpus": {"a100": 8}}]

@@ -1,4 +1,4 @@
-"""One command of one stack in a process of its own, so that a killed run takes nothing of the tests along.
+"""One command of one stack in a process of its own, so that a killed run does not affect the tests.
 
 `python survivor.py up ENVIRONMENT ENGINE` prints the resource changes as JSON; ENVIRONMENT is the
 rehearsal's, as JSON, and ENGINE the folder whose `bin` holds the CLI.

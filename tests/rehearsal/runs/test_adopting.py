@@ -1,4 +1,4 @@
-"""What exists already is taken over: `pulumi import`, the option `import_`, `Resource.get`."""
+"""Adoption of existing resources: `pulumi import`, the option `import_`, `Resource.get`."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ Select = Callable[[Callable[[], None]], automation.Stack]
 
 
 def program(names: Mapping[str, str] | None = None, **imports: str) -> Callable[[], None]:
-    """A network and a bucket, by other names; `imports` are the ids of those that exist already."""
+    """A network and a bucket, by other names; `imports` are the ids of existing ones."""
     called = {"vpc": "vpc", "subnet": "subnet", "bucket": "bucket", **(names or {})}
 
     def run() -> None:
@@ -34,7 +34,7 @@ def program(names: Mapping[str, str] | None = None, **imports: str) -> Callable[
         subnet = aws.ec2.Subnet(
             called["subnet"], vpc_id=vpc.id, cidr_block="10.0.0.0/24", opts=options("subnet")
         )
-        bucket = aws.s3.Bucket(called["bucket"], bucket="adopted-by-somebody", opts=options("bucket"))
+        bucket = aws.s3.Bucket(called["bucket"], bucket="adopted-bucket", opts=options("bucket"))
         for name, made in {"vpc": vpc, "subnet": subnet, "bucket": bucket}.items():
             pulumi.export(name, made.id)
 
@@ -42,7 +42,7 @@ def program(names: Mapping[str, str] | None = None, **imports: str) -> Callable[
 
 
 def forgotten(stack: automation.Stack) -> dict[str, str]:
-    """Create everything and let the engine forget it; name -> id of what stays in the cloud."""
+    """Create everything and remove it from the state of the engine; name -> id in the cloud."""
     outputs = stack.up().outputs
     state = stack.export_stack()
     known = dict(state.deployment or {})
@@ -52,7 +52,7 @@ def forgotten(stack: automation.Stack) -> dict[str, str]:
 
 
 def unmanaged(ids: Mapping[str, str]) -> Join:
-    """What an audit says of an account that has these, tagged as of a stack, and of a state without them."""
+    """Findings of an audit for an account with these resources, tagged as of a stack, and an empty state."""
     tags = [{"Key": "trainstack:stack", "Value": "dev"}]
     rows: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "ec2.DescribeVpcs": ({"VpcId": ids["vpc"], "Tags": tags}, {}),
@@ -60,12 +60,12 @@ def unmanaged(ids: Mapping[str, str]) -> Join:
         "s3.ListBuckets": ({"Name": ids["bucket"]}, {}),
         "s3.GetBucketTagging": (tags[0], {"Bucket": ids["bucket"]}),
     }
-    said = {name: Answers((Item(answer, asked),)) for name, (answer, asked) in rows.items()}
-    heard = {**dict.fromkeys(tables("aws").questions, Answers()), **said}
-    return joined([], account(Snapshot("aws", "123456789012", "us-east-1", "2026-11-23T00:00:00Z", heard)))
+    answers = {name: Answers((Item(answer, asked),)) for name, (answer, asked) in rows.items()}
+    answers = {**dict.fromkeys(tables("aws").questions, Answers()), **answers}
+    return joined([], account(Snapshot("aws", "123456789012", "us-east-1", "2026-11-23T00:00:00Z", answers)))
 
 
-def test_pulumi_import_takes_over_what_an_audit_found_unmanaged(
+def test_pulumi_import_adopts_what_an_audit_found_unmanaged(
     rehearsal: Rehearsal, stack: Select, tmp_path: Path
 ) -> None:
     made = stack(program())
@@ -84,7 +84,7 @@ def test_pulumi_import_takes_over_what_an_audit_found_unmanaged(
     assert rehearsal.status()["resources"]["aws"] == 0
 
 
-def test_the_option_import_takes_over_what_exists_and_refuses_what_differs(
+def test_the_option_import_adopts_existing_resources_and_refuses_differences(
     rehearsal: Rehearsal, stack: Select
 ) -> None:
     ids = forgotten(stack(program()))

@@ -1,4 +1,4 @@
-"""Several runs at once: of one stack, one works and the other is refused; of two stacks, both work."""
+"""Concurrent runs: two of one stack exclude each other, two of different stacks do not."""
 
 import json
 import os
@@ -16,12 +16,12 @@ from tests.rehearsal.runs import life
 from tests.rehearsal.runs.test_survival import Engine
 
 _PROGRAM = Path(__file__).with_name("killed_program.py")
-# The first run must still be at it when the second one comes.
+# The first run must still be working when the second one starts.
 _SLOW = {"on": "aws:ec2/vpc:Vpc", "operation": "create", "kind": "slow", "seconds": 8, "probability": 1.0}
 
 
 class Project:
-    """A project in a rehearsal, worked on by the native command line."""
+    """A project in a rehearsal, used by the native command line."""
 
     def __init__(self, folder: Path, rehearsal: Rehearsal) -> None:
         self.folder, cli = folder, require()
@@ -34,9 +34,9 @@ class Project:
             "AWS_REGION": "us-east-1",
         }
 
-    def start(self, *words: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
-            [require().path, *words, "--non-interactive"],
+            [require().path, *arguments, "--non-interactive"],
             cwd=self.folder,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -44,12 +44,12 @@ class Project:
             text=True,
         )
 
-    def run(self, *words: str) -> str:
-        """What a command said; it has to succeed."""
-        process = self.start(*words)
-        said, _ = process.communicate(timeout=120)
-        assert process.returncode == 0, said
-        return said
+    def run(self, *arguments: str) -> str:
+        """The output of a command, which must succeed."""
+        process = self.start(*arguments)
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, output
+        return output
 
 
 @pytest.fixture
@@ -91,8 +91,8 @@ def test_two_stacks_go_up_and_down_at_once(project: Project, rehearsal: Rehearsa
     for operation in ("up", "destroy"):
         runs = [project.start(operation, "--yes", "--skip-preview", "--stack", stack) for stack in stacks]
         for process in runs:
-            said, _ = process.communicate(timeout=120)
-            assert process.returncode == 0, said
+            output, _ = process.communicate(timeout=120)
+            assert process.returncode == 0, output
         if operation == "up":
             counts = [rehearsal.count(f"urn:pulumi:{stack}::") for stack in stacks]
             assert counts[0] == counts[1] > 20
@@ -113,7 +113,7 @@ def test_a_destroy_does_not_wait_for_what_other_stacks_have_in_the_home(rehearsa
         other.lease.close()
 
 
-def test_no_engine_starts_while_a_killed_run_is_put_right(
+def test_no_engine_starts_during_recovery(
     project: Project, rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.run("stack", "init", "one")
@@ -125,15 +125,15 @@ def test_no_engine_starts_while_a_killed_run_is_put_right(
     )
     content["checkpoint"]["latest"]["pending_operations"] = [{"resource": vpc, "type": "updating"}]
     state.write_text(json.dumps(content))
-    said: list[str] = []
+    output: list[str] = []
 
     def meanwhile(urns: list[str]) -> list[str]:
         engine = project.start("up", "--yes", "--skip-preview", "--stack", "one")
-        said.append(engine.communicate(timeout=120)[0])
+        output.append(engine.communicate(timeout=120)[0])
         return []
 
     monkeypatch.setattr(rehearsal, "recover", meanwhile)
     with alone(rehearsal, "together", "one"):
-        assert "locked" in said[0]
+        assert "locked" in output[0]
         assert "31 unchanged" in project.run("up", "--yes", "--skip-preview", "--stack", "one")
     project.run("destroy", "--yes", "--skip-preview", "--stack", "one")

@@ -1,4 +1,4 @@
-"""The real engine against our providers: what a person sees of a rehearsal."""
+"""The real engine with our providers: the view of a user of a rehearsal."""
 
 import json
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def moved() -> None:
 
 
 def daemons(rehearsal: Rehearsal) -> list[psutil.Process]:
-    """Processes that belong to this home, whatever they are."""
+    """Processes of this home."""
     found = []
     for process in psutil.process_iter():
         try:
@@ -46,11 +46,11 @@ def daemons(rehearsal: Rehearsal) -> list[psutil.Process]:
 
 def test_up_unchanged_up_and_destroy_leave_nothing(rehearsal: Rehearsal, stack: Select) -> None:
     stack_ = stack(plain)
-    said: list[str] = []
-    created = stack_.up(on_output=said.append)
+    output: list[str] = []
+    created = stack_.up(on_output=output.append)
     assert changes(created) == {"create": 3}
     assert created.outputs["vpc"].value.startswith("vpc-")
-    assert not [line for line in said if "warning" in line.lower()]
+    assert not [line for line in output if "warning" in line.lower()]
     assert rehearsal.status()["resources"]["aws"] == 3  # the VPC brings its default group
     assert changes(stack_.up()) == {"same": 3}
     assert changes(stack_.destroy()) == {"delete": 3}
@@ -61,7 +61,7 @@ def test_up_unchanged_up_and_destroy_leave_nothing(rehearsal: Rehearsal, stack: 
     assert (rehearsal.home / "pulumi" / "logs").is_file()
 
 
-def test_a_change_is_previewed_as_it_then_happens(stack: Select) -> None:
+def test_a_preview_equals_the_update(stack: Select) -> None:
     stack(plain).up()
     preview = stack(moved).preview()
     counts = {str(kind): count for kind, count in preview.change_summary.items()}
@@ -70,7 +70,7 @@ def test_a_change_is_previewed_as_it_then_happens(stack: Select) -> None:
     assert changes(result) == {"same": 1, "update": 1, "replace": 1}
 
 
-def test_bad_properties_are_told_together_before_anything_is_created(
+def test_bad_properties_are_reported_together_before_anything_is_created(
     rehearsal: Rehearsal, stack: Select
 ) -> None:
     def program() -> None:
@@ -79,9 +79,11 @@ def test_bad_properties_are_told_together_before_anything_is_created(
         role = "arn:aws:iam::123456789012:role/x"
         aws.eks.Cluster("cluster", role_arn=role, vpc_config=vpc, kubernetes_network_config=network)
 
-    said = refused(stack(program))
-    assert "vpcConfig.endpoint_public_acces" in said and "did you mean endpointPublicAccess" in said
-    assert "kubernetesNetworkConfig.elasticLoadBalancing.enabeld" in said and "did you mean enabled" in said
+    output = refused(stack(program))
+    assert "vpcConfig.endpoint_public_acces" in output and "did you mean endpointPublicAccess" in output
+    assert (
+        "kubernetesNetworkConfig.elasticLoadBalancing.enabeld" in output and "did you mean enabled" in output
+    )
     assert rehearsal.status()["resources"]["aws"] == 0
 
 
@@ -89,9 +91,9 @@ def test_a_dangling_reference_is_refused_with_its_path(stack: Select) -> None:
     def program() -> None:
         aws.ec2.Subnet("subnet", vpc_id="vpc-0123456789abcdef0", cidr_block="10.0.0.0/24")
 
-    said = refused(stack(program))
-    assert "InvalidVpcID.NotFound" in said and "vpcId" in said
-    assert "Traceback" not in said
+    output = refused(stack(program))
+    assert "InvalidVpcID.NotFound" in output and "vpcId" in output
+    assert "Traceback" not in output
 
 
 def test_deleting_what_is_used_outside_the_stack_is_refused(rehearsal: Rehearsal, stack: Select) -> None:
@@ -142,7 +144,7 @@ def test_regions_and_accounts_are_kept_apart_by_provider(stack: Select) -> None:
     assert ":us-west-2:123456789012:" in outputs["argument"]
 
 
-def test_a_missing_region_is_told(stack: Select) -> None:
+def test_a_missing_region_is_reported(stack: Select) -> None:
     stack_ = stack(plain)
     stack_.remove_config("aws:region")
     assert "Missing region configuration" in refused(stack_)
@@ -161,12 +163,12 @@ def test_secrets_stay_secret(stack: Select) -> None:
     assert "hunter2" not in result.stdout
 
 
-def test_an_unknown_function_says_what_to_add(stack: Select) -> None:
+def test_an_unknown_function_is_reported_with_a_fix(stack: Select) -> None:
     def program() -> None:
         aws.ec2.get_spot_price(instance_type="p5.48xlarge")
 
-    said = refused(stack(program))
-    assert "getSpotPrice" in said and "functions.py" in said
+    output = refused(stack(program))
+    assert "getSpotPrice" in output and "functions.py" in output
 
 
 def test_google_resources_are_checked_and_kept(rehearsal: Rehearsal, stack: Select) -> None:

@@ -45,9 +45,9 @@ def rich(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_program_that_searches_finds_nothing(rehearsal: Rehearsal, rich: dict[str, str]) -> None:
-    def run(*words: str) -> str:
+    def run(*arguments: str) -> str:
         done = subprocess.run(
-            [TRAINSTACK, "rehearse", "run", PROGRAM, "--", *words],
+            [TRAINSTACK, "rehearse", "run", PROGRAM, "--", *arguments],
             env={**rich, "TRAINSTACK_REHEARSAL_HOME": str(rehearsal.home)},
             check=False, capture_output=True, text=True,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from tests.rehearsal.runs.life import NOTHING, ROOT, STACK, Seen, do, seen, trai
 pytestmark = pytest.mark.timeout(900)
 
 
-def test_an_interrupted_up_ends_cleanly_and_the_next_one_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_up_ends_cleanly_and_the_next_one_continues(tmp_path: Path) -> None:
     for home in life.home(tmp_path):
         stopped = _interrupted(home)
         assert stopped.done.returncode == 130, stopped.output
@@ -33,7 +33,7 @@ def test_an_interrupted_up_ends_cleanly_and_the_next_one_goes_on(tmp_path: Path)
 
 
 def _interrupted(home: Path) -> Seen:
-    """An `up` that was interrupted when there were 20 resources of AWS."""
+    """An `up` that was interrupted at 20 resources of AWS."""
     command = [str(ROOT / ".venv" / "bin" / "trainstack"), "up", "-s", STACK, "--rehearse", "--yes"]
     running = subprocess.Popen(
         command, env=life.environment(home), stdout=subprocess.PIPE, text=True, cwd=ROOT

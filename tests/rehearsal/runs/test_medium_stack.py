@@ -1,4 +1,4 @@
-"""The shipped environment, deployed by the real engine in the emulated clouds: one whole life of a stack."""
+"""The shipped environment, deployed by the real engine in the emulated clouds, from preview to destroy."""
 
 import datetime
 import json
@@ -54,15 +54,15 @@ def test_the_next_up_runs_only_the_validation_again_and_succeeds(lived: Life) ->
     assert len(lived.result["cluster"]["ranks"]) == 2
 
 
-def test_status_tells_the_last_verdict_and_whether_the_gate_is_open(lived: Life) -> None:
-    said = re.search(
+def test_status_shows_the_last_verdict_and_the_gate(lived: Life) -> None:
+    found = re.search(
         r"^validation (trainstack-smoke/smoke-\S+) failed .* UTC on 2 nodes of pool a100: FAIL .*\n"
         r"gate       closed; `trainstack up` validates again$",
         lived.closed, re.MULTILINE,
     )  # fmt: skip
-    assert said, lived.closed
+    assert found, lived.closed
     assert "no `up` has finished" in lived.closed
-    assert f"validation {said[1]} passed " in lived.opened
+    assert f"validation {found[1]} passed " in lived.opened
     assert "gate       open" in lived.opened
     named = re.search(r"^nodes      (\S+), (\S+): PASS ", lived.opened, re.MULTILINE)
     assert named, lived.opened
@@ -98,7 +98,7 @@ def test_the_native_cli_sees_the_same_state(lived: Life) -> None:
     assert "encryptionsalt" not in committed, "a rehearsal must not write into the stack file"
 
 
-def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
+def test_the_state_passes_every_rule_without_a_waiver(lived: Life) -> None:
     assert lived.audited.stderr == ""
     outcomes = json.loads(lived.audited.stdout)["outcomes"]
     broken = [one for one in outcomes if one["result"] not in ("pass", "not-applicable")]
@@ -106,7 +106,7 @@ def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
     assert lived.audited.returncode == 0
 
 
-def test_an_account_with_the_same_resources_says_the_same(home: Path, lived: Life) -> None:
+def test_an_account_with_the_same_resources_gets_the_same_verdicts(home: Path, lived: Life) -> None:
     """Made again in an emulated account from the state: no verdict differs, and nothing has drifted."""
     same = twins(state.read(home.parent / "export.json"))
     found = compared(same, Settings(today=datetime.datetime.now(datetime.UTC).date()))
@@ -117,8 +117,8 @@ def test_an_account_with_the_same_resources_says_the_same(home: Path, lived: Lif
 
 
 def test_the_webhooks_of_kueue_were_asked_before_its_first_object(lived: Life) -> None:
-    (said,) = (text for path, text in lived.written.items() if path.name.startswith("kueue-ready-"))
-    assert said.endswith("a dry run of ResourceFlavor a100 was answered: 201\n")
+    (log,) = (text for path, text in lived.written.items() if path.name.startswith("kueue-ready-"))
+    assert log.endswith("a dry run of ResourceFlavor a100 was answered: 201\n")
 
 
 def test_no_secret_is_in_the_state_or_in_a_log(lived: Life) -> None:

@@ -72,7 +72,7 @@ def schemas() -> Iterator[dict[str, Schemas]]:
 
 
 @pytest.mark.parametrize(("token", "inputs", "path", "meant"), CASES)
-def test_the_path_and_the_nearest_name_are_told(
+def test_the_path_and_the_nearest_name_are_reported(
     schemas: dict[str, Schemas], token: str, inputs: dict[str, Any], path: str, meant: str
 ) -> None:
     schema = schemas[token.partition(":")[0]].resource(token)

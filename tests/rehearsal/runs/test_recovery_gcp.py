@@ -29,15 +29,15 @@ pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 
 @dataclass(frozen=True)
 class Seen:
-    """One command: what it said, and what there was after it."""
+    """One command: its output, and the state after it."""
 
     succeeded: bool
     output: str
     recovered: str
-    """What was put right before it."""
+    """Steps of the recovery before it."""
     changes: Mapping[str, int]
     clouds: Sequence[tuple[str, str]]
-    """(URN, id) of all that programs made in the clouds."""
+    """(URN, id) of all resources of programs in the clouds."""
     engine: Mapping[str, Mapping[str, Any]]
     """The resources of the engine's state by URN."""
 
@@ -49,7 +49,7 @@ class Seen:
 
     @property
     def known(self) -> Sequence[tuple[str, str]]:
-        """(URN, id) of what the engine knows in the clouds."""
+        """(URN, id) of the resources in the engine's state."""
         kept = self.engine.items()
         return sorted(
             (urn, one["id"])
@@ -80,7 +80,7 @@ def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
 
 
 def _fault(text: str) -> Mapping[str, Any]:
-    """What `--fault` makes of it."""
+    """The parsed `--fault`."""
     return parse([text]).model_dump(mode="json", exclude_none=True)
 
 
@@ -89,8 +89,8 @@ def _run(home: Path, operation: str, faults: Mapping[str, Any] | None = None) ->
     rehearsal.environment()
     recovered = recover(rehearsal, PROJECT, STACK)
     rehearsal.set_faults(faults or {})
-    words = [sys.executable, "-m", "tests.rehearsal.runs.small_google", operation, str(home)]
-    done = subprocess.run(words, cwd=ROOT, check=False, capture_output=True, text=True, timeout=400)
+    command = [sys.executable, "-m", "tests.rehearsal.runs.small_google", operation, str(home)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=400)
     state = State(home / "state.sqlite")
     try:
         clouds = sorted((one.urn, one.id) for one in state.find() if one.urn)
@@ -113,11 +113,11 @@ def _engine(home: Path) -> Mapping[str, Mapping[str, Any]]:
     return {one["urn"]: one for one in latest.get("resources", [])}
 
 
-def test_machines_that_are_not_there_fail_the_up_with_zone_and_reason(lived: Life) -> None:
+def test_scarce_machines_fail_the_up_with_zone_and_reason(lived: Life) -> None:
     seen = lived.sold_out
     assert not seen.succeeded
     assert "[GCE_STOCKOUT]" in seen.output and "zones/us-central1-c' does not have enough" in seen.output
-    # GKE goes on looking for machines: the pool is there, and the state says that it is not ready.
+    # GKE keeps waiting for machines: the pool exists, and the state has it as not ready.
     assert seen.pool["id"] and "Expected 1, running 0" in " ".join(seen.pool["initErrors"])
     assert seen.known == seen.clouds
 
@@ -128,12 +128,12 @@ def test_the_next_up_takes_the_pool_as_it_is_and_goes_on(lived: Life) -> None:
     assert {*lived.sold_out.known} < {*lived.killed.known}
 
 
-def test_a_killed_engine_leaves_what_it_did_not_hear_of(lived: Life) -> None:
+def test_a_killed_engine_leaves_unconfirmed_resources(lived: Life) -> None:
     assert not lived.killed.succeeded
     assert {*lived.killed.clouds} - {*lived.killed.known}, "the kill hit nothing"
 
 
-def test_the_next_up_takes_that_back_and_makes_the_rest_once(lived: Life) -> None:
+def test_the_next_up_deletes_them_and_makes_the_rest_once(lived: Life) -> None:
     seen = lived.finished
     assert seen.succeeded, seen.output
     assert (
@@ -148,5 +148,5 @@ def test_the_next_up_takes_that_back_and_makes_the_rest_once(lived: Life) -> Non
 def test_nothing_but_the_audit_log_is_left_after_destroy(lived: Life) -> None:
     assert lived.destroyed.succeeded, lived.destroyed.output
     assert lived.destroyed.engine == {}
-    # What is logged is a setting of the project, which others may rely on.
+    # The audit log is a setting of the project, on which others may rely.
     assert [urn.rpartition("::")[2] for urn, _ in lived.destroyed.clouds] == ["dev-storage-access-log-audit"]

@@ -20,9 +20,9 @@ from tests.rehearsal.runs.life import (
     Seen,
     audited,
     do,
+    events_under_pack,
     native,
     seen,
-    told_under_pack,
 )
 
 # The data access log of Cloud Storage is a setting of the project, which outlives the stack; so does the
@@ -49,11 +49,11 @@ class Life:
     unchanged: Seen
     audited: Done
     packed: set[Verdict] | None
-    """What the policy pack told of the stack that was there; asked of the larger stack alone."""
+    """Verdicts of the policy pack on the deployed stack; only for the larger stack."""
     kept: Seen | None
-    """A destroy of what is protected; None where nothing is."""
+    """A destroy with protected resources; None without any."""
     grown: Sequence[Mapping[str, Any]] | None
-    """What a preview with the next larger profile would do, step by step; asked of small stacks alone."""
+    """Steps of a preview with the next larger profile; only for small stacks."""
     destroyed: Seen
 
 
@@ -74,7 +74,7 @@ def _live(home: Path, stack: str) -> Life:
     preview = do(home, "preview", stack=stack).stdout
     config = life.beside_others(home, stack)
     made = seen(home, native(home, *UP, "--config-file", config, stack=stack))
-    # Without a passed gate there is nothing further to look at.
+    # Without a passed gate there is nothing further to check.
     assert made.done.returncode == 0, made.output
     status = do(home, "status", stack=stack).stdout
     result = json.loads(max(made.results).read_text())
@@ -83,12 +83,12 @@ def _live(home: Path, stack: str) -> Life:
     packed = kept = grown = None
     if stack.startswith("small-"):
         larger = life.beside_others(home, stack, _as_medium)
-        told = native(home, "preview", "--json", "--config-file", larger, stack=stack)
-        assert told.returncode == 0, told.stdout + told.stderr
-        grown = json.loads(told.stdout)["steps"]
+        larger_preview = native(home, "preview", "--json", "--config-file", larger, stack=stack)
+        assert larger_preview.returncode == 0, larger_preview.stdout + larger_preview.stderr
+        grown = json.loads(larger_preview.stdout)["steps"]
     if stack == "prod-gcp":
         packed = verdicts_of_pack(
-            of_engine(told_under_pack(home, stack, "--config-file", config).splitlines())
+            of_engine(events_under_pack(home, stack, "--config-file", config).splitlines())
         )
         kept = seen(home, do(home, "destroy", "--yes", stack=stack))
         released = life.beside_others(home, stack, _released)
@@ -112,12 +112,12 @@ def _live(home: Path, stack: str) -> Life:
 
 
 def _released(config: Any) -> None:
-    """Take away what keeps a stack and its data."""
+    """Remove the protection of a stack and its data."""
     config["trainstack:spec"]["data"].update({"protect": False, "on_destroy": "discard"})
 
 
 def _as_medium(config: Any) -> None:
-    """Another profile, and what that one leaves to its owner."""
+    """Another profile, and settings that it leaves to the owner."""
     config["trainstack:profile"] = "medium"
     config["trainstack:spec"]["data"]["shared_fs"] = None
 
@@ -136,7 +136,7 @@ def test_the_result_is_read_from_the_bucket(lived: Life) -> None:
     assert re.search(rf"^nodes      \S+, \S+: {verdict} ", lived.status, re.MULTILINE), lived.status
 
 
-def test_a_preview_tells_what_it_costs(lived: Life) -> None:
+def test_a_preview_shows_the_price(lived: Life) -> None:
     for expected in (f"GPU pool {POOLS[lived.stack]} (", "total of known"):
         assert expected in lived.preview, lived.preview
 
@@ -146,18 +146,18 @@ def test_an_unchanged_up_changes_nothing_and_trains_nothing(lived: Life) -> None
     assert lived.unchanged.results == lived.made.results != {}
 
 
-def test_the_state_keeps_every_rule_without_a_waiver(lived: Life) -> None:
+def test_the_state_passes_every_rule_without_a_waiver(lived: Life) -> None:
     assert lived.audited.stderr == ""
     outcomes = json.loads(lived.audited.stdout)["outcomes"]
     assert [one for one in outcomes if one["result"] not in ("pass", "not-applicable")] == []
     assert lived.audited.returncode == 0
 
 
-def test_the_policy_pack_tells_the_same_of_a_stack_that_is_there(lived: Life) -> None:
+def test_the_policy_pack_has_the_same_verdicts_on_a_deployed_stack(lived: Life) -> None:
     if lived.packed is None:
         assert lived.stack != "prod-gcp"
         return
-    # When a resource was made, the engine does not tell a pack (docs/adr/0025).
+    # The engine does not pass the creation time of resources to a pack (docs/adr/0025).
     assert {(rule, result) for rule, _, result, _ in lived.packed} == {("MLS-REP-04", "undetermined")}
 
 

@@ -1,4 +1,4 @@
-"""The life of a stack without a cluster in the emulated clouds, by the real engine: from nothing to none."""
+"""The life of a stack without a cluster in the emulated clouds, by the real engine."""
 
 import importlib
 from collections.abc import Iterator, Mapping
@@ -22,22 +22,22 @@ pytestmark = pytest.mark.timeout(900)
 
 @dataclass(frozen=True)
 class Life:
-    """What each command said."""
+    """Output of each command."""
 
     begun: Begun
     preview: str
     refused: Done
     grown: set[tuple[str, str]]
-    """What a preview as `medium` would do: operations and types."""
+    """Operations and types of a preview as `medium`."""
     ran: Mapping[str, Done]
-    """Of each template."""
+    """The first run of each template."""
     runs: str
     stopped: Mapping[str, Any]
-    """What the service says of a job above a budget."""
+    """The service's description of a job above a budget."""
     records: list[dict[str, Any]]
-    """What the function wrote down about it."""
-    told: str
-    """What it published."""
+    """Record of the function about it."""
+    published: str
+    """Published messages."""
     destroyed: Seen
 
 
@@ -64,19 +64,19 @@ def _live(home: Path, code: Path) -> Life:
         runs=runs,
         stopped=stopped,
         records=small.records(home),
-        told="".join(file.read_text() for file in (home / "messages").glob("*.jsonl")),
+        published="".join(file.read_text() for file in (home / "messages").glob("*.jsonl")),
         destroyed=small.end(home, STACK),
     )
 
 
 def _interrupted(home: Path) -> Done:
-    """A fine-tuning that loses its machine on the way."""
-    words = (str(EXAMPLES / "finetune"), *ADA, "--spot", "--fault", "jobs:interrupted=4", "--", *SMALL)
-    return do(home, "run", *words, "--steps", "40", stack=STACK)
+    """A fine-tuning whose machine is interrupted."""
+    arguments = (str(EXAMPLES / "finetune"), *ADA, "--spot", "--fault", "jobs:interrupted=4", "--", *SMALL)
+    return do(home, "run", *arguments, "--steps", "40", stack=STACK)
 
 
 def _as_medium(config: Any) -> None:
-    """What docs/how-to/growing.md asks for."""
+    """The changes of docs/how-to/growing.md."""
     config["trainstack:profile"] = "medium"
     spec = config["trainstack:spec"]
     zones = spec["layout"]["zones"]
@@ -89,7 +89,7 @@ def _as_medium(config: Any) -> None:
 
 
 def _above_budget(home: Path, folder: Path) -> Mapping[str, Any]:
-    """A job that would never end, a budget that becomes smaller, and the function that looks after it."""
+    """A job that would never end, a budget that becomes smaller, and the function that enforces it."""
     name = small.endless(home, STACK, folder)
     smaller = life.beside_others(home, STACK, _smaller_budget)
     done = native(home, *UP, "--config-file", smaller, stack=STACK)
@@ -126,7 +126,7 @@ def _smaller_budget(config: Any) -> None:
 
 
 def _function(home: Path) -> str:
-    """The name of the function that budgets wake."""
+    """The name of the function that budgets call."""
     state = State(home / "state.sqlite")
     try:
         names = [str(one.outputs["name"]) for one in state.find(type="aws:lambda/function:Function")]
@@ -137,7 +137,7 @@ def _function(home: Path) -> str:
 
 
 class TestLife(Lives):
-    """Also what is particular on AWS."""
+    """With tests that are specific to AWS."""
 
     stack = STACK
     says = ("person     ada (vision): arn:aws:iam::",)
@@ -153,20 +153,18 @@ class TestLife(Lives):
         ):
             assert item in lived.preview, lived.preview
 
-    def test_a_command_for_clusters_says_that_there_is_none(self, lived: Life) -> None:
+    def test_a_command_for_clusters_reports_that_there_is_none(self, lived: Life) -> None:
         assert lived.refused.returncode == 2
         assert "has no cluster" in lived.refused.stderr and "Traceback" not in lived.refused.stderr
 
-    def test_a_budget_stops_what_runs_above_it_and_says_so(self, lived: Life) -> None:
+    def test_a_budget_stops_jobs_above_it_and_reports_them(self, lived: Life) -> None:
         assert lived.stopped["TrainingJobStatus"] == "Stopped"
         (record,) = lived.records
         assert (record["name"], record["action"]) == (lived.stopped["TrainingJobName"], "stop")
         assert record["spent_usd"] >= record["limit_usd"] == LIMIT_USD
-        assert lived.stopped["TrainingJobName"] in lived.told
+        assert lived.stopped["TrainingJobName"] in lived.published
 
-    def test_a_stack_that_grows_keeps_network_and_buckets_and_loses_what_the_docs_say(
-        self, lived: Life
-    ) -> None:
+    def test_a_stack_that_grows_keeps_network_and_buckets_as_documented(self, lived: Life) -> None:
         stays = {"aws:ec2/vpc:Vpc", "aws:s3/bucket:Bucket", "aws:ec2/natGateway:NatGateway"}
         for kind in stays:
             assert {op for op, one in lived.grown if one == kind} <= {"same", "update"}, kind

@@ -36,17 +36,17 @@ sys.exit(ended.returncode)
 
 @dataclass(frozen=True)
 class Life:
-    """What each command said."""
+    """Output of each command."""
 
     begun: Begun
     grown: list[Mapping[str, Any]]
-    """What a preview as `medium` would do."""
+    """Steps of a preview as `medium`."""
     ran: Mapping[str, Done]
-    """Of each template."""
+    """The first run of each template."""
     recorded: list[Mapping[str, Any]]
-    """What MLflow has in the team's experiment."""
+    """Runs of the team's experiment in MLflow."""
     records: list[dict[str, Any]]
-    """What the function wrote down about what it stopped."""
+    """Records of the function about jobs that it stopped."""
     stopped: str
     """The name of the job above a budget."""
     runs: str
@@ -64,7 +64,7 @@ def _live(home: Path, code: Path) -> Life:
     grown = small.grown(home, STACK, _as_medium)
     ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"))
     stopped = small.endless(home, STACK, code / "forever")
-    _tell(home)
+    _notify(home)
     small.until(lambda: len(small.records(home)) == 2 and stopped in _over(home))
     return Life(
         begun=begun,
@@ -79,7 +79,7 @@ def _live(home: Path, code: Path) -> Life:
 
 
 def _as_medium(config: Any) -> None:
-    """What docs/how-to/growing.md asks for."""
+    """The changes of docs/how-to/growing.md."""
     config["trainstack:profile"] = "medium"
     spec = config["trainstack:spec"]
     zones = spec["layout"]["zones"]
@@ -91,19 +91,19 @@ def _as_medium(config: Any) -> None:
 
 
 def _interrupted(home: Path, folder: Path) -> Done:
-    """A fine-tuning that loses its machine when it has written a checkpoint."""
+    """A fine-tuning whose machine is interrupted after a checkpoint."""
     shutil.copytree(EXAMPLES / "finetune", folder)
     (folder / "half.py").write_text(HALF)
-    words = (str(folder), *ADA, "--spot", "--script", "half.py", "--", *SMALL)
+    arguments = (str(folder), *ADA, "--spot", "--script", "half.py", "--", *SMALL)
     with ThreadPoolExecutor(1) as other:
-        running = other.submit(do, home, "run", *words, stack=STACK)
+        running = other.submit(do, home, "run", *arguments, stack=STACK)
         small.until(lambda: running.done() or any(home.glob("gs/*checkpoints*/**/step-*20.pt")), 240)
         Rehearsal(home).set_faults({"interruptions": [{"seconds": 0.1}]})
         return running.result()
 
 
-def _asked(home: Path, path: str, body: Any) -> Any:
-    """What an API answers to the user of the rehearsal."""
+def _response(home: Path, path: str, body: Any) -> Any:
+    """Response of an API to the user of the rehearsal."""
     with Rehearsal(home).serving() as environment:
         login = json.loads(Path(environment["GOOGLE_APPLICATION_CREDENTIALS"]).read_text())
         form = {"grant_type": "refresh_token", "refresh_token": login["refresh_token"]}
@@ -114,28 +114,30 @@ def _asked(home: Path, path: str, body: Any) -> Any:
         return answer.json()
 
 
-def _tell(home: Path) -> None:
-    """What Cloud Billing says when eve's budget is used up."""
+def _notify(home: Path) -> None:
+    """Send the notification of Cloud Billing that eve's budget is used up."""
     month = datetime.datetime.now(datetime.UTC).replace(day=1)
-    told = {
+    notification = {
         "budgetDisplayName": f"{STACK}-person-eve-monthly",
         "costAmount": 501,
         "budgetAmount": 500,
         "costIntervalStart": month.isoformat(),
         "currencyCode": "USD",
     }
-    message = {"data": base64.b64encode(json.dumps(told).encode()).decode()}
+    message = {"data": base64.b64encode(json.dumps(notification).encode()).decode()}
     topics = [one.id for one in _all(home, "gcp:pubsub/topic:Topic")]
     (topic,) = (one for one in topics if f"/{STACK}-budgets-" in one)
-    _asked(home, f"v1/{topic}:publish", {"messages": [message]})
+    _response(home, f"v1/{topic}:publish", {"messages": [message]})
 
 
 def _recorded(home: Path) -> list[Mapping[str, Any]]:
-    """The runs of the team in MLflow, as the account of ada's jobs sees them through the proxy."""
+    """The runs of the team in MLflow, through the proxy, for the account of ada's jobs."""
     uri = next(one.outputs["uri"] for one in _all(home, "gcp:cloudrunv2/service:Service") if one.inputs)
     url, now = Rehearsal(home).service_url(uri), int(time.time())
     claims = {"iss": ACCOUNT, "sub": ACCOUNT, "aud": f"{url}/*", "iat": now, "exp": now + 600}
-    signed = _asked(home, f"v1/projects/-/serviceAccounts/{ACCOUNT}:signJwt", {"payload": json.dumps(claims)})
+    signed = _response(
+        home, f"v1/projects/-/serviceAccounts/{ACCOUNT}:signJwt", {"payload": json.dumps(claims)}
+    )
     session = requests.Session()
     session.headers["Authorization"] = f"Bearer {signed['signedJwt']}"
     api = f"{url}/api/2.0/mlflow"
@@ -171,14 +173,14 @@ def _all(home: Path, type: str) -> list[Any]:
 
 
 def _identity(step: Mapping[str, Any]) -> str:
-    """What the cloud tells a right, an agent or a folder apart by; the same for two of them is one."""
+    """Identity of a permission, agent or folder in the cloud; two with the same identity are one."""
     inputs = (step.get("newState") or step["oldState"]).get("inputs", {})  # components have none
-    told = {key: value for key, value in inputs.items() if not key.startswith("__")}
-    return f"{small.kind(step)} {json.dumps(told, sort_keys=True)}"
+    identity = {key: value for key, value in inputs.items() if not key.startswith("__")}
+    return f"{small.kind(step)} {json.dumps(identity, sort_keys=True)}"
 
 
 class TestLife(Lives):
-    """Also what is particular on Google Cloud."""
+    """With tests that are specific to Google Cloud."""
 
     stack = STACK
     says = ("vertex for 3 people", f"person     ada (vision): {ACCOUNT.partition('.')[0]}")
@@ -190,18 +192,18 @@ class TestLife(Lives):
         assert "goes on after step 20" in lived.ran["finetune"].stdout
 
     @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
-    def test_mlflow_behind_the_proxy_has_what_every_run_has_to_say(self, lived: Life, template: str) -> None:
+    def test_mlflow_behind_the_proxy_has_every_run(self, lived: Life, template: str) -> None:
         (run,) = (one for one in lived.recorded if str(one["name"]).startswith(f"{STACK}-ada-{template}-"))
         assert (run["status"], run["owner"], run["team"]) == ("FINISHED", "ada", "vision")
         assert run["dataset"] and run["trainstack.code_version"] and run["job/duration_seconds"] > 0
         assert run["trainstack.interruptions"] == ("1" if template == "finetune" else "0")
 
-    def test_a_budget_stops_what_runs_above_it_and_says_so(self, lived: Life) -> None:
-        told = {record["kind"]: record for record in lived.records}
-        assert set(told) == {"custom-job", "notebook"}
+    def test_a_budget_stops_jobs_above_it_and_reports_them(self, lived: Life) -> None:
+        stopped = {record["kind"]: record for record in lived.records}
+        assert set(stopped) == {"custom-job", "notebook"}
         assert {record["outcome"] for record in lived.records} == {"stopped"}
-        assert told["custom-job"]["name"] == lived.stopped
-        assert (told["custom-job"]["spent_usd"], told["custom-job"]["limit_usd"]) == (501, 500)
+        assert stopped["custom-job"]["name"] == lived.stopped
+        assert (stopped["custom-job"]["spent_usd"], stopped["custom-job"]["limit_usd"]) == (501, 500)
         assert any(line.startswith(lived.stopped) and " stopped " in line for line in lived.runs.splitlines())
 
     def test_growing_keeps_network_and_data(self, lived: Life) -> None:
@@ -211,8 +213,8 @@ class TestLife(Lives):
         assert ("delete", "gcp:workbench/instance:Instance") in done
         assert ("create", "gcp:container/cluster:Cluster") in done
 
-    def test_growing_takes_away_nothing_that_it_makes(self, lived: Life) -> None:
-        """What is deleted comes last: of two rights that are one, none would be left."""
+    def test_growing_deletes_nothing_that_it_creates(self, lived: Life) -> None:
+        """Deletions are last: of two identical permissions, none would be left."""
         made = {_identity(step) for step in lived.grown if step["op"] == "create"}
         gone = {_identity(step) for step in lived.grown if step["op"] == "delete"}
         shared = ("ServiceIdentity", "IAMMember", "IamMember", "ManagedFolder ")

@@ -1,4 +1,4 @@
-"""A second user of the machine can neither read nor run anything of a rehearsal."""
+"""Another user of the machine has no access to a rehearsal."""
 
 import http.client
 import os
@@ -67,8 +67,8 @@ def run(user: int, code: str, *arguments: object) -> str:
 def test_a_provider_refuses_every_request_of_a_stranger(rehearsal: Rehearsal, package: str) -> None:
     rehearsal.environment()
     lease, answer = control.lease(rehearsal.home, {"op": "serve", "package": package, "engine": os.getpid()})
-    said = run(STRANGER, CREATE, answer["port"]).splitlines()
-    assert said == [
+    output = run(STRANGER, CREATE, answer["port"]).splitlines()
+    assert output == [
         f"{name} PERMISSION_DENIED" for name in ("Configure", "Create", "Read", "Invoke", "GetPluginInfo")
     ]
     assert "GetPluginInfo OK" in run(os.geteuid(), CREATE, answer["port"])

@@ -1,4 +1,4 @@
-"""Killed at any moment, a rehearsal goes on where it was: nothing lost, nothing twice."""
+"""A rehearsal that is killed at any moment continues without loss or duplicates."""
 
 import json
 import os
@@ -35,8 +35,8 @@ def start(rehearsal: Rehearsal, engine: Path) -> Run:
     environment = json.dumps(rehearsal.environment())
 
     def start(operation: str) -> subprocess.Popen[str]:
-        words = [sys.executable, str(SURVIVOR), operation, environment, str(engine)]
-        return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = [sys.executable, str(SURVIVOR), operation, environment, str(engine)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     return start
 
@@ -50,10 +50,10 @@ def finish(process: subprocess.Popen[str]) -> dict[str, int]:
 def daemon(rehearsal: Rehearsal) -> psutil.Process:
     for process in psutil.process_iter():
         try:
-            words = process.cmdline()
+            command = process.cmdline()
         except psutil.Error:
             continue
-        if "rehearsal.daemon" in words and str(rehearsal.home) in words:
+        if "rehearsal.daemon" in command and str(rehearsal.home) in command:
             return process
     raise AssertionError("no daemon is running")
 
@@ -75,7 +75,7 @@ def test_a_daemon_killed_between_updates_is_not_missed(rehearsal: Rehearsal, sta
     assert finish(start("up")) == {"same": SUBNETS + 2}
 
 
-def test_a_daemon_that_ends_before_it_answers_is_none(rehearsal: Rehearsal) -> None:
+def test_a_daemon_that_ends_before_it_responds_does_not_count(rehearsal: Rehearsal) -> None:
     control.private(rehearsal.home)
 
     def end() -> None:
@@ -98,15 +98,15 @@ def test_a_daemon_killed_during_an_update_costs_one_more_up(
     first = start("up")
     wait_for(rehearsal, after)
     daemon(rehearsal).kill()
-    _, said = first.communicate(timeout=120)
+    _, errors = first.communicate(timeout=120)
     assert first.returncode != 0
-    assert "run the command again" in said
+    assert "run the command again" in errors
     finish(start("up"))
     assert rehearsal.status()["resources"]["aws"] == EXISTING
 
 
-def test_a_plugin_stopped_before_it_saw_why_its_calls_failed_tells_it_too(rehearsal: Rehearsal) -> None:
-    """The engine interrupts its plug-ins and takes what they still say: `Close` in plugin.go."""
+def test_a_plugin_that_is_stopped_reports_the_end_of_the_daemon(rehearsal: Rehearsal) -> None:
+    """The engine interrupts its plugins and shows their last output: `Close` in plugin.go."""
     environment = {**os.environ, **rehearsal.environment()}
     (launcher,) = rehearsal.home.glob("pulumi/plugins/resource-aws-v*/pulumi-resource-aws")
     for ended in (False, True):
@@ -123,9 +123,9 @@ def test_a_plugin_stopped_before_it_saw_why_its_calls_failed_tells_it_too(rehear
             running.wait(10)
         plugin.send_signal(signal.SIGINT)
         plugin.send_signal(signal.SIGCONT)
-        _, said = plugin.communicate(timeout=30)
+        _, errors = plugin.communicate(timeout=30)
         connection.close()
-        assert ("run the command again" in said) == ended
+        assert ("run the command again" in errors) == ended
 
 
 def test_a_killed_engine_leaves_no_server_and_no_orphan(rehearsal: Rehearsal, start: Run) -> None:
@@ -136,7 +136,7 @@ def test_a_killed_engine_leaves_no_server_and_no_orphan(rehearsal: Rehearsal, st
             child.send_signal(signal.SIGKILL)
     first.communicate(timeout=120)
     assert first.returncode != 0
-    rehearsal.wait_until_idle()  # the launchers saw that their engine is gone
+    rehearsal.wait_until_idle()  # the plugins have noticed that their engine is gone
     # Killed while it wrote its state, the engine leaves half a file and its own backup.
     recovery.restore(rehearsal.home / "state", "survivor", "dev")
     finish(start("cancel"))  # the engine's own lock
@@ -147,7 +147,7 @@ def test_a_killed_engine_leaves_no_server_and_no_orphan(rehearsal: Rehearsal, st
 
 
 class Engine:
-    """A process that leases a provider as an engine does, and asks for VPCs."""
+    """A process that leases a provider like an engine, and creates VPCs."""
 
     TYPE = "aws:ec2/vpc:Vpc"
 
@@ -206,10 +206,10 @@ def wait_for_faults(rehearsal: Rehearsal, count: int) -> None:
         time.sleep(0.01)
 
 
-def test_what_a_killed_engine_asked_for_is_over_when_recovery_is(
+def test_requests_of_a_killed_engine_end_before_recovery_does(
     rehearsal: Rehearsal, lease: Callable[[], Engine]
 ) -> None:
-    """Its launcher may not have noticed yet: a create that commits later would be an orphan forever."""
+    """Its plugin may still run: a create that commits later would be an orphan forever."""
     killed, other = lease(), lease()
     slowly(rehearsal, "create", 2)
     lost, wanted = killed.create("lost"), other.create("wanted")
@@ -218,12 +218,12 @@ def test_what_a_killed_engine_asked_for_is_over_when_recovery_is(
     assert rehearsal.recover([killed.urn("lost")]) == []
     assert isinstance(lost.exception(30), grpc.RpcError)
     assert isinstance(killed.create("late").exception(30), grpc.RpcError)
-    assert wanted.result(30).id  # the engine of another stack goes on
+    assert wanted.result(30).id  # the engine of another stack continues
     assert rehearsal.count("::lost") == rehearsal.count("::late") == 0
     assert rehearsal.count("::wanted") == 1
 
 
-def test_a_deletion_that_a_killed_engine_asked_for_does_not_come_after_recovery(
+def test_a_deletion_of_a_killed_engine_does_not_follow_recovery(
     rehearsal: Rehearsal, lease: Callable[[], Engine]
 ) -> None:
     killed = lease()
@@ -237,7 +237,7 @@ def test_a_deletion_that_a_killed_engine_asked_for_does_not_come_after_recovery(
     assert rehearsal.count("::kept") == 1
 
 
-def test_leases_asked_for_at_once_start_one_daemon(rehearsal: Rehearsal) -> None:
+def test_concurrent_leases_start_one_daemon(rehearsal: Rehearsal) -> None:
     connections: list[control.DaemonConnection] = []
 
     def ask() -> None:
@@ -275,7 +275,7 @@ def test_an_unknown_operation_or_package_is_refused(rehearsal: Rehearsal) -> Non
             control.lease(rehearsal.home, message)
 
 
-def test_the_log_of_the_daemon_does_not_grow_for_ever(rehearsal: Rehearsal) -> None:
+def test_the_log_of_the_daemon_is_bounded(rehearsal: Rehearsal) -> None:
     rehearsal.environment()
     log = rehearsal.home / control.LOG
     for _ in range(5):
