@@ -1,4 +1,4 @@
-"""How long a control plane takes to be ready, with and without Kueue and JobSet, and the memory it then has.
+"""Start time and memory of a control plane, with and without Kueue and JobSet.
 
     python benchmarks/control_plane.py [STARTS]
 

@@ -1,4 +1,4 @@
-"""How often the emulated Kubernetes answers as a real API server does, and how long the corpus takes.
+"""Agreement of the emulated Kubernetes with a real API server, and duration of the corpus.
 
     .venv/bin/python benchmarks/differential.py
 

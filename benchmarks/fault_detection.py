@@ -1,4 +1,4 @@
-"""How often an injected fault is found and rightly attributed, and how often a healthy cluster is accused.
+"""Rates of found and correctly attributed injected faults, and of accused healthy clusters.
 
     .venv/bin/python benchmarks/fault_detection.py [--runs 20] [--classes "1 % loss" SIGKILL ...]
     .venv/bin/python benchmarks/fault_detection.py --healthy 200
@@ -92,8 +92,8 @@ def _measure(
             }
             with record.open("a") as stream:
                 stream.write(json.dumps(line) + "\n")
-            told = line["void"] or f"{line['status']} {line['accused']} {line['wall_s']:.1f} s"
-            print(f"{name}, seed {seed}: {told}", flush=True)
+            result = line["void"] or f"{line['status']} {line['accused']} {line['wall_s']:.1f} s"
+            print(f"{name}, seed {seed}: {result}", flush=True)
             yield line
             if line["void"] is None:
                 break
@@ -154,8 +154,11 @@ def _tables(lines: list[Line]) -> str:
         ]
     load = statistics.median(line["load"] for line in counted) if counted else float("nan")
     codes = collections.Counter(line["code_sha256"][:12] for line in counted)
-    told = ", ".join(f"{count} runs of code {digest}" for digest, count in codes.items())
-    parts += ["", f"{told}. Void runs, not counted: {len(voids)}. Load when a run began, median: {load:.1f}."]
+    result = ", ".join(f"{count} runs of code {digest}" for digest, count in codes.items())
+    parts += [
+        "",
+        f"{result}. Void runs, not counted: {len(voids)}. Load when a run began, median: {load:.1f}.",
+    ]
     return "\n".join(parts)
 
 

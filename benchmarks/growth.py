@@ -1,4 +1,4 @@
-"""How seconds and memory of a rehearsal grow with the number of resources.
+"""Growth of seconds and memory of a rehearsal with the number of resources.
 
     .venv/bin/python benchmarks/growth.py [counts ...]
 

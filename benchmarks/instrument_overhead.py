@@ -1,4 +1,4 @@
-"""What `smoke_training.instrument` costs a training step: pairs of steps, with and without it, interleaved.
+"""Cost of `smoke_training.instrument` per training step: interleaved pairs of steps, with and without it.
 
     python benchmarks/instrument_overhead.py [pairs] [cpu|cuda]
     torchrun --nproc-per-node 2 benchmarks/instrument_overhead.py [pairs]

@@ -73,8 +73,8 @@ def main(trials: int, path: Path, at_most: int) -> int:
         done.append(record)
         with path.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        told = {key: record.get(key) for key in ("seed", "equal", "killed_at_step", "mttr_s", "verdict")}
-        print(told, flush=True)
+        result = {key: record.get(key) for key in ("seed", "equal", "killed_at_step", "mttr_s", "verdict")}
+        print(result, flush=True)
     return report(done, trials)
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/nccl_namespaces.py [fabric] [phase ...]
 
-NCCL refuses one device for two ranks of a host, and tells hosts apart by their names, so each node has
+NCCL refuses one device for two ranks of a host, and distinguishes hosts by their names, so each node has
 a host name of its own. Between them is NCCL's socket transport over a veth pair: `tcp` shows that everything
 except the fabric works on a GPU, `efa` that a fallback to sockets closes the gate. The ranks share the GPU,
 and their speed means nothing. Needs root, `ip`, `unshare` and a CUDA device; of packages only torch.

@@ -85,7 +85,7 @@ def of_pack(running: subprocess.Popen[bytes], folder: Path) -> float:
     return seconds
 
 
-def told(what: str, found: list[dict[str, Spent]], read: Callable[[Spent], float]) -> None:
+def show(what: str, found: list[dict[str, Spent]], read: Callable[[Spent], float]) -> None:
     """Medians of each, and what the packs added round by round."""
     for name in ("none", *PACKS):
         values = [read(one[name]) for one in found]
@@ -115,8 +115,8 @@ def main() -> None:
                 found.append({name: preview(workspace, pack, advisory) for name, pack in order})
         finally:
             rehearsal.stop()
-    told("wall time", found[1:], lambda one: one.wall)
-    told("processor time", found[1:], lambda one: one.processor)
+    show("wall time", found[1:], lambda one: one.wall)
+    show("processor time", found[1:], lambda one: one.processor)
     for name in PACKS:
         alone = [one[name].pack for one in found[1:]]
         spread = f"{min(alone):.2f} .. {max(alone):.2f}"

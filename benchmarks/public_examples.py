@@ -6,7 +6,7 @@
 Each project (of those whose folder matches the pattern, such as `aws-py-*`) is rehearsed in a home of its own
 that is removed afterwards, with what anybody sets first: region, project and zone; a setting that it then
 misses is made up. A project `passes` when it is created, left alone by a second update, and deleted without a
-rest. It is `refused`, and told why, when it needs what only its user has (a package, a file, a meaningful
+rest. It is `refused`, with the reason, when it needs what only its user has (a package, a file, a meaningful
 setting) or forbids its own deletion; `not emulated` names what the rehearsal lacks; of an `unsteady` one
 a second, unchanged update changes something.
 
@@ -55,7 +55,7 @@ _MADE_UP = (
     (r"(?i)cidr", "0.0.0.0/0"),
     (r"(?i)arn$", "arn:aws:iam::123456789012:role/example"),
     (r"(?i)(domain|host)", "www.rehearsed.org"),
-    (r"(?i)email", "somebody@example.com"),
+    (r"(?i)email", "user@example.com"),
     ("", "example"),
 )
 _MOST_SETTINGS = 8
@@ -101,7 +101,7 @@ def main(folder: Path, pattern: str, timeout_s: float, reports: Path | None, aud
         if reports:
             reports.mkdir(parents=True, exist_ok=True)
             (reports / f"{name.replace('/', '.')}.txt").write_text(verdicts[-1].report)
-        print(told(verdicts[-1]), flush=True)
+        print(described(verdicts[-1]), flush=True)
     counts = collections.Counter(verdict.kind for verdict in verdicts)
     print(", ".join(f"{count} {kind}" for kind, count in counts.most_common()) or "no project")
     return 1 if any(counts[kind] for kind in ("fails", "unsteady", "timeout", "crashed")) else 0
@@ -173,17 +173,17 @@ def _audited_once(
         return kind, why, text
     option = "--state" if audited.form == "state" else "--preview"
     audit = ["audit", option, str(file), "--format", "json", "--allow-empty"]
-    said, told = _trainstack(audit, home, timeout_s)
+    said, result = _trainstack(audit, home, timeout_s)
     if said not in (0, 3, 4):
-        return "crashed", _last_line(told), text + told
-    outcomes = json.loads(told)["outcomes"]
+        return "crashed", _last_line(result), text + result
+    outcomes = json.loads(result)["outcomes"]
     counts = collections.Counter(row["result"] for row in outcomes)
     rows = [row for row in outcomes if row["result"] not in ("pass", "not-applicable")]
     with audited.file.open("a") as stream:
         for row in ({"result": "counts", "counts": counts}, *rows):
             stream.write(json.dumps({"project": name, "up": kind, **row}) + "\n")
     if any("the rule itself failed" in row["message"] for row in rows):
-        return "crashed", "a rule failed by itself", text + told
+        return "crashed", "a rule failed by itself", text + result
     return ("audited" if kind == "passes" else "partial"), f"{dict(counts)} {why}".rstrip(), text
 
 
@@ -204,7 +204,7 @@ def _trainstack(
         [str(Path(sys.executable).with_name("trainstack")), *arguments],
         # Some programs name what they make after the user who is logged in.
         env={
-            "USER": "somebody",
+            "USER": "user",
             **os.environ,
             "TRAINSTACK_REHEARSAL_HOME": str(home),
             "COLUMNS": "400",
@@ -253,7 +253,7 @@ def judged(code: int, text: str) -> tuple[str, str]:
     return "fails", (causes or lines or [f"exit code {code}"])[-1]
 
 
-def told(verdict: Verdict) -> str:
+def described(verdict: Verdict) -> str:
     """One row of the table."""
     return f"{verdict.project:44} {verdict.kind:13} {verdict.seconds:6.1f} s  {verdict.why[:200]}".rstrip()
 

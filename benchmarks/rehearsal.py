@@ -135,9 +135,9 @@ def bare(folder: Path, count: int, size: int = 0) -> tuple[float, float]:
     return up, down
 
 
-def created(told: str) -> int:
+def created(output: str) -> int:
     """How many resources an `up` made, components included: a provider sees only the rest."""
-    found = re.search(r"(\d+) created", told)
+    found = re.search(r"(\d+) created", output)
     assert found
     return int(found.group(1))
 
@@ -157,8 +157,8 @@ def main(runs: int) -> None:
         with tempfile.TemporaryDirectory(prefix="trainstack-benchmark-") as work:
             plain = stack_copy(Path(work, "plain"), smoke=False)
             started = time.time()
-            seconds, told = rehearse(plain, "up", "--yes")
-            count = created(told)
+            seconds, output = rehearse(plain, "up", "--yes")
+            count = created(output)
             state = state_file(plain / ".trainstack/rehearsal")
             note("up without validation", seconds)
             note("  but for MLflow", all_but_mlflow(state, started))
@@ -190,12 +190,12 @@ def deployed(stack: str) -> tuple[int, dict[str, float]]:
     with tempfile.TemporaryDirectory(prefix="trainstack-benchmark-") as work:
         folder = stack_copy(Path(work, "plain"), smoke=False, stack=stack)
         started = time.time()
-        seconds, told = rehearse(folder, "up", "--yes", stack=stack)
+        seconds, output = rehearse(folder, "up", "--yes", stack=stack)
         state = state_file(folder / ".trainstack/rehearsal")
         found = {"up": seconds, "up but for MLflow": all_but_mlflow(state, started)}
         found["unchanged up"] = rehearse(folder, "up", "--yes", stack=stack)[0]
         found["destroy"] = rehearse(folder, "destroy", "--yes", stack=stack)[0]
-        return created(told), found
+        return created(output), found
 
 
 def clouds(runs: int) -> None:

@@ -45,7 +45,7 @@ def state(step: int) -> store.State:
 
 
 def writing(root: Path, steps: Iterable[int]) -> tuple[int, int]:
-    """Start a process that saves these steps and tells each that is durable: its pid, a pipe to read from."""
+    """Start a process that saves these steps and reports each durable one: its pid, a pipe to read from."""
     reader, writer = os.pipe()
     child = os.fork()
     if child:
@@ -116,16 +116,16 @@ def torn(kind: str, dice: random.Random, root: Path) -> str | None:
 def killed(dice: random.Random, root: Path) -> str | None:
     """Kill a process that writes checkpoints without a pause; what is wrong with the choice, or None."""
     child, reader = writing(root, range(1, 10_000))
-    told = os.read(reader, 4)  # the first says that it has started
+    result = os.read(reader, 4)  # the first reports its start
     time.sleep(dice.random() * KILL_WITHIN_S)
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     while part := os.read(reader, 1 << 16):
-        told += part
+        result += part
     os.close(reader)
     if not os.WIFSIGNALED(status):
         return "the writer ended by itself"
-    acknowledged = int.from_bytes(told[-4:], "big")
+    acknowledged = int.from_bytes(result[-4:], "big")
     step = chosen(root).resumed_from
     if step is None or step < acknowledged:
         return f"step {acknowledged} was durable, {step} was chosen"

@@ -1,4 +1,4 @@
-"""How often the verdict layer accuses a healthy run: real traces, resampled in blocks and judged again.
+"""Rate of false accusations by the verdict layer: real traces, resampled in blocks and judged again.
 
     python benchmarks/verdict_resampling.py [--trials 100000] [--ranks 4]
     python benchmarks/verdict_resampling.py --samples .trainstack/fault-detection/healthy*.jsonl.gz

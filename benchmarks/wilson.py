@@ -1,4 +1,4 @@
-"""What k successes in n trials prove about a probability (pure)."""
+"""Confidence interval of a probability from k successes in n trials (pure)."""
 
 import math
 

@@ -96,10 +96,10 @@ def _create_rule(clients: Clients, values: Values) -> dict[str, Any]:
         "ToPort": values["to_port"],
         "IpRanges": [{"CidrIp": values["cidr_ipv4"]}],
     }
-    told = clients["ec2"].authorize_security_group_ingress(
+    result = clients["ec2"].authorize_security_group_ingress(
         GroupId=values["security_group_id"], IpPermissions=[permission]
     )
-    return {"id": told["SecurityGroupRules"][0]["SecurityGroupRuleId"]}
+    return {"id": result["SecurityGroupRules"][0]["SecurityGroupRuleId"]}
 
 
 def _create_bucket(clients: Clients, values: Values) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def _create_role(clients: Clients, values: Values) -> dict[str, Any]:
 
 
 def _create_policy(clients: Clients, values: Values) -> dict[str, Any]:
-    told = clients["iam"].create_policy(PolicyName=values["name"], PolicyDocument=values["policy"])
-    return {"arn": told["Policy"]["Arn"]}
+    result = clients["iam"].create_policy(PolicyName=values["name"], PolicyDocument=values["policy"])
+    return {"arn": result["Policy"]["Arn"]}
 
 
 def _attach(clients: Clients, values: Values) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the wrapper of a managed job costs beside the bare process, in turns in one run.
+"""Overhead of the wrapper of a managed job over the bare process, alternating in one run.
 
     python benchmarks/jobs/overhead.py [rounds]
 

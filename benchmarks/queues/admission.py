@@ -126,8 +126,8 @@ def _job(namespace: str, name: str) -> Object:
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        # Nobody makes pods for it, so the Job controller does not share the processors with Kueue.
-        "spec": {"suspend": True, "managedBy": "trainstack.dev/nobody", "template": {"spec": spec}},
+        # No controller creates pods for it, so the Job controller does not share the processors with Kueue.
+        "spec": {"suspend": True, "managedBy": "trainstack.dev/none", "template": {"spec": spec}},
     }  # fmt: skip
 
 

@@ -62,12 +62,12 @@ class Watched:
 
     def look(self, state: State) -> None:
         """Guess about who is new, and see who was admitted."""
-        told, past = simulation.starts(state) or {}, history.waits(state.jobs)
+        result, past = simulation.starts(state) or {}, history.waits(state.jobs)
         for job in state.jobs:
             if job.key not in self.guesses:
                 bound = wait_bound(past.get(history.kind(job), ()), state.taken)
                 self.guesses[job.key] = Guess(
-                    state.taken, job.created, told.get(job.key), bound.wait if bound else None
+                    state.taken, job.created, result.get(job.key), bound.wait if bound else None
                 )
             guess = self.guesses[job.key]
             if guess.admitted is None and job.is_("Admitted"):
@@ -120,7 +120,7 @@ def watch(lab: Lab, cluster: ClusterApi, coming: list[Coming]) -> Watched:
     return watched
 
 
-def tell(watched: Watched, runs_s: float) -> None:
+def report(watched: Watched, runs_s: float) -> None:
     """Print how far estimates were off, and how often bounds held."""
     known = [(one, one.admitted) for one in watched.guesses.values() if one.admitted is not None]
     waited = [(one, admitted) for one, admitted in known if admitted > one.seen]
@@ -160,7 +160,7 @@ def main() -> None:
         connected(None, plane.kubeconfig) as cluster,
     ):
         watched = watch(lab, cluster, list(coming))
-        tell(watched, statistics.mean(one.runs for one in coming))
+        report(watched, statistics.mean(one.runs for one in coming))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ transitions of `Admitted` and `Finished` and of pods that are done. Finished job
 The binaries have to be built: `make binaries`.
 
 On two cores, 10,000 jobs take 55 minutes (3.1 a second, other work beside it for 12 of them). Kill at least
-once then: a login is good for an hour. It ends with an error after two hours, and tells every half a minute
+once then: a login is good for an hour. It ends with an error after two hours, and reports every half a minute
 how far it is. What takes the time is the API server: some 37 writes a job, 0.37 s of a core with all that
 watch them; KWOK takes 2 % of that. As Kubernetes starts them, its controllers send 20 requests a second,
 and a Job takes 11 of its controller: 1.9 jobs a second, whatever the machine. So they may send more here,
@@ -42,7 +42,7 @@ from tests.cluster.queues.lab import Lab, flavor, machines, queues
 JOBS, KILLS = 500, 4
 POOL, NODES = "ledger-a100", 32
 TEAMS = ("One", "Two")
-# Nobody knows when each pod of a job with several ended, unless somebody looked: they are told apart.
+# The ends of the pods of one job are known only if they were observed: such jobs are listed separately.
 SINGLES, PAIRS = "singles", "pairs"
 # Jobs that are made and not finished: twice what fits, so that jobs wait and are preempted. With all of them
 # in the queue at once, Kueue would look at each whenever one ends, and write why it waits.
@@ -53,8 +53,8 @@ CONTROLLER_REQUESTS_PER_S = 200
 PATIENCE_S = 7000.0
 # Longer than the ledger takes to write a book that changed, and one that began anew to read all Workloads.
 SETTLED_S = 2 * CHANGED_S + 5
-# How often the state is looked at, and told.
-POLL_S, TELL_S = 0.5, 30.0
+# How often the state is looked at, and reported.
+POLL_S, REPORT_S = 0.5, 30.0
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def _compared(books: Mapping[str, TeamBook], watcher: Watcher) -> Mapping[str, A
             amount == watcher.held.get(key, 0) for key, amount in held.items() if key[1] == SINGLES
         ),
         "uncertain GPU-seconds": sum(uncertain.values()),
-        "jobs with attempts that nobody saw": len(unseen),
+        "jobs with attempts that were not seen": len(unseen),
         "GPU-seconds outside of what is certain and uncertain": outside,
         "running GPU-seconds, books": sum(row.running_s for book in books.values() for row in book.totals()),
         "GPU-seconds of pods from start to end": sum(watcher.pods.values()),
@@ -151,7 +151,7 @@ class _Run:
 
     def __init__(self, lab: Lab, watcher: Watcher, jobs: int) -> None:
         self.watcher, self.began = watcher, time.monotonic()
-        self._lab, self._jobs, self._told = lab, jobs, self.began
+        self._lab, self._jobs, self._reported_at = lab, jobs, self.began
         self._over = False
         self.submitting: Future[None] | None = None
 
@@ -185,9 +185,9 @@ class _Run:
         def done() -> bool:
             if self.submitting and self.submitting.done():
                 self.submitting.result()
-            if time.monotonic() > self._told + TELL_S:
-                self._told = time.monotonic()
-                passed = self._told - self.began
+            if time.monotonic() > self._reported_at + REPORT_S:
+                self._reported_at = time.monotonic()
+                passed = self._reported_at - self.began
                 sys.stderr.write(f"{passed:.0f} s: {len(self.watcher.finished)} of {self._jobs} jobs\n")
             return check()
 

@@ -15,7 +15,7 @@ FLUSH_S = 30.0  # that the end of a run waits for the tracking server
 
 
 class Metrics:
-    """Logs from one process; one that is `silent` says nothing. MLflow is told in a thread of its own."""
+    """Logs from one process; with `silent` it logs nothing. MLflow is called in a separate thread."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self._silent = silent

@@ -139,7 +139,7 @@ def finish(chosen: argparse.Namespace, model: Model, metrics: Metrics, before: f
     metrics.record(chosen.steps, {"held_out_loss_before": before, "held_out_loss_after": after})
     about = {"format": ADAPTER_FORMAT, "rank": chosen.rank, "alpha": chosen.alpha}
     Checkpoints.write(folder / "adapter.pt", {**about, "adapter": adapter_of(model)})
-    if chosen.base is None:  # whoever loads the adapter needs the model that it belongs to
+    if chosen.base is None:  # loading the adapter needs its base model
         (folder / "base.pt").write_bytes((Path(chosen.checkpoints) / "base.pt").read_bytes())
     metrics.say(f"held-out loss {before:.4f} before, {after:.4f} after; adapter in {folder}")
     metrics.close()

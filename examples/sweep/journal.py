@@ -1,4 +1,4 @@
-"""What a search has found so far: one line per trial and round, written when it is certain."""
+"""Journal of a search: one line per finished trial and round."""
 
 import json
 import os

@@ -23,8 +23,8 @@ def straight(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[M
     """A job that nothing interrupted, recorded in MLflow, and what it said."""
     home = tmp_path_factory.mktemp("straight")
     shutil.copytree(EXAMPLES / "finetune", home / "code")
-    told = {"MLFLOW_TRACKING_URI": f"file://{home}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true"}
-    job = Managed(archive, home / "ml", "train.py", home / "code", **told)
+    result = {"MLFLOW_TRACKING_URI": f"file://{home}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true"}
+    job = Managed(archive, home / "ml", "train.py", home / "code", **result)
     code, said = job.run(*SMALL)
     assert code == 0, said
     return job, said
@@ -116,7 +116,7 @@ def test_it_runs_alone_with_weights_and_text_of_ones_own(
     )
     assert done.returncode == 0 and "base model" not in done.stdout, done.stderr
     assert (tmp_path / "model" / "adapter.pt").exists()
-    assert not (tmp_path / "model" / "base.pt").exists(), "it belongs to whoever gave it"
+    assert not (tmp_path / "model" / "base.pt").exists(), "it is the input of the job"
 
 
 def test_a_loss_that_does_not_fall_is_a_failure(template: Make) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every template."""
+"""Checks for every template."""
 
 import ast
 import re

@@ -1,6 +1,6 @@
 """Packets lost on a cable, at random or by size, by a small eBPF classifier: this kernel has no netem.
 
-The classifier sits where packets arrive (clsact ingress). On a sender's egress the kernel would tell TCP of
+The classifier sits where packets arrive (clsact ingress). On a sender's egress the kernel would notify TCP of
 the drop, nothing would be retransmitted, and the fault would not be a loss on the wire.
 """
 

@@ -1,4 +1,4 @@
-"""What every fault injector promises."""
+"""Interface of fault injectors."""
 
 from __future__ import annotations
 

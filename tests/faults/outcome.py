@@ -1,4 +1,4 @@
-"""What a run in the laboratory left, and how it is read."""
+"""Read the outcome of a run in the laboratory."""
 
 import contextlib
 import json

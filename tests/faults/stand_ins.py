@@ -1,4 +1,4 @@
-"""What tests of the laboratory use in the place of the product."""
+"""Stand-ins for the product in tests of the laboratory."""
 
 import contextlib
 import subprocess

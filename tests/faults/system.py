@@ -1,4 +1,4 @@
-"""What the laboratory needs of Linux: commands, control groups, and the clean-up after dead laboratories."""
+"""Linux facilities of the laboratory: commands, control groups, and the clean-up after dead laboratories."""
 
 import contextlib
 import os

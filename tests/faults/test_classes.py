@@ -60,7 +60,7 @@ def test_a_healthy_cluster_passes() -> None:
     assert outcome.culprits() == []
 
 
-def test_a_noisy_neighbour_fails_nobody() -> None:
+def test_a_noisy_neighbour_fails_no_run() -> None:
     outcome = catalog.disturbed(SEED).run(SEED)
     assert outcome.verdict == "PASS" or only_noise(outcome), outcome.describe()
     assert outcome.culprits() == []

@@ -1,4 +1,4 @@
-"""What tests of whole jobs share."""
+"""Fixtures of tests of whole jobs."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -146,9 +146,9 @@ class Job:
 
 
 def port_pair() -> int:
-    """The first of two neighbouring ports that nobody has on any address.
+    """The first of two neighbouring ports free on every address.
 
-    torch's store listens on all addresses, and the kernel gives ports from 32768 on to whoever asks: of two
+    torch's store listens on all addresses, and the kernel assigns ports from 32768 on to any process: of two
     hundred connections on this machine one would sooner or later have the port before the job does.
     """
     while True:

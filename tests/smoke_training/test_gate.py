@@ -1,4 +1,4 @@
-"""What opens a gate, and what a run that makes way is called."""
+"""Verdicts that open a gate, and preempted runs."""
 
 from typing import Any
 

@@ -185,7 +185,10 @@ def test_a_rank_whose_own_gradients_differed_first_is_accused_and_not_the_checkp
     ("first", "second"),
     [
         ({"state_step": 8}, {"state_step": 8, "gradient_step": 8}),  # what was restored differed already
-        ({"state_step": 12, "gradient_step": 10}, {"state_step": 12, "gradient_step": 10}),  # nobody repeats
+        (
+            {"state_step": 12, "gradient_step": 10},
+            {"state_step": 12, "gradient_step": 10},
+        ),  # no rank is repeatable
         ({"state_step": 12}, {"state_step": 12}),
     ],
 )

@@ -10,6 +10,7 @@ shows. On CUDA the state is on the device, and a gloo group beside nccl coordina
 """
 
 import contextlib
+import ctypes
 import errno
 import hashlib
 import json
@@ -282,11 +283,16 @@ def _digest(value: Any) -> str:
     """Return the SHA-256 of type, shape and raw bytes, so that equal bytes of another shape differ."""
     value = value.to_local() if hasattr(value, "to_local") else value
     if isinstance(value, torch.Tensor):
-        raw = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        raw = _bytes(value.detach().cpu().contiguous())
         kind, shape = str(value.dtype), tuple(value.shape)
     else:
         raw, kind, shape = repr(value).encode(), type(value).__name__, ()
     return hashlib.sha256(f"{kind}|{','.join(map(str, shape))}|".encode() + raw).hexdigest()
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    """Return the raw bytes of a contiguous CPU tensor; `.numpy()` would need numpy."""
+    return ctypes.string_at(tensor.data_ptr(), tensor.nbytes) if tensor.nbytes else b""
 
 
 def _halve(path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.smoke_training import samples
 from tests.smoke_training.launchers import plans
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+def run_cli(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     code = cli.main(list(arguments))
     out, error = capsys.readouterr()
     return code, out, error
@@ -24,7 +24,7 @@ def test_the_outlook_of_a_stack_has_time_cost_checks_and_verdicts(
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(samples.document(hourly_cost_usd=36.0, timeout_s=900)))
-    code, out, _ = told(capsys, "plan", "--plan", str(path), "--json")
+    code, out, _ = run_cli(capsys, "plan", "--plan", str(path), "--json")
     found = json.loads(out)
     quick = [phase for phase in phases.PHASES if phase.quick_s is not None]
     assert code == 0
@@ -36,15 +36,15 @@ def test_the_outlook_of_a_stack_has_time_cost_checks_and_verdicts(
     assert found["accept"] == ["PASS"]
 
 
-def test_a_price_that_nobody_knows_is_not_zero(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = told(capsys, "plan", "--ranks", "2")
+def test_an_unknown_price_is_not_zero(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run_cli(capsys, "plan", "--ranks", "2")
     assert code == 0
     assert "cost     unknown: the plan has no hourly price" in out
     assert "nothing is claimed between 1.05 and 1.15" in out
 
 
 def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = told(capsys, "plan", "--only", "collectives")
+    _, out, _ = run_cli(capsys, "plan", "--only", "collectives")
     assert "does not validate a stack" in out and "resume.equality" not in out
     with pytest.raises(SystemExit) as left:
         cli.main(["plan", "--only", "collectives,dancing"])
@@ -53,17 +53,17 @@ def test_a_part_of_the_phases_validates_no_stack(capsys: pytest.CaptureFixture[s
 
 
 def test_a_full_run_takes_longer_and_judges_more(capsys: pytest.CaptureFixture[str]) -> None:
-    quick, full = (json.loads(told(capsys, "plan", "--json", *words)[1]) for words in ((), ("--full",)))
+    quick, full = (json.loads(run_cli(capsys, "plan", "--json", *words)[1]) for words in ((), ("--full",)))
     assert full["seconds"] > quick["seconds"] and len(full["phases"]) == len(phases.PHASES)
     assert {rule["id"] for rule in quick["checks"]} <= {rule["id"] for rule in full["checks"]}
 
 
-def test_zones_are_told_of_the_checks_that_have_them(
+def test_zones_are_reported_of_the_checks_that_have_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(samples.document(max_straggler_slowdown=1.25)))
-    _, out, _ = told(capsys, "plan", "--plan", str(path), "--json")
+    _, out, _ = run_cli(capsys, "plan", "--plan", str(path), "--json")
     zones = {check["id"]: check["zone"] for check in json.loads(out)["checks"]}
     assert zones["training.straggler"] == [1.05, 1.25]
     judged = verdict.judge(plan.parse(path.read_text()), samples.parsed(samples.lines()))
@@ -80,7 +80,7 @@ def test_what_is_wrong_with_a_plan_is_counted_and_named_with_its_file(
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(samples.document(**wrong)))
-    code, _, error = told(capsys, "plan", "--plan", str(path))
+    code, _, error = run_cli(capsys, "plan", "--plan", str(path))
     assert code == 3 and error.startswith(f"ERROR plan: {words}")
     assert f"{path}: nodes: got 0; must be a whole number >= 1" in error
 
@@ -92,25 +92,27 @@ def test_every_launcher_can_be_asked_for(
     path = tmp_path / "run.json"
     asked: Any = {"sagemaker": plans.managed, "vertex": plans.vertex}.get(kind, plans.training)()
     path.write_text(runplan.render(asked))
-    code, out, _ = told(capsys, "render", "--for", kind, "--run", str(path))
+    code, out, _ = run_cli(capsys, "render", "--for", kind, "--run", str(path))
     assert (code, out) == (0, LAUNCHERS[kind].render(asked))
 
 
 def test_only_a_job_has_a_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.json"
     path.write_text(runplan.render(plans.training()))
-    code, out, _ = told(capsys, "render", "--for", "job", "--run", str(path), "--schedule", "0 5 * * 1")
+    code, out, _ = run_cli(capsys, "render", "--for", "job", "--run", str(path), "--schedule", "0 5 * * 1")
     assert code == 0 and "kind: CronJob" in out
-    code, _, error = told(capsys, "render", "--for", "jobset", "--run", str(path), "--schedule", "0 5 * * 1")
+    code, _, error = run_cli(
+        capsys, "render", "--for", "jobset", "--run", str(path), "--schedule", "0 5 * * 1"
+    )
     assert code == 3 and "--schedule: only a job" in error
 
 
-def test_what_is_wrong_with_a_run_plan_is_told_at_once(
+def test_every_problem_of_a_run_plan_is_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "run.json"
     path.write_text('{"schema": "trainstack.run-plan/1", "nodes": 0}')
-    code, _, error = told(capsys, "render", "--for", "job", "--run", str(path))
+    code, _, error = run_cli(capsys, "render", "--for", "job", "--run", str(path))
     assert code == 3
     assert "image: missing" in error and "command: missing" in error and "Traceback" not in error
 
@@ -126,12 +128,12 @@ def test_the_validation_itself_is_a_run_like_any_other(
 ) -> None:
     path = tmp_path / "plan.json"
     path.write_text(json.dumps(samples.document(image="registry.example/train@sha256:" + "0a" * 32)))
-    code, out, _ = told(
+    code, out, _ = run_cli(
         capsys, "render", "--for", "sbatch", "--plan", str(path), "--cpu", "80", "--code", "/shared"
     )
     assert code == 0
     assert "#SBATCH --nodes=2" in out and "#SBATCH --cpus-per-task=80" in out
     assert "python /shared/smoke_training.zip node --plan /shared/plan.json" in out
     path.write_text(json.dumps(samples.document(image="train:latest")))
-    code, _, error = told(capsys, "render", "--for", "job", "--plan", str(path))
+    code, _, error = run_cli(capsys, "render", "--for", "job", "--plan", str(path))
     assert code == 3 and 'image: got "train:latest"; must be named by digest' in error

@@ -1,4 +1,4 @@
-"""What a collective is held against, in order of trust."""
+"""References of collectives, in order of precedence."""
 
 from typing import Any
 

@@ -71,7 +71,7 @@ def test_one_node_is_bounded_by_its_inside_only() -> None:
     assert bounds(ALL_REDUCE, ClusterShape(1, 8), Wires(network=400.0)) == ()
 
 
-def test_what_nobody_knows_has_no_bound() -> None:
+def test_unknown_wires_have_no_bound() -> None:
     assert bounds(ALL_REDUCE, ClusterShape(2, 8), Wires(network=None)) == ()
     assert bounds(ALL_REDUCE, ClusterShape(1, 1), H100) == ()
     assert lowest(()) is None

@@ -24,7 +24,7 @@ def test_one_rank_has_no_bus_bandwidth_rather_than_zero() -> None:
     assert busbw_gb_s(1024, 1.0, 1) is None
 
 
-def test_a_collective_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_collective_is_refused() -> None:
     with pytest.raises(ValueError, match="no collective 'gather'; known: all_reduce"):
         bus_factor("gather", 2)
 

@@ -1,4 +1,4 @@
-"""Which checkpoints stay, of any history."""
+"""Checkpoints kept, for any history."""
 
 import pytest
 from hypothesis import given

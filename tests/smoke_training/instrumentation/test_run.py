@@ -86,11 +86,11 @@ def test_checkpoints_have_their_own_place() -> None:
 
 
 def test_the_last_incomplete_window_is_recorded_too(tmp_path: Path) -> None:
-    told: list[Record] = []
-    train(Slow(), Loader(10), every=4, jsonl=tmp_path / "steps.jsonl", on_record=told.append)
+    result: list[Record] = []
+    train(Slow(), Loader(10), every=4, jsonl=tmp_path / "steps.jsonl", on_record=result.append)
     written = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
     assert [(record["step"], record["steps"]) for record in written] == [(4, 4), (8, 4), (10, 2)]
-    assert json.loads(json.dumps(told)) == written
+    assert json.loads(json.dumps(result)) == written
     assert written[0]["straggler"] is None
     assert written[0]["straggler_reason"] == "one rank has no peers"
 

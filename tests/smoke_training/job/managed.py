@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-TOLD = {
+SUBMITTED = {
     "TRAINSTACK_STACK": "small-aws",
     "TRAINSTACK_RUN": "run-1",
     "TRAINSTACK_OWNER": "anna",
@@ -86,7 +86,7 @@ class Managed:
         }  # fmt: skip
         (config / "resourceconfig.json").write_text(json.dumps(place))
         environment = {
-            **clean(os.environ), **TOLD, "TRAINING_JOB_NAME": "small-aws-anna-1", "OMP_NUM_THREADS": "1",
+            **clean(os.environ), **SUBMITTED, "TRAINING_JOB_NAME": "small-aws-anna-1", "OMP_NUM_THREADS": "1",
             "TRAINSTACK_SCRIPT": self.script, "TRAINSTACK_ARGUMENTS": json.dumps(list(arguments)),
             "SAGEMAKER_BASE_DIR": str(self.base(host)), **self.environment,
         }  # fmt: skip

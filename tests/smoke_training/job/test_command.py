@@ -1,4 +1,4 @@
-"""How the script is started on one node."""
+"""Command line of the script on one node."""
 
 import sys
 from pathlib import Path
@@ -12,8 +12,8 @@ TWO = JobNode(hosts=("127.0.0.1", "algo-2"), index=1, interface="no-such-interfa
 
 
 def test_one_process_is_python_itself() -> None:
-    told = JobSettings(script="train.py", arguments=("--lr", "1"), gpus=1)
-    assert command.command(told, ALONE) == [sys.executable, "-u", "train.py", "--lr", "1"]
+    result = JobSettings(script="train.py", arguments=("--lr", "1"), gpus=1)
+    assert command.command(result, ALONE) == [sys.executable, "-u", "train.py", "--lr", "1"]
 
 
 def test_several_gpus_or_nodes_meet_at_the_first_host() -> None:

@@ -12,7 +12,7 @@ BASE = {
     "AIP_CHECKPOINT_DIR": "gs://runs/one/checkpoints/",
     "AIP_TENSORBOARD_LOG_DIR": "gs://runs/one/logs/",
 }
-TOLD = {"TRAINSTACK_CHECKPOINT_URI": "gs://kept/teams/a/one", "TRAINSTACK_DATA_URI": "gs://data/a/"}
+SUBMITTED = {"TRAINSTACK_CHECKPOINT_URI": "gs://kept/teams/a/one", "TRAINSTACK_DATA_URI": "gs://data/a/"}
 
 
 def test_of_sagemaker_they_lie_below_one_folder() -> None:
@@ -28,7 +28,7 @@ def test_trials_of_a_search_share_a_folder_of_checkpoints_and_have_one_of_their_
 
 
 def test_of_vertex_they_lie_in_buckets() -> None:
-    found = Folders.of({**SPEC, **BASE, **TOLD})
+    found = Folders.of({**SPEC, **BASE, **SUBMITTED})
     assert found.variables() == {
         "TRAINSTACK_CHECKPOINTS": "/gcs/kept/teams/a/one",
         "TRAINSTACK_MODEL": "/gcs/runs/one/model",

@@ -1,4 +1,4 @@
-"""What a run remembers over interruptions."""
+"""State of a run across interruptions."""
 
 from pathlib import Path
 

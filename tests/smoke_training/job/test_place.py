@@ -1,4 +1,4 @@
-"""Where a node finds its place."""
+"""Rank and hosts of a node, by service."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_without_a_service_a_node_is_alone(tmp_path: Path) -> None:
     assert place.find({}, Folders(tmp_path)) == place.ALONE
 
 
-def test_vertex_tells_it_in_a_variable(tmp_path: Path) -> None:
+def test_vertex_has_it_in_a_variable(tmp_path: Path) -> None:
     spec = {
         "cluster": {"workerpool1": ["b:2222", "c:2222"], "workerpool0": ["a:2222"]},
         "task": {"type": "workerpool1", "index": 1},

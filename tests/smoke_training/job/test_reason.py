@@ -1,4 +1,4 @@
-"""Why a script failed, in 1024 characters."""
+"""Reason of a script failure, in 1024 characters."""
 
 import signal
 

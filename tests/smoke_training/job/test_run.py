@@ -52,7 +52,7 @@ def test_a_script_finds_its_arguments_its_folders_and_our_package(job: Make) -> 
     assert made.failure() == ""
 
 
-def test_a_failure_keeps_its_exit_code_and_tells_its_reason(job: Make) -> None:
+def test_a_failure_keeps_its_exit_code_and_reports_its_reason(job: Make) -> None:
     made = job("import sys\nprint('begun')\ndef f():\n    raise ValueError('the loss is nan')\nf()\n")
     code, said = made.run()
     assert code == 1 and "ValueError: the loss is nan" in said, "the traceback is in the log, too"
@@ -65,7 +65,7 @@ def test_a_failure_keeps_its_exit_code_and_tells_its_reason(job: Make) -> None:
     assert made.failure() == "train.py: exit code 7", "nothing of the attempt before"
 
 
-def test_a_script_that_dies_of_a_signal_is_told_as_shells_do(job: Make) -> None:
+def test_a_script_killed_by_a_signal_has_the_exit_code_of_shells(job: Make) -> None:
     made = job("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     assert made.run()[0] == 128 + signal.SIGKILL
     assert made.failure().startswith("train.py: ended by SIGKILL, exit code 137")
@@ -90,7 +90,7 @@ def test_a_run_that_was_killed_goes_on_and_counts_it(job: Make) -> None:
     node = made.start(["0"])
     node.line("ready")
     node.kill()
-    assert made.document()["status"] == "RUNNING", "who looks now sees that nobody ended it"
+    assert made.document()["status"] == "RUNNING", "a reader sees that the run was not ended"
     (made.code / "train.py").write_text("print('done')")
     code, said = made.run()
     assert code == 0 and "resumes after 1 interruptions" in said
@@ -195,5 +195,5 @@ def test_a_run_writes_down_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.
         "    time.sleep(0.05)\n"
         "raise SystemExit(1)\n"
     )
-    told = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
-    assert around.run(told, Folders(tmp_path / "ml"), tmp_path) == 0
+    result = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
+    assert around.run(result, Folders(tmp_path / "ml"), tmp_path) == 0

@@ -1,4 +1,4 @@
-"""What a job is told."""
+"""Settings of a job."""
 
 import pytest
 

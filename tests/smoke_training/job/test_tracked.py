@@ -19,7 +19,7 @@ from mlflow.entities import Run
 from smoke_training.job import tracked
 from smoke_training.job.tracked import MlflowRun
 from tests.smoke_training.job.conftest import Make
-from tests.smoke_training.job.managed import TOLD, Managed
+from tests.smoke_training.job.managed import SUBMITTED, Managed
 
 # Logs by mlflow's own calls, which find the run by themselves; then waits for what the test wants to see.
 SCRIPT = """
@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on_as_the_same_run(job: Make, store: MlflowClient) ->
     assert problem == "parameters that differ from those of the first attempt: arguments"
 
 
-def test_a_run_that_somebody_has_deleted_begins_anew(job: Make, store: MlflowClient) -> None:
+def test_a_deleted_run_begins_anew(job: Make, store: MlflowClient) -> None:
     made = job("print('done')", **variables(store))
     made.run()
     first = only_run(store).info.run_id
@@ -91,8 +91,8 @@ def test_a_run_carries_what_it_takes_to_repeat_and_pay_it(job: Make, store: Mlfl
     run, document = only_run(store), made.document()
     tags = run.data.tags
     for name in ("owner", "team", "task", "dataset"):
-        assert tags[name] == TOLD[f"TRAINSTACK_{name.upper()}"]
-    assert tags["trainstack.code_version"] == TOLD["TRAINSTACK_CODE_VERSION"]
+        assert tags[name] == SUBMITTED[f"TRAINSTACK_{name.upper()}"]
+    assert tags["trainstack.code_version"] == SUBMITTED["TRAINSTACK_CODE_VERSION"]
     assert tags["trainstack.image_digest"] == "image@sha256:1"
     assert tags["trainstack.instance_type"] == "ml.g6.xlarge"
     assert tags["trainstack.job"] == "small-aws-anna-1"
@@ -163,7 +163,7 @@ def test_a_server_that_is_silent_costs_a_line_and_leads_the_script_elsewhere(job
     assert found["recorded"] is False and found["run_id"] is None and found["problems"]
 
 
-def test_a_stop_before_the_script_began_is_heard(job: Make, silent: str) -> None:
+def test_a_stop_before_the_script_began_takes_effect(job: Make, silent: str) -> None:
     made = job("print('never')", MLFLOW_TRACKING_URI=silent, **QUICK)
     node = made.start()
     node.line("trainstack: node 1 of 1")

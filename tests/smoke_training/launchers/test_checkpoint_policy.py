@@ -1,4 +1,4 @@
-"""What a run's pods get besides, where they follow the checkpoint policy of their namespace."""
+"""Additional parts of a run's pods that follow the checkpoint policy of their namespace."""
 
 import dataclasses
 from typing import Any

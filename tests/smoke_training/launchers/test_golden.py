@@ -1,4 +1,4 @@
-"""What the renderers make, in files that a reviewer reads.
+"""Output of the renderers, in files for review.
 
 `python -m tests.smoke_training.launchers.test_golden` writes them anew after a change that is meant.
 """

@@ -136,7 +136,7 @@ def test_vertex_tries_again_what_the_cloud_took_and_nothing_else(
     assert bringing(spot=spot)["jobSpec"]["scheduling"] == {"timeout": "87600s", **scheduling}
 
 
-def test_vertex_is_told_where_machines_and_keys_come_from() -> None:
+def test_a_vertex_request_names_reservation_and_keys() -> None:
     place = "projects/acme/zones/us-central1-a/reservations/h100"
     found = bringing(reservation=place, kms_key="projects/acme/k", job_name="mine")
     machine = found["jobSpec"]["workerPoolSpecs"][1]["machineSpec"]
@@ -170,12 +170,12 @@ def test_jobs_of_one_request_have_a_folder_each_before_the_command(
     each = replace(plan, work_root="/tmp/runs", vertex=VertexOptions(code_uri="gs://b/c/", folder_each=True))
     found = managed.vertex(each)
     jsonschema.validate(found, VERTEX)
-    told = {one["name"]: one["value"] for one in _container(found)["env"]}
-    brought, _, _ = told[managed.START].partition("P=$(")
+    result = {one["name"]: one["value"] for one in _container(found)["env"]}
+    brought, _, _ = result[managed.START].partition("P=$(")
     first = brought[brought.index("export WORK_DIR") :]
     ran = subprocess.run(
         ["bash", "-c", f"{first} echo $WORK_DIR"],
-        env={"WORK_DIR": told["WORK_DIR"], "PATH": os.environ["PATH"], **known},
+        env={"WORK_DIR": result["WORK_DIR"], "PATH": os.environ["PATH"], **known},
         capture_output=True, text=True, check=True, timeout=10,
     )  # fmt: skip
     assert re.fullmatch(f"/tmp/runs/{plan.name}-{ending}", ran.stdout.strip())

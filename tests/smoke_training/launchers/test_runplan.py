@@ -24,7 +24,7 @@ def problems(**changes: Any) -> list[str]:
     return caught.value.problems
 
 
-def test_everything_wrong_in_a_document_is_told_at_once_with_its_path() -> None:
+def test_every_problem_of_a_document_is_reported_at_once_with_its_path() -> None:
     found = problems(
         nodes="two",
         gpu=8,

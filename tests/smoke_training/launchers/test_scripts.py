@@ -14,12 +14,12 @@ from smoke_training.launchers.runplan import Mount, RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
 # What a node of the run says about itself instead of training: its place and its arguments.
-_TELL = """#!/usr/bin/env python3
+_PRINT_ARGUMENTS = """#!/usr/bin/env python3
 import json, os, sys
 names = ("NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "NCCL_DEBUG", "QUOTED")
-told = {name: os.environ.get(name) for name in names}
-told |= {name: value for name, value in os.environ.items() if name.startswith("PET_")}
-print(json.dumps({"args": sys.argv[1:], **told}))
+seen = {name: os.environ.get(name) for name in names}
+seen |= {name: value for name, value in os.environ.items() if name.startswith("PET_")}
+print(json.dumps({"args": sys.argv[1:], **seen}))
 """
 _SRUN = """#!/bin/bash
 while [[ $1 == --* ]]; do shift; done
@@ -30,13 +30,18 @@ _SCONTROL = '#!/bin/bash\n[[ "$*" == "show hostnames gpu[07-08]" ]] && printf "g
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    for name, text in {"torchrun": _TELL, "python": _TELL, "srun": _SRUN, "scontrol": _SCONTROL}.items():
+    for name, text in {
+        "torchrun": _PRINT_ARGUMENTS,
+        "python": _PRINT_ARGUMENTS,
+        "srun": _SRUN,
+        "scontrol": _SCONTROL,
+    }.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
     return tmp_path
 
 
-def told(command: list[str], tools: Path, **environment: str) -> list[dict[str, Any]]:
+def launched(command: list[str], tools: Path, **environment: str) -> list[dict[str, Any]]:
     env = {"PATH": f"{tools}:{os.environ['PATH']}", **environment}
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
@@ -47,7 +52,7 @@ def run(script: str, tools: Path, **environment: str) -> list[dict[str, Any]]:
     path = tools / "script"
     path.write_text(script)
     assert subprocess.run(["bash", "-n", str(path)], check=False).returncode == 0
-    return told(["bash", str(path)], tools, **environment)
+    return launched(["bash", str(path)], tools, **environment)
 
 
 ARGUMENTS = ["train.py", "--config", "configs/7b.toml", "--note", "it's a $(HOME) test"]
@@ -68,7 +73,7 @@ def test_slurm_starts_one_task_a_node_which_knows_its_place(tools: Path) -> None
         assert node["QUOTED"] == 'a b\'c $HOME "d"'
 
 
-def test_slurm_is_told_what_a_node_needs_and_how_long() -> None:
+def test_a_slurm_script_has_the_needs_of_a_node_and_the_time_limit() -> None:
     script = shell.sbatch(replace(plans.slurm(), timeout_s=3661, startup_timeout_s=60))
     for option in (
         "--nodes=2", "--ntasks-per-node=1", "--gpus-per-node=8", "--cpus-per-task=80", "--mem=900G",
@@ -88,7 +93,7 @@ def test_a_list_of_nodes_that_cannot_be_read_ends_the_batch_job(tools: Path) -> 
     assert subprocess.run(["bash", str(path)], env=env, capture_output=True, check=False).returncode != 0
 
 
-def test_by_hand_a_node_must_be_told_its_place(tools: Path) -> None:
+def test_by_hand_a_node_needs_its_rank(tools: Path) -> None:
     script = shell.torchrun(plans.training())
     (node,) = run(script, tools, NODE_RANK="1", MASTER_ADDR="10.0.0.1")
     assert (node["PET_NODE_RANK"], node["PET_MASTER_ADDR"], node["args"]) == ("1", "10.0.0.1", ARGUMENTS)
@@ -122,7 +127,7 @@ def test_a_sagemaker_node_reads_its_place_from_the_services_file(tools: Path) ->
             "/opt/ml/input/config/resourceconfig.json", str(config)
         ),
     }
-    (node,) = told(words, tools, **env)
+    (node,) = launched(words, tools, **env)
     assert (node["PET_NODE_RANK"], node["PET_MASTER_ADDR"]) == ("1", "algo-1")
     assert node["args"] == ARGUMENTS
 
@@ -141,7 +146,7 @@ def test_a_vertex_node_reads_its_place_from_the_cluster_spec(
         "task": {"type": kind, "index": index},
     }
     env = {row["name"]: row["value"] for row in spec["env"]}
-    (node,) = told([*spec["command"], *spec["args"]], tools, **env, CLUSTER_SPEC=json.dumps(cluster))
+    (node,) = launched([*spec["command"], *spec["args"]], tools, **env, CLUSTER_SPEC=json.dumps(cluster))
     assert (node["PET_NODE_RANK"], node["PET_MASTER_ADDR"], node["PET_NNODES"]) == (rank, "w0-0", "3")
 
 
@@ -155,7 +160,7 @@ def test_mounts_that_a_place_does_not_have_are_refused(render: Any) -> None:
 
 
 @pytest.mark.parametrize("render", [managed.sagemaker, managed.vertex])
-def test_a_service_that_buys_machines_must_be_told_which(render: Any) -> None:
+def test_a_managed_service_needs_a_machine_type(render: Any) -> None:
     with pytest.raises(RunPlanError) as caught:
         render(replace(plans.cpu(), instance_type=None))
     found = "\n".join(caught.value.problems)

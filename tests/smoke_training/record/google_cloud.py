@@ -17,7 +17,7 @@ ACCOUNT = "job@research.iam.gserviceaccount.com"
 def serving(
     monkeypatch: pytest.MonkeyPatch, variable: str, api: Callable[[str, bytes], Answer]
 ) -> Iterator[None]:
-    """Serve tokens, and `api` (path and body to status and answer) to whoever shows the token.
+    """Serve tokens, and `api` (path and body to status and answer) to requests with the token.
 
     `variable` names the one that leads to the API.
     """

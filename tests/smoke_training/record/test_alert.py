@@ -60,7 +60,7 @@ def soon() -> float:
     return time.monotonic() + 30
 
 
-def test_a_failure_is_told_with_figures_and_where_to_look(inbox: Any) -> None:
+def test_a_failure_is_sent_with_figures_and_run(inbox: Any) -> None:
     topic, received = inbox
     sent = alert.send(plan(alert_topic_arn=topic), result("FAIL"), soon())
     assert (sent["sent"], sent["reason"]) == (True, "verdict FAIL")
@@ -71,7 +71,7 @@ def test_a_failure_is_told_with_figures_and_where_to_look(inbox: Any) -> None:
     assert "0 sums are wrong" not in mail["Message"]
 
 
-def test_a_regression_is_told_although_the_run_passed(inbox: Any) -> None:
+def test_a_regression_is_sent_although_the_run_passed(inbox: Any) -> None:
     topic, received = inbox
     assert alert.send(plan(alert_topic_arn=topic), result("PASS", regression=True), soon())["sent"] is True
     assert received()[0]["Subject"].endswith("scheduled validation, regression")
@@ -80,10 +80,10 @@ def test_a_regression_is_told_although_the_run_passed(inbox: Any) -> None:
 @pytest.mark.parametrize(
     ("verdict", "regression"), [("PASS", False), ("PASS", None), ("INCONCLUSIVE", False), ("SKIPPED", None)]
 )
-def test_nobody_is_woken_for_less(inbox: Any, verdict: str, regression: bool | None) -> None:
+def test_no_alert_is_sent_for_less(inbox: Any, verdict: str, regression: bool | None) -> None:
     topic, received = inbox
-    told = alert.send(plan(alert_topic_arn=topic), result(verdict, regression=regression), soon())
-    assert told["sent"] is False and received() == []
+    message = alert.send(plan(alert_topic_arn=topic), result(verdict, regression=regression), soon())
+    assert message["sent"] is False and received() == []
 
 
 def test_without_a_topic_no_alert_is_sent(inbox: Any) -> None:
@@ -92,22 +92,22 @@ def test_without_a_topic_no_alert_is_sent(inbox: Any) -> None:
 
 def test_a_topic_that_is_gone_is_a_reason_and_no_exception(inbox: Any) -> None:
     topic, _ = inbox
-    told = alert.send(plan(alert_topic_arn=f"{topic}-gone"), result("FAIL"), soon())
-    assert told["sent"] is False and "NotFound" in str(told["reason"])
+    message = alert.send(plan(alert_topic_arn=f"{topic}-gone"), result("FAIL"), soon())
+    assert message["sent"] is False and "NotFound" in str(message["reason"])
 
 
 def test_an_image_without_boto3_is_a_reason_and_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
-    told = alert.send(
+    message = alert.send(
         plan(alert_topic_arn="arn:aws:sns:us-east-1:123456789012:alerts"), result("FAIL"), soon()
     )
-    assert told["sent"] is False and "boto3" in str(told["reason"])
+    assert message["sent"] is False and "boto3" in str(message["reason"])
 
 
 def test_a_run_without_time_left_says_so() -> None:
     topic = "arn:aws:sns:us-east-1:123456789012:alerts"
-    told = alert.send(plan(alert_topic_arn=topic), result("FAIL"), time.monotonic())
-    assert (told["sent"], told["reason"]) == (False, "no time left for the alert")
+    message = alert.send(plan(alert_topic_arn=topic), result("FAIL"), time.monotonic())
+    assert (message["sent"], message["reason"]) == (False, "no time left for the alert")
 
 
 def test_a_subject_is_what_sns_takes() -> None:
@@ -122,12 +122,12 @@ def test_an_address_that_is_no_topic_is_refused_in_the_plan(bad: object) -> None
         plan(alert_topic_arn=bad)
 
 
-def test_whoever_reads_the_log_sees_what_is_sent_also_when_nothing_could_be_sent() -> None:
+def test_the_log_has_the_alert_also_when_it_could_not_be_sent() -> None:
     """On a cloud whose topics send no mail, an alert policy on the log does."""
-    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), time.monotonic())
-    assert told["sent"] is False
-    assert told["subject"] == "dev-aws: scheduled validation, verdict FAIL"
-    assert "rank 1 computes 1.96x slower" in str(told["text"])
+    message = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), time.monotonic())
+    assert message["sent"] is False
+    assert message["subject"] == "dev-aws: scheduled validation, verdict FAIL"
+    assert "rank 1 computes 1.96x slower" in str(message["text"])
     quiet = alert.send(plan(alert_pubsub_topic=TOPIC), result("PASS", regression=False), soon())
     assert set(quiet) == {"sent", "reason"}
 
@@ -135,8 +135,8 @@ def test_whoever_reads_the_log_sees_what_is_sent_also_when_nothing_could_be_sent
 def test_a_line_of_the_log_is_short_enough_to_stay_one() -> None:
     said = result("FAIL")
     said["checks"] = [{"status": "FAIL", "id": "c", "message": "ä" * 50} for _ in range(1000)]
-    told = alert.send(plan(alert_pubsub_topic=TOPIC), said, time.monotonic())
-    assert len(json.dumps({"event": "alert", **told})) < 16 * 1024
+    message = alert.send(plan(alert_pubsub_topic=TOPIC), said, time.monotonic())
+    assert len(json.dumps({"event": "alert", **message})) < 16 * 1024
 
 
 TOPIC = "projects/dev-1/topics/dev-alerts-topic"
@@ -164,8 +164,8 @@ def pubsub(monkeypatch: pytest.MonkeyPatch) -> Iterator[PubSub]:
 
 
 def test_a_failure_is_published_to_pubsub_with_the_rights_of_the_node(pubsub: PubSub) -> None:
-    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
-    assert (told["sent"], told["reason"]) == (True, "verdict FAIL")
+    found = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert (found["sent"], found["reason"]) == (True, "verdict FAIL")
     ((path, message),) = pubsub.published
     assert path == f"/v1/{TOPIC}:publish"
     assert message["attributes"] == {"subject": "dev-aws: scheduled validation, verdict FAIL"}
@@ -181,23 +181,27 @@ def test_a_busy_service_is_asked_once_more(pubsub: PubSub) -> None:
 
 def test_a_right_that_is_missing_is_a_reason_and_no_exception(pubsub: PubSub) -> None:
     pubsub.refusals = [403]
-    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
-    assert told["sent"] is False and "status 403" in str(told["reason"]) and TOPIC in str(told["reason"])
+    message = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert (
+        message["sent"] is False
+        and "status 403" in str(message["reason"])
+        and TOPIC in str(message["reason"])
+    )
 
 
 def test_a_node_without_a_metadata_server_is_a_reason_and_no_exception(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
-    told = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
-    assert told["sent"] is False and "refused" in str(told["reason"])
+    message = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), soon())
+    assert message["sent"] is False and "refused" in str(message["reason"])
 
 
 def test_one_topic_that_is_gone_does_not_keep_the_other_from_hearing(inbox: Any, pubsub: PubSub) -> None:
     topic, _ = inbox
     both = plan(alert_topic_arn=f"{topic}-gone", alert_pubsub_topic=TOPIC)
-    told = alert.send(both, result("FAIL"), soon())
-    assert told["sent"] is False and "NotFound" in str(told["reason"])
+    message = alert.send(both, result("FAIL"), soon())
+    assert message["sent"] is False and "NotFound" in str(message["reason"])
     assert len(pubsub.published) == 1
 
 

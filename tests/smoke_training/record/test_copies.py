@@ -58,8 +58,8 @@ def soon() -> float:
 
 
 def test_what_there_is_goes_to_the_bucket_with_the_rights_of_the_node(storage: Storage, result: Path) -> None:
-    told = copies.send(FOLDER, result, soon())
-    assert told == {"copied": True, "copy": f"{FOLDER}/smoke-1/result.json", "reason": None}
+    message = copies.send(FOLDER, result, soon())
+    assert message == {"copied": True, "copy": f"{FOLDER}/smoke-1/result.json", "reason": None}
     assert storage.objects == {
         "smoke/smoke-1/result.json": b'{"verdict": "FAIL"}',
         "smoke/smoke-1/result.html": b"<p>FAIL</p>",
@@ -80,16 +80,18 @@ def test_a_busy_bucket_is_asked_once_more(storage: Storage, result: Path) -> Non
 
 def test_a_missing_right_is_a_reason_and_no_exception(storage: Storage, result: Path) -> None:
     storage.refusals = [403]
-    told = copies.send(FOLDER, result, soon())
+    message = copies.send(FOLDER, result, soon())
     assert (
-        told["copied"] is False and "status 403" in str(told["reason"]) and "refused" in str(told["reason"])
+        message["copied"] is False
+        and "status 403" in str(message["reason"])
+        and "refused" in str(message["reason"])
     )
     assert storage.objects == {}
 
 
 def test_a_folder_gets_the_same_files(result: Path, tmp_path: Path) -> None:
-    told = copies.send(f"file://{tmp_path}/bucket/smoke", result, soon())
-    assert told["copied"] is True
+    message = copies.send(f"file://{tmp_path}/bucket/smoke", result, soon())
+    assert message["copied"] is True
     copied = tmp_path / "bucket" / "smoke" / "smoke-1"
     assert {path.name for path in copied.iterdir()} == {"result.json", "result.html"}
     assert (copied / "result.json").read_bytes() == result.read_bytes()
@@ -103,8 +105,8 @@ def test_s3_gets_the_same_files_and_a_missing_bucket_is_a_reason(
     s3 = boto3.client("s3", "eu-central-1")
     place = {"LocationConstraint": "eu-central-1"}
     s3.create_bucket(Bucket="checkpoints", CreateBucketConfiguration=place)
-    told = copies.send("s3://checkpoints/smoke", result, soon())
-    assert told == {"copied": True, "copy": "s3://checkpoints/smoke/smoke-1/result.json", "reason": None}
+    message = copies.send("s3://checkpoints/smoke", result, soon())
+    assert message == {"copied": True, "copy": "s3://checkpoints/smoke/smoke-1/result.json", "reason": None}
     kept = s3.list_objects_v2(Bucket="checkpoints")["Contents"]
     assert [one["Key"] for one in kept] == ["smoke/smoke-1/result.html", "smoke/smoke-1/result.json"]
     body = s3.get_object(Bucket="checkpoints", Key="smoke/smoke-1/result.json")["Body"].read()
@@ -118,8 +120,8 @@ def test_s3_gets_the_same_files_and_a_missing_bucket_is_a_reason(
     [("ftp://bucket/smoke", 30, "neither in S3"), (FOLDER, -1, "no time left")],
 )
 def test_what_cannot_be_copied_has_a_reason(result: Path, folder: str, left_s: float, reason: str) -> None:
-    told = copies.send(folder, result, time.monotonic() + left_s)
-    assert told["copied"] is False and reason in str(told["reason"])
+    message = copies.send(folder, result, time.monotonic() + left_s)
+    assert message["copied"] is False and reason in str(message["reason"])
 
 
 def test_without_a_result_nothing_is_copied() -> None:

@@ -230,7 +230,7 @@ def test_recording_again_completes_and_repeats_nothing(client: mlflow.MlflowClie
     assert len(server.search(experiment, {fields.RUN_ID: "4" * 16}, 5)) == 1
 
 
-def test_a_run_that_somebody_made_is_used(client: mlflow.MlflowClient, address: str) -> None:
+def test_an_existing_run_is_used(client: mlflow.MlflowClient, address: str) -> None:
     made = client.create_run(client.create_experiment("nightly"))
     outcome = recorded(address, results.passed(run_id="6" * 16), lines(), MLFLOW_RUN_ID=made.info.run_id)
     assert found(client, outcome).info.run_id == made.info.run_id
@@ -289,7 +289,7 @@ def test_the_last_accepted_run_alike_is_found_and_no_other(address: str) -> None
     )
 
 
-def test_a_regressed_run_is_no_baseline_until_somebody_accepts_it(
+def test_a_regressed_run_is_no_baseline_until_it_is_accepted(
     client: mlflow.MlflowClient, address: str
 ) -> None:
     stack = "slide"

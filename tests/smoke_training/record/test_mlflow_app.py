@@ -23,7 +23,7 @@ APP = f"arn:aws:sagemaker:{REGION}:123456789012:mlflow-app/app-0123456789AB"
 
 
 class _Service(BaseHTTPRequestHandler):
-    """Answers whoever signed exactly what arrived."""
+    """Answers requests with a correct signature."""
 
     def log_message(self, *_: object) -> None:
         pass

@@ -19,7 +19,7 @@ from tests.smoke_training import results
 from tests.smoke_training.samples import CPU, hello, lines, parsed, plan
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+def run_cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
     code = cli.main([str(item) for item in arguments])
     out, err = capsys.readouterr()
     return code, out, err
@@ -34,7 +34,7 @@ def test_explain_says_what_was_measured_how_it_was_judged_and_what_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = results.written(tmp_path, results.result(lines(slowdown=1.5)))
-    code, out, _ = told(capsys, "explain", path)
+    code, out, _ = run_cli(capsys, "explain", path)
     assert code == 0
     assert out.startswith("FAIL ")
     part = out[out.index("training.straggler: FAIL") :].split("\n\n")[0]
@@ -42,9 +42,9 @@ def test_explain_says_what_was_measured_how_it_was_judged_and_what_next(
                   "Culprit:    rank 1 on", "Next:", "(declared: the run plan)"):  # fmt: skip
         assert words in part, words
     assert max(len(line) for line in out.splitlines()[1:]) <= 100
-    code, out, _ = told(capsys, "explain", path, "--check", "training.straggler")
+    code, out, _ = run_cli(capsys, "explain", path, "--check", "training.straggler")
     assert "training.scaling_efficiency:" not in out
-    code, _, err = told(capsys, "explain", path, "--check", "training.straggle")
+    code, _, err = run_cli(capsys, "explain", path, "--check", "training.straggle")
     assert code == 3
     assert "must be one of" in err
 
@@ -79,19 +79,19 @@ def test_compare_refuses_other_fingerprints_and_names_the_difference(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = pair(tmp_path, results.passed(1.0), results.passed(1.0, image="x@sha256:1"))
-    code, _, err = told(capsys, "compare", old, new)
+    code, _, err = run_cli(capsys, "compare", old, new)
     assert code == 3
     assert f"image: {new} has x@sha256:1, {old} example/training@sha256:00" in err
 
 
-def test_compare_decides_nothing_on_figures_whose_spread_nobody_knows(
+def test_compare_decides_nothing_on_figures_of_unknown_spread(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared = results.passed(1.0)
     shared["comparable"]["fingerprint"]["declared_gbit_s"] = None
     slower = json.loads(json.dumps(shared))
     slower["comparable"]["figures"][results.RATE] |= {"value": 0.5, "ci": [0.499, 0.501]}
-    code, out, _ = told(capsys, "compare", *pair(tmp_path, shared, slower))
+    code, out, _ = run_cli(capsys, "compare", *pair(tmp_path, shared, slower))
     assert code == 2
     assert "worse by more than both runs' own noise, but 1 of 8 accepted runs" in out
     assert compare.outcome(()) is Verdict.INCONCLUSIVE
@@ -101,7 +101,7 @@ def test_compare_names_the_figures_that_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = results.passed(1.0), results.passed(1.0, noise={"queue_share": 0.4})
-    code, out, _ = told(capsys, "compare", *pair(tmp_path, old, new))
+    code, out, _ = run_cli(capsys, "compare", *pair(tmp_path, old, new))
     assert code == 2
     assert f"Left out, because ranks waited for CPUs that others held: {results.RATE}" in out
     assert "No figure of both results can be compared." in out
@@ -111,15 +111,15 @@ def test_summary_writes_the_page_beside_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = results.written(tmp_path, results.result(lines()))
-    code, out, _ = told(capsys, "summary", path)
+    code, out, _ = run_cli(capsys, "summary", path)
     assert (code, out.strip()) == (0, str(path.with_suffix(".html")))
     assert path.with_suffix(".html").read_text().startswith("<!DOCTYPE html>")
     packed = tmp_path / "s.gz"
     packed.write_bytes(gzip.compress(path.with_suffix(".samples.jsonl").read_bytes()))
-    assert told(capsys, "summary", path, "--samples", packed, "--out", tmp_path / "again.html")[0] == 0
+    assert run_cli(capsys, "summary", path, "--samples", packed, "--out", tmp_path / "again.html")[0] == 0
     assert (tmp_path / "again.html").read_bytes() == path.with_suffix(".html").read_bytes()
     path.with_suffix(".samples.jsonl").unlink()
-    code, _, err = told(capsys, "summary", path)
+    code, _, err = run_cli(capsys, "summary", path)
     assert code == 0
     assert "not found" in err
 
@@ -148,7 +148,7 @@ def test_a_result_that_cannot_be_read_is_an_error_that_names_it(
     command: str, content: str | bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "absent.json" if content is None else broken(tmp_path, content)
-    code, _, err = told(capsys, command, path, *([path] if command == "compare" else []))
+    code, _, err = run_cli(capsys, command, path, *([path] if command == "compare" else []))
     assert code == 3
     assert str(path) in err
     assert words in err
@@ -166,12 +166,12 @@ def test_samples_cut_in_the_middle_are_refused(
     kept = path.with_suffix(".samples.jsonl")
     whole = kept.read_text()
     kept.write_text(whole[: len(whole) // 2])  # inside a line
-    code, _, err = told(capsys, command, path)
+    code, _, err = run_cli(capsys, command, path)
     assert code == 3
     assert f"{kept}: evidence line" in err
     assert "was the file cut?" in err
     kept.write_text("".join(whole.splitlines(keepends=True)[:4]))  # between two lines
-    code, _, err = told(capsys, command, path)
+    code, _, err = run_cli(capsys, command, path)
     assert code == 3
     assert "not the samples of the run, or not all of them (4 lines)" in err
 
@@ -183,7 +183,7 @@ def test_judge_of_samples_cut_in_the_middle_is_an_error(
     text = "".join(json.dumps(item) + "\n" for item in (asked, CPU, hello(), *lines()))
     path = tmp_path / "samples.jsonl"
     path.write_text(text[: len(text) * 2 // 3])
-    code, out, _ = told(capsys, "judge", path)
+    code, out, _ = run_cli(capsys, "judge", path)
     assert code == 3
     assert "evidence line" in out
 

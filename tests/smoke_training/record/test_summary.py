@@ -176,9 +176,9 @@ def test_each_plot_shows_its_units_and_names(name: str, words_: list[str]) -> No
 def test_a_browser_fills_no_line(tmp_path: Path) -> None:
     """An open polyline is filled black by default, which a look at the source does not show."""
     lines_ = "[...document.querySelectorAll('svg polyline')]"
-    told = f"document.title = {lines_}.map(line => getComputedStyle(line).fill).join()"
+    result = f"document.title = {lines_}.map(line => getComputedStyle(line).fill).join()"
     path = tmp_path / "page.html"
-    path.write_text(rendered(rich()).replace("</body>", f"<script>{told}</script></body>"))
+    path.write_text(rendered(rich()).replace("</body>", f"<script>{result}</script></body>"))
     words_ = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/home"]
     shown = subprocess.run(
         [*words_, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=60, check=True

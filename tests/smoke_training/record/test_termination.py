@@ -34,25 +34,27 @@ def judgement(*checks: Check, verdict: Verdict = Verdict.FAIL) -> Judgement:
 
 
 def test_a_failure_shows_figure_interval_limit_zone_culprit_cause_and_one_action() -> None:
-    told = termination.termination_message(judgement(GOOD, SLOW), accept=("PASS",)).splitlines()
-    assert told[0].startswith("FAIL straggler rank 1 computes 1.96x")
-    assert "suspect rank 1 on node smoke-ab-1" in told[0]
-    assert "  measured: 1.96 x, 95 % interval 1.91 .. 2.02 (trimmed mean of block medians, n = 80)" in told
-    assert "  expected: 1, limit 1.15, indifference zone 1.05 .. 1.15 (declared: the run plan)" in told
-    assert "  noise: steal 0.0012" in told
-    assert any(line.startswith("  suspect: rank 1") and line.endswith("cause: not_running") for line in told)
-    assert "    - stopped for 48 % of the time" in told
-    assert "Gate: closed; it opens for PASS." in told
-    assert [line for line in told if line.startswith("Next: ")] == [f"Next: {SLOW.next_action}"]
-    assert not any("collective.payload" in line for line in told), "what passed is not in the way"
+    result = termination.termination_message(judgement(GOOD, SLOW), accept=("PASS",)).splitlines()
+    assert result[0].startswith("FAIL straggler rank 1 computes 1.96x")
+    assert "suspect rank 1 on node smoke-ab-1" in result[0]
+    assert "  measured: 1.96 x, 95 % interval 1.91 .. 2.02 (trimmed mean of block medians, n = 80)" in result
+    assert "  expected: 1, limit 1.15, indifference zone 1.05 .. 1.15 (declared: the run plan)" in result
+    assert "  noise: steal 0.0012" in result
+    assert any(
+        line.startswith("  suspect: rank 1") and line.endswith("cause: not_running") for line in result
+    )
+    assert "    - stopped for 48 % of the time" in result
+    assert "Gate: closed; it opens for PASS." in result
+    assert [line for line in result if line.startswith("Next: ")] == [f"Next: {SLOW.next_action}"]
+    assert not any("collective.payload" in line for line in result), "what passed is not in the way"
 
 
 def test_what_is_accused_is_named_whatever_it_is() -> None:
     link = replace(SLOW.culprits[0], kind="link", id="0-2", node=None, score=0.5, cause=Cause.HALF_RATE_LINK)
-    told = termination.termination_message(judgement(replace(SLOW, culprits=(link,))))
+    result = termination.termination_message(judgement(replace(SLOW, culprits=(link,))))
     assert (
         "suspect: link 0-2: half_rate_link, score 0.5 (95% interval 1.91 .. 2.02); cause: half_rate_link"
-        in told
+        in result
     )
 
 
@@ -65,37 +67,37 @@ def test_a_verdict_that_is_accepted_closes_no_gate() -> None:
 
 def test_a_pass_states_its_zones() -> None:
     passed = replace(SLOW, status=Verdict.PASS, culprits=(), message="no rank is slow")
-    told = termination.termination_message(judgement(passed, GOOD, verdict=Verdict.PASS), accept=("PASS",))
-    assert told.startswith("PASS ")
-    assert "PASS training.straggler: no rank is slow (indifference zone 1.05 .. 1.15)" in told
-    assert "PASS collective.payload: 0 of 1000 sums are wrong" in told and "Gate" not in told
+    result = termination.termination_message(judgement(passed, GOOD, verdict=Verdict.PASS), accept=("PASS",))
+    assert result.startswith("PASS ")
+    assert "PASS training.straggler: no rank is slow (indifference zone 1.05 .. 1.15)" in result
+    assert "PASS collective.payload: 0 of 1000 sums are wrong" in result and "Gate" not in result
 
 
 def test_a_run_that_made_way_says_so() -> None:
     skipped = Check(
         id="run.completed", status=Verdict.SKIPPED, required=True, message="Not judged: preempted"
     )
-    told = termination.termination_message(judgement(skipped, verdict=Verdict.SKIPPED))
-    assert told.splitlines()[0] == "SKIPPED completed Not judged: preempted"
+    result = termination.termination_message(judgement(skipped, verdict=Verdict.SKIPPED))
+    assert result.splitlines()[0] == "SKIPPED completed Not judged: preempted"
 
 
 def test_errors_come_after_failures_and_the_action_is_the_decisive_one() -> None:
     broken = Check(
         id="storage.write", status=Verdict.ERROR, required=True, message="x", next_action="Look at y."
     )
-    told = termination.termination_message(judgement(broken, SLOW))
-    assert told.index("FAIL training.straggler") < told.index("ERROR storage.write")
-    assert "Next: Drain node" in told and "Look at y" not in told
+    result = termination.termination_message(judgement(broken, SLOW))
+    assert result.index("FAIL training.straggler") < result.index("ERROR storage.write")
+    assert "Next: Drain node" in result and "Look at y" not in result
 
 
 @pytest.mark.parametrize("count", [1, 5, 40])
 def test_however_much_failed_the_action_is_never_cut_off(count: int) -> None:
     many = [replace(SLOW, id=f"fabric.check_{index}", message="ä" * 600) for index in range(count)]
-    told = termination.termination_message(judgement(SLOW, *many), accept=("PASS",))
-    assert len(told.encode()) <= termination.TERMINATION_LIMIT
-    assert "Next: Drain node smoke-ab-1" in told and "zone 1.05" in told
+    result = termination.termination_message(judgement(SLOW, *many), accept=("PASS",))
+    assert len(result.encode()) <= termination.TERMINATION_LIMIT
+    assert "Next: Drain node smoke-ab-1" in result and "zone 1.05" in result
     if count == 40:
-        assert "\nAlso: FAIL fabric.check_" in told
+        assert "\nAlso: FAIL fabric.check_" in result
 
 
 def test_however_much_evidence_there_is_the_action_and_the_first_suspect_stay() -> None:
@@ -104,10 +106,10 @@ def test_however_much_evidence_there_is_the_action_and_the_first_suspect_stay() 
         for index in range(9)
     )
     crowded = replace(SLOW, message="m" * 5000, culprits=suspects, next_action="Drain it. " + "x" * 5000)
-    told = termination.termination_message(judgement(crowded, crowded), accept=("PASS",))
-    assert len(told.encode()) <= termination.TERMINATION_LIMIT
-    assert "\nNext: Drain it." in told and "Gate: closed" in told and "\n  suspect: rank 0 on" in told
-    assert "Note: Ran on CPU." in told
+    result = termination.termination_message(judgement(crowded, crowded), accept=("PASS",))
+    assert len(result.encode()) <= termination.TERMINATION_LIMIT
+    assert "\nNext: Drain it." in result and "Gate: closed" in result and "\n  suspect: rank 0 on" in result
+    assert "Note: Ran on CPU." in result
 
 
 @given(st.text(max_size=3000), st.lists(st.text(max_size=2000), max_size=9), st.integers(0, 30))
@@ -116,9 +118,9 @@ def test_the_limit_holds_in_bytes_and_the_text_stays_readable(
 ) -> None:
     culprit = replace(SLOW.culprits[0], evidence=tuple(evidence))
     check = replace(SLOW, message=message, culprits=(culprit,) * 6)
-    told = termination.termination_message(
+    result = termination.termination_message(
         judgement(check, *[replace(check, id=f"a.{n}") for n in range(count)])
     )
-    assert len(told.encode()) <= termination.TERMINATION_LIMIT
-    assert told.startswith("FAIL straggler")
-    assert "\nNext: Drain node smoke-ab-1 and validate again." in told and "indifference zone" in told
+    assert len(result.encode()) <= termination.TERMINATION_LIMIT
+    assert result.startswith("FAIL straggler")
+    assert "\nNext: Drain node smoke-ab-1 and validate again." in result and "indifference zone" in result

@@ -21,7 +21,7 @@ def test_a_run_that_makes_way_is_skipped_and_no_failed_job(
     job = Job(bundle(tmp_path), tmp_path, plan=SCHEDULED)
     jobs.append(job)
     until(lambda: job.ranks(0) and job.ranks(1))
-    # The pods of a suspended Job are not told in the same instant: the other node hears of it from this one.
+    # Pods of a suspended Job get their signals at different times: the other node is informed by this one.
     job.nodes[first].process.send_signal(signal.SIGTERM)
     codes = {index: node.finish(30)[0] for index, node in sorted(job.nodes.items())}
     assert codes == {0: 0, 1: 0}

@@ -143,4 +143,4 @@ def test_the_last_words_are_those_of_the_ranks_not_of_torchrun() -> None:
     torchrun = ["E1122 api.py:1002] failed (exitcode: 1) local_rank: 0", "Traceback", "ChildFailedError:"]
     assert last_words(ranks + torchrun) == ranks
     assert last_words(["x"] * 40 + ranks + torchrun, most=3) == ["x", *ranks]
-    assert last_words(torchrun, most=1) == ["ChildFailedError:"]  # nobody else said anything
+    assert last_words(torchrun, most=1) == ["ChildFailedError:"]

@@ -88,7 +88,7 @@ def test_a_folder_that_comes_later_is_seen(tmp_path: Path) -> None:
     assert loop.after(30) == [70.0]
 
 
-def test_an_api_server_that_was_away_is_told_later(loop: Loop, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_api_server_that_was_away_is_updated_later(loop: Loop, capfd: pytest.CaptureFixture[str]) -> None:
     loop.write("rank-0.pt", 70.0)
     loop.after(1)
     loop.server.problem = AnnotationRefusedError("pod vision/run: away")
@@ -111,9 +111,9 @@ def test_while_the_command_runs_its_checkpoints_are_announced(tmp_path: Path) ->
         "from pathlib import Path\n"
         "from smoke_training.runtime.announcer import Announcer, run\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "loop = 'echo > rank-0.pt; while [ ! -e told ]; do sleep 0.1; done'\n"
+        "loop = 'echo > rank-0.pt; while [ ! -e done ]; do sleep 0.1; done'\n"
         "def say(at):\n"
-        "    print(at); (folder / 'told').touch(); return True\n"
+        "    print(at); (folder / 'done').touch(); return True\n"
         "run(['sh', '-c', f'cd {folder}; {loop}'], Announcer(folder, 0.2, say), poll_s=0.1)\n"
     )
     done = subprocess.run(

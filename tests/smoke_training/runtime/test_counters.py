@@ -44,7 +44,7 @@ def test_a_foreign_sysfs_is_not_believed(tmp_path: Path) -> None:
     assert (found.operstate, found.carrier, found.speed_mbit_s, found.running) == (None, None, None, None)
 
 
-def test_retransmissions_that_were_needless_are_told_apart(tmp_path: Path) -> None:
+def test_needless_retransmissions_are_counted_separately(tmp_path: Path) -> None:
     found = counters.tcp(proc(tmp_path, snmp=SNMP, netstat=NETSTAT))
     assert found == counters.Tcp(sent=191284, retransmitted=150, spurious=144)
 

@@ -1,4 +1,4 @@
-"""What a rank writes and what is seen of it from outside."""
+"""Heartbeats as written by a rank and read from outside."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a process may do on this machine."""
+"""Limits of a process on this machine."""
 
 import resource
 from pathlib import Path
@@ -7,13 +7,13 @@ import pytest
 
 from smoke_training.runtime import host
 
-NOBODY, ROOT = "CapEff:\t0000000000000000", "CapEff:\t000001ffffffffff"
+UNPRIVILEGED, ROOT = "CapEff:\t0000000000000000", "CapEff:\t000001ffffffffff"
 ALL = resource.RLIM_INFINITY
 
 
 @pytest.mark.parametrize(
     ("soft", "capabilities", "found"),
-    [(65536, NOBODY, 65536), (ALL, NOBODY, None), (65536, ROOT, None), (65536, "", 65536)],
+    [(65536, UNPRIVILEGED, 65536), (ALL, UNPRIVILEGED, None), (65536, ROOT, None), (65536, "", 65536)],
 )
 def test_memory_may_be_locked_up_to_the_limit_or_by_capability(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, soft: int, capabilities: str, found: int | None

@@ -43,7 +43,7 @@ def test_a_burst_that_passes_is_no_drift() -> None:
     assert changepoint.find(series) is None
 
 
-def test_few_blocks_tell_nothing() -> None:
+def test_few_blocks_prove_nothing() -> None:
     assert changepoint.find(blocks(7, 0.001, 1, change=3.0, at=4)) is None
 
 

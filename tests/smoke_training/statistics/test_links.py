@@ -102,7 +102,7 @@ def test_planted_faults_are_located(nodes: int, factor: float, declared: bool) -
         ]
 
 
-def test_three_nodes_tell_a_link_from_a_node_by_its_ends_other_cells() -> None:
+def test_three_nodes_separate_a_link_from_a_node_by_its_ends_other_cells() -> None:
     assert names(simulate(3, {(0, 2): 0.5}, seed=1)) == [((0, 2), "one way")]
     assert names(simulate(3, row(2, 3, 0.5), seed=1)) == [((2,), "sends")]
 
@@ -112,7 +112,7 @@ def test_two_nodes_have_only_their_link() -> None:
 
 
 @pytest.mark.parametrize(("sigma", "bursts"), [(0.02, 0.0), (0.05, 0.3), (0.1, 0.6)])
-def test_noise_alone_accuses_nobody(sigma: float, bursts: float) -> None:
+def test_noise_alone_accuses_no_node(sigma: float, bursts: float) -> None:
     settled = 0
     for seed in range(340):  # 1,020 healthy clusters under the three noises
         nodes = 2 + seed % 4
@@ -123,7 +123,7 @@ def test_noise_alone_accuses_nobody(sigma: float, bursts: float) -> None:
 
 
 @pytest.mark.parametrize(("sigma", "bursts"), [(0.02, 0.0), (0.05, 0.2)])
-def test_a_slow_node_under_noise_is_accused_or_nobody_is(sigma: float, bursts: float) -> None:
+def test_under_noise_only_the_slow_node_may_be_accused(sigma: float, bursts: float) -> None:
     right = 0
     for seed in range(300):
         accused = names(simulate(4, row(2, 4, 0.5), seed, sigma=sigma, bursts=bursts))
@@ -171,7 +171,7 @@ def test_more_cells_and_looks_ask_for_more_visits() -> None:
     assert 5 < alone < among_many < 20
 
 
-def test_bad_cells_that_nobody_explains_stay_unexplained() -> None:
+def test_bad_cells_without_a_cause_stay_unexplained() -> None:
     answers = dict.fromkeys(itertools.permutations(range(3), 2), CellState.OPEN) | {(0, 1): CellState.BAD}
     found = attribute(answers)
     assert found.accused == ()

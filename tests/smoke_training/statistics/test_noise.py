@@ -33,7 +33,9 @@ def test_what_is_left_of_a_time_is_positive_and_no_more_than_it_was(
 @pytest.mark.parametrize(
     ("spread", "steal", "number"), [(0.16, 0.0, "16%"), (0.01, 0.08, "8%"), (None, 0.5, "50%")]
 )
-def test_an_unfit_machine_is_told_with_its_number(spread: float | None, steal: float, number: str) -> None:
+def test_an_unfit_machine_is_reported_with_its_number(
+    spread: float | None, steal: float, number: str
+) -> None:
     assert number in (noise.unfit(spread, [QUIET, MachineWindow(steal_share=steal)]) or "")
 
 

@@ -56,7 +56,7 @@ def test_a_rank_a_quarter_slower_is_named(count: int, sigma: float, burst: float
     assert {item.accused[0].rank for item in failed} == {victim}
 
 
-def test_nobody_is_accused_inside_the_indifference_zone() -> None:
+def test_no_rank_is_accused_inside_the_indifference_zone() -> None:
     found = [sequential(ranks(4, 400, 0.05, 0, slow={1: 1.10}, seed=seed)).decision for seed in range(20)]
     assert Verdict.FAIL not in found
 
@@ -80,7 +80,7 @@ def test_a_rank_stopped_rarely_is_neither_accused_nor_acquitted_at_once() -> Non
     assert found.decision is Verdict.INCONCLUSIVE
 
 
-def test_what_slows_all_ranks_at_once_accuses_nobody() -> None:
+def test_a_slowdown_of_all_ranks_accuses_none() -> None:
     compute = ranks(4, 80, 0.03, 0, slow={}, seed=3)
     common = [1 + index % 7 for index in range(80)]
     compute = [[value * factor for value, factor in zip(row, common, strict=True)] for row in compute]

@@ -59,7 +59,7 @@ def test_a_wire_that_is_filled_passes() -> None:
     assert found.expected.kind == "declared"
 
 
-def test_half_a_wire_fails_and_accuses_nobody_by_itself() -> None:
+def test_half_a_wire_fails_and_accuses_no_node_by_itself() -> None:
     found = judged(sweep(seconds=[[1e-3] * 15, times(0.47 * WIRE, 4 << 20)]))
     assert found.status is Verdict.FAIL
     assert found.culprits == ()
@@ -136,7 +136,7 @@ def test_more_samples_are_asked_for_only_while_they_can_decide() -> None:
     assert asked(seconds=[[1e-3] * 15, torn], queue_share=0.9) is None
 
 
-def test_the_detail_tells_bound_wire_rate_and_fit() -> None:
+def test_the_detail_has_bound_wire_rate_and_fit() -> None:
     found = judged(sweep())
     assert found.measured is not None
     detail: Any = found.measured.detail
@@ -183,7 +183,7 @@ def test_the_figure_of_a_known_fault_names_it() -> None:
     assert (fallback.kind, fallback.id, fallback.cause) == ("stack", "transport", "tcp_fallback")
 
 
-def test_a_size_without_a_figure_is_told_to_be_one() -> None:
+def test_a_size_without_a_figure_is_reported_as_one() -> None:
     found = nccl(3.0, size=64 << 20)
     assert (found.status, found.required) == (Verdict.INCONCLUSIVE, True)
     assert "no_reference" in found.message
@@ -292,7 +292,7 @@ def test_two_senders_of_wrong_parts_are_both_accused() -> None:
     assert [culprit.id for culprit in found.culprits] == ["1", "2"]
 
 
-def test_the_only_receiver_of_errors_is_accused_where_these_accuse_nobody_in_common() -> None:
+def test_the_only_receiver_of_errors_is_accused_without_a_common_sender() -> None:
     found = contents(wrong(2, [0, 1], [0, 1]), name="all_gather")
     assert [culprit.id for culprit in found.culprits] == ["2"]
     assert [culprit.id for culprit in contents(wrong(1, [], [0])).culprits] == ["1"]

@@ -23,7 +23,7 @@ def test_losses_of_a_sender_accuse_the_sender_and_of_a_pair_the_link() -> None:
     assert accused(judge(loss.loss, met)) == [("link", "0-2", Cause.LOSS)]
 
 
-def test_between_two_nodes_the_received_bytes_tell_the_receiver_from_the_wire() -> None:
+def test_between_two_nodes_the_received_bytes_separate_receiver_and_wire() -> None:
     behind = tournament(2, lost={(0, 1): 0.01})
     assert accused(judge(loss.loss, behind, nodes=2)) == [("nic", "1/eth0", Cause.LOSS)]
     on_the_way = tournament(2, lost={(0, 1): 0.01})
@@ -55,7 +55,7 @@ def test_clean_clusters_are_never_accused_of_losing_packets() -> None:
         assert judge(loss.loss, met, nodes=3).status in (Verdict.PASS, Verdict.INCONCLUSIVE)
 
 
-def test_what_an_adapters_own_protocol_repeats_is_told_and_gates_nothing() -> None:
+def test_retransmissions_of_an_adapters_own_protocol_are_reported_and_gate_nothing() -> None:
     found = judge(loss.loss, tournament(4, lost=line(2, 4, 0.01), backend="nccl", counter="efa"))
     assert (found.status, found.required) == (Verdict.FAIL, False)
     assert "no fabric of accelerators was calibrated" in found.message

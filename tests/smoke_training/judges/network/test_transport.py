@@ -1,4 +1,4 @@
-"""Which way the bytes went, judged from counters and logs."""
+"""Transport of the bytes, judged from counters and logs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

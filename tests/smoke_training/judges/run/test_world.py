@@ -1,4 +1,4 @@
-"""Who takes part, and whether all are alike."""
+"""Participants of a run, and their equality."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a GPU computes by itself, in rate and bits, and what its driver has counted."""
+"""Rate, bits and driver counters of single GPUs."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_between_a_healthy_rate_and_a_fault_nothing_is_decided() -> None:
     assert judged("compute", row).status is Verdict.INCONCLUSIVE
 
 
-def test_a_gpu_that_nobody_measured_is_told_and_never_a_silent_pass() -> None:
+def test_an_unmeasured_gpu_is_reported_and_never_a_silent_pass() -> None:
     found = judged("compute", record(60.0, 60.0), device="NVIDIA L4")
     assert (found.status, found.required) == (Verdict.INCONCLUSIVE, False)
     assert "no_reference, not judged: no source measured NVIDIA L4; no_peak" in found.message
@@ -118,7 +118,7 @@ def test_one_result_with_other_bits_names_its_gpu() -> None:
         ([[1, 2, 3], [4, 5, 6]], None),  # nothing repeats itself
     ],
 )
-def test_nobody_is_accused_without_a_result_of_most_gpus(
+def test_no_gpu_is_accused_without_a_result_of_most_gpus(
     rows: list[list[int]], accused: list[str] | None
 ) -> None:
     found = judged("bits", record(*[700.0] * len(rows), bits=rows))
@@ -138,7 +138,7 @@ def test_nobody_is_accused_without_a_result_of_most_gpus(
         ({"corrected": 900, "action": None}, Verdict.PASS, "2 GPUs"),
     ],
 )
-def test_what_a_driver_asks_for_decides_and_contained_errors_are_told(
+def test_the_action_a_driver_requests_decides_and_contained_errors_are_reported(
     changes: dict[str, Any], status: Verdict, words: str
 ) -> None:
     found = judged("state", record(700.0, 700.0, states=[HEALTHY, {**HEALTHY, **changes}]))

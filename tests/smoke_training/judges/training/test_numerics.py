@@ -90,7 +90,7 @@ def test_a_rank_with_other_bits_is_accused() -> None:
     assert "rank 1 differs, first at step 3" in found.message
 
 
-def test_without_a_majority_nobody_in_particular_is_accused() -> None:
+def test_without_a_majority_no_rank_is_accused() -> None:
     sums = [["aa", "bb", "xx"], ["aa", "bb", "xx"], ["aa", "bb", "cc"], ["aa", "bb", "cc"]]
     found = judged("gradients", record(checksums=sums))
     assert found is not None

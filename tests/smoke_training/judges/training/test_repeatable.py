@@ -26,7 +26,7 @@ def test_ranks_that_repeat_themselves_pass() -> None:
     assert found.message.endswith("bit by bit, in 600 backward passes")
 
 
-def test_one_odd_pass_in_hundreds_accuses_its_rank_and_nobody_else() -> None:
+def test_one_odd_pass_in_hundreds_accuses_its_rank_only() -> None:
     found = judged(repeat(0), repeat(1, odd=2, first=150))
     assert found.status is Verdict.FAIL
     ((culprit),) = found.culprits
@@ -41,7 +41,7 @@ def test_a_rank_that_never_repeats_itself_is_accused_where_others_do() -> None:
     assert [item.id for item in found.culprits] == ["1"]
 
 
-def test_software_that_repeats_nothing_accuses_nobody() -> None:
+def test_software_that_repeats_nothing_accuses_no_rank() -> None:
     found = judged(repeat(0, odd=280), repeat(1, odd=290))
     assert (found.status, found.required) == (Verdict.SKIPPED, False)
     accelerators = judged()

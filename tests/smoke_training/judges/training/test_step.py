@@ -154,7 +154,7 @@ def test_a_stopped_rank_is_found_on_a_noisy_host_too() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"compute_queue": None}, {"windows": windows(steal_share=0.2)}])
-def test_but_not_where_somebody_else_may_have_had_the_cpu(changes: dict[str, Any]) -> None:
+def test_but_not_where_another_process_may_have_had_the_cpu(changes: dict[str, Any]) -> None:
     noisy = [{**line, **spins(0.3)} if line["kind"] == "training" else line for line in changed()]
     for line in noisy:
         if line["kind"] == "training":
@@ -220,7 +220,7 @@ def test_quiet_machines_are_fit() -> None:
 
 
 @pytest.mark.parametrize("kind", ["fitness", "training"])
-def test_noise_that_cost_no_figure_names_nobody(kind: str) -> None:
+def test_noise_that_cost_no_figure_names_no_node(kind: str) -> None:
     noisy = [{**line, **spins(0.25)} if line["kind"] == kind else line for line in lines()]
     found = fit(noisy)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Whether frames of full size get through, by what the kernel says was acknowledged."""
+"""Delivery of frames of full size, by the kernel's acknowledgements."""
 
 import socket
 
@@ -17,7 +17,7 @@ def test_a_peer_that_takes_everything_is_reached_without_anybody_reading() -> No
         assert answer(listener) == ["reached"]
 
 
-def test_data_that_is_never_acknowledged_is_told_from_a_peer_that_never_answers(
+def test_unacknowledged_data_is_distinguished_from_a_silent_peer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A receiver that has no room acknowledges as little as one whose frames are dropped."""

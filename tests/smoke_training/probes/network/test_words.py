@@ -70,7 +70,7 @@ def test_the_same_error_seen_by_every_receiver_counts_once() -> None:
     assert suspects([one] * 8, 8) == suspects([one], 8)
 
 
-def test_arbitrary_sums_accuse_nobody() -> None:
+def test_arbitrary_sums_accuse_no_rank() -> None:
     dice = random.Random(3)
     assert suspects([Error(0, 0, place, dice.randrange(-(1 << 50), 1 << 50)) for place in range(9)], 4) == ()
     assert suspects([Error(0, 0, 0, dice.randrange(1 << 40))], 4) == ()

@@ -1,4 +1,4 @@
-"""What the replica of the kill and resume trains with."""
+"""Data of the replica of the kill and resume."""
 
 import dataclasses
 import os

@@ -1,7 +1,10 @@
 import errno
+import hashlib
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,7 +133,7 @@ def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_t
     assert differences(saved, after) != []
     folder = store.step_folder(tmp_path, 4)
     store.TEARS["one flipped bit"](folder, store.shards(folder, 0)[0], folder / store.mark_name(0))
-    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp has differs from the committed bytes"):
+    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp differs from the committed bytes"):
         kept.restore(4, room)
 
 
@@ -224,3 +227,23 @@ def test_differences_are_symmetric_and_empty_only_for_equal_manifests(
 def test_equal_bytes_of_another_shape_or_type_are_another_entry() -> None:
     same = torch.zeros(4), torch.zeros(2, 2), torch.zeros(4, dtype=torch.int32)
     assert len({store.manifest({"x": value})["x"] for value in same}) == 3
+
+
+def test_digests_need_no_numpy_and_are_those_of_the_raw_bytes() -> None:
+    program = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "import torch; from smoke_training.probes.state import store\n"
+        "kinds = (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool)\n"
+        "state = {str(kind): torch.arange(6).reshape(2, 3).t().to(kind) for kind in kinds}\n"
+        "print(*store.manifest({**state, 'empty': torch.empty(0), 'scalar': torch.tensor(1.5)}).values())"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, stdout=subprocess.PIPE)
+    kinds = (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool)
+    values = [torch.arange(6).reshape(2, 3).t().to(kind) for kind in kinds]
+    values += [torch.empty(0), torch.tensor(1.5)]
+    expected = []
+    for value in values:
+        raw = value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        head = f"{value.dtype}|{','.join(map(str, value.shape))}|"
+        expected.append(hashlib.sha256(head.encode() + raw).hexdigest())
+    assert done.stdout.decode().split() == expected

@@ -41,7 +41,7 @@ def test_what_is_cached_is_seen_and_dropped_pages_are_gone(tmp_path: Path) -> No
         cold = resident_share(seen.fileno())
         assert cold is not None
         if cold > 0.5:
-            pytest.skip("this file system keeps pages that nobody needs, as tmpfs does")
+            pytest.skip("this file system keeps unused pages, like tmpfs")
         assert cold < 0.05
         file.read(0, 8 * CHUNK)
         assert resident_share(seen.fileno()) == 1.0
@@ -90,7 +90,7 @@ def test_a_folder_whose_run_was_killed_goes_at_once_and_one_that_is_held_stays(t
     descriptor, long_ago = files.hold(mine), time.time() - 2 * files.UNHELD_S
     for folder in (mine, left):
         os.utime(folder, (long_ago, long_ago))
-    files.sweep(tmp_path, "smoke-")  # of storage, where only age tells
+    files.sweep(tmp_path, "smoke-")  # on storage: judged by age only
     assert left.exists()
     files.sweep(tmp_path, "smoke-", held=True)
     assert [folder.exists() for folder in (mine, left, new)] == [True, False, True]

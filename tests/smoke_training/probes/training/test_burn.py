@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class OneRank(Group):
-    """A rank that nobody else has to wait for."""
+    """A rank without peers."""
 
     def gather(self, item: T) -> list[T]:
         return [item]

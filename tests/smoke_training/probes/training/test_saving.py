@@ -1,4 +1,4 @@
-"""What the instrumented steps write as their checkpoint."""
+"""Checkpoint of the instrumented steps."""
 
 import torch
 

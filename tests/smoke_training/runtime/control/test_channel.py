@@ -39,16 +39,16 @@ class Line:
         return sock
 
     def run(self, rounds: int = 30, passed: float = 0.0) -> list[tuple[ChannelCaller, ChannelEvent]]:
-        """Let everybody poll; what the callers were told."""
-        told = []
+        """Let all ends poll; return the events of the callers."""
+        result = []
         self.clock += passed
         for _ in range(rounds):
             now = max(self.clock, time.monotonic() + passed)
             self.events += self.listener.poll(now)
             for caller in self.callers:
-                told += [(caller, event) for event in caller.poll(now)]
+                result += [(caller, event) for event in caller.poll(now)]
             time.sleep(0.002)
-        return told
+        return result
 
     def of(self, kind: str) -> list[ChannelEvent]:
         return [event for event in self.events if event.kind == kind]
@@ -70,32 +70,32 @@ def test_a_hello_opens_the_line_both_ways(line: Line) -> None:
     assert (met.node, met.message["facts"], met.message["same_plan"]) == (3, {"gpus": 8}, True)
     caller.send({"type": "beat", "n": 1})
     line.listener.send({"type": "go"})
-    told = line.run()
+    result = line.run()
     assert [event.message for event in line.of("said")] == [{"type": "beat", "n": 1}]
-    assert [event.message for _, event in told] == [{"type": "go"}]
+    assert [event.message for _, event in result] == [{"type": "go"}]
     assert line.listener.connected() == {3}
 
 
-def test_a_node_of_another_plan_is_told_so_heard_of_and_kept_out(line: Line) -> None:
+def test_a_node_of_another_plan_is_reported_and_refused(line: Line) -> None:
     caller = line.caller(word="another")
-    told = line.run()
+    result = line.run()
     (met,) = line.of("hello")
     assert met.message["same_plan"] is False
-    assert [event.message["type"] for _, event in told] == ["refused"]
+    assert [event.message["type"] for _, event in result] == ["refused"]
     caller.send({"type": "beat"})
     line.listener.send({"type": "over"})
-    told = line.run()
+    result = line.run()
     assert line.of("said") == []
     assert line.listener.connected() == frozenset()
-    assert [event.message["type"] for _, event in told] == ["over"]  # it learns how the run ended
+    assert [event.message["type"] for _, event in result] == ["over"]  # it learns how the run ended
 
 
 def test_a_second_node_of_the_same_number_is_kept_out(line: Line) -> None:
     first = line.caller(node=1)
     line.run()
     second = line.caller(node=1)
-    told = line.run()
-    assert [(caller is second, event.message["reason"]) for caller, event in told] == [
+    result = line.run()
+    assert [(caller is second, event.message["reason"]) for caller, event in result] == [
         (True, "a second node")
     ]
     first.send({"type": "beat"})
@@ -128,7 +128,7 @@ def test_a_stranger_is_put_off(line: Line, garbage: bytes) -> None:
     sock.close()
     caller.send({"type": "beat"})
     line.run()
-    assert len(line.of("said")) == 1  # whoever belongs here is not disturbed
+    assert len(line.of("said")) == 1  # members are not disturbed
 
 
 def test_a_line_without_end_is_cut_off(line: Line) -> None:
@@ -148,7 +148,7 @@ def test_a_line_without_end_is_cut_off(line: Line) -> None:
     sock.close()
 
 
-def test_whoever_says_nothing_is_put_off_in_time_and_cannot_fill_the_room(line: Line) -> None:
+def test_silent_connections_are_closed_in_time_and_limited(line: Line) -> None:
     silent = [line.stranger(b"") for _ in range(channel.UNKNOWN_AT_MOST)]
     line.run(3)
     line.caller()
@@ -161,7 +161,7 @@ def test_whoever_says_nothing_is_put_off_in_time_and_cannot_fill_the_room(line: 
         sock.close()
 
 
-def test_a_lost_connection_is_told_once_on_both_sides(line: Line) -> None:
+def test_a_lost_connection_is_reported_once_on_both_sides(line: Line) -> None:
     caller = line.caller()
     line.run()
     caller.close()
@@ -170,11 +170,11 @@ def test_a_lost_connection_is_told_once_on_both_sides(line: Line) -> None:
     other = line.caller(node=2)
     line.run()
     line.listener.close()
-    told = [(c, e) for c, e in ((other, e) for _ in range(20) for e in other.poll(time.monotonic()))]
-    assert [event.kind for _, event in told] == ["gone"]
+    result = [(c, e) for c, e in ((other, e) for _ in range(20) for e in other.poll(time.monotonic()))]
+    assert [event.kind for _, event in result] == ["gone"]
 
 
-def test_a_caller_calls_until_somebody_listens() -> None:
+def test_a_caller_retries_until_node_0_listens() -> None:
     with socket.socket() as probe:
         probe.bind((ADDRESS, 0))
         port = probe.getsockname()[1]

@@ -46,7 +46,7 @@ class Meeting:
         first: Callable[[], NodeFacts] | None = None,
         second: Callable[[], NodeFacts] | None = None,
     ) -> None:
-        """Both join; RunEndedError of node 0, what node 1 heard is in `refused`."""
+        """Both join; RunEndedError of node 0, node 1's reason is in `refused`."""
 
         def call() -> None:
             try:
@@ -194,7 +194,7 @@ def test_a_node_0_that_falls_silent_or_vanishes_ends_the_others(meeting: Meeting
         other.tick(5, None, report())
 
 
-def test_the_planned_kill_is_told_to_all_nodes(meeting: Meeting) -> None:
+def test_the_planned_kill_is_reported_to_all_nodes(meeting: Meeting) -> None:
     meeting.join()
     planned = NodeReport(vitals=report(gone=True, code=-9).vitals, planned=True)
     meeting.tick(1.0, report(rank=0), planned)

@@ -1,4 +1,4 @@
-"""Who is accused of hanging or of having been killed, without any process."""
+"""Accusations of hanging or killed ranks, without any process."""
 
 from dataclasses import replace
 from typing import Any
@@ -82,7 +82,7 @@ def test_while_ranks_start_the_patience_is_that_of_joining() -> None:
     assert isinstance(found, Hung)
 
 
-def test_when_all_wait_in_the_same_exchange_nobody_is_accused_but_the_transport() -> None:
+def test_when_all_wait_in_the_same_exchange_the_transport_is_accused() -> None:
     assert decide(nodes(vital(0, idle_s=59), vital(1, idle_s=59))) == ()
     (found,) = decide(nodes(vital(0, idle_s=61), vital(1, idle_s=61)))
     assert isinstance(found, Hung)
@@ -106,7 +106,7 @@ def test_a_killed_rank_is_named_and_the_ones_that_lost_their_peer_are_not() -> N
     assert (found.what, found.rank, found.signal) == ("rank", 1, 9)
 
 
-def test_an_unknown_signal_gets_time_to_be_told_and_then_counts_as_killed() -> None:
+def test_an_unknown_signal_is_awaited_and_then_counts_as_killed() -> None:
     dog = Watchdog(LIMITS)
     views = nodes(vital(0), vital(1, gone=True))
     assert dog.decide(0.0, views, planned=False) == ()
@@ -144,7 +144,7 @@ def test_a_kill_after_the_planned_one_is_an_incident() -> None:
     assert (found.rank, found.phase) == (1, "resume")
 
 
-def test_an_exception_is_told_as_such_and_not_as_a_murder() -> None:
+def test_an_exception_is_reported_as_such_and_not_as_a_kill() -> None:
     (found,) = decide(nodes(vital(0), vital(1, status="BROKE", gone=True, code=1, words="OSError: disk")))
     assert found == Broke(rank=1, node=1, phase="training", words="OSError: disk")
     (found,) = decide(nodes(vital(0), vital(1, gone=True, code=3)))
@@ -200,7 +200,7 @@ def test_a_rank_that_never_starts_is_named_after_the_time_to_join() -> None:
         max_size=8,
     )
 )
-def test_nobody_is_accused_before_the_limit_whatever_the_others_do(
+def test_no_rank_is_accused_before_the_limit_whatever_the_others_do(
     ranks: list[tuple[int, float, str, str]],
 ) -> None:
     views = nodes(
@@ -220,9 +220,7 @@ def test_nobody_is_accused_before_the_limit_whatever_the_others_do(
 
 
 @given(st.integers(2, 8), st.data())
-def test_whoever_waits_is_never_accused_in_place_of_the_one_who_is_behind(
-    ranks: int, data: st.DataObject
-) -> None:
+def test_a_waiting_rank_is_never_accused_in_place_of_the_one_behind(ranks: int, data: st.DataObject) -> None:
     culprit = data.draw(st.integers(0, ranks - 1))
     views = nodes(
         *(
