@@ -20,7 +20,7 @@ _PODS = 110  # the kubelet's default; the whole machine is allocatable, without 
 
 
 @dataclass(frozen=True)
-class NodePool:
+class KwokPool:
     """Identical nodes."""
 
     name: str
@@ -34,12 +34,12 @@ class NodePool:
     """Nodes per network block of the topology labels; 0 for nodes without these labels."""
 
 
-def pool_nodes(pool: NodePool) -> list[Object]:
+def pool_nodes(pool: KwokPool) -> list[Object]:
     """The Node objects of a pool. Raises KeyError for a machine that is not in the catalog."""
     return [_node(pool, index) for index in range(pool.count)]
 
 
-def add_nodes(api: KubernetesApi, pools: Sequence[NodePool]) -> None:
+def add_nodes(api: KubernetesApi, pools: Sequence[KwokPool]) -> None:
     """Register the nodes of pools; KWOK makes them ready."""
     for pool in pools:
         for body in pool_nodes(pool):
@@ -64,7 +64,7 @@ def start_kwok(site: StartContext, kubeconfig: Path) -> None:
     )
 
 
-def _node(pool: NodePool, index: int) -> Object:
+def _node(pool: KwokPool, index: int) -> Object:
     architecture, amounts = _machine(pool.instance_type)
     name = f"{pool.name}-{index}"
     return {
@@ -109,7 +109,7 @@ def _amounts(vcpu: int, memory_mib: int, gpus: int) -> dict[str, str]:
     return {**found, GPU: str(gpus)} if gpus else found
 
 
-def _network(pool: NodePool, index: int) -> dict[str, str]:
+def _network(pool: KwokPool, index: int) -> dict[str, str]:
     """The labels of network layers, widest first, as EKS sets them on nodes of a cluster placement group.
 
     Source: docs.aws.amazon.com/eks/latest/userguide/node-topology.html.

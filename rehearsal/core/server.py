@@ -32,7 +32,7 @@ _LOG = logging.getLogger("rehearsal")
 # A Kubernetes create holds its thread until the object is ready, and the engine sets no limit of its own.
 _THREADS = 256
 # The services that programs of the user call, and the folder of the home with their runs.
-_SERVICES, _RAN = "rehearsal.jobs.services:CloudServices", "jobs"
+_SERVICES, _RAN = "rehearsal.jobs.services:EmulatedServices", "jobs"
 
 
 class _Supervisor(Protocol):

@@ -11,7 +11,7 @@ from rehearsal.jobs.log_store import LogStore
 from rehearsal.workloads.addresses import Addresses
 
 
-class CloudServices:
+class EmulatedServices:
     """Serves at the ports of the home from the start until `stop`; runs jobs, functions and servers.
 
     Raises RefusalError when another program has a port.

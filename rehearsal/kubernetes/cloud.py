@@ -40,7 +40,7 @@ from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
 from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
 from rehearsal.kubernetes.gcp import identity as google_identity
-from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_namespaced, is_patch, parse
+from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, builtin_namespaced, is_patch, parse
 from rehearsal.kubernetes.pod_api import PodApi
 from rehearsal.workloads.translate import Pod
 
@@ -226,7 +226,9 @@ class KubernetesCloud:
         found = self._state.get(PACKAGE, token, cluster.scope, id)
         return found or self._state.get(PACKAGE, token, cluster.scope, f"default/{id}")
 
-    def _preview(self, call: Call, cluster: KubeCluster | None, kind: Kind, inputs: Properties) -> Properties:
+    def _preview(
+        self, call: Call, cluster: KubeCluster | None, kind: ObjectKind, inputs: Properties
+    ) -> Properties:
         """Outputs of an object in a preview; certain errors are raised now."""
         metadata = inputs.get("metadata")
         namespace = ""
@@ -238,14 +240,14 @@ class KubernetesCloud:
                 self._refuse_taken(call, kind, taken)
         return objects.previewed(kind, inputs, namespace, None)
 
-    def _namespaced(self, token: str, cluster: KubeCluster | None, kind: Kind) -> bool | None:
+    def _namespaced(self, token: str, cluster: KubeCluster | None, kind: ObjectKind) -> bool | None:
         """Whether a kind's objects live in a namespace; None when the cluster does not serve the kind."""
         if self._schemas.resource(token) is not None:
             return builtin_namespaced(kind.kind.removesuffix("Patch") if is_patch(token) else kind.kind)
         crd = cluster.serves(kind) if cluster else None
         return crd.namespaced if crd else None
 
-    def _namespace(self, call: Call, cluster: KubeCluster, kind: Kind, inputs: Properties) -> str:
+    def _namespace(self, call: Call, cluster: KubeCluster, kind: ObjectKind, inputs: Properties) -> str:
         """Namespace of a new object, empty for none. Raises RefusalError if it or the kind is missing."""
         namespaced = self._namespaced(call.type, cluster, kind)
         if namespaced is None:  # the kind is not served, which a rule reports
@@ -276,7 +278,7 @@ class KubernetesCloud:
             call.log("info", f"{call.type}: its definition is not known here, so its fields were not checked")
 
     def _insert(
-        self, call: Call, cluster: KubeCluster, kind: Kind, inputs: Properties, namespace: str
+        self, call: Call, cluster: KubeCluster, kind: ObjectKind, inputs: Properties, namespace: str
     ) -> Record:
         name = str(inputs["metadata"]["name"])
         taken = self._holder(cluster, kind, name, namespace)
@@ -298,7 +300,7 @@ class KubernetesCloud:
         except DuplicateError as error:
             raise _exists(kind, name) from error
 
-    def _holder(self, cluster: KubeCluster, kind: Kind, name: str, namespace: str) -> Record | None:
+    def _holder(self, cluster: KubeCluster, kind: ObjectKind, name: str, namespace: str) -> Record | None:
         """The object with this name, in any version."""
         for record in self._state.find(package=PACKAGE, scope=cluster.scope, name=name):
             other = parse(record.type)
@@ -307,7 +309,7 @@ class KubernetesCloud:
                 return record
         return None
 
-    def _refuse_taken(self, call: Call, kind: Kind, taken: Record) -> None:
+    def _refuse_taken(self, call: Call, kind: ObjectKind, taken: Record) -> None:
         """Refuse a name in use, unless the object is this resource's own.
 
         An engine that has the object in its state would not create it again (given names are deleted first):
@@ -332,7 +334,7 @@ class KubernetesCloud:
         return {**own, **self._pod_api.environment()}
 
 
-def _exists(kind: Kind, name: str) -> RefusalError:
+def _exists(kind: ObjectKind, name: str) -> RefusalError:
     plural = kind.kind.lower() + ("" if kind.kind.endswith("s") else "s")
     group = f".{kind.group}" if kind.group else ""
     return RefusalError(

@@ -17,12 +17,12 @@ from rehearsal.core.state import State
 from rehearsal.kubernetes import ambient
 from rehearsal.kubernetes.charts import ChartFacts, Crd, all_crds, find
 from rehearsal.kubernetes.gcp import kinds as gke_kinds
-from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, builtin_exists, parse
+from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, builtin_exists, parse
 
 PACKAGE = "kubernetes"
 EKS_CLUSTER = "aws:eks/cluster:Cluster"
 GKE_CLUSTER = "gcp:container/cluster:Cluster"
-_CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+_CRD = ObjectKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 # CRDs that outlive their release: Helm never removes those of a chart's `crds` folder.
 _CRD_SPACE = "kubernetes-crd"
 _VERSION = re.compile(r"(\d+)\.(\d+)")
@@ -140,7 +140,7 @@ class KubeCluster:
             if key.startswith(prefix):
                 yield Crd.parse(row)
 
-    def serves(self, kind: Kind) -> Crd | None:
+    def serves(self, kind: ObjectKind) -> Crd | None:
         """The CRD of a custom kind in exactly this version, or None."""
         for crd in self.crds():
             if (crd.group, crd.kind) == (kind.group, kind.kind) and kind.version in crd.versions:

@@ -11,7 +11,7 @@ HELM_RELEASE = "kubernetes:helm.sh/v3:Release"
 
 
 @dataclass(frozen=True)
-class Kind:
+class ObjectKind:
     """A group ("" for the core group), version and kind."""
 
     group: str
@@ -34,12 +34,12 @@ def facts() -> Mapping[str, Any]:
         return tomllib.load(file)
 
 
-def parse(token: str) -> Kind:
+def parse(token: str) -> ObjectKind:
     """The kind of a resource type such as `kubernetes:apps/v1:Deployment`."""
     _, _, rest = token.partition(":")
     api, _, kind = rest.rpartition(":")
     group, _, version = api.rpartition("/")
-    return Kind("" if group == "core" else group, version, kind)
+    return ObjectKind("" if group == "core" else group, version, kind)
 
 
 def is_patch(token: str) -> bool:
@@ -60,7 +60,7 @@ def builtin_exists(kind: str, name: str) -> bool:
     return name in facts()["builtin"].get(kind, ())
 
 
-def replaces(kind: Kind) -> tuple[str, ...]:
+def replaces(kind: ObjectKind) -> tuple[str, ...]:
     """Property prefixes whose change replaces an object of this kind."""
     table = facts()["replaces"].get(kind.group or "core", {})
     return ("metadata.name", "metadata.namespace", *table.get(kind.kind, ()))

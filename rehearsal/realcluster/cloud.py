@@ -36,7 +36,7 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
-from rehearsal.kubernetes.kinds import HELM_RELEASE, Kind, is_patch
+from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, is_patch
 from rehearsal.realcluster import awaits, releases, writes
 from rehearsal.realcluster.cluster import RealCluster
 from rehearsal.realcluster.plane import plane_of
@@ -308,7 +308,7 @@ class _NotReadyError(Exception):
 
 
 def _only_normalized(
-    record: Record | None, kind: Kind, old: tuple[Properties, Properties], new: Properties, found: Diff
+    record: Record | None, kind: ObjectKind, old: tuple[Properties, Properties], new: Properties, found: Diff
 ) -> set[str]:
     """Paths with equal values in another notation: the server normalizes values (0.5 is 500m).
 

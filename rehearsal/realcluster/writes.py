@@ -14,7 +14,7 @@ from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownK
 from rehearsal.core.model import UNKNOWN, Call, Properties, RefusalError
 from rehearsal.core.properties import walk
 from rehearsal.kubernetes.awaiter.wait_for import skipped
-from rehearsal.kubernetes.kinds import Kind, is_patch, parse
+from rehearsal.kubernetes.kinds import ObjectKind, is_patch, parse
 
 MANAGER = "pulumi-kubernetes"
 _DELETE_S = 600.0
@@ -40,10 +40,10 @@ def refusals() -> Iterator[None]:
         raise RefusalError("ClusterUnreachable", f"the control plane does not respond: {error}") from error
 
 
-def kind_of(token: str) -> Kind:
+def kind_of(token: str) -> ObjectKind:
     """Kind of the objects of a resource type: Namespace for `NamespacePatch`."""
     kind = parse(token)
-    return Kind(kind.group, kind.version, kind.kind.removesuffix("Patch")) if is_patch(token) else kind
+    return ObjectKind(kind.group, kind.version, kind.kind.removesuffix("Patch")) if is_patch(token) else kind
 
 
 def body_of(token: str, inputs: Properties) -> Object:

@@ -9,7 +9,7 @@ import pytest
 
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
-from rehearsal.controlplane.nodes import EFA, GPU, NodePool, add_nodes
+from rehearsal.controlplane.nodes import EFA, GPU, KwokPool, add_nodes
 from rehearsal.controlplane.processes import StartError
 from tests.cluster.waiting import eventually
 
@@ -31,7 +31,7 @@ def job(namespace: str, name: str, **pod: object) -> Object:
 
 
 def test_a_job_runs_on_a_node_of_the_catalog(api: KubernetesApi, namespace: str) -> None:
-    pool = NodePool("a100", "p4d.24xlarge", 1, labels={"trainstack.dev/pool": "a100"})
+    pool = KwokPool("a100", "p4d.24xlarge", 1, labels={"trainstack.dev/pool": "a100"})
     add_nodes(api, [pool])
     try:
         node = api.get("v1", "Node", "a100-0")

@@ -30,12 +30,12 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     """
     from components.kubernetes.queueing import kueue_values  # noqa: PLC0415 - help comes without them
     from rehearsal.controlplane.control_plane import ControlPlaneOptions, running  # noqa: PLC0415
-    from rehearsal.controlplane.nodes import NodePool, add_nodes  # noqa: PLC0415
+    from rehearsal.controlplane.nodes import KwokPool, add_nodes  # noqa: PLC0415
     from rehearsal.controlplane.processes import StartError  # noqa: PLC0415
 
     counts = _counts(nodes or ["p4d.24xlarge=2"])
     pools = [
-        NodePool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}, zone=_zone(kind))
+        KwokPool(kind.replace(".", "-"), kind, count, labels={POOL_LABEL: kind}, zone=_zone(kind))
         for kind, count in counts.items()
     ]
     over = threading.Event()

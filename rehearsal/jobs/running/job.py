@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from rehearsal.dataplane import folders
-from rehearsal.jobs.running.machine import JobMachine
+from rehearsal.jobs.running.machine import MachineProcess
 from rehearsal.workloads.addresses import Addresses
 
 RecordT = TypeVar("RecordT")
-MachineT = TypeVar("MachineT", bound=JobMachine)
+MachineT = TypeVar("MachineT", bound=MachineProcess)
 _PATIENCE_S = 15.0
 
 

@@ -20,7 +20,7 @@ _SHARED = {"OMP_WAIT_POLICY": "PASSIVE"}
 _PORTS = ("MASTER_PORT", "PET_MASTER_PORT", "TRAINSTACK_MASTER_PORT")
 
 
-class JobMachine:
+class MachineProcess:
     """One machine; `addresses` maps the names of the job's machines to their addresses."""
 
     def __init__(self, name: str, folder: Path, addresses: Mapping[str, str]) -> None:

@@ -7,12 +7,12 @@ from enum import Enum, auto
 from typing import Generic, TypeVar
 
 from rehearsal.jobs.log_store import Tail
-from rehearsal.jobs.running.machine import JobMachine
+from rehearsal.jobs.running.machine import MachineProcess
 
 Keep = Callable[[str, list[str]], None]
 """Stores lines of a log stream."""
 
-MachineT = TypeVar("MachineT", bound=JobMachine)
+MachineT = TypeVar("MachineT", bound=MachineProcess)
 
 
 class Programs(Generic[MachineT]):

@@ -7,7 +7,7 @@ from typing import Any
 
 from rehearsal.core import properties
 from rehearsal.core.model import Diff, Properties
-from rehearsal.kubernetes.kinds import Kind, replaces
+from rehearsal.kubernetes.kinds import ObjectKind, replaces
 
 REPLACE_UNREADY = "pulumi.com/replaceUnready"
 AUTONAMED = "pulumi.com/autonamed"
@@ -21,7 +21,7 @@ def annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def diff(
-    kind: Kind, old_inputs: Properties, live: Properties, new: Properties, config: Mapping[str, Any]
+    kind: ObjectKind, old_inputs: Properties, live: Properties, new: Properties, config: Mapping[str, Any]
 ) -> Diff:
     """Differences between `new` and the live object, restricted to previously set fields."""
     before = prune(normalized(kind, live), normalized(kind, old_inputs))
@@ -40,11 +40,11 @@ def keeps_name(live: Properties, new: Properties) -> bool:
     return fresh.get("name") == old.get("name") and same_place
 
 
-def normalized(kind: Kind, inputs: Properties) -> Properties:
+def normalized(kind: ObjectKind, inputs: Properties) -> Properties:
     """Inputs as the API server stores them: `stringData` of a Secret becomes base64 `data`."""
     kept = {name: value for name, value in inputs.items() if name not in ("status", "__inputs")}
     text = kept.get("stringData")
-    if kind == Kind("", "v1", "Secret") and isinstance(text, Mapping):
+    if kind == ObjectKind("", "v1", "Secret") and isinstance(text, Mapping):
         del kept["stringData"]
         encoded = {
             name: base64.b64encode(value.encode()).decode() if isinstance(value, str) else value
@@ -63,7 +63,7 @@ def prune(live: Any, shape: Any) -> Any:
     return live
 
 
-def _fixed(kind: Kind, live: Properties, config: Mapping[str, Any]) -> tuple[str, ...]:
+def _fixed(kind: ObjectKind, live: Properties, config: Mapping[str, Any]) -> tuple[str, ...]:
     fixed = replaces(kind)
     switch = {"ConfigMap": "enableConfigMapMutable", "Secret": "enableSecretMutable"}.get(kind.kind)
     mutable = switch is not None and str(config.get(switch, False)).lower() == "true"

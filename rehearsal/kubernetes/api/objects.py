@@ -8,7 +8,7 @@ from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.kubernetes.api.diffs import normalized
-from rehearsal.kubernetes.kinds import Kind
+from rehearsal.kubernetes.kinds import ObjectKind
 from rehearsal.workloads.controllers import timestamp
 
 _SERVER_SET = ("uid", "resourceVersion", "creationTimestamp", "generation")
@@ -21,7 +21,7 @@ _FIRST_STATUS: Mapping[str, Properties] = {
 }
 
 
-def born(kind: Kind, inputs: Properties, namespace: str, *, on_aws: bool = True) -> Properties:
+def born(kind: ObjectKind, inputs: Properties, namespace: str, *, on_aws: bool = True) -> Properties:
     """A new object as the API server returns it; `namespace` is empty for cluster-scoped kinds."""
     live = _merged(kind, inputs, namespace)
     live["metadata"].update(
@@ -33,7 +33,7 @@ def born(kind: Kind, inputs: Properties, namespace: str, *, on_aws: bool = True)
     return live
 
 
-def changed(kind: Kind, before: Properties, inputs: Properties) -> Properties:
+def changed(kind: ObjectKind, before: Properties, inputs: Properties) -> Properties:
     """An object after an update; `generation` counts changes of the spec, not of labels."""
     live = _merged(kind, inputs, str(before["metadata"].get("namespace") or ""))
     live["metadata"].update({name: before["metadata"][name] for name in _SERVER_SET})
@@ -49,7 +49,7 @@ def changed(kind: Kind, before: Properties, inputs: Properties) -> Properties:
     return live
 
 
-def previewed(kind: Kind, inputs: Properties, namespace: str, before: Properties | None) -> Properties:
+def previewed(kind: ObjectKind, inputs: Properties, namespace: str, before: Properties | None) -> Properties:
     """The object in a preview; values that only the cluster knows are unknown."""
     if before is not None:
         return {**_merged(kind, inputs, namespace), "status": before.get("status", UNKNOWN)} | {
@@ -64,7 +64,7 @@ def previewed(kind: Kind, inputs: Properties, namespace: str, before: Properties
     return live
 
 
-def _merged(kind: Kind, inputs: Properties, namespace: str, *, defaults: bool = True) -> Properties:
+def _merged(kind: ObjectKind, inputs: Properties, namespace: str, *, defaults: bool = True) -> Properties:
     live = copy.deepcopy(normalized(kind, inputs)) if defaults else dict(normalized(kind, inputs))
     live["apiVersion"], live["kind"] = kind.api_version, kind.kind
     live["metadata"] = dict(live.get("metadata") or {})
@@ -75,25 +75,25 @@ def _merged(kind: Kind, inputs: Properties, namespace: str, *, defaults: bool = 
     return live
 
 
-def _default(kind: Kind, live: Properties) -> None:
+def _default(kind: ObjectKind, live: Properties) -> None:
     """Defaults that programs read from outputs."""
     metadata, spec = live["metadata"], live.get("spec")
-    if kind == Kind("", "v1", "Namespace"):
+    if kind == ObjectKind("", "v1", "Namespace"):
         labels = metadata.get("labels") or {}
         metadata["labels"] = {**labels, "kubernetes.io/metadata.name": metadata["name"]}
         live["spec"] = {"finalizers": ["kubernetes"]}
-    elif kind == Kind("", "v1", "Service") and isinstance(spec, dict):
+    elif kind == ObjectKind("", "v1", "Service") and isinstance(spec, dict):
         _default_service(metadata, spec)
-    elif kind == Kind("apps", "v1", "Deployment") and isinstance(spec, dict):
+    elif kind == ObjectKind("apps", "v1", "Deployment") and isinstance(spec, dict):
         spec.setdefault("replicas", 1)
         annotations = metadata.get("annotations") or {}
         metadata["annotations"] = {**annotations, "deployment.kubernetes.io/revision": "1"}
-    elif kind == Kind("batch", "v1", "Job") and isinstance(spec, dict):
+    elif kind == ObjectKind("batch", "v1", "Job") and isinstance(spec, dict):
         spec.setdefault("backoffLimit", 6)
         spec.setdefault("completionMode", "NonIndexed")
         spec.setdefault("parallelism", 1)
         spec.setdefault("suspend", False)
-    elif kind == Kind("", "v1", "Secret"):
+    elif kind == ObjectKind("", "v1", "Secret"):
         live.setdefault("type", "Opaque")
 
 
@@ -109,8 +109,8 @@ def _default_service(metadata: Properties, spec: Properties) -> None:
         port.setdefault("targetPort", port["port"])
 
 
-def _first_status(kind: Kind, live: Properties, *, on_aws: bool) -> Any:
-    if kind in (Kind("", "v1", "Service"), Kind("networking.k8s.io", "v1", "Ingress")):
+def _first_status(kind: ObjectKind, live: Properties, *, on_aws: bool) -> Any:
+    if kind in (ObjectKind("", "v1", "Service"), ObjectKind("networking.k8s.io", "v1", "Ingress")):
         if kind.kind == "Service" and (live.get("spec") or {}).get("type") != "LoadBalancer":
             return {"loadBalancer": {}}
         digest = hashlib.sha256(live["metadata"]["uid"].encode()).hexdigest()
@@ -119,6 +119,6 @@ def _first_status(kind: Kind, live: Properties, *, on_aws: bool) -> Any:
             # Documentation addresses (RFC 5737), not reachable.
             return {"loadBalancer": {"ingress": [{"ip": f"203.0.113.{1 + int(digest[:4], 16) % 254}"}]}}
         return {"loadBalancer": {"ingress": [{"hostname": f"a{digest[:31]}.elb.amazonaws.com"}]}}
-    if kind == Kind("", "v1", "ResourceQuota"):
+    if kind == ObjectKind("", "v1", "ResourceQuota"):
         return {"hard": (live.get("spec") or {}).get("hard"), "used": {}}
     return copy.deepcopy(_FIRST_STATUS.get(kind.kind))

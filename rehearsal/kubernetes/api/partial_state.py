@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal.core.model import Call, InitFailedError, Properties, RefusalError
 from rehearsal.kubernetes.api.awaits import GaveUpError
 from rehearsal.kubernetes.api.diffs import normalized, prune
-from rehearsal.kubernetes.kinds import Kind
+from rehearsal.kubernetes.kinds import ObjectKind
 
 # The provider stores its inputs in the outputs and prunes the live object by them.
 _INPUTS = "__inputs"
@@ -39,7 +39,7 @@ def asked(old_inputs: Properties, old_outputs: Properties) -> Properties:
     return found
 
 
-def seen(kind: Kind, live: Properties, inputs: Properties) -> Properties:
+def seen(kind: ObjectKind, live: Properties, inputs: Properties) -> Properties:
     """Inputs after a refresh: the live values of fields that the engine has."""
     if inputs.get("stringData"):  # only the engine knows which of them are secret, by name
         return inputs

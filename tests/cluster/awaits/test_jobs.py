@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.nodes import NodePool, add_nodes
+from rehearsal.controlplane.nodes import KwokPool, add_nodes
 from rehearsal.workloads import job
 from rehearsal.workloads.controllers import PodOrder, Status
 from rehearsal.workloads.job import JobController, JobOrder
@@ -110,7 +110,7 @@ class FakePod:
 
 @pytest.fixture(scope="module")
 def _nodes(api: KubernetesApi) -> Iterator[None]:
-    add_nodes(api, [NodePool(POOL, "p4d.24xlarge", 1, labels={"trainstack.dev/pool": POOL})])
+    add_nodes(api, [KwokPool(POOL, "p4d.24xlarge", 1, labels={"trainstack.dev/pool": POOL})])
     yield
     api.delete("v1", "Node", f"{POOL}-0")
 

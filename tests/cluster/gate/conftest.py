@@ -17,7 +17,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
 from infra.naming import gate_queue, team_namespace
 from rehearsal.controlplane.api import KubernetesApi, Object
-from rehearsal.controlplane.nodes import NodePool, add_nodes
+from rehearsal.controlplane.nodes import KwokPool, add_nodes
 from smoke_training.launchers.verdict_record import VerdictRecord, records
 from tests.cluster.manifests import manifests
 from tests.cluster.programs import finished, started
@@ -131,7 +131,7 @@ def queues(api: KubernetesApi, create: Create) -> Iterator[None]:
     for layer in kueue.layers([FLAVOR], [TEAM], {"nodes": {"gate-a100": 2}}):
         for body in layer:
             create(body)
-    nodes = NodePool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
+    nodes = KwokPool("gate", "p4d.24xlarge", 2, labels=LABELS, taints=[TAINT])
     add_nodes(api, [nodes])
     yield
     for index in range(nodes.count):

@@ -18,7 +18,7 @@ from components.kubernetes.validation.gate import SmokeTest
 from components.kubernetes.validation.home import SmokeHome
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
-from rehearsal.controlplane.nodes import NodePool, add_nodes
+from rehearsal.controlplane.nodes import KwokPool, add_nodes
 from tests.cluster.gate.conftest import QUEUE, SMOKE
 from tests.cluster.programs import finished, started
 from tests.cluster.provider.real import needs_provider, stacks
@@ -68,7 +68,7 @@ class Kubelet(threading.Thread):
 @pytest.fixture
 def kubelet(plane: ControlPlane, api: KubernetesApi, tmp_path: Path, queues: None) -> Iterator[None]:
     """A node for the platform's pods, and what runs the watcher there."""
-    add_nodes(api, [NodePool("gate-platform", "g4dn.xlarge", 1)])
+    add_nodes(api, [KwokPool("gate-platform", "g4dn.xlarge", 1)])
     runs = Kubelet(plane, tmp_path)
     runs.start()
     yield

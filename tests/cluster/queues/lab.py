@@ -18,7 +18,7 @@ from components.kubernetes.queueing.quotas import GPU, FlavorArgs, GateArgs, Tea
 from infra.catalog.aws import facts
 from infra.naming import team_namespace
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from rehearsal.controlplane.nodes import NodePool, pool_nodes
+from rehearsal.controlplane.nodes import KwokPool, pool_nodes
 from tests.cluster.manifests import manifests
 from tests.cluster.waiting import eventually, gone
 from tests.components.graph import deploy_graph
@@ -300,7 +300,7 @@ def machines(
     bodies = []
     for row in flavors:
         labels, taints = dict(row["node_labels"]), [GPU_TAINT] if row["gpus"] else ()
-        pool = NodePool(
+        pool = KwokPool(
             row["name"], types[row["name"]], row["max_nodes"], labels=labels, taints=taints, block=block
         )
         for body in pool_nodes(pool):

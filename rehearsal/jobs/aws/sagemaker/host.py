@@ -16,7 +16,7 @@ from rehearsal.jobs.aws.sagemaker import toolkit
 from rehearsal.jobs.aws.sagemaker.channels import mode_of
 from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError
 from rehearsal.jobs.aws.sagemaker.records import JobRecord
-from rehearsal.jobs.running.machine import JobMachine, missing_hardware, program
+from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, program
 
 ML = "/opt/ml"
 CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
@@ -37,7 +37,7 @@ class HostEnvironment:
     located: Callable[[str], str]
 
 
-class TrainingHost(JobMachine):
+class TrainingHost(MachineProcess):
     """A machine of a training job; `addresses` maps the names of the job's machines."""
 
     def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:

@@ -18,7 +18,7 @@ from rehearsal.dataplane.gcp.iam_bindings import may_somewhere
 from rehearsal.dataplane.gcp.storage import BUCKET
 from rehearsal.jobs.gcp.vertex.failures import INVALID, CustomJobError
 from rehearsal.jobs.gcp.vertex.records import CustomJob, JobFailure
-from rehearsal.jobs.running.machine import JobMachine, missing_hardware, program
+from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, program
 
 # A container's pod has 30 s after SIGTERM (Kubernetes, terminationGracePeriodSeconds), of which the
 # service's documentation says nothing; a rehearsal waits a tenth of it.
@@ -42,7 +42,7 @@ class ReplicaEnvironment:
     """Replaces addresses of services that run here by their local URLs."""
 
 
-class JobReplica(JobMachine):
+class JobReplica(MachineProcess):
     """A replica of a custom job; `addresses` maps the names of all its replicas."""
 
     def __init__(self, job: CustomJob, name: str, folder: Path, addresses: Mapping[str, str]) -> None:

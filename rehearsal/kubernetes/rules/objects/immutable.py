@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Rule, Violation
 from rehearsal.kubernetes.api.diffs import normalized
-from rehearsal.kubernetes.kinds import Kind
+from rehearsal.kubernetes.kinds import ObjectKind
 from rehearsal.kubernetes.rules.accessors import absent, at, mapping, unsure
 from rehearsal.kubernetes.rules.book import (
     BOOK,
@@ -202,7 +202,7 @@ def _sealed(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
         yield forbidden("immutable", "field is immutable when `immutable` is set")
     if unsure([inputs.get(key) for key in ("data", "binaryData", "stringData")]):
         return
-    kind = Kind("", "v1", str(inputs["kind"]))
+    kind = ObjectKind("", "v1", str(inputs["kind"]))
     old, new = normalized(kind, before.inputs), normalized(kind, inputs)
     for key in ("data", "binaryData"):
         if mapping(new.get(key)) != mapping(old.get(key)):

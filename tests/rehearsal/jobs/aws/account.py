@@ -13,7 +13,7 @@ from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.jobs.services import CloudServices
+from rehearsal.jobs.services import EmulatedServices
 
 # An untyped package: nothing of it is checked.
 boto3: Any = importlib.import_module("boto3")
@@ -38,7 +38,7 @@ class Account:
 
     def __init__(self, home: Path) -> None:
         self.home, self.state = home, State(home / "state.sqlite")
-        self.services = CloudServices(self.state, home, FaultPlan(home / "faults.json"))
+        self.services = EmulatedServices(self.state, home, FaultPlan(home / "faults.json"))
         for name in BUCKETS:
             self.add("aws:s3/bucket:Bucket", name)
         self.role(ENOUGH)

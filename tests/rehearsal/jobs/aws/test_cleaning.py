@@ -18,7 +18,7 @@ from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.core.validate import SIGNATURE
-from rehearsal.jobs.services import CloudServices
+from rehearsal.jobs.services import EmulatedServices
 from tests.rehearsal.aws.rules.world import trust
 from tests.rehearsal.driver import CACHE, Driver
 from tests.rehearsal.jobs.aws.test_functions import ARCHIVE, ASSET
@@ -37,7 +37,7 @@ class Lab(Driver):
     def __init__(self, home: Path, schemas: Schemas) -> None:
         state = State(home / "state.sqlite")
         super().__init__("aws", state, EmulatedAws(state, schemas, home), {"region": REGION})
-        self.services = CloudServices(state, home, FaultPlan(home / "faults.json"))
+        self.services = EmulatedServices(state, home, FaultPlan(home / "faults.json"))
         vpc = self.create("ec2/vpc:Vpc", "vpc", cidrBlock="10.0.0.0/16")["id"]
         subnet = self.create("ec2/subnet:Subnet", "subnet", vpcId=vpc, cidrBlock="10.0.0.0/24")["id"]
         name = self._function(vpc)

@@ -14,7 +14,7 @@ from rehearsal.core.fault_injection import FaultPlan
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.jobs.services import CloudServices
+from rehearsal.jobs.services import EmulatedServices
 
 PROJECT, REGION = "research", "us-central1"
 TRAINER = f"trainer@{PROJECT}.iam.gserviceaccount.com"
@@ -31,7 +31,7 @@ class Project:
         home.mkdir(exist_ok=True)
         self.home, self.state = home, State(home / "state.sqlite")
         service_ports.environment(home)  # writes the login
-        self.services = CloudServices(self.state, home, FaultPlan(home / "faults.json"))
+        self.services = EmulatedServices(self.state, home, FaultPlan(home / "faults.json"))
         self.url = service_ports.url(home, "google")
         for name in BUCKETS:
             self.add("storage/bucket:Bucket", name, {"name": name}, name=name)
