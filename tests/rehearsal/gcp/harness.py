@@ -1,4 +1,4 @@
-"""The emulated Google Cloud, spoken to as the provider does, without an engine."""
+"""Driver of the emulated Google Cloud that calls it as the provider does, without an engine."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ CONFIG = {"project": "research", "region": "us-central1", "zone": "us-central1-a
 
 
 class Driver(driver.Driver):
-    """A project of its own."""
+    """A project of its own per test."""
 
     def __init__(self, folder: Path, schemas: Schemas) -> None:
         state = State(folder / "state.sqlite")

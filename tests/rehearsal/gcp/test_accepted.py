@@ -1,4 +1,4 @@
-"""What Google Cloud accepts and the rehearsal once refused."""
+"""Inputs that Google Cloud accepts and that the rehearsal once refused."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def test_a_connection_of_the_host_project_serves_a_shared_vpc(google: Driver) ->
 
 
 @pytest.mark.parametrize("count", [4, 9])
-def test_another_number_of_gpu_networks_is_regretted_and_accepted(google: Driver, count: int) -> None:
+def test_another_number_of_gpu_networks_is_a_warning(google: Driver, count: int) -> None:
     for token, name, made in CLUSTERS:
         google.create(token, name, **made)
     asked = pool({"machineType": "a3-megagpu-8g"}, **networks(count))

@@ -1,4 +1,4 @@
-"""What a project holds already: known after it was seeded, and only then."""
+"""Existing resources of a project, known once they were seeded."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_a_program_may_refer_to_what_was_seeded(google: Driver) -> None:
     assert google.invoke("compute/getNetwork:getNetwork", name="shared")["id"] == NETWORK
 
 
-def test_a_resource_without_a_project_is_not_understood(tmp_path: Path) -> None:
+def test_a_resource_without_a_project_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "existing.yaml"
     file.write_text("- {type: gcp:pubsub/topic:Topic, id: alerts}")
     with pytest.raises(UserError, match="its project is not known"):

@@ -49,7 +49,7 @@ def test_a_network_is_found_in_every_form_and_missed_in_every_form(google: Drive
     google.create(SUBNETWORK, "sub", network=form, ipCidrRange="10.0.0.0/20")
 
 
-def test_the_default_network_and_other_projects_are_let_pass(google: Driver) -> None:
+def test_the_default_network_and_other_projects_are_accepted(google: Driver) -> None:
     google.create("compute/firewall:Firewall", "a", network="default", allows=[{"protocol": "tcp"}])
     shared = "projects/host/global/networks/shared"
     google.create("compute/firewall:Firewall", "b", network=shared, allows=[{"protocol": "tcp"}])
@@ -64,7 +64,7 @@ def test_deleting_a_used_network_is_refused(google: Driver) -> None:
         google.delete("net")
 
 
-def test_names_are_unique_and_some_are_kept_for_ever(google: Driver) -> None:
+def test_names_are_unique_and_some_cannot_be_used_again(google: Driver) -> None:
     google.create(NETWORK, "net", name="net")
     with pytest.raises(RefusalError, match=r"alreadyExists: The resource .*networks/net' already exists"):
         google.create(NETWORK, "again", name="net")
@@ -77,7 +77,7 @@ def test_names_are_unique_and_some_are_kept_for_ever(google: Driver) -> None:
 def test_an_interrupted_create_is_taken_back(google: Driver) -> None:
     google.cloud = Journaled(google.cloud, Journal(google.state))
     google.create(NETWORK, "net", name="net")
-    google.create(NETWORK, "net", name="net")  # the engine never heard of the first: the same URN again
+    google.create(NETWORK, "net", name="net")  # the engine does not know the first: the same URN again
     assert google.state.count("gcp") == 1
 
 
@@ -146,7 +146,7 @@ def test_a_file_system_keeps_its_address_when_it_is_changed(google: Driver) -> N
     assert changed["networks"][0]["ipAddresses"] == made["networks"][0]["ipAddresses"] != []
 
 
-def test_what_an_update_of_the_cluster_allows_a_preview_cannot_tell(google: Driver) -> None:
+def test_a_preview_allows_what_an_update_of_the_cluster_may_enable(google: Driver) -> None:
     google.create(NETWORK, "net", name="net")
     google.create(SUBNETWORK, "sub", network="net", name="sub", ipCidrRange="10.0.0.0/20")
     google.create(CLUSTER, "gke", name="gke", initialNodeCount=1, location="us-central1-a")
@@ -157,7 +157,7 @@ def test_what_an_update_of_the_cluster_allows_a_preview_cannot_tell(google: Driv
         google.create(POOL, "pool", **pool)
 
 
-def test_a_preview_cannot_tell_who_will_be_allowed_to_use_a_key(google: Driver) -> None:
+def test_a_preview_allows_a_key_whose_grant_may_follow(google: Driver) -> None:
     """A stack that grows previews a grant beside what needs it, with a key that is there already."""
     ring = google.create("kms/keyRing:KeyRing", "ring", name="ring", location="us-central1")
     key = google.create("kms/cryptoKey:CryptoKey", "key", name="key", keyRing=ring["id"])
@@ -174,7 +174,7 @@ def test_a_bucket_is_deleted_empty_or_by_force(google: Driver) -> None:
         google.delete("b")
 
 
-def test_functions_answer_for_the_place(google: Driver) -> None:
+def test_functions_use_the_location(google: Driver) -> None:
     versions = google.invoke("container/getEngineVersions:getEngineVersions", versionPrefix="1.32.")
     assert versions["latestMasterVersion"].startswith("1.32.")
     network = google.invoke("compute/getNetwork:getNetwork", name="default")
@@ -187,7 +187,7 @@ def test_functions_answer_for_the_place(google: Driver) -> None:
         google.invoke("compute/getZone:getZone")
 
 
-def test_a_check_and_a_create_tell_rule_path_and_fix(google: Driver) -> None:
+def test_a_check_and_a_create_report_rule_path_and_fix(google: Driver) -> None:
     reason = google.check("storage/bucket:Bucket", name="Runs", location="us-central1")["name"]
     assert reason == "[GCP-STORAGE-001] Invalid bucket name: 'Runs'. Use 3 to 63 of a-z, 0-9, - and _."
     google.create(NETWORK, "net", name="net")

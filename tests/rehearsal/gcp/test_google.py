@@ -1,4 +1,4 @@
-"""A small GKE program against the real engine, and what the emulated Google Cloud refuses."""
+"""A small GKE program with the real engine, and errors of the emulated Google Cloud."""
 
 import json
 import re
@@ -155,11 +155,11 @@ def test_a_protected_cluster_is_not_destroyed(rehearsal: Rehearsal, stack: Selec
     assert rehearsal.status()["resources"]["gcp"] == 6  # with the firewall rules that GKE made
 
 
-def test_an_unknown_function_says_what_to_add(stack: Select) -> None:
+def test_an_unknown_function_names_the_file_to_extend(stack: Select) -> None:
     said = refused(select(stack, lambda: pulumi.export("x", gcp.compute.get_snapshot(name="x").id)))
     assert "getSnapshot" in said and "rehearsal/gcp/functions.py" in said
 
 
-def test_a_missing_project_is_told(stack: Select) -> None:
+def test_a_missing_project_is_reported(stack: Select) -> None:
     said = refused(stack(lambda: pulumi.export("x", gcp.compute.Network("net").id)))
     assert "project: required field is not set" in said

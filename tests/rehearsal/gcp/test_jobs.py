@@ -1,4 +1,4 @@
-"""What Google's services make beside functions, and who reaches what is behind a proxy."""
+"""Resources that Google's services create beside functions, and access behind a proxy."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def function(google: Driver, **more: Any) -> dict[str, Any]:
     return google.create(FUNCTION, "stop", name="stop", eventTrigger=trigger, **PLACE, **more)
 
 
-def test_a_function_is_a_service_of_its_name_which_goes_with_it(google: Driver) -> None:
+def test_a_function_has_a_service_that_is_deleted_with_it(google: Driver) -> None:
     made = function(google)
     assert made["serviceConfig"]["service"] == "projects/research/locations/us-central1/services/stop"
     assert made["eventTrigger"]["trigger"].endswith("/triggers/stop")
@@ -31,7 +31,7 @@ def test_a_function_is_a_service_of_its_name_which_goes_with_it(google: Driver) 
     assert google.state.find(type=f"gcp:{SERVICE}") == []
 
 
-def test_a_service_that_is_not_there_lets_nobody_in(google: Driver) -> None:
+def test_access_to_a_missing_service_is_refused(google: Driver) -> None:
     with pytest.raises(RefusalError, match="does not exist"):
         google.create("cloudrunv2/serviceIamMember:ServiceIamMember", "may", name="stop", **INVOKER)
 

@@ -1,4 +1,4 @@
-"""APIs, policies, quotas and scarce machines of a project, in the words of the services."""
+"""APIs, policies, quotas and scarce machines of a project, with the services' errors."""
 
 import json
 import threading
@@ -106,7 +106,7 @@ def test_the_first_nodes_of_a_cluster_take_disks(project: Driver) -> None:
     project.create(CLUSTER, "gke", **regional, **zones, nodeConfig={"diskType": "pd-standard"})
 
 
-def test_machines_that_are_not_there_leave_a_pool_without_nodes(project: Driver) -> None:
+def test_a_stockout_leaves_a_pool_without_nodes(project: Driver) -> None:
     row = {"instance_type": "a3-megagpu-8g", "zone": "us-central1-a", "market": "on_demand", "instances": 1}
     given(project, capacity=[row])
     project.create(CLUSTER, "gke", **BASE)

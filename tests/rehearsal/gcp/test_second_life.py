@@ -1,4 +1,4 @@
-"""What is made again under its name: what of its former life is in the way, and what is gone with it."""
+"""Resources that are created again under the same name: what remains of the former ones."""
 
 import time
 from pathlib import Path
@@ -68,7 +68,7 @@ def test_cloud_sql_holds_the_connection_for_days(google: Driver, monkeypatch: py
 
 
 @pytest.mark.parametrize("policy", ["REMOVE_PEERING", "ABANDON"])
-def test_a_policy_lets_the_connection_go(google: Driver, policy: str) -> None:
+def test_a_policy_releases_the_connection(google: Driver, policy: str) -> None:
     database(google, private_network(google, deletionPolicy=policy))
     for name in ("db", "psa", "range", "net"):
         google.delete(name)
@@ -81,18 +81,18 @@ def test_a_connection_that_nothing_used_goes_at_once(google: Driver) -> None:
         google.delete(name)
 
 
-def test_what_is_taken_back_holds_nothing(google: Driver) -> None:
+def test_a_rolled_back_create_holds_nothing(google: Driver) -> None:
     google.cloud = Journaled(google.cloud, Journal(google.state))
     link = private_network(google)
     database(google, link)
-    database(google, link)  # the engine never heard of the first: the same URN again
+    database(google, link)  # the engine does not know the first: the same URN again
     assert google.state.document("peering-held", link) is None
     google.delete("db")
     with pytest.raises(RefusalError, match="instanceAlreadyExists"):
         database(google, link)  # the name of an instance is kept for a week
 
 
-def test_keys_and_rings_stay_for_ever(google: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_and_rings_cannot_be_deleted(google: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     ring: dict[str, Any] = {"name": "keys", "location": "us-central1"}
     link = google.create("kms/keyRing:KeyRing", "ring", **ring)["id"]
     google.create("kms/cryptoKey:CryptoKey", "key", name="data", keyRing=link)
@@ -106,7 +106,7 @@ def test_keys_and_rings_stay_for_ever(google: Driver, monkeypatch: pytest.Monkey
     google.create("kms/keyRing:KeyRing", "ring", name="keys-2", location="us-central1")
 
 
-def test_names_of_buckets_are_the_worlds(google: Driver) -> None:
+def test_names_of_buckets_are_global(google: Driver) -> None:
     google.create("storage/bucket:Bucket", "b", name="artifacts", location="US")
     google.config["project"] = "other"
     with pytest.raises(RefusalError, match="conflict"):

@@ -1,4 +1,4 @@
-"""A rehearsal with a GKE cluster whose pods really run."""
+"""A rehearsal with a GKE cluster whose pods run."""
 
 import json
 from collections.abc import Iterator

@@ -66,13 +66,13 @@ def test_a_gpu_node_is_labelled_and_tainted_by_gke(google: Driver) -> None:
     assert first.capacity["cpu"] == 208 and first.capacity["memory"] > Decimal(10**12)
 
 
-def test_gpus_that_a_machine_has_by_itself_count(google: Driver) -> None:
+def test_built_in_gpus_count(google: Driver) -> None:
     (node,) = pool(google, {"machineType": "g2-standard-24"}, nodeLocations=["us-central1-a"], nodeCount=1)
     assert node.extended == {GPU: 2}
     assert node.labels["cloud.google.com/gke-accelerator"] == "nvidia-l4"
 
 
-def test_counts_are_per_zone_unless_they_say_total(google: Driver) -> None:
+def test_counts_are_per_zone_unless_total(google: Driver) -> None:
     zones = ["us-central1-a", "us-central1-b"]
     found = pool(google, {"machineType": "e2-standard-4"}, nodeLocations=zones, nodeCount=2)
     assert Counter(one.labels["topology.kubernetes.io/zone"] for one in found) == dict.fromkeys(zones, 2)
@@ -119,7 +119,7 @@ def test_shared_gpus_and_those_without_a_driver(
     assert label in node.labels.items()
 
 
-def test_how_nodes_are_bought_shows(google: Driver) -> None:
+def test_labels_show_the_purchase_option(google: Driver) -> None:
     zone = {"nodeLocations": ["us-central1-a"]}
     (spot,) = pool(google, {"machineType": "e2-standard-4", "spot": True}, nodeCount=1, **zone)
     assert spot.labels["cloud.google.com/gke-spot"] == "true"

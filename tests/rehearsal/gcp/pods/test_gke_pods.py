@@ -115,7 +115,7 @@ def test_a_pod_without_a_right_on_a_bucket_fails_where_it_uses_it(
     assert "unused" in run(gke, "print('unused')", "k", env={"TARGET": "gs://artifacts/x"})
 
 
-def test_a_bucket_that_does_not_exist_is_told(gke: Rehearsed) -> None:
+def test_a_missing_bucket_is_reported(gke: Rehearsed) -> None:
     with pytest.raises(InitFailedError) as failed:
         run(gke, WRITE, env={"TARGET": "gs://artefacts/x"})
     assert any("bucket 'artefacts' does not exist" in reason for reason in failed.value.reasons)
@@ -153,7 +153,7 @@ def database(google: Driver) -> dict[str, Any]:
     )
 
 
-def test_the_address_of_cloud_sql_is_a_local_database(google: Driver, gke: Rehearsed) -> None:
+def test_the_cloud_sql_address_leads_to_a_local_database(google: Driver, gke: Rehearsed) -> None:
     bucket(google, "artifacts", MLFLOW)
     address = database(google)["privateIpAddress"]
     uri = f"postgresql+psycopg2://mlflow@{address}:5432/mlflow?sslmode=require"
@@ -241,7 +241,7 @@ def test_a_lustre_volume_is_the_instances_folder(google: Driver, gke: Rehearsed)
         ({"volumeAttributes": {"ip": "10.0.0.9", "filesystem": "scratch"}}, "volumeAttributes.ip"),
     ],
 )
-def test_a_lustre_volume_of_nothing_is_not_mounted(
+def test_a_lustre_volume_without_an_instance_is_not_mounted(
     google: Driver, gke: Rehearsed, change: dict[str, Any], said: str
 ) -> None:
     database(google)
@@ -300,7 +300,7 @@ def test_a_bucket_is_mounted_with_its_sidecar_and_a_right(google: Driver, gke: R
     assert Path(gke.home / "gs" / "datasets" / "x").read_text() == "{}"
 
 
-def test_an_annotation_that_iam_does_not_honour_is_told(google: Driver, gke: Rehearsed) -> None:
+def test_an_annotation_without_effect_in_iam_is_reported(google: Driver, gke: Rehearsed) -> None:
     google.create("serviceaccount/account:Account", "trainer", accountId="trainer")
     email = f"trainer@{PROJECT}.iam.gserviceaccount.com"
     metadata = {

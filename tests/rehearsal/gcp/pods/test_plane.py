@@ -1,4 +1,4 @@
-"""The metadata server and the APIs, spoken to by Google's own library and by plain requests."""
+"""The metadata server and the APIs, called by Google's own library and by plain requests."""
 
 import base64
 import importlib
@@ -47,7 +47,7 @@ def metadata(plane: GooglePlane, identity: PodIdentity, path: str) -> Any:
 
 
 def ask(plane: GooglePlane, identity: PodIdentity, path: str, body: Any = None) -> Any:
-    """An API's answer to a pod."""
+    """An API's response to a pod."""
     token = metadata(plane, identity, f"{DEFAULT}/token")["access_token"]
     return get(f"{plane.url}v1/{path}", {"Authorization": f"Bearer {token}"}, body)
 
@@ -55,8 +55,8 @@ def ask(plane: GooglePlane, identity: PodIdentity, path: str, body: Any = None) 
 def refused(plane: GooglePlane, identity: PodIdentity, path: str, body: Any = None) -> tuple[int, str]:
     with pytest.raises(urllib.error.HTTPError) as error:
         ask(plane, identity, path, body)
-    told = error.value.read().decode()
-    return error.value.code, json.loads(told)["error"]["message"] if told.startswith("{") else told
+    body = error.value.read().decode()
+    return error.value.code, json.loads(body)["error"]["message"] if body.startswith("{") else body
 
 
 def payload(text: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_the_metadata_server_speaks_to_googles_own_library(
     assert plane.identities.caller(f"Bearer {token}").name == MLFLOW  # type: ignore[union-attr]
 
 
-def test_only_those_who_ask_with_the_header_are_answered(google: Driver, plane: GooglePlane) -> None:
+def test_requests_without_the_metadata_header_are_refused(google: Driver, plane: GooglePlane) -> None:
     cluster(google)
     assert metadata(plane, pod(google), "computeMetadata/v1/project/numeric-project-id") == NUMBER
     with pytest.raises(urllib.error.HTTPError) as error:
@@ -185,7 +185,7 @@ def test_conditions(expression: str, holding: bool) -> None:
     assert holds(None, "a/b")
 
 
-def test_a_google_account_is_given_to_those_who_may_be_it(google: Driver, plane: GooglePlane) -> None:
+def test_a_google_account_needs_the_workload_identity_role(google: Driver, plane: GooglePlane) -> None:
     cluster(google)
     google.create("serviceaccount/account:Account", "trainer", accountId="trainer")
     secret(google, (ADDER, f"serviceAccount:{TRAINER}"))
@@ -232,7 +232,7 @@ def test_without_a_workload_pool_pods_are_their_node(google: Driver, plane: Goog
     assert MLFLOW not in one.members
 
 
-def test_messages_are_published_by_whom_the_topic_admits(google: Driver, plane: GooglePlane) -> None:
+def test_publishing_needs_a_right_to_the_topic(google: Driver, plane: GooglePlane) -> None:
     cluster(google)
     topic = f"projects/{PROJECT}/topics/alerts"
     google.create("pubsub/topic:Topic", "alerts", name="alerts")
@@ -249,7 +249,7 @@ def test_messages_are_published_by_whom_the_topic_admits(google: Driver, plane: 
     assert google.state.document(MESSAGES, topic) == body["messages"]
 
 
-def test_strange_tokens_and_other_methods(google: Driver, plane: GooglePlane) -> None:
+def test_unknown_tokens_and_methods(google: Driver, plane: GooglePlane) -> None:
     cluster(google)
     with pytest.raises(urllib.error.HTTPError) as error:
         get(f"{plane.url}v1/{SECRET}", {"Authorization": "Bearer ya29.stolen"})

@@ -1,4 +1,4 @@
-"""What GKE makes in the project for Services that are reached from outside, and who removes it."""
+"""Resources that GKE creates in the project for externally reachable Services, and their deletion."""
 
 import json
 from typing import Any
@@ -24,7 +24,7 @@ GROUPED: dict[str, Any] = {
 
 
 def made(google: Driver) -> list[str]:
-    """The kinds of what GKE made for Services."""
+    """The kinds of resources that GKE created for Services."""
     kinds = ("forwardingRule:ForwardingRule", "networkEndpointGroup:NetworkEndpointGroup")
     found = [kind for kind in kinds for _ in google.state.find(type=f"gcp:compute/{kind}")]
     rules = google.state.find(type="gcp:compute/firewall:Firewall")
@@ -38,7 +38,7 @@ def made(google: Driver) -> list[str]:
         (GROUPED, ["networkEndpointGroup:NetworkEndpointGroup"] * 2),
     ],
 )
-def test_it_goes_with_the_service_and_stays_without_it(
+def test_resources_are_deleted_with_the_service_only(
     gke: Rehearsed, google: Driver, service: dict[str, Any], expected: list[str]
 ) -> None:
     key, outputs = gke.create(SERVICE, service, "web")

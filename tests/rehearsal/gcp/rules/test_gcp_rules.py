@@ -47,7 +47,7 @@ def nested(path: str, value: Any) -> dict[str, Any]:
 
 
 def broken(google: Driver, token: str, world: list[Any], inputs: dict[str, Any]) -> list[tuple[str, str]]:
-    """(rule, path) of everything that the inputs break in a world made of `world`."""
+    """(rule, path) of all violations of the inputs in a project with the resources `world`."""
     for kind, name, made in world:
         google.create(kind, name, **made)
     site = google.site(token, inputs)

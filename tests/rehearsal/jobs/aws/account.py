@@ -1,4 +1,4 @@
-"""An account with buckets and a role for jobs, and clients of boto3 as operators and programs make them."""
+"""An account with buckets and a role for jobs, and boto3 clients of operators and programs."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ ENOUGH = {
 
 
 class Account:
-    """Adds resources to the state as the emulated AWS would, and asks the services as the operator."""
+    """Adds resources to the state as the emulated AWS would, and calls the services as the operator."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.state = home, State(home / "state.sqlite")
@@ -69,7 +69,7 @@ class Account:
         )  # fmt: skip
 
     def file(self, bucket: str, key: str) -> Path:
-        """Where an object lies."""
+        """Path of an object on disk."""
         return folders.bucket(self.home, bucket) / key
 
     def faults(self, **content: Any) -> None:
@@ -82,13 +82,13 @@ class Account:
         return name
 
     def ended(self, name: str, patience_s: float = 30.0) -> dict[str, Any]:
-        """What the service says of a job when it is over."""
+        """The description of a job once it is over."""
         return self.reached(name, {"Completed", "Failed", "Stopped"}, "TrainingJobStatus", patience_s)
 
     def reached(
         self, name: str, wanted: set[str], member: str = "SecondaryStatus", patience_s: float = 30.0
     ) -> dict[str, Any]:
-        """What the service says of a job once it is in one of these states."""
+        """The description of a job once it is in one of these states."""
         client, deadline = self.client("sagemaker"), time.monotonic() + patience_s
         while True:
             found: dict[str, Any] = client.describe_training_job(TrainingJobName=name)
@@ -115,7 +115,7 @@ class Account:
 def client(
     environment: Mapping[str, str], service: str, monkeypatch: pytest.MonkeyPatch, region: str = REGION
 ) -> Any:
-    """A client as a program makes it that has this environment."""
+    """A client of a program with this environment."""
     for name, value in environment.items():
         if name.startswith("AWS_"):
             monkeypatch.setenv(name, value)

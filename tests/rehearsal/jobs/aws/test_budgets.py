@@ -1,4 +1,4 @@
-"""What budgets say was spent, and whom they tell."""
+"""Spending of budgets, and published messages."""
 
 import datetime
 import json
@@ -81,7 +81,7 @@ def test_a_month_counts_what_ran_in_it_and_a_machine_without_a_price_nothing() -
     assert cost_usd(replace(job, started=None), noon) == 0
 
 
-def test_what_is_published_is_kept_for_whoever_may_publish(account: Account) -> None:
+def test_publishing_needs_a_right_and_stores_the_message(account: Account) -> None:
     account.add("aws:sns/topic:Topic", "news", arn=TOPIC)
     client = account.client("sns")
     answer = client.publish(TopicArn=TOPIC, Subject="used up", Message="l & more")

@@ -1,4 +1,4 @@
-"""Destroying a domain in which somebody has a notebook: what cleans up really runs, and is needed."""
+"""Destroying a domain with a user's notebook: the clean-up functions run and are needed."""
 
 import importlib
 import json
@@ -99,7 +99,7 @@ class Lab(Driver):
         )  # fmt: skip
 
     def open_a_notebook(self) -> None:
-        """As the person does."""
+        """Create a space and an app as the user does."""
         self.sagemaker.create_space(
             **self.desk,
             OwnershipSettings={"OwnerUserProfileName": "ada"},
@@ -133,7 +133,7 @@ def test_a_destroy_removes_notebooks_before_profiles_and_groups_after_the_domain
     lab.delete("vpc")
 
 
-def test_what_the_function_cannot_do_fails_the_deletion(lab: Lab) -> None:
+def test_a_failed_clean_up_fails_the_deletion(lab: Lab) -> None:
     lab.open_a_notebook()
     lab.delete("rights")
     with pytest.raises(RefusalError, match=r"invoking Lambda Function .*not authorized .*sagemaker:ListApps"):

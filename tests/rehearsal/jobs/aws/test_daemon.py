@@ -1,4 +1,4 @@
-"""The services of a real daemon: when they are open, what keeps it, what is left when it goes."""
+"""The services of a real daemon: opening, lifetime, clean-up."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_a_port_that_another_program_has_is_named(rehearsal: Rehearsal) -> None:
         pass
 
 
-def test_the_services_are_open_while_somebody_wants_them(
+def test_the_services_are_open_while_a_client_holds_a_lease(
     rehearsal: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with rehearsal.serving() as environment:

@@ -1,4 +1,4 @@
-"""Functions whose Python really runs."""
+"""Lambda functions whose Python runs."""
 
 import base64
 import json
@@ -61,7 +61,7 @@ def test_a_handler_gets_its_event_and_its_environment(account: Account) -> None:
     assert [event["message"] for event in logs["events"]] == ["called"]
 
 
-def test_an_error_is_told_as_the_service_does(account: Account) -> None:
+def test_an_error_has_the_services_form(account: Account) -> None:
     function(account, "def handler(event, context): raise ValueError('no budget')")
     found, answer = call(account)
     assert answer["StatusCode"] == 200 and answer["FunctionError"] == "Unhandled"
@@ -95,7 +95,7 @@ def test_a_function_acts_with_the_rights_of_its_role(account: Account) -> None:
     assert account.ended("job-1")["TrainingJobStatus"] == "Stopped"
 
 
-def test_a_call_that_nobody_waits_for_is_seen_while_it_runs(account: Account) -> None:
+def test_an_asynchronous_call_is_listed_while_it_runs(account: Account) -> None:
     file = account.home / "go"
     code = (
         "import pathlib, time\n"

@@ -1,4 +1,4 @@
-"""Jobs that really run, as an operator with boto3 sees them: states, files, ends."""
+"""Training jobs that run, as an operator with boto3 sees them: states, files, ends."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def put(account: Account, key: str, content: bytes = b"x", bucket: str = "code-b
     account.client("s3").put_object(Bucket=bucket, Key=key, Body=content)
 
 
-def test_a_job_runs_its_command_and_says_so(account: Account) -> None:
+def test_a_job_runs_its_command_and_logs(account: Account) -> None:
     found = account.run(script="echo hello from $TRAINING_JOB_NAME in $AWS_REGION")
     assert found["TrainingJobStatus"] == found["SecondaryStatus"] == "Completed", found
     assert states(found) == ["Starting", "Downloading", "Training", "Uploading", "Completed"]
@@ -84,7 +84,7 @@ def test_hosts_have_addresses_and_meet(account: Account) -> None:
         "'/opt/ml', os.environ['SAGEMAKER_BASE_DIR'])))\n"
         "me, first = place['current_host'], place['hosts'][0]\n"
         "if me == first:\n"
-        "    server = socket.create_server((me, 7777)); print('heard', server.accept()[0].recv(9).decode())\n"
+        "    server = socket.create_server((me, 7777)); print('got', server.accept()[0].recv(9).decode())\n"
         "else:\n"
         "    import time\n"
         "    for _ in range(100):\n"
@@ -99,7 +99,7 @@ def test_hosts_have_addresses_and_meet(account: Account) -> None:
         ResourceConfig=machines(2),
     )
     assert found["TrainingJobStatus"] == "Completed", found
-    assert sorted(logged(account)) == ["heard the other", "said"]
+    assert sorted(logged(account)) == ["got the other", "said"]
     streams = account.client("logs").describe_log_streams(logGroupName=GROUP)["logStreams"]
     assert [one["logStreamName"].rpartition("-")[0] for one in streams] == ["job-1/algo-1", "job-1/algo-2"]
 
@@ -156,14 +156,14 @@ def test_a_long_reason_is_cut_with_its_exit_code(account: Account) -> None:
     assert found["FailureReason"].endswith("x, exit code: 1")
 
 
-def test_an_entrypoint_of_the_image_is_said_not_to_run(account: Account) -> None:
+def test_an_entrypoint_of_the_image_is_refused(account: Account) -> None:
     algorithm = {"TrainingImage": "image", "TrainingInputMode": "File"}
     found = account.run(AlgorithmSpecification=algorithm)
     assert found["TrainingJobStatus"] == "Failed"
     assert "the rehearsal cannot run the entrypoint of an image" in found["FailureReason"]
 
 
-def test_stopping_is_polite_and_uploads(account: Account) -> None:
+def test_stopping_sends_sigterm_and_uploads(account: Account) -> None:
     account.start(script="trap 'echo saved > /opt/ml/model/kept; exit 0' TERM; echo ready; sleep 60 & wait")
     account.reached("job-1", {"Training"})
     while not (account.home / "logs").exists() or "ready" not in logged(account):
@@ -177,7 +177,7 @@ def test_stopping_is_polite_and_uploads(account: Account) -> None:
         account.client("sagemaker").stop_training_job(TrainingJobName="job-1")
 
 
-def test_who_does_not_stop_is_killed(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_ignores_sigterm_is_killed(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rehearsal.jobs.aws.sagemaker.host.GRACE_S", 0.3)
     account.start(script="trap '' TERM; sleep 60 & while true; do wait; done")
     account.reached("job-1", {"Training"})

@@ -43,7 +43,7 @@ def test_a_reader_goes_back(account: Account) -> None:
     assert messages(logs.get_log_events(**stream, nextToken=page["nextBackwardToken"])) == []
 
 
-def test_an_empty_stream_has_a_token_that_leads_on(account: Account) -> None:
+def test_an_empty_stream_has_a_token_for_later_events(account: Account) -> None:
     write(account, "s")
     logs = account.client("logs")
     stream = {**GROUP, "logStreamName": "s"}
@@ -86,7 +86,7 @@ def test_what_does_not_exist(account: Account) -> None:
         logs.get_log_events(**GROUP, logStreamName="t")
 
 
-def test_a_tail_gives_whole_lines_once(account: Account) -> None:
+def test_a_tail_returns_complete_lines_once(account: Account) -> None:
     file = account.home / "log"
     tail = Tail(file)
     assert tail.lines() == []

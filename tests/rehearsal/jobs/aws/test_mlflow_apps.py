@@ -1,4 +1,4 @@
-"""An MLflow App is a real MLflow server, which jobs and people find by its ARN."""
+"""An MLflow App is a real MLflow server that jobs and users find by its ARN."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Training plans: machines that an account bought before, in jobs of the emulated SageMaker."""
+"""Training plans: machines reserved in advance, in jobs of the emulated SageMaker."""
 
 import importlib
 from typing import Any
@@ -13,8 +13,8 @@ TYPE = "aws:sagemaker/trainingPlan:TrainingPlan"
 
 
 def plan(account: Account, **changes: Any) -> None:
-    told = {"status": "Active", "instanceType": "ml.p5.48xlarge", "targetResources": ["training-job"]}
-    account.add(TYPE, ARN, arn=ARN, **{**told, **changes})
+    plan = {"status": "Active", "instanceType": "ml.p5.48xlarge", "targetResources": ["training-job"]}
+    account.add(TYPE, ARN, arn=ARN, **{**plan, **changes})
 
 
 def wanted(**changes: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def test_a_plan_of_another_region_is_not_there(account: Account) -> None:
     assert "ResourceNotFound" in refused(account, TrainingPlanArn=elsewhere)
 
 
-def test_whoever_uses_a_plan_needs_a_right_to_it(account: Account) -> None:
+def test_using_a_plan_needs_a_right_to_it(account: Account) -> None:
     plan(account)
     start = {"Effect": "Allow", "Action": ["sagemaker:CreateTrainingJob", "iam:PassRole"]}
     jobs = [f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/*", ROLE]

@@ -1,4 +1,4 @@
-"""What the service refuses, lists and describes."""
+"""Errors, lists and descriptions of the emulated SageMaker."""
 
 import importlib
 from datetime import timedelta
@@ -17,7 +17,7 @@ RAW = _config.Config(parameter_validation=False, retries={"total_max_attempts": 
 
 
 def refused(account: Account, **changes: Any) -> str:
-    """What the service says of a request with these changes."""
+    """The service's error for a request with these changes."""
     wanted = {**request("job-1", "true"), **changes}
     with pytest.raises(ClientError) as error:
         account.client("sagemaker", config=RAW).create_training_job(**wanted)
@@ -66,7 +66,7 @@ def resources(**changes: Any) -> dict[str, Any]:
         ),
         ({"RoleArn": None}, "Value null at 'roleArn' failed to satisfy constraint: Member must not be null"),
         (
-            {"RoleArn": f"arn:aws:iam::{ACCOUNT}:role/nobody"},
+            {"RoleArn": f"arn:aws:iam::{ACCOUNT}:role/missing"},
             "ensure that the role exists",
         ),
         (
@@ -125,7 +125,7 @@ def test_quotas_count_machines_by_market(account: Account) -> None:
 @pytest.mark.parametrize(
     ("kind", "code"), [("throttling", "ThrottlingException"), ("transient", "InternalFailure")]
 )
-def test_faults_that_pass_when_one_asks_again(account: Account, kind: str, code: str) -> None:
+def test_transient_faults_pass_on_a_retry(account: Account, kind: str, code: str) -> None:
     account.faults(faults=[{"on": "aws:sagemaker/trainingJob", "kind": kind, "times": 2}], run="1")
     assert f"({code})" in refused(account)
     assert f"({code})" in refused(account)

@@ -25,7 +25,7 @@ _PARENT = f"v1/projects/{PROJECT}/locations/{REGION}/customJobs"
 
 
 class Project:
-    """Adds resources to the state as the emulated Google Cloud would, and asks the APIs by HTTP."""
+    """Adds resources to the state as the emulated Google Cloud would, and calls the APIs by HTTP."""
 
     def __init__(self, home: Path) -> None:
         home.mkdir(exist_ok=True)
@@ -72,7 +72,7 @@ class Project:
         return str(answer.json()["access_token"])
 
     def file(self, bucket: str, key: str) -> Path:
-        """Where an object lies."""
+        """Path of an object on disk."""
         return folders.bucket(self.home, bucket, "gs") / key
 
     def put(self, bucket: str, name: str, content: bytes, **more: Any) -> requests.Response:
@@ -87,7 +87,7 @@ class Project:
         (self.home / "faults.json").write_text(json.dumps(content))
 
     def create(self, script: str = "true", *, by: str | None = None, **more: Any) -> requests.Response:
-        """Ask for a job that runs a script with bash."""
+        """Request a job that runs a script with bash."""
         return self.ask("POST", _PARENT, request(script, **more), by=by)
 
     def start(self, script: str = "true", **more: Any) -> str:
@@ -102,7 +102,7 @@ class Project:
         return found
 
     def reached(self, name: str, wanted: set[str], patience_s: float = 30.0) -> dict[str, Any]:
-        """What the API says of a job once it is in one of these states."""
+        """The description of a job once it is in one of these states."""
         deadline = time.monotonic() + patience_s
         while True:
             found = self.job(name)

@@ -1,4 +1,4 @@
-"""A server in place of MLflow, which starts at once: it answers what it was asked, and by whom it runs."""
+"""A server in place of MLflow that starts at once: it returns the request and its own environment."""
 
 import json
 import os
@@ -12,9 +12,9 @@ class _Echo(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        """Any method; in the form of MLflow's answer about an experiment."""
+        """Handle any method, in the form of MLflow's response about an experiment."""
         size = int(self.headers.get("Content-Length") or 0)
-        told = {
+        response = {
             "experiment": {"experiment_id": "7"},
             "path": self.path,
             "body": self.rfile.read(size).decode(),
@@ -24,7 +24,7 @@ class _Echo(BaseHTTPRequestHandler):
             "files": os.environ["ARTIFACTS_DESTINATION"],
             "database": os.environ["DATABASE_URI"],
         }
-        content = json.dumps(told).encode()
+        content = json.dumps(response).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

@@ -1,4 +1,4 @@
-"""A service on the emulated Cloud Run: who passes the proxy in front of it, and when an instance runs."""
+"""A service on the emulated Cloud Run: access through the proxy, and lifetime of instances."""
 
 import base64
 import importlib.metadata
@@ -37,7 +37,7 @@ RECORDS = (
 
 
 class Served:
-    """The service, and who may come to it."""
+    """The service, and accounts with access."""
 
     def __init__(self, project: Project, **variables: str) -> None:
         self.project = project
@@ -90,9 +90,9 @@ class Served:
 
     def ask_to_sign(self, by: str, of: str, **claims: Any) -> requests.Response:
         now = int(time.time())
-        told = {"iss": of, "sub": of, "aud": f"{self.url}/*", "iat": now, "exp": now + 3600, **claims}
+        response = {"iss": of, "sub": of, "aud": f"{self.url}/*", "iat": now, "exp": now + 3600, **claims}
         path = f"v1/projects/-/serviceAccounts/{of}:signJwt"
-        return self.project.ask("POST", path, {"payload": json.dumps(told)}, by=by)
+        return self.project.ask("POST", path, {"payload": json.dumps(response)}, by=by)
 
     def visit(self, token: str = "", path: str = "/api", **more: Any) -> requests.Response:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -133,7 +133,7 @@ def served(project: Project) -> Served:
     return Served(project)
 
 
-def test_who_signs_and_is_welcome_reaches_the_program_and_nobody_else(served: Served) -> None:
+def test_only_signing_accounts_with_access_reach_the_program(served: Served) -> None:
     served.welcome(TRAINER)
     served.signs(ADA)
     hers, now = served.signed(TRAINER), int(time.time())
@@ -157,14 +157,14 @@ def test_who_signs_and_is_welcome_reaches_the_program_and_nobody_else(served: Se
     # Neither the address without a path, nor another address of the service: only its own, with all paths.
     for audience in (served.url, URI, f"{URI}/*"):
         assert "Invalid JWT audience" in served.visit(served.signed(TRAINER, aud=audience)).text
-    assert served.instances() == [], "whoever is refused starts nothing"
-    told = served.visit(hers, "/api?q=1", data=b"content").json()
-    assert (told["path"], told["body"], told["service"]) == ("/api?q=1", "content", "mlflow")
-    assert "authorization" not in told["headers"]
+    assert served.instances() == [], "a refused request starts nothing"
+    response = served.visit(hers, "/api?q=1", data=b"content").json()
+    assert (response["path"], response["body"], response["service"]) == ("/api?q=1", "content", "mlflow")
+    assert "authorization" not in response["headers"]
     assert served.visit(served.signed(TRAINER, aud=f"{served.url}/api")).ok
 
 
-def test_the_account_itself_has_to_let_somebody_sign(served: Served) -> None:
+def test_signing_needs_a_right_to_the_account(served: Served) -> None:
     served.signs(TRAINER)
     assert served.ask_to_sign(ADA, ADA).status_code == 403
     assert served.ask_to_sign(TRAINER, ADA).status_code == 403
@@ -172,7 +172,7 @@ def test_the_account_itself_has_to_let_somebody_sign(served: Served) -> None:
     assert refused.status_code == 400 and "12 hours" in refused.text
 
 
-def test_without_the_right_to_call_the_service_the_proxy_lets_nobody_through(served: Served) -> None:
+def test_the_proxy_needs_the_right_to_call_the_service(served: Served) -> None:
     served.welcome(TRAINER)
     for one in served.project.state.find(type="gcp:cloudrunv2/serviceIamMember:ServiceIamMember"):
         served.project.state.remove(one)
@@ -182,9 +182,9 @@ def test_without_the_right_to_call_the_service_the_proxy_lets_nobody_through(ser
 
 def test_the_program_finds_bucket_and_database_of_this_machine(served: Served) -> None:
     served.welcome(TRAINER)
-    told, home = served.visit(served.signed(TRAINER)).json(), served.project.home
-    assert told["files"] == f"file://{folders.bucket(home, 'runs-bucket', 'gs')}/mlflow"
-    assert told["database"] == f"sqlite:///{folders.database(home, 'mlflow-db')}/mlflow.db"
+    response, home = served.visit(served.signed(TRAINER)).json(), served.project.home
+    assert response["files"] == f"file://{folders.bucket(home, 'runs-bucket', 'gs')}/mlflow"
+    assert response["database"] == f"sqlite:///{folders.database(home, 'mlflow-db')}/mlflow.db"
 
 
 def test_more_than_a_request_may_hold_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_more_than_a_request_may_hold_is_refused(served: Served, monkeypatch: py
     assert served.visit(served.signed(TRAINER), data=b"123456789").status_code == 413
 
 
-def test_an_instance_lives_while_it_is_asked_and_is_another_after_a_change(
+def test_an_instance_ends_without_requests_and_after_a_change(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served.welcome(TRAINER)
@@ -217,7 +217,7 @@ def test_an_instance_lives_while_it_is_asked_and_is_another_after_a_change(
         served.visit(token)
 
 
-def test_a_program_that_does_not_start_answers_that_it_is_unavailable(project: Project) -> None:
+def test_a_program_that_does_not_start_is_unavailable(project: Project) -> None:
     served = Served(project, WORD="broken")
     served.welcome(TRAINER)
     assert served.visit(served.signed(TRAINER)).status_code == 503

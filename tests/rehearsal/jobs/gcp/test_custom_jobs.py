@@ -1,4 +1,4 @@
-"""Custom jobs that really run, as a client of the REST API sees them."""
+"""Custom jobs that run, as a client of the REST API sees them."""
 
 import json
 import time
@@ -26,7 +26,7 @@ print(get(place, Authorization=f"Bearer {token}"))
 """
 
 
-def test_a_job_runs_its_command_and_says_so(project: Project) -> None:
+def test_a_job_runs_its_command_and_logs(project: Project) -> None:
     found = project.run("echo hello from $CLOUD_ML_JOB_ID", labels={"team": "vision"})
     assert found["state"] == "JOB_STATE_SUCCEEDED", found
     number, key = project_number(PROJECT), found["name"].rpartition("/")[2]
@@ -47,22 +47,22 @@ def test_every_replica_finds_its_place_and_the_others(project: Project) -> None:
     wait = f"{script}; sleep 1"
     found = project.run(wait, workers=2)
     assert found["state"] == "JOB_STATE_SUCCEEDED", found
-    told = {
+    environments = {
         name: json.loads(project.lines(found["name"], name)[0])
         for name in ("workerpool0-0", "workerpool1-0", "workerpool1-1")
     }
-    clusters = [one[0] for one in told.values()]
+    clusters = [one[0] for one in environments.values()]
     assert clusters[0] == clusters[1] == clusters[2]
     assert [len(clusters[0][pool]) for pool in ("workerpool0", "workerpool1")] == [1, 2]
     addresses = [address for pool in clusters[0].values() for address in pool]
     assert len(set(addresses)) == 3 and all(address.endswith(":2222") for address in addresses)
-    assert told["workerpool1-1"][1] == {"type": "workerpool1", "index": 1}
-    assert told["workerpool0-0"][2:] == ["cloud", 2]
+    assert environments["workerpool1-1"][1] == {"type": "workerpool1", "index": 1}
+    assert environments["workerpool0-0"][2:] == ["cloud", 2]
     tensorflow = json.loads(project.lines(found["name"], "workerpool1-1")[1])
     assert tensorflow["task"] == {"type": "worker", "index": 1} and len(tensorflow["cluster"]["worker"]) == 2
 
 
-def test_directories_are_told_with_a_base_and_only_then(project: Project) -> None:
+def test_directories_need_a_base_directory(project: Project) -> None:
     script = 'echo "[$AIP_MODEL_DIR $AIP_CHECKPOINT_DIR $AIP_TENSORBOARD_LOG_DIR $TF_CONFIG]"'
     base = {"outputUriPrefix": "gs://runs-bucket/runs/one"}
     with_base = project.run(script, baseOutputDirectory=base)
@@ -72,7 +72,7 @@ def test_directories_are_told_with_a_base_and_only_then(project: Project) -> Non
     assert project.lines(project.run(script)["name"]) == ["[   ]"]
 
 
-def test_buckets_are_mounted_for_who_may_use_them(project: Project) -> None:
+def test_buckets_are_mounted_for_accounts_with_rights(project: Project) -> None:
     project.put("code-bucket", "a/data.txt", b"seven")
     script = "mkdir -p /gcs/runs-bucket/out; cat /gcs/code-bucket/a/data.txt > /gcs/runs-bucket/out/copy.txt"
     assert project.run(script)["state"] == "JOB_STATE_SUCCEEDED"
@@ -114,7 +114,7 @@ def test_an_exception_of_a_worker_fails_the_job_at_once(project: Project) -> Non
         ("kill -9 $$", {"disableRetries": True}, 1),
     ],
 )
-def test_ends_that_may_pass_are_tried_again_unless_the_job_forbids_it(
+def test_transient_failures_are_retried_unless_disabled(
     project: Project, script: str, scheduling: dict[str, bool], attempts: int
 ) -> None:
     found = project.run(f"echo trying; {script}", scheduling=scheduling)
@@ -135,7 +135,7 @@ def test_a_worker_that_was_killed_starts_again_alone(project: Project) -> None:
     assert project.lines(found["name"], "workerpool0-0").count("begins") == 1
 
 
-def test_the_whole_job_starts_again_where_it_asks_for_that(project: Project) -> None:
+def test_the_whole_job_restarts_where_configured(project: Project) -> None:
     once = "F=/gcs/runs-bucket/mark; [ -e $F ] || { touch $F; kill -9 $$; }"
     script = f'echo begins; case $CLUSTER_SPEC in *\'"type": "workerpool1"\'*) {once};; esac; sleep 0.5'
     found = project.run(script, workers=1, scheduling={"restartJobOnWorkerRestart": True})
@@ -158,7 +158,7 @@ def test_a_preempted_job_starts_again_and_finds_its_files(project: Project) -> N
     assert any("insufficient in region" in line for line in project.lines(name, "service"))
 
 
-def test_a_preempted_job_without_retries_fails_for_want_of_machines(project: Project) -> None:
+def test_a_preempted_job_without_retries_fails_without_machines(project: Project) -> None:
     project.faults(interruptions=[{"seconds": 0.2}])
     found = project.run("sleep 60", scheduling={"strategy": "SPOT", "disableRetries": True})
     assert found["state"] == "JOB_STATE_FAILED"

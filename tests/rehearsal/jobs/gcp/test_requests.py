@@ -1,4 +1,4 @@
-"""What the emulated Vertex AI refuses and lists, in the words of google.rpc.Status."""
+"""Errors and lists of the emulated Vertex AI, in the form of google.rpc.Status."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ SPOT_METRIC = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidi
 
 
 def error(answer: Any) -> tuple[int, str, str]:
-    told = answer.json()["error"]
-    return answer.status_code, told["status"], told["message"]
+    error = answer.json()["error"]
+    return answer.status_code, error["status"], error["message"]
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_there_is_one_primary_replica(project: Project) -> None:
     assert "primary replica" in error(project.ask("POST", _JOBS, body))[2]
 
 
-def test_who_may_not_make_jobs_is_told_the_permission(project: Project) -> None:
+def test_a_denied_create_names_the_permission(project: Project) -> None:
     status, code, message = error(project.create(by=ADA))
     assert (status, code) == (403, "PERMISSION_DENIED")
     assert message.startswith("Permission 'aiplatform.customJobs.create' denied on resource")
 
 
-def test_an_account_is_lent_to_who_may_act_as_it(project: Project) -> None:
+def test_running_as_an_account_needs_a_right_to_it(project: Project) -> None:
     project.grant("roles/aiplatform.user", ADA)
     said = f"You do not have permission to act as service_account: {TRAINER}. (or it may not exist)."
     assert error(project.create(by=ADA)) == (400, "INVALID_ARGUMENT", said)
@@ -91,7 +91,7 @@ def test_a_job_waits_for_others_within_the_quota(project: Project) -> None:
     assert project.reached(second, OVER)["state"] == "JOB_STATE_SUCCEEDED"
 
 
-def test_busy_services_answer_later(project: Project) -> None:
+def test_busy_services_respond_on_a_retry(project: Project) -> None:
     project.faults(faults=[{"on": "gcp:vertex/customJob", "kind": "transient", "times": 2}])
     assert [project.create().status_code for _ in range(3)] == [503, 503, 200]
 
@@ -116,7 +116,7 @@ def test_a_job_that_is_not_there(project: Project) -> None:
     assert error(project.ask("GET", f"{_JOBS}/7"))[:2] == (404, "NOT_FOUND")
 
 
-def test_an_image_cannot_run_here_and_the_job_says_so(project: Project) -> None:
+def test_an_image_cannot_run_here_and_the_job_reports_it(project: Project) -> None:
     body = request()
     del body["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]["command"]
     name = project.ask("POST", _JOBS, body).json()["name"]

@@ -1,4 +1,4 @@
-"""A repetition as the stack declares it, started by the emulated Cloud Scheduler, and what is told of it."""
+"""A scheduled validation, started by the emulated Cloud Scheduler, and its alerts."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ KEEP = (
 
 
 def passed(script: str) -> str:
-    """The request of a repetition of two replicas that run a script, as the gate hands it out."""
+    """The request of a scheduled validation of two replicas that run a script, from the gate's output."""
     plan = runplan.parse(test_gate_vertex.props()["run"])
     run = runplan.render(replace(plan, command=("bash", "-c", script)))
     wanted = test_gate_vertex.props(run=run, scheduled_plan="{}", account=scripted.ACCOUNT)
@@ -96,14 +96,14 @@ def jobs(project: Project) -> list[dict[str, Any]]:
 
 
 def logged(project: Project, wanted: str) -> list[dict[str, Any]]:
-    """The entries that a policy on the log would tell of."""
+    """The entries that match a log-based alert policy."""
     body = {"resourceNames": [f"projects/{PROJECT}"], "filter": wanted}
     answer = project.ask("POST", "v2/entries:list", body)
     assert answer.ok, answer.text
     return list(answer.json().get("entries") or ())
 
 
-def told(graph: Graph) -> dict[str, Any]:
+def match_condition(graph: Graph) -> dict[str, Any]:
     (condition,) = graph.find("monitoring/alertPolicy:AlertPolicy")["conditions"]
     return dict(condition["conditionMatchedLog"])
 
@@ -123,21 +123,21 @@ def test_two_starts_are_two_jobs_with_a_folder_each_that_all_replicas_agree_on(p
         ).is_dir()
     assert len({one["name"] for one in jobs(project)}) == 2
     assert len([*project.file("runs-bucket", "smoke").iterdir()]) == 2
-    assert logged(project, told(graph)["filter"]) == []
+    assert logged(project, match_condition(graph)["filter"]) == []
 
 
-def test_a_start_that_is_refused_makes_no_job_and_is_what_the_policy_tells_of(project: Project) -> None:
+def test_a_refused_start_creates_no_job_and_matches_the_alert_policy(project: Project) -> None:
     graph = declared()
     deployed(project, graph, rights=False)
     assert run(project).json()["status"] == {"code": 7}
     assert jobs(project) == []
-    (entry,) = logged(project, told(graph)["filter"])
+    (entry,) = logged(project, match_condition(graph)["filter"])
     assert entry["httpRequest"]["status"] == 403
-    assert told(graph)["labelExtractors"] == {"status": "EXTRACT(jsonPayload.status)"}
+    assert match_condition(graph)["labelExtractors"] == {"status": "EXTRACT(jsonPayload.status)"}
     assert entry["jsonPayload"]["status"] == "PERMISSION_DENIED"
 
 
-def test_who_starts_may_start_as_the_validation_alone(project: Project) -> None:
+def test_the_schedule_may_start_the_validation_only(project: Project) -> None:
     graph = declared()
     deployed(project, graph)
     other = json.loads(passed("true"))
@@ -163,7 +163,7 @@ def alert(subject: str) -> str:
     [
         (alert("dev: scheduled validation, verdict FAIL"), True),
         (alert("other-dev: scheduled validation, verdict FAIL"), False),
-        (json.dumps({"event": "alert", "at": "now", "sent": False, "reason": "nothing to tell"}), False),
+        (json.dumps({"event": "alert", "at": "now", "sent": False, "reason": "nothing to report"}), False),
         (json.dumps({"event": "verdict", "subject": "dev: scheduled validation"}), False),
     ],
 )
@@ -175,7 +175,7 @@ def test_a_line_about_the_stacks_validation_is_mailed_whatever_else_jobs_say(
     assert len(logged(project, str(lines_of_jobs(PROJECT, "dev")["filter"]))) == mailed
 
 
-def test_what_is_not_there_and_what_is_no_api_of_google_is_said(project: Project) -> None:
+def test_missing_resources_and_foreign_urls_are_reported(project: Project) -> None:
     assert run(project).status_code == 404
     elsewhere = {"schedule": "0 5 * * 1", "httpTarget": {"uri": "https://example.com/hook"}}
     project.add("cloudscheduler/job:Job", JOB, elsewhere)

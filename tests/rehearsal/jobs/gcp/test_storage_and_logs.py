@@ -76,7 +76,7 @@ def test_rights_are_those_of_bindings_also_of_folders(project: Project) -> None:
     assert project.put("code-bucket", "teams/a/2", b"x", by=ADA).status_code == 403
 
 
-def test_who_creates_only_replaces_nothing(project: Project) -> None:
+def test_a_creator_cannot_replace_objects(project: Project) -> None:
     project.grant("roles/storage.objectCreator", ADA)
     assert project.put("code-bucket", "pack", b"one", by=ADA).ok
     assert project.put("code-bucket", "pack", b"two", by=ADA).status_code == 403
@@ -109,7 +109,7 @@ def test_entries_come_in_pages_by_time(project: Project) -> None:
     assert newest[0]["resource"]["labels"]["task_name"] == "service"
 
 
-def test_entries_are_shown_to_who_may_see_them(project: Project) -> None:
+def test_reading_entries_needs_a_right(project: Project) -> None:
     body = {"resourceNames": [f"projects/{PROJECT}"]}
     assert project.ask("POST", "v2/entries:list", body, by=ADA).status_code == 403
     project.grant("roles/logging.viewer", ADA)
@@ -117,7 +117,7 @@ def test_entries_are_shown_to_who_may_see_them(project: Project) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "stranger"])
-def test_strangers_are_told_to_log_in(project: Project, token: str) -> None:
+def test_requests_without_a_login_get_401(project: Project, token: str) -> None:
     import requests
 
     answer = requests.get(f"{project.url}/{_O}", headers={"Authorization": f"Bearer {token}"}, timeout=10)
