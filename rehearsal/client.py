@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -110,22 +110,18 @@ class Rehearsal:
         return status or {"resources": self._counts(), "workloads": [], "engines": 0}
 
     def drift(self, urn: str, values: Mapping[str, Any] | None) -> dict[str, str]:
-        """Set properties of an emulated resource, by path, or delete it (None), behind its program's back.
+        """Set properties of an emulated resource, by path, or delete it (None), outside of its program.
 
         Returns its URN, id and type. Raises ControlError with the reason when that cannot be done.
         """
         control.private(self.home)
         request = {"op": "delete"} if values is None else {"op": "drift", "values": dict(values)}
-        connection, answer = control.lease(self.home, {**request, "urn": urn})
-        connection.close()
-        return answer
+        return self._request({**request, "urn": urn})
 
     def seed(self, resources: Sequence[Mapping[str, Any]]) -> list[str]:
         """Register resources that no program made (`rehearsal.aws.existing`); returns the new ids."""
         control.private(self.home)
-        connection, answer = control.lease(self.home, {"op": "seed", "resources": list(resources)})
-        connection.close()
-        return list(answer["new"])
+        return list(self._request({"op": "seed", "resources": list(resources)})["new"])
 
     def stop(self, *, patience_s: float = 20.0) -> None:
         """End the daemon and every workload; resources stay on disk. Raises ControlError when it hangs."""
@@ -182,18 +178,10 @@ class Rehearsal:
         return None
 
     def _located(self, name: str) -> str | None:
-        path = self.home / "state.sqlite"
-        state = State(path) if path.exists() else None
-        if state is None:
-            return None
-        try:
-            if name.startswith("arn:") and not state.issued(name):
+        with self._state() as state:
+            if state is None or (name.startswith("arn:") and not state.issued(name)):
                 return None
-        finally:
-            state.close()
-        connection, answer = control.lease(self.home, {"op": "locate", "name": name})
-        connection.close()
-        url: str | None = answer["url"]
+        url: str | None = self._request({"op": "locate", "name": name})["url"]
         return url
 
     def secret(self, name: str) -> dict[str, str] | None:
@@ -201,34 +189,21 @@ class Rehearsal:
 
         `name` is an ARN, or a resource name of Google Cloud.
         """
-        path = self.home / "state.sqlite"
-        if not path.exists():
-            return None
-        state = State(path)
-        try:
-            value = _google_secret(state, name) if name.startswith("projects/") else _aws_secret(state, name)
-        finally:
-            state.close()
+        value_of = _google_secret if name.startswith("projects/") else _aws_secret
+        with self._state() as state:
+            value = value_of(state, name) if state else None
         return dict(json.loads(value)) if value else None
 
     def kept_secret(self, namespace: str, name: str) -> dict[str, str] | None:
         """Data of a Secret of the emulated Kubernetes; None without one."""
-        path = self.home / "state.sqlite"
-        state = State(path) if path.exists() else None
-        if state is None:
-            return None
-        try:
-            found = state.find(type="kubernetes:core/v1:Secret", name=name)
-        finally:
-            state.close()
+        with self._state() as state:
+            found = state.find(type="kubernetes:core/v1:Secret", name=name) if state else []
         held = [row.inputs.get("data") or {} for row in found if row.id == f"{namespace}/{name}"]
         return {key: base64.b64decode(text).decode() for key, text in held[0].items()} if held else None
 
     def recover(self, urns: Sequence[str]) -> list[str]:
         """Cancel requests of killed engines and delete the remains of these creates; returns their ids."""
-        connection, answer = control.lease(self.home, {"op": "recover", "urns": list(urns)})
-        connection.close()
-        return list(answer["taken_back"])
+        return list(self._request({"op": "recover", "urns": list(urns)})["taken_back"])
 
     def set_faults(self, faults: Mapping[str, Any]) -> None:
         """Set the faults of the next run, such as `{"smoke": {"slow_rank": 1, "duty": 0.5}}`; `{}`: none.
@@ -245,26 +220,30 @@ class Rehearsal:
         draft.replace(path)  # another inode: the daemon notices it, and never reads half of it
 
     def count(self, part: str) -> int:
-        """How many emulated resources have this in their URN, such as `::project::`."""
-        path = self.home / "state.sqlite"
-        if not path.exists():
-            return 0
-        state = State(path)
-        try:
-            return sum(part in record.urn for record in state.find())
-        finally:
-            state.close()
+        """Number of emulated resources with this part in their URN, such as `::project::`."""
+        with self._state() as state:
+            return sum(part in record.urn for record in state.find()) if state else 0
 
     def _counts(self) -> dict[str, int]:
         """Resources by package, read without a daemon."""
+        with self._state() as state:
+            return {package: state.count(package) if state else 0 for package in CLOUDS}
+
+    @contextmanager
+    def _state(self) -> Iterator[State | None]:
+        """The state of the home, None if there is none yet."""
         path = self.home / "state.sqlite"
         if not path.exists():
-            return dict.fromkeys(CLOUDS, 0)
-        state = State(path)
-        try:
-            return {package: state.count(package) for package in CLOUDS}
-        finally:
-            state.close()
+            yield None
+            return
+        with closing(State(path)) as state:
+            yield state
+
+    def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The response of the daemon, started when needed."""
+        connection, response = control.lease(self.home, dict(message))
+        connection.close()
+        return response
 
     def _write_launchers(self) -> None:
         """Install our plugins in the plugin folder of the engine, by package and version of the SDK.

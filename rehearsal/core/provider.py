@@ -3,25 +3,22 @@
 import functools
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
-from pulumi.runtime.proto import (
-    engine_pb2,
-    engine_pb2_grpc,
-    plugin_pb2,
-    provider_pb2,
-    provider_pb2_grpc,
-)
+from grpc import ServicerContext
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import provider_pb2 as pb
 
 from rehearsal.core import engine_messages
 from rehearsal.core.model import (
     UNKNOWN,
     Call,
+    CheckFailure,
     EmulatedCloud,
     InitFailedError,
     Properties,
@@ -41,14 +38,14 @@ _SEVERITIES = {
 }
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
-_Method = Callable[["Provider", _Request, grpc.ServicerContext], _Response]
+_Method = Callable[["Provider", _Request, ServicerContext], _Response]
 
 
 def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Response]:
     """Map exceptions of a cloud to gRPC errors for the engine; log our own bugs in full."""
 
     @functools.wraps(method)
-    def call(self: "Provider", request: _Request, context: grpc.ServicerContext) -> _Response:
+    def call(self: "Provider", request: _Request, context: ServicerContext) -> _Response:
         try:
             with self._working():
                 return method(self, request, context)
@@ -70,6 +67,10 @@ def _guarded(method: _Method[_Request, _Response]) -> _Method[_Request, _Respons
             )
 
     return call
+
+
+def _failures(found: Sequence[CheckFailure]) -> list[pb.CheckFailure]:
+    return [pb.CheckFailure(property=one.property, reason=one.reason) for one in found]
 
 
 class Provider(provider_pb2_grpc.ResourceProviderServicer):
@@ -156,65 +157,51 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
     @_guarded
     def Handshake(
-        self, request: provider_pb2.ProviderHandshakeRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ProviderHandshakeResponse:
+        self, request: pb.ProviderHandshakeRequest, context: ServicerContext
+    ) -> pb.ProviderHandshakeResponse:
         """Decline secrets, references and output values: the engine marks results itself."""
         self._engine_address = request.engine_address
-        return provider_pb2.ProviderHandshakeResponse(supports_autonaming_configuration=False)
+        return pb.ProviderHandshakeResponse(supports_autonaming_configuration=False)
 
     @_guarded
-    def Attach(self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext) -> empty_pb2.Empty:
+    def Attach(self, request: plugin_pb2.PluginAttach, context: ServicerContext) -> empty_pb2.Empty:
         """Store the address of an engine that did not start this plugin."""
         self._engine_address = request.address
         return empty_pb2.Empty()
 
     @_guarded
-    def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(self, request: empty_pb2.Empty, context: ServicerContext) -> plugin_pb2.PluginInfo:
         """Report the version that the installed SDK requires."""
         return plugin_pb2.PluginInfo(version=self._cloud.version)
 
     @_guarded
-    def GetSchema(
-        self, request: provider_pb2.GetSchemaRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.GetSchemaResponse:
+    def GetSchema(self, request: pb.GetSchemaRequest, context: ServicerContext) -> pb.GetSchemaResponse:
         """Not implemented: the emulation reads the SDK's type hints and has no package schema."""
         context.abort(grpc.StatusCode.UNIMPLEMENTED, "an emulated provider has no package schema")
 
     @_guarded
-    def CheckConfig(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
+    def CheckConfig(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         """Validate the provider's settings."""
         failures = self._cloud.check_config(self._defaults(from_struct(request.news)))
-        return provider_pb2.CheckResponse(
-            inputs=request.news,
-            failures=[
-                provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
-                for failure in failures
-            ],
-        )
+        return pb.CheckResponse(inputs=request.news, failures=_failures(failures))
 
     @_guarded
-    def DiffConfig(
-        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.DiffResponse:
+    def DiffConfig(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
         """Compare a provider's settings; some changes replace every resource of the provider."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         if old == new:
-            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+            return pb.DiffResponse(changes=pb.DiffResponse.DIFF_NONE)
         replaces = self._cloud.replacing_settings(old, new)
-        return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_SOME, replaces=replaces)
+        return pb.DiffResponse(changes=pb.DiffResponse.DIFF_SOME, replaces=replaces)
 
     @_guarded
-    def Configure(
-        self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ConfigureResponse:
+    def Configure(self, request: pb.ConfigureRequest, context: ServicerContext) -> pb.ConfigureResponse:
         """Store the settings of this instance."""
         self._instance = ProviderInstance(self._cloud.package, self._defaults(from_struct(request.args)))
-        return provider_pb2.ConfigureResponse(supportsPreview=True)
+        return pb.ConfigureResponse(supportsPreview=True)
 
     @_guarded
-    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
+    def Cancel(self, request: empty_pb2.Empty, context: ServicerContext) -> empty_pb2.Empty:
         """Cancel waiting requests; the engine also calls this before every orderly shutdown."""
         self._cancelled.set()
         return empty_pb2.Empty()
@@ -222,25 +209,15 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
     # -- resources -------------------------------------------------------------------------------------
 
     @_guarded
-    def Check(
-        self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CheckResponse:
+    def Check(self, request: pb.CheckRequest, context: ServicerContext) -> pb.CheckResponse:
         """Return the inputs with defaults, and all their problems."""
         call = self._call(request.urn, request.type, seed=request.randomSeed)
         old = from_struct(request.olds) if request.olds.fields else None
         inputs, failures = self._cloud.check(call, old, from_struct(request.news))
-        return provider_pb2.CheckResponse(
-            inputs=to_struct(inputs),
-            failures=[
-                provider_pb2.CheckFailure(property=failure.property, reason=failure.reason)
-                for failure in failures
-            ],
-        )
+        return pb.CheckResponse(inputs=to_struct(inputs), failures=_failures(failures))
 
     @_guarded
-    def Diff(
-        self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.DiffResponse:
+    def Diff(self, request: pb.DiffRequest, context: ServicerContext) -> pb.DiffResponse:
         """Return the changes of an update."""
         old, new = from_struct(request.old_inputs), from_struct(request.news)
         call = self._call(request.urn, request.type)
@@ -248,33 +225,27 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return engine_messages.diff(diff, old, new)
 
     @_guarded
-    def Create(
-        self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.CreateResponse:
+    def Create(self, request: pb.CreateRequest, context: ServicerContext) -> pb.CreateResponse:
         """Create, or in a preview predict the outputs."""
         call = self._call(request.urn, request.type, request.timeout)
         inputs = from_struct(request.properties)
         identifier, outputs = self._cloud.create(call, inputs, preview=request.preview)
         properties = self._with_id(identifier or UNKNOWN, outputs)
-        return provider_pb2.CreateResponse(id=identifier, properties=properties)
+        return pb.CreateResponse(id=identifier, properties=properties)
 
     @_guarded
-    def Read(
-        self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.ReadResponse:
+    def Read(self, request: pb.ReadRequest, context: ServicerContext) -> pb.ReadResponse:
         """Return the present state of a resource; an empty response when it is gone."""
         call = replace(self._call(request.urn, request.type), remembered=self._own(request.properties))
         found = self._cloud.read(call, request.id, from_struct(request.inputs))
         if found is None:
-            return provider_pb2.ReadResponse()
+            return pb.ReadResponse()
         inputs, outputs = found
         properties = self._with_id(request.id, outputs)
-        return provider_pb2.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=properties)
+        return pb.ReadResponse(id=request.id, inputs=to_struct(inputs), properties=properties)
 
     @_guarded
-    def Update(
-        self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.UpdateResponse:
+    def Update(self, request: pb.UpdateRequest, context: ServicerContext) -> pb.UpdateResponse:
         """Update in place."""
         outputs = self._cloud.update(
             self._call(request.urn, request.type, request.timeout),
@@ -283,21 +254,19 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             from_struct(request.news),
             preview=request.preview,
         )
-        return provider_pb2.UpdateResponse(properties=self._with_id(request.id, outputs))
+        return pb.UpdateResponse(properties=self._with_id(request.id, outputs))
 
     @_guarded
-    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+    def Delete(self, request: pb.DeleteRequest, context: ServicerContext) -> empty_pb2.Empty:
         """Delete; a resource that is gone already is not an error."""
         call = self._call(request.urn, request.type, request.timeout)
         self._cloud.delete(call, request.id, self._own(request.properties))
         return empty_pb2.Empty()
 
     @_guarded
-    def Invoke(
-        self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
-    ) -> provider_pb2.InvokeResponse:
+    def Invoke(self, request: pb.InvokeRequest, context: ServicerContext) -> pb.InvokeResponse:
         """Return the result of a function."""
         result = self._cloud.invoke(self._instance, request.tok, from_struct(request.args))
-        response = provider_pb2.InvokeResponse()
+        response = pb.InvokeResponse()
         getattr(response, "return").CopyFrom(to_struct(result))
         return response
