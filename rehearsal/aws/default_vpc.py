@@ -42,12 +42,7 @@ def ensure(state: State, account: str, region: str) -> None:
         }
         vpc = _make(state, scope, _VPC, f"vpc-{draw(seed, 17)}", outputs)
         _make(
-            state,
-            scope,
-            _GROUP,
-            group,
-            {"name": "default", "description": "default VPC security group"},
-            vpc,
+            state, scope, _GROUP, group, {"name": "default", "description": "default VPC security group"}, vpc
         )
         _make(state, scope, _GATEWAY, f"igw-{draw(f'{seed}/gateway', 17)}", {}, vpc)
         zones = facts.zones(region)

@@ -101,12 +101,7 @@ def _one_of(records: Iterable[Record], name: str, code: str, what: str) -> Recor
 def _cluster(site: Site, args: Properties) -> Properties:
     record = site.known_as("eks/cluster:Cluster", args.get("name"))
     outputs = record.outputs
-    return {
-        **args,
-        **outputs,
-        "id": record.id,
-        "certificateAuthorities": [outputs["certificateAuthority"]],
-    }
+    return {**args, **outputs, "id": record.id, "certificateAuthorities": [outputs["certificateAuthority"]]}
 
 
 def _cluster_auth(site: Site, args: Properties) -> Properties:

@@ -69,10 +69,7 @@ def algorithm_of(key: PrivateKey) -> str:
 def _private(key: PrivateKey) -> Properties:
     formats = serialization.PrivateFormat
     traditional = formats.PKCS8 if algorithm_of(key) == "ED25519" else formats.TraditionalOpenSSL
-    spellings = {
-        "privateKeyPem": traditional,
-        "privateKeyPemPkcs8": formats.PKCS8,
-    }
+    spellings = {"privateKeyPem": traditional, "privateKeyPemPkcs8": formats.PKCS8}
     plain, pem = serialization.NoEncryption(), serialization.Encoding.PEM
     found = {name: key.private_bytes(pem, form, plain).decode() for name, form in spellings.items()}
     # OpenSSH has no P-224.

@@ -8,15 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rehearsal.workloads.controllers import (
-    PodOrder,
-    Spawn,
-    Status,
-    letters,
-    shares,
-    stop_all,
-    timestamp,
-)
+from rehearsal.workloads.controllers import PodOrder, Spawn, Status, letters, shares, stop_all, timestamp
 from rehearsal.workloads.job_rules import (
     FailedPod,
     JobOutcome,

@@ -10,15 +10,7 @@ from typing import Any, Protocol
 
 from rehearsal.workloads import probes
 from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.translate import (
-    ContainerConfigError,
-    Object,
-    Plan,
-    Pod,
-    Surroundings,
-    is_ours,
-    plan,
-)
+from rehearsal.workloads.translate import ContainerConfigError, Object, Plan, Pod, Surroundings, is_ours, plan
 
 NOT_OURS = "not run: image is not ours"
 _TICK_S = 0.05

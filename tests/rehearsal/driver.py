@@ -1,14 +1,23 @@
 """Driver of an emulated cloud: calls it as the provider does, without an engine."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rehearsal.core.model import Call, Diff, EmulatedCloud, ProviderInstance
+import pytest
+
+from rehearsal.core.model import Call, Diff, EmulatedCloud, ProviderInstance, RefusalError
 from rehearsal.core.state import State
 
 # Shared by all tests, as it is by all rehearsals of a checkout.
 CACHE = Path(__file__).resolve().parents[2] / ".trainstack" / "cache" / "schemas"
+
+
+def refused(match: str, call: Callable[..., Any], /, *arguments: Any, **inputs: Any) -> None:
+    """Require that a call is refused with a code and message that match."""
+    with pytest.raises(RefusalError, match=match):
+        call(*arguments, **inputs)
 
 
 class Driver:

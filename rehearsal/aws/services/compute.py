@@ -24,5 +24,5 @@ def _next_version(site: Site, template: Record, inputs: Properties) -> Propertie
 HOOKS: Mapping[str, Hooks[Site]] = {
     "ec2/launchTemplate:LaunchTemplate": Hooks(
         updated=_next_version, volatile=("latestVersion", "defaultVersion")
-    ),
+    )
 }

@@ -77,5 +77,5 @@ HOOKS: Mapping[str, Hooks[Site]] = {
         created=_cluster_created,
         updated=_cluster_updated,
         deleting=_cluster_deleting,
-    ),
+    )
 }

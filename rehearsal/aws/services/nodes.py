@@ -124,6 +124,4 @@ FUNCTIONS: Mapping[str, Function[Site]] = {
     "autoscaling/getAmiIds": _scaling_groups,
     "autoscaling/getGroup": _scaling_group,
 }
-HOOKS: Mapping[str, Hooks[Site]] = {
-    _NODE_GROUP: Hooks(outputs=_outputs, created=_connect, changed=_changed),
-}
+HOOKS: Mapping[str, Hooks[Site]] = {_NODE_GROUP: Hooks(outputs=_outputs, created=_connect, changed=_changed)}

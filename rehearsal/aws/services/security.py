@@ -14,5 +14,5 @@ def _default_group_outputs(site: Site, seed: str, inputs: Properties, outputs: P
 
 
 HOOKS: Mapping[str, Hooks[Site]] = {
-    "ec2/defaultSecurityGroup:DefaultSecurityGroup": Hooks(outputs=_default_group_outputs),
+    "ec2/defaultSecurityGroup:DefaultSecurityGroup": Hooks(outputs=_default_group_outputs)
 }

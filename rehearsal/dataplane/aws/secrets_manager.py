@@ -22,11 +22,7 @@ class SecretsManager(JsonService):
 
     def operations(self) -> Mapping[str, Operation]:
         """See `JsonService`."""
-        return {
-            "GetSecretValue": self._get,
-            "PutSecretValue": self._put,
-            "DescribeSecret": self._describe,
-        }
+        return {"GetSecretValue": self._get, "PutSecretValue": self._put, "DescribeSecret": self._describe}
 
     def _get(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         found = self._found(request, body)

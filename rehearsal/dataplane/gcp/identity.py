@@ -149,13 +149,7 @@ class GoogleIdentities:
 def machine_identity(email: str, project: str, location: str) -> PodIdentity:
     """Identity of programs on a machine with a service account, outside of any cluster."""
     return PodIdentity(
-        project=project,
-        pool="",
-        cluster="",
-        location=location,
-        namespace="",
-        account="",
-        node_account=email,
+        project=project, pool="", cluster="", location=location, namespace="", account="", node_account=email
     )
 
 

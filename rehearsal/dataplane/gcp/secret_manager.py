@@ -45,10 +45,7 @@ class SecretManager:
                 400, f"Secret Version [{_named(secret, version)}] is in {version.state} state.", _FAILED
             )
         checksum = str(_crc32c(base64.b64decode(version.data)))
-        return {
-            "name": _named(secret, version),
-            "payload": {"data": version.data, "dataCrc32c": checksum},
-        }
+        return {"name": _named(secret, version), "payload": {"data": version.data, "dataCrc32c": checksum}}
 
     def _add(self, call: ApiCall) -> Answer:
         secret = self._secret(call, "versions.add")

@@ -3,11 +3,9 @@
 import re
 from typing import Any
 
-import pytest
-
 from rehearsal.aws.existing import seed
-from rehearsal.core.model import RefusalError
 from tests.rehearsal.aws.harness import Driver
+from tests.rehearsal.driver import refused
 
 CERTIFICATE = "arn:aws:acm:us-east-1:123456789012:certificate/0f0e0d0c-0b0a-0908-0706-050403020100"
 SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:sso/mlflow-AbCd12"
@@ -54,24 +52,19 @@ def test_names_and_addresses_have_the_format_of_the_service(aws: Driver) -> None
 
 def test_a_certificate_exists_before_it_is_used(aws: Driver) -> None:
     balancer, servers = balanced(aws)
-    with pytest.raises(RefusalError, match=r"CertificateNotFound.*trainstack rehearse seed"):
-        listening(aws, balancer, servers)
+    refused(r"CertificateNotFound.*trainstack rehearse seed", listening, aws, balancer, servers)
     known_certificate(aws)
     listening(aws, balancer, servers)
-    with pytest.raises(RefusalError, match="DuplicateListener"):
-        listening(aws, balancer, servers, "again")
+    refused("DuplicateListener", listening, aws, balancer, servers, "again")
 
 
 def test_it_goes_after_its_listener_and_not_while_it_is_protected(aws: Driver) -> None:
     known_certificate(aws)
     balancer, servers = balanced(aws, enableDeletionProtection=True)
     listening(aws, balancer, servers)
-    with pytest.raises(RefusalError, match="deletion protection is enabled"):
-        aws.delete("balancer")
-    with pytest.raises(RefusalError, match="ResourceInUse"):
-        aws.delete("servers")
-    with pytest.raises(RefusalError, match="DependencyViolation"):
-        aws.delete("subnet-a")
+    refused("deletion protection is enabled", aws.delete, "balancer")
+    refused("ResourceInUse", aws.delete, "servers")
+    refused("DependencyViolation", aws.delete, "subnet-a")
     aws.delete("https")
     aws.delete("servers")
 
@@ -80,11 +73,9 @@ def test_the_value_of_a_foreign_secret_can_be_registered(aws: Driver) -> None:
     read = "secretsmanager/getSecretVersion:getSecretVersion"
     secret = {"type": "aws:secretsmanager/secret:Secret", "id": SECRET}
     value = {"secretId": SECRET, "secretString": "of the client"}
-    with pytest.raises(RefusalError, match="trainstack rehearse seed"):
-        aws.invoke(read, secretId=SECRET)
+    refused("trainstack rehearse seed", aws.invoke, read, secretId=SECRET)
     seed(aws.state, [secret])
-    with pytest.raises(RefusalError, match="has no value yet"):
-        aws.invoke(read, secretId=SECRET)
+    refused("has no value yet", aws.invoke, read, secretId=SECRET)
     token = "aws:secretsmanager/secretVersion:SecretVersion"
     seed(aws.state, [{"type": token, "id": f"{SECRET}|1", "outputs": value}])
     assert aws.invoke(read, secretId=SECRET)["secretString"] == "of the client"

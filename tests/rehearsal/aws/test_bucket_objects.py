@@ -22,11 +22,7 @@ def read(state: State, key: str) -> bytes:
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {"content": "text"},
-        {"contentBase64": "dGV4dA=="},
-        {"source": {SIGNATURE: ASSET, "text": "text"}},
-    ],
+    [{"content": "text"}, {"contentBase64": "dGV4dA=="}, {"source": {SIGNATURE: ASSET, "text": "text"}}],
 )
 def test_content_in_every_form(aws: Driver, given: dict[str, Any]) -> None:
     aws.create("s3/bucket:Bucket", "b", bucket="lake")

@@ -7,6 +7,7 @@ import pytest
 
 from rehearsal.core.model import UNKNOWN, RefusalError
 from tests.rehearsal.aws.harness import EKS_TRUST, Driver
+from tests.rehearsal.driver import refused
 
 
 def test_ids_and_arns_have_the_format_of_aws(aws: Driver) -> None:
@@ -83,10 +84,8 @@ def test_policies_of_aws_and_of_other_accounts_are_not_looked_up(aws: Driver) ->
 
 def test_resources_in_use_cannot_be_deleted(aws: Driver) -> None:
     aws.cluster()
-    with pytest.raises(RefusalError, match=r"DependencyViolation.*subnet-a"):
-        aws.delete("vpc")
-    with pytest.raises(RefusalError, match=r"DependencyViolation.*cluster"):
-        aws.delete("subnet-a")
+    refused(r"DependencyViolation.*subnet-a", aws.delete, "vpc")
+    refused(r"DependencyViolation.*cluster", aws.delete, "subnet-a")
     aws.delete("cluster")
     aws.delete("subnet-a")
     aws.delete("subnet-b")
@@ -101,8 +100,7 @@ def test_a_role_with_policies_cannot_be_deleted(aws: Driver) -> None:
     aws.create(
         "iam/rolePolicyAttachment:RolePolicyAttachment", "attached", role=role["name"], policyArn=policy
     )
-    with pytest.raises(RefusalError, match="DeleteConflict"):
-        aws.delete("role")
+    refused("DeleteConflict", aws.delete, "role")
     aws.delete("attached")
     aws.delete("role")
 
@@ -118,8 +116,7 @@ def test_names_are_unique(aws: Driver) -> None:
 
 def test_subnets_lie_in_their_vpc_apart_and_in_a_zone_that_exists(aws: Driver) -> None:
     vpc, _ = aws.network()
-    with pytest.raises(RefusalError, match=r"InvalidSubnet\.Range"):
-        aws.create("ec2/subnet:Subnet", "s", vpcId=vpc, cidrBlock="10.1.0.0/24")
+    refused(r"InvalidSubnet\.Range", aws.create, "ec2/subnet:Subnet", "s", vpcId=vpc, cidrBlock="10.1.0.0/24")
     with pytest.raises(RefusalError, match=r"InvalidSubnet\.Conflict.*subnet-a"):
         aws.create("ec2/subnet:Subnet", "s", vpcId=vpc, cidrBlock="10.0.0.128/25")
     with pytest.raises(RefusalError, match="us-east-1a, us-east-1b"):
@@ -219,10 +216,8 @@ def test_functions(aws: Driver) -> None:
     ]
     aws.cluster()
     assert aws.invoke("eks/getClusterAuth:getClusterAuth", name="dev")["token"].startswith("k8s-aws-v1.")
-    with pytest.raises(RefusalError, match="No cluster found"):
-        aws.invoke("eks/getCluster:getCluster", name="other")
-    with pytest.raises(RefusalError, match=r"functions\.py"):
-        aws.invoke("ec2/getSpotPrice:getSpotPrice")
+    refused("No cluster found", aws.invoke, "eks/getCluster:getCluster", name="other")
+    refused(r"functions\.py", aws.invoke, "ec2/getSpotPrice:getSpotPrice")
 
 
 def test_computed_maps_have_their_keys(aws: Driver) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from rehearsal.core.model import RefusalError
 from tests.rehearsal.aws.harness import Driver
+from tests.rehearsal.driver import refused
 
 
 def test_lustre_sizes_come_from_the_table(aws: Driver) -> None:
@@ -24,8 +25,7 @@ def test_a_file_system_has_one_mount_target_per_zone(aws: Driver) -> None:
     aws.create("efs/mountTarget:MountTarget", "one", fileSystemId=system, subnetId=subnets[0])
     with pytest.raises(RefusalError, match="MountTargetConflict"):
         aws.create("efs/mountTarget:MountTarget", "two", fileSystemId=system, subnetId=subnets[0])
-    with pytest.raises(RefusalError, match="FileSystemInUse"):
-        aws.delete("homes")
+    refused("FileSystemInUse", aws.delete, "homes")
 
 
 def test_a_managed_password_is_in_a_secret_that_is_deleted_with_the_cluster(aws: Driver) -> None:
@@ -43,8 +43,7 @@ def test_a_managed_password_is_in_a_secret_that_is_deleted_with_the_cluster(aws:
     arn = database["masterUserSecrets"][0]["secretArn"]
     value = aws.state.document("secret", arn)
     assert value["username"] == "mlflow" and len(value["password"]) == 28
-    with pytest.raises(RefusalError, match="InvalidDBSubnetGroupStateFault"):
-        aws.delete("group")
+    refused("InvalidDBSubnetGroupStateFault", aws.delete, "group")
     aws.delete("db")
     assert aws.state.document("secret", arn) is None and aws.state.issued(arn) == []
 
@@ -56,8 +55,7 @@ def test_a_cluster_without_a_final_snapshot_is_created_but_not_deleted(aws: Driv
         "manageMasterUserPassword": True,
     }
     aws.create("rds/cluster:Cluster", "db", **managed)
-    with pytest.raises(RefusalError, match="final_snapshot_identifier is required"):
-        aws.delete("db")
+    refused("final_snapshot_identifier is required", aws.delete, "db")
 
 
 def test_the_value_of_a_secret_is_kept(aws: Driver) -> None:

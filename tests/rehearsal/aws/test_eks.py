@@ -9,6 +9,7 @@ import pytest
 from infra.catalog.aws import facts
 from rehearsal.core.model import InitFailedError, RefusalError
 from tests.rehearsal.aws.harness import EKS_TRUST, Driver
+from tests.rehearsal.driver import refused
 
 EKS_VERSIONS = list(facts.eks.versions)
 
@@ -47,23 +48,20 @@ def test_a_cluster_goes_up_one_version_at_a_time_and_keeps_the_one_it_has(aws: D
     assert aws.update("cluster", **{**inputs, "version": new})["version"] == new
     unsaid = {name: value for name, value in inputs.items() if name != "version"}
     assert aws.update("cluster", **unsaid)["version"] == new
-    with pytest.raises(RefusalError, match="AWS-EKS-002"):
-        aws.update("cluster", **{**inputs, "version": old})
+    refused("AWS-EKS-002", aws.update, "cluster", **{**inputs, "version": old})
 
 
 def test_access_entries_need_the_api_mode_and_policies_need_an_entry(aws: Driver) -> None:
     cluster = aws.cluster(accessConfig={"authenticationMode": "CONFIG_MAP"})
     entry = {"clusterName": "dev", "principalArn": cluster["roleArn"]}
-    with pytest.raises(RefusalError, match="authentication mode"):
-        aws.create("eks/accessEntry:AccessEntry", "entry", **entry)
+    refused("authentication mode", aws.create, "eks/accessEntry:AccessEntry", "entry", **entry)
     aws.update(
         "cluster", **{**aws.made["cluster"][2], "accessConfig": {"authenticationMode": "API_AND_CONFIG_MAP"}}
     )
     policy = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
     association = {**entry, "policyArn": policy, "accessScope": {"type": "cluster"}}
     token = "eks/accessPolicyAssociation:AccessPolicyAssociation"
-    with pytest.raises(RefusalError, match="has no access entry"):
-        aws.create(token, "association", **association)
+    refused("has no access entry", aws.create, token, "association", **association)
     aws.create("eks/accessEntry:AccessEntry", "entry", **entry)
     aws.create(token, "association", **association)
 
@@ -121,8 +119,7 @@ def test_the_group_behind_a_node_group_is_found_by_its_tags(aws: Driver) -> None
     assert aws.invoke("autoscaling/getAmiIds:getAmiIds", filters=other)["names"] == []
     found = aws.invoke("autoscaling/getGroup:getGroup", name=name)
     assert (found["minSize"], found["maxSize"], found["desiredCapacity"]) == (0, 4, 2)
-    with pytest.raises(RefusalError, match="absent"):
-        aws.invoke("autoscaling/getGroup:getGroup", name="absent")
+    refused("absent", aws.invoke, "autoscaling/getGroup:getGroup", name="absent")
 
 
 def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
@@ -152,8 +149,7 @@ def test_node_groups_need_the_right_image_and_capacity(aws: Driver) -> None:
         token, "n", **common, subnetIds=subnets, amiType="AL2023_x86_64_NVIDIA", launchTemplate=launch
     )
     assert group["resources"][0]["autoscalingGroups"][0]["name"].startswith("eks-")
-    with pytest.raises(RefusalError, match="nodegroups attached"):
-        aws.delete("cluster")
+    refused("nodegroups attached", aws.delete, "cluster")
 
 
 ADDON, GROUP = "eks/addon:Addon", "eks/nodeGroup:NodeGroup"

@@ -12,6 +12,7 @@ from rehearsal.aws.existing import seed
 from rehearsal.core.model import RefusalError
 from rehearsal.core.validate import SIGNATURE
 from tests.rehearsal.aws.harness import Driver
+from tests.rehearsal.driver import refused
 
 Values = dict[str, Any]
 VPC, ROLE = "vpc-0123456789abcdef0", "arn:aws:iam::123456789012:role/ours"
@@ -23,8 +24,7 @@ def existing(aws: Driver, *resources: Values) -> list[str]:
 
 
 def test_a_network_made_outside_of_the_rehearsal(aws: Driver) -> None:
-    with pytest.raises(RefusalError, match="trainstack rehearse seed"):
-        aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
+    refused("trainstack rehearse seed", aws.create, "ec2/subnet:Subnet", "subnet", **SUBNET)
     vpc = {"type": "aws:ec2/vpc:Vpc", "id": VPC, "outputs": {"cidrBlock": "10.9.0.0/16"}}
     assert existing(aws, vpc) == [VPC]
     assert existing(aws, vpc) == []
@@ -56,8 +56,7 @@ def test_a_role_that_a_policy_names(aws: Driver) -> None:
 
 def test_in_another_region_it_does_not_exist(aws: Driver) -> None:
     existing(aws, {"type": "aws:ec2/vpc:Vpc", "id": VPC, "region": "eu-west-1"})
-    with pytest.raises(RefusalError, match="eu-west-1"):
-        aws.create("ec2/subnet:Subnet", "subnet", **SUBNET)
+    refused("eu-west-1", aws.create, "ec2/subnet:Subnet", "subnet", **SUBNET)
 
 
 def test_the_export_of_another_stack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from rehearsal.aws.site import site_of
 from rehearsal.core.emulation.functions import asking
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.core.state import State
+from tests.rehearsal.driver import refused
 
 SCOPE = "123456789012/us-east-1"
 
@@ -61,10 +62,8 @@ def test_resources_are_found_by_tags_and_filters(state: State) -> None:
     ]
     with pytest.raises(RefusalError, match="multiple EC2 Vpcs matched"):
         ask(state, "ec2/getVpc", filters=[{"name": "tag-key", "values": ["Name"]}])
-    with pytest.raises(RefusalError, match="InvalidVpcID"):
-        ask(state, "ec2/getVpc", id="vpc-3")
-    with pytest.raises(RefusalError, match="no matching"):
-        ask(state, "ec2/getVpc", tags={"Name": "absent"})
+    refused("InvalidVpcID", ask, state, "ec2/getVpc", id="vpc-3")
+    refused("no matching", ask, state, "ec2/getVpc", tags={"Name": "absent"})
 
 
 def test_keys_and_aliases_refer_to_each_other(state: State) -> None:
@@ -81,8 +80,7 @@ def test_policies_zones_parameters_and_versions(state: State) -> None:
     assert (managed["name"], managed["path"]) == ("AmazonEC2RoleforSSM", "/service-role/")
     keep(state, "route53/zone:Zone", "Z1", name="example.com", zoneId="Z1")
     assert ask(state, "route53/getZone", name="example.com.")["zoneId"] == "Z1"
-    with pytest.raises(RefusalError, match="NoSuchHostedZone"):
-        ask(state, "route53/getZone", name="example.org")
+    refused("NoSuchHostedZone", ask, state, "route53/getZone", name="example.org")
     for name in ("/a/b", "/a/c/d", "/other"):
         keep(state, "ssm/parameter:Parameter", name, name=name, type="String", value=name)
     assert ask(state, "ssm/getParametersByPath", path="/a")["names"] == ["/a/b"]

@@ -11,6 +11,7 @@ from rehearsal.core.model import RefusalError
 from rehearsal.dataplane import folders
 from tests.rehearsal.aws.harness import Driver
 from tests.rehearsal.aws.rules.world import trust
+from tests.rehearsal.driver import refused
 
 SECRET, BUCKET, DATABASE = "secretsmanager/secret:Secret", "s3/bucket:Bucket", "rds/cluster:Cluster"
 GROUP = "cloudwatch/logGroup:LogGroup"
@@ -25,8 +26,7 @@ def test_a_secret_that_can_be_restored_keeps_its_name(aws: Driver, monkeypatch: 
     until = time.strftime("%Y-%m-%d", time.gmtime(now + 30 * DAY_S))
     message = f"InvalidRequestException: .*already scheduled for deletion.*restored until {until}"
     for preview in (True, False):
-        with pytest.raises(RefusalError, match=message):
-            aws.create(SECRET, "s", name="admin", preview=preview)
+        refused(message, aws.create, SECRET, "s", name="admin", preview=preview)
     aws.create(SECRET, "other", name="admin2")
     aws.create(SECRET, "elsewhere", name="admin", region="eu-west-1")
     monkeypatch.setattr(time, "time", lambda: now + 31 * DAY_S)
@@ -54,8 +54,7 @@ def test_a_deleted_unconfirmed_create_reserves_no_name(aws: Driver) -> None:
     aws.create(SECRET, "s", name="admin")
     aws.create(SECRET, "s", name="admin")  # unconfirmed: the same URN again
     aws.delete("s")
-    with pytest.raises(RefusalError, match="already scheduled for deletion"):
-        aws.create(SECRET, "s", name="admin")
+    refused("already scheduled for deletion", aws.create, SECRET, "s", name="admin")
 
 
 def test_a_bucket_holds_what_pods_wrote_and_goes_with_it_when_forced(aws: Driver) -> None:
@@ -67,8 +66,7 @@ def test_a_bucket_holds_what_pods_wrote_and_goes_with_it_when_forced(aws: Driver
     aws.create(BUCKET, "b", bucket="example-runs")
     written.parent.mkdir(parents=True)
     written.write_text("{}")
-    with pytest.raises(RefusalError, match=r"BucketNotEmpty: .*example-runs holds smoke/result\.json"):
-        aws.delete("b")
+    refused(r"BucketNotEmpty: .*example-runs holds smoke/result\.json", aws.delete, "b")
     aws.create("s3/bucketObjectv2:BucketObjectv2", "o", bucket="example-runs", key="k", content="v")
     aws.update("b", bucket="example-runs", forceDestroy=True)
     aws.delete("b")
@@ -82,10 +80,7 @@ def test_a_repository_holds_the_image_that_a_function_was_made_of(aws: Driver) -
     role = aws.create("iam/role:Role", "role", assumeRolePolicy=trust("lambda.amazonaws.com"))["arn"]
     aws.create(FUNCTION, "f", name="f", packageType="Image", imageUri=f"{url}:1", role=role)
     aws.delete("f")
-    with pytest.raises(
-        RefusalError, match=r"RepositoryNotEmptyException: .*'apps/train'.*train:1 was started"
-    ):
-        aws.delete("r")
+    refused(r"RepositoryNotEmptyException: .*'apps/train'.*train:1 was started", aws.delete, "r")
     aws.update("r", name="apps/train", forceDelete=True)
     aws.delete("r")
     aws.create("ecr/repository:Repository", "r", name="apps/train")
@@ -132,8 +127,7 @@ def test_a_recreated_database_is_empty(aws: Driver) -> None:
         engine="aurora-postgresql",
         instanceClass="db.r6g.large",
     )
-    with pytest.raises(RefusalError, match="still contains DB instances"):
-        aws.delete("db")
+    refused("still contains DB instances", aws.delete, "db")
     assert users.exists()
     aws.delete("writer")
     aws.delete("db")
@@ -146,7 +140,6 @@ def test_the_last_snapshot_of_a_former_life_keeps_its_name(aws: Driver) -> None:
     _database(aws, **last)
     aws.delete("db")
     _database(aws, **last)
-    with pytest.raises(RefusalError, match=r"DBClusterSnapshotAlreadyExistsFault: .*dev-mlflow-last already"):
-        aws.delete("db")
+    refused(r"DBClusterSnapshotAlreadyExistsFault: .*dev-mlflow-last already", aws.delete, "db")
     aws.update("db", **{**aws.made["db"][2], "finalSnapshotIdentifier": "dev-mlflow-last-2"})
     aws.delete("db")

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from rehearsal.aws.cloud import EmulatedAws
-from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from tests.rehearsal.aws.rules.world import trust
-from tests.rehearsal.driver import CACHE, Driver
+from tests.rehearsal.driver import CACHE, Driver, refused
 
 DOMAIN, PROFILE = "sagemaker/domain:Domain", "sagemaker/userProfile:UserProfile"
 
@@ -59,8 +58,7 @@ def test_a_domain_has_a_home_file_system_of_its_own(studio: Studio) -> None:
 def test_the_interfaces_of_a_domain_go_with_it_and_its_groups_hold_the_network(studio: Studio) -> None:
     made = studio.domain("Delete")
     for name in ("subnet", "vpc"):
-        with pytest.raises(RefusalError, match="DependencyViolation"):
-            studio.delete(name)
+        refused("DependencyViolation", studio.delete, name)
     held = studio.state.find(type="aws:ec2/networkInterface:NetworkInterface")
     assert [one.outputs["subnetId"] for one in held] == studio.network["subnetIds"]
     groups = studio.state.find(type="aws:ec2/securityGroup:SecurityGroup")
@@ -68,8 +66,7 @@ def test_the_interfaces_of_a_domain_go_with_it_and_its_groups_hold_the_network(s
     studio.delete("domain")
     assert studio.state.count() == studio.before + 2
     studio.delete("subnet")
-    with pytest.raises(RefusalError, match="DependencyViolation"):
-        studio.delete("vpc")
+    refused("DependencyViolation", studio.delete, "vpc")
 
 
 @pytest.mark.parametrize("retention", [None, "Retain"])
@@ -81,20 +78,17 @@ def test_a_retained_file_system_holds_the_network_after_the_domain(
     assert [one.id for one in studio.state.find(type="aws:efs/fileSystem:FileSystem")] == [
         made["homeEfsFileSystemId"]
     ]
-    with pytest.raises(RefusalError, match=f"DependencyViolation.*home file system of {made['id']}"):
-        studio.delete("subnet")
+    refused(f"DependencyViolation.*home file system of {made['id']}", studio.delete, "subnet")
 
 
 def test_profiles_keep_their_domain(studio: Studio) -> None:
     made = studio.domain("Delete")
     profile = studio.create(PROFILE, "profile", domainId=made["id"], userProfileName="ada")
     assert profile["id"] == profile["arn"] and profile["arn"].endswith(f"user-profile/{made['id']}/ada")
-    with pytest.raises(RefusalError, match="ResourceInUse: Unable to delete Domain"):
-        studio.delete("domain")
+    refused("ResourceInUse: Unable to delete Domain", studio.delete, "domain")
     studio.delete("profile")
     studio.delete("domain")
-    with pytest.raises(RefusalError, match="ResourceNotFound"):
-        studio.create(PROFILE, "late", domainId=made["id"], userProfileName="ada")
+    refused("ResourceNotFound", studio.create, PROFILE, "late", domainId=made["id"], userProfileName="ada")
 
 
 def test_the_network_of_a_domain_is_fixed_and_its_access_is_not(studio: Studio) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from rehearsal.core.model import RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.kubernetes.cloud import KubernetesCloud
 from tests.rehearsal.aws import harness
 from tests.rehearsal.aws.rules.world import trust
-from tests.rehearsal.driver import CACHE, Driver
+from tests.rehearsal.driver import CACHE, Driver, refused
 
 SERVICE = "core/v1:Service"
 
@@ -82,13 +81,11 @@ def test_the_nodes_of_a_group_hold_subnets_and_groups_of_their_template(clouds: 
         "launchTemplate": {"id": template["id"], "version": "1"},
     }
     aws.create("eks/nodeGroup:NodeGroup", "pool", **wanted)
-    with pytest.raises(RefusalError, match=r"DependencyViolation.*network interface of the nodes of pool"):
-        aws.delete("group")
+    refused(r"DependencyViolation.*network interface of the nodes of pool", aws.delete, "group")
     aws.update("lt", name="template", vpcSecurityGroupIds=[other])
     aws.update("pool", **{**wanted, "launchTemplate": {"id": template["id"], "version": "2"}})
     aws.delete("group")
-    with pytest.raises(RefusalError, match="DependencyViolation"):
-        aws.delete("other")
+    refused("DependencyViolation", aws.delete, "other")
     aws.delete("pool")
     aws.delete("lt")
     aws.delete("other")
@@ -109,8 +106,7 @@ def test_a_load_balancer_goes_with_its_service(clouds: Clouds) -> None:
 def test_a_load_balancer_outlives_its_cluster_and_holds_the_network(clouds: Clouds) -> None:
     clouds.kubernetes.create(SERVICE, "web", **clouds.balancer())
     clouds.aws.delete("cluster")
-    with pytest.raises(RefusalError, match=r"DependencyViolation.*load balancer of Service default/web"):
-        clouds.aws.delete("subnet-a")
+    refused(r"DependencyViolation.*load balancer of Service default/web", clouds.aws.delete, "subnet-a")
 
 
 def test_a_claim_stays_while_pods_use_it_and_a_volume_while_it_is_claimed(clouds: Clouds) -> None:
@@ -133,9 +129,7 @@ def test_a_claim_stays_while_pods_use_it_and_a_volume_while_it_is_claimed(clouds
     template = {"metadata": {"labels": {"app": "a"}}, "spec": pod}
     spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template, "replicas": 0}
     kubernetes.create("apps/v1:Deployment", "user", metadata={"name": "user"}, spec=spec)
-    with pytest.raises(RefusalError, match="pvc-protection stays while Deployment default/user"):
-        kubernetes.delete("pvc")
-    with pytest.raises(RefusalError, match="pv-protection stays while PersistentVolumeClaim default/pvc"):
-        kubernetes.delete("pv")
+    refused("pvc-protection stays while Deployment default/user", kubernetes.delete, "pvc")
+    refused("pv-protection stays while PersistentVolumeClaim default/pvc", kubernetes.delete, "pv")
     for name in ("user", "pvc", "pv"):
         kubernetes.delete(name)

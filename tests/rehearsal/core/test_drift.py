@@ -11,7 +11,7 @@ from infra.errors import UserError
 from rehearsal import drifting
 from rehearsal.client import Rehearsal
 from rehearsal.core.drift import put
-from rehearsal.core.model import RefusalError
+from tests.rehearsal.driver import refused
 from tests.rehearsal.runs.updates import counts
 
 Select = Callable[[Callable[[], None]], automation.Stack]
@@ -30,8 +30,7 @@ def test_values_are_set_at_paths_and_the_rest_stays() -> None:
     assert put(tree, "a[1]", 3)["a"] == [{"b": 1}, 3]
     assert put(tree, 'tags["x.y"]', None)["tags"] == {}
     assert tree == {"a": [{"b": 1}], "tags": {"x.y": "1"}}
-    with pytest.raises(RefusalError, match="index 5"):
-        put(tree, "a[5]", 1)
+    refused("index 5", put, tree, "a[5]", 1)
 
 
 def test_drift_is_seen_and_repaired_and_deletions_too(

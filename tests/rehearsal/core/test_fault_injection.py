@@ -17,6 +17,7 @@ from rehearsal.core.journal import Journal, Journaled
 from rehearsal.core.model import Call, Diff, ProviderInstance, RefusalError
 from rehearsal.core.state import State
 from rehearsal.core.wrapper import Wrapper
+from tests.rehearsal.driver import refused
 
 GROUP, ROLE = "aws:eks/nodeGroup:NodeGroup", "aws:iam/role:Role"
 
@@ -109,8 +110,7 @@ def test_the_nth_operation_is_refused_with_the_code_of_the_service(start: Start)
 def test_a_fault_may_hit_a_name_or_a_deletion(start: Start) -> None:
     run = start("aws:*:quota@b", "aws:eks/nodeGroup:delete.slow=0.2@1")
     run.create("a")
-    with pytest.raises(RefusalError, match="VcpuLimitExceeded"):
-        run.create("b")
+    refused("VcpuLimitExceeded", run.create, "b")
     before = time.monotonic()
     run.cloud.delete(run.call(GROUP, "a"), "a-1", {})
     assert time.monotonic() - before > 0.19
@@ -129,13 +129,11 @@ def test_transient_faults_are_retried_up_to_the_limit_of_the_provider(start: Sta
 def test_a_slow_create_ends_with_the_resources_own_timeout_or_the_engine(start: Start) -> None:
     run = start("aws:eks/nodeGroup:slow=30")
     call = dataclasses.replace(run.call(GROUP, "a"), timeout_s=0.05)
-    with pytest.raises(RefusalError, match="timeout"):
-        run.cloud.create(call, {}, preview=False)
+    refused("timeout", run.cloud.create, call, {}, preview=False)
     run = start("aws:eks/nodeGroup:slow=31")
     call = run.call(GROUP, "a")
     call.cancelled.set()
-    with pytest.raises(RefusalError, match="cancelled"):
-        run.cloud.create(call, {}, preview=False)
+    refused("cancelled", run.cloud.create, call, {}, preview=False)
     assert run.ids() == []
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from infra.errors import UserError
 from rehearsal import control
-from rehearsal.core.model import RefusalError
 from rehearsal.core.state import State
+from tests.rehearsal.driver import refused
 
 LARGE = "x" * 300_000
 
@@ -36,8 +36,7 @@ def test_a_failed_commit_is_rolled_back_and_the_next_one_works(tmp_path: Path) -
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))  # writing beyond it fails like a full disk
     try:
-        with pytest.raises(RefusalError, match="StateNotWritable"):
-            insert(state, "lost", value=LARGE)
+        refused("StateNotWritable", insert, state, "lost", value=LARGE)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     assert ids(state) == ["before"]
@@ -79,8 +78,7 @@ def test_a_full_disk_is_reported_and_work_continues_once_there_is_space(small_di
     free = os.statvfs(small_disk)
     ballast.write_bytes(bytes(free.f_bavail * free.f_bsize))
     for _ in range(3):
-        with pytest.raises(RefusalError, match=r"no space left.*state\.sqlite"):
-            insert(state, "lost", value=LARGE)
+        refused(r"no space left.*state\.sqlite", insert, state, "lost", value=LARGE)
     assert ids(state) == ["before"]
     ballast.unlink()
     insert(state, "after", value=LARGE)

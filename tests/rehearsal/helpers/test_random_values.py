@@ -15,6 +15,7 @@ from rehearsal.core.model import UNKNOWN, Call, ProviderInstance, RefusalError
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import State
 from rehearsal.helpers.random_values import _TEXT_DEFAULTS, RandomCloud, _text
+from tests.rehearsal.driver import refused
 
 CACHE = Path(__file__).resolve().parents[3] / ".trainstack" / "cache" / "schemas"
 
@@ -121,8 +122,7 @@ def test_refresh_keeps_and_import_reads_the_id(cloud: RandomCloud) -> None:
     assert found and found[1]["result"] == "Abc9!" and found[0]["length"] == 5
     integer = cloud.read(call("RandomInteger"), "15,1,99", {})
     assert integer and integer[1] == {"result": 15, "min": 1, "max": 99}
-    with pytest.raises(RefusalError, match="ImportNotSupported"):
-        cloud.read(call("RandomPet"), "brave-otter", {})
+    refused("ImportNotSupported", cloud.read, call("RandomPet"), "brave-otter", {})
 
 
 def test_a_misspelt_input_is_reported(cloud: RandomCloud) -> None:

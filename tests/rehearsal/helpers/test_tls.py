@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from rehearsal.core.model import RefusalError
 from rehearsal.helpers import certificates, keys
+from tests.rehearsal.driver import refused
 
 RSA = {"algorithm": "RSA", "rsaBits": 2048, "ecdsaCurve": "P224"}
 NAME = {"commonName": "mlflow.example.com", "organization": "Research"}
@@ -47,10 +48,8 @@ def test_fingerprints_are_those_of_ssh_keygen(tmp_path: Path) -> None:
 
 
 def test_unknown_algorithms_and_broken_keys_are_refused() -> None:
-    with pytest.raises(RefusalError, match="ED25519"):
-        keys.make({**RSA, "algorithm": "DSA"})
-    with pytest.raises(RefusalError, match="InvalidPrivateKey"):
-        keys.load("no key")
+    refused("ED25519", keys.make, {**RSA, "algorithm": "DSA"})
+    refused("InvalidPrivateKey", keys.load, "no key")
 
 
 def authority() -> tuple[str, dict[str, Any]]:

@@ -48,12 +48,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
         "spec.template.spec.containers[0].resources.limit",
         "limits",
     ),
-    (
-        "kubernetes:batch/v1:Job",
-        {"spec": {"backofLimit": 0}},
-        "spec.backofLimit",
-        "backoffLimit",
-    ),
+    ("kubernetes:batch/v1:Job", {"spec": {"backofLimit": 0}}, "spec.backofLimit", "backoffLimit"),
     (
         "kubernetes:core/v1:PersistentVolume",
         {"spec": {"csi": {"volumeHandel": "x"}}},

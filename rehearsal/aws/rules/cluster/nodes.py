@@ -6,14 +6,7 @@ from typing import Any
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, AwsContext
 from rehearsal.aws.rules.cluster.eks import assumable
-from rehearsal.aws.rules.reading import (
-    given,
-    is_set,
-    items,
-    number,
-    template_of,
-    text,
-)
+from rehearsal.aws.rules.reading import given, is_set, items, number, template_of, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation

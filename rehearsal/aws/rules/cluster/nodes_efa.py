@@ -14,10 +14,7 @@ _GUIDE = "EC2 User Guide, create-efa.md (security group); reference: AWS PCS Use
 
 
 @BOOK.rule_around(
-    "AWS-EFA-002",
-    _GROUP,
-    source="botocore 1.44.5 ec2/2016-11-15 CreatePlacementGroup",
-    advice=True,
+    "AWS-EFA-002", _GROUP, source="botocore 1.44.5 ec2/2016-11-15 CreatePlacementGroup", advice=True
 )
 def cluster_placement_in_one_zone(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster placement group lies within one zone."""

@@ -70,11 +70,7 @@ def capacity_units(inputs: Properties) -> Iterator[Violation]:
             yield Violation(path, f"{value:g}: {problem.rule}", problem.fix)
 
 
-@BOOK.rule(
-    "AWS-RDS-006",
-    _CLUSTER,
-    source="AWS CDK reference, DatabaseCluster.serverlessV2MaxCapacity",
-)
+@BOOK.rule("AWS-RDS-006", _CLUSTER, source="AWS CDK reference, DatabaseCluster.serverlessV2MaxCapacity")
 def capacities_in_order(inputs: Properties) -> Iterator[Violation]:
     """The most capacity is at least 1 ACU and not below the least."""
     low, high = number(at(inputs, f"{_PATH}.minCapacity")), number(at(inputs, f"{_PATH}.maxCapacity"))

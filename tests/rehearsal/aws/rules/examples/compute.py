@@ -226,12 +226,7 @@ EXAMPLES = {
         {"podIdentityAssociations": [{"roleArn": "$pod_role.arn", "serviceAccount": "s"}]},
     ),
     "AWS-EKS-020": Example(_GROUP, "scalingConfig", {"scalingConfig.desiredSize": 3}),
-    "AWS-EKS-021": Example(
-        _GROUP,
-        "diskSize",
-        {"diskSize": 100},
-        {**_NO_TEMPLATE, "diskSize": 100},
-    ),
+    "AWS-EKS-021": Example(_GROUP, "diskSize", {"diskSize": 100}, {**_NO_TEMPLATE, "diskSize": 100}),
     "AWS-EKS-022": Example(
         _GROUP,
         "launchTemplate",

@@ -101,10 +101,7 @@ EXAMPLES = {
         {"rotationPeriodInDays": 180, "enableKeyRotation": True},
     ),
     "AWS-KMS-004": Example(
-        _KEY,
-        "keyUsage",
-        {"customerMasterKeySpec": "ECC_NIST_P256"},
-        {"customerMasterKeySpec": "RSA_2048"},
+        _KEY, "keyUsage", {"customerMasterKeySpec": "ECC_NIST_P256"}, {"customerMasterKeySpec": "RSA_2048"}
     ),
     "AWS-KMS-005": Example(
         _KEY,
