@@ -186,16 +186,19 @@ def test_spec_and_components_agree(cloud: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("files", [stack_files, stack_files_gcp.stack_files], ids=["aws", "gcp"])
-def test_whatever_the_spec_accepts_is_composed(files: Callable[[], SearchStrategy[Values]]) -> None:
+@pytest.mark.parametrize("examples", [12, pytest.param(40, marks=pytest.mark.more)])
+def test_whatever_the_spec_accepts_is_composed(
+    files: Callable[[], SearchStrategy[Values]], examples: int
+) -> None:
     outcomes: Counter[str] = Counter()
 
-    @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(values=files())
     def check(values: Values) -> None:
         outcomes[outcome(values)] += 1
 
     check()
-    assert min(outcomes["composed"], outcomes["refused"]) >= 3, outcomes
+    assert min(outcomes["composed"], outcomes["refused"]) >= examples // 12, outcomes
 
 
 def test_random_files_reach_every_field_that_both_a_rule_and_a_component_read() -> None:
