@@ -15,6 +15,8 @@ from rehearsal.recovery import alone
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.test_survival import Engine
 
+pytestmark = pytest.mark.race
+
 _PROGRAM = Path(__file__).with_name("killed_program.py")
 # The first run must still be working when the second one starts.
 _SLOW = {"on": "aws:ec2/vpc:Vpc", "operation": "create", "kind": "slow", "seconds": 8, "probability": 1.0}

@@ -12,7 +12,7 @@ from rehearsal.client import Rehearsal
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import NOTHING, ROOT, STACK, Seen, do, seen, trainstack
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.race]
 
 
 def test_an_interrupted_up_ends_cleanly_and_the_next_one_continues(tmp_path: Path) -> None:

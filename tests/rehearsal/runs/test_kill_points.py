@@ -7,6 +7,8 @@ import pytest
 from rehearsal.client import Rehearsal
 from tests.rehearsal.runs.kill_points import Kill, Stage, play
 
+pytestmark = pytest.mark.race
+
 # benchmarks/kill_points.py goes through more, with other seeds.
 POINTS, SEED = 12, 7
 

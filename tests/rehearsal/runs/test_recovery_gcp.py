@@ -24,7 +24,7 @@ SOLD_OUT = {
     ]
 }
 # `more`: what recovers is the engine's and the daemon's, as on AWS.
-pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.more, pytest.mark.race]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from infra.engine import recovery
 from rehearsal import control
 from rehearsal.client import Rehearsal
 
+pytestmark = pytest.mark.race
+
 SURVIVOR = Path(__file__).with_name("survivor.py")
 SUBNETS = 24
 # The subnets, the VPC and the default group that comes with it.
