@@ -37,8 +37,8 @@ def test_no_file_outside_of_the_folders_of_a_cloud_is_named_after_one() -> None:
 def _tests_a_cloud(node: ast.expr | ast.Match) -> bool:
     """Whether an expression or a whole `match` chooses by the name or the model of a cloud or a layout."""
     match node:
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, models]):
-            return bool(_names(models) & MODELS)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return bool(_names(kinds) & MODELS)
         case ast.Compare():
             return bool(_texts([node.left, *node.comparators]))
         case ast.Match():
@@ -58,7 +58,9 @@ def _names(node: ast.expr) -> set[str]:
     return plain | {one.attr for one in inner if isinstance(one, ast.Attribute)}
 
 
-def _texts(nodes: list[ast.expr]) -> set[object]:
+def _texts(nodes: list[ast.expr]) -> set[str]:
     """Names of clouds, services and profiles that stand in expressions, also in lists and tuples."""
     values = [one for node in nodes for one in (getattr(node, "elts", None) or [node])]
-    return {one.value for one in values if isinstance(one, ast.Constant)} & (CLOUDS | SERVICES | PROFILES)
+    return {str(one.value) for one in values if isinstance(one, ast.Constant)} & (
+        CLOUDS | SERVICES | PROFILES
+    )
