@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pulumi
 
 from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, GpuLedgerArgs, LedgerTeamArgs
-from components.kubernetes.monitoring.places import PROMETHEUS_URL
+from components.kubernetes.monitoring.names import PROMETHEUS_URL
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.queueing.quotas import GPU

@@ -3,7 +3,7 @@
 import pulumi
 
 from components.kubernetes.idle.idle_gpus import IdleGpus
-from components.kubernetes.monitoring.places import PROMETHEUS_URL
+from components.kubernetes.monitoring.names import PROMETHEUS_URL
 from components.kubernetes.queueing.queues import Queueing
 from infra.checkpoints import checkpoints
 from infra.naming import team_namespace

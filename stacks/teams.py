@@ -11,7 +11,7 @@ from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from components.kubernetes.teams.claims import TeamClaims
 from components.kubernetes.teams.folders import HOMES_NAMESPACE, SharedFolders, SharedFoldersArgs
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
-from components.kubernetes.tracking.visitors import MlflowVisitors
+from components.kubernetes.tracking.port_forward import MlflowVisitors
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 from infra.checkpoints import checkpoints
 from infra.naming import team_namespace

@@ -9,8 +9,8 @@ from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from components.kubernetes.validation.home import SERVICE_ACCOUNT, SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
+from components.kubernetes.validation.smoke_home import SERVICE_ACCOUNT, SmokeHome
 from components.kubernetes.volumes import SharedVolume
 from infra.stackspec import StackSpec
 from smoke_training.fabric import Fabric

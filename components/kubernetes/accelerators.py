@@ -1,4 +1,4 @@
-"""What makes the devices of nodes visible to pods, and the state of GPUs visible to people."""
+"""Device plugins and the DCGM exporter of nodes with accelerators."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -20,19 +20,19 @@ class AcceleratorsArgs(TypedDict):
     gpu_pools: Sequence[str]
     """Pools with NVIDIA GPUs: values of the node label `trainstack.dev/pool`."""
     drivers: NotRequired[Mapping[str, Mapping[str, Any]]]
-    """Charts that hand out the devices of a fabric: their values by the chart's key. Default: none."""
+    """Charts of a fabric's device drivers: their values by the chart's key. Default: none."""
     managed: NotRequired[bool]
-    """True where the cloud installs NVIDIA's device plugin and exports the measures of DCGM by itself: a
-    second plugin would hand out the same GPUs, and profiling is exclusive. Default False."""
+    """True where the cloud installs NVIDIA's device plugin and exports the metrics of DCGM itself: a second
+    plugin would allocate the same GPUs, and profiling is exclusive. Default False."""
     host_engine_port: NotRequired[int]
-    """Where a DCGM host engine listens on every node of these pools. Default: the exporter starts its own."""
+    """Port of a DCGM host engine on every node of these pools. Default: the exporter starts its own."""
 
 
 class Accelerators(Component):
     """The NVIDIA device plugin, the DCGM exporter and the drivers of fabrics, on the pools with the devices.
 
-    None of the first two where the cloud has its own. Nodes are expected to bring GPU driver and container
-    toolkit, as the GPU images of managed clusters do.
+    Neither of the first two where the cloud has its own. Nodes must have GPU driver and container toolkit, as
+    the GPU images of managed clusters do.
     """
 
     releases: pulumi.Output[Sequence[str]]
@@ -59,7 +59,7 @@ def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
         # The chart's 512Mi are too few on nodes with eight GPUs (pytorch/ci-infra#1011, dcgm-exporter#609).
         "resources": {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"memory": "1Gi"}},
         "customMetrics": gpu_metrics.csv(),
-        # Whether there is a Prometheus, and how it reads this, is for `monitoring/scrapes.py` to say.
+        # Whether there is a Prometheus, and how it scrapes this: `monitoring/scrapes.py`.
         "serviceMonitor": {"enabled": False},
     }
     if "host_engine_port" in args:
@@ -72,7 +72,7 @@ def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:
 
 
 def _remote_engine(port: int) -> list[dict[str, Any]]:
-    """The exporter reads the node's engine: profiling is exclusive per GPU, so a second one would starve.
+    """The exporter reads the node's engine: profiling is exclusive per GPU, so a second engine would fail.
 
     Source: NVIDIA/dcgm-exporter 691c927 pkg/cmd/app.go (`remote-hostengine-info`); issues 7 and 61.
     """

@@ -1,4 +1,4 @@
-"""Policies of the API server about objects that anybody makes (admissionregistration.k8s.io/v1)."""
+"""Policies of the API server for objects that users create (admissionregistration.k8s.io/v1)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -20,11 +20,11 @@ class AdmissionPoliciesArgs(TypedDict):
 class AdmissionPolicies(Component):
     """Policies with their bindings; a binding comes after all policies.
 
-    API servers learn of a policy a moment after it was made: what has to be judged comes well after this.
+    API servers apply a policy a moment after its creation: objects under it must be created well after this.
     """
 
     policies: pulumi.Output[list[str]]
-    """Names of the policies; what uses them comes after they are in force."""
+    """Names of the policies; dependents come after they are in force."""
 
     def __init__(
         self, name: str, args: AdmissionPoliciesArgs, opts: pulumi.ResourceOptions | None = None

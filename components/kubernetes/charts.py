@@ -1,4 +1,4 @@
-"""The Helm charts of a stack, pinned in a `charts.toml` per cloud, and the one way they are installed."""
+"""The Helm charts of a stack, pinned in a `charts.toml` per cloud, and their installation."""
 
 import datetime
 import functools
@@ -15,7 +15,7 @@ INSTALL_TIMEOUT_S = 600
 
 
 @dataclass(frozen=True)
-class Chart:
+class PinnedChart:
     """One pinned chart: `repository` is None for a chart whose name is an `oci://` address."""
 
     chart: str
@@ -27,21 +27,21 @@ class Chart:
 
 
 @functools.cache
-def charts() -> Mapping[str, Chart]:
+def charts() -> Mapping[str, PinnedChart]:
     """Every pinned chart by its key: those of all clusters, and those of each cloud."""
     return _rows(sorted(Path(__file__).parents[1].glob("*/charts.toml")))
 
 
-def charts_on(cloud: str) -> Mapping[str, Chart]:
+def charts_on(cloud: str) -> Mapping[str, PinnedChart]:
     """Those of all clusters, and those of one cloud, by their keys."""
     components = Path(__file__).parents[1]
     tables = [components / folder / "charts.toml" for folder in ("kubernetes", cloud)]
     return _rows([table for table in tables if table.exists()])
 
 
-def _rows(tables: Iterable[Path]) -> Mapping[str, Chart]:
+def _rows(tables: Iterable[Path]) -> Mapping[str, PinnedChart]:
     rows = [tomllib.loads(table.read_text(encoding="utf-8")) for table in tables]
-    return {key: Chart(**row) for table in rows for key, row in table.items()}
+    return {key: PinnedChart(**row) for table in rows for key, row in table.items()}
 
 
 def release(

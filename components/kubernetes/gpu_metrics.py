@@ -1,11 +1,11 @@
-"""What the DCGM exporter measures of every GPU: the fields that dashboards, alerts and the ledger read.
+"""Metrics that the DCGM exporter collects of every GPU: the fields of dashboards, alerts and the ledger.
 
 A list replaces the exporter's own. Beside most of that (etc/dcp-metrics-included.csv of 4.8.2) it has errors
-by code: `DCGM_FI_DEV_XID_ERRORS` keeps the last code for ever, and says nothing of when or how often. Of a
-GeForce or a part of a GPU some are not supported; the exporter leaves them out.
+by code: `DCGM_FI_DEV_XID_ERRORS` keeps the last code forever, without time or count. A GeForce or a part of a
+GPU does not support some of them; the exporter leaves these out.
 """
 
-# Field, kind of metric, what it is (without a comma): of DCGM, and one that the exporter counts itself.
+# Field, kind of metric, help text (without a comma): of DCGM, and one that the exporter counts itself.
 FIELDS = (
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
     ("DCGM_FI_DEV_GPU_TEMP", "gauge", "GPU temperature (in C)."),
@@ -25,5 +25,5 @@ FIELDS = (
 
 
 def csv() -> str:
-    """The list as the exporter reads it."""
+    """The list in the exporter's format."""
     return "".join(f"{', '.join(field)}\n" for field in FIELDS)

@@ -1,4 +1,4 @@
-"""What one node offers to jobs, in the terms of Kubernetes: stated once by a cloud, read by components."""
+"""The resources of one node for jobs, in the terms of Kubernetes: stated by a cloud, read by components."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -11,47 +11,47 @@ class FabricOffer(TypedDict):
     """The network between nodes that carries training traffic, and how pods get its devices."""
 
     kind: Fabric
-    """Which network it is."""
+    """The kind of network."""
     resource: NotRequired[str]
-    """The name that quotas count its devices by, and that pods request unless devices are claimed. Default:
-    quotas do not count them: who has a node's GPUs has them too."""
+    """The resource as which quotas count its devices, and which pods request unless devices are claimed.
+    Default: quotas do not count them, because they belong to the node's GPUs."""
     count: int
     """Devices per node."""
     pod_resources: Mapping[str, str]
-    """What a pod requests besides the devices, as Kubernetes quantities."""
+    """Further requests of a pod, as Kubernetes quantities."""
     device_class: NotRequired[str]
     """Pods claim devices of this class (Dynamic Resource Allocation) instead of requesting `resource`."""
 
 
 class NodeOffer(TypedDict):
-    """What jobs may request of one node."""
+    """The resources of one node that jobs may request."""
 
     cpu: int
     """Cores."""
     memory_gib: int
     """Memory, GiB."""
     gpus: int
-    """GPUs as pods count them: several share one, or each has a part of one, where the pool says so; 0 for a
-    node without."""
+    """GPUs as pods count them: where the pool is configured so, several pods share one, or each has a part; 0
+    for a node without."""
     gpus_per_pod: NotRequired[int]
-    """Most of them that one pod may ask for, where the device plugin refuses more. Default: all of them."""
+    """Most of them for one pod, where the device plugin limits it. Default: all of them."""
     shared: NotRequired[bool]
-    """Whether pods share GPUs or have parts of them, so that no run is given whole nodes. Default: no."""
+    """Whether pods share GPUs or have parts of them, so that no run gets whole nodes. Default: no."""
     ephemeral_gib: NotRequired[int]
-    """Disk that pods may fill, GiB; it goes with the node. Default: unknown."""
+    """Disk for pods, GiB; deleted with the node. Default: unknown."""
     pod: NotRequired[PodNeeds]
-    """What pods need on such a node besides what they request. Default: nothing."""
+    """Further settings of pods on such a node. Default: none."""
     fabric: NotRequired[FabricOffer]
     """Default: the ordinary network interfaces, which need no request."""
 
 
 def claimed(fabric: FabricOffer) -> bool:
-    """Whether pods get the devices by claim."""
+    """Return whether pods claim the devices."""
     return "device_class" in fabric
 
 
 def devices(fabric: FabricOffer | None) -> dict[str, str]:
-    """What a pod requests for a node's part of the fabric; None where there is none."""
+    """Requests of a pod for a node's part of the fabric; empty without one."""
     if fabric is None:
         return {}
     requested = {} if claimed(fabric) else {name: str(count) for name, count in counted(fabric).items()}
@@ -64,6 +64,6 @@ def counted(fabric: FabricOffer | None) -> dict[str, int]:
 
 
 def beside(offer: NodeOffer) -> tuple[int, int]:
-    """Cores and GiB that a pod on a whole node takes besides those of its run: its sidecar's."""
+    """Cores and GiB that a sidecar on a whole node takes besides the run."""
     sidecar = offer["pod"].get("sidecar") if "pod" in offer else None
     return (sidecar["cpu"], sidecar["memory_gib"]) if sidecar else (0, 0)

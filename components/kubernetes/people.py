@@ -1,4 +1,4 @@
-"""The people of a team, as the API server of a cluster knows them."""
+"""Members of teams as subjects of the API server of a cluster."""
 
 import json
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 class SubjectArgs(TypedDict):
-    """A person or a group, by the exact name that the API server hears from whoever logs people in."""
+    """A person or a group, by the exact name that the API server receives from the identity provider."""
 
     kind: str
     """`User` or `Group`."""
     name: str
-    """The name; letters of another case are another name."""
+    """The name; it is case-sensitive."""
 
 
 def group(name: str) -> SubjectArgs:
@@ -26,26 +26,26 @@ def group(name: str) -> SubjectArgs:
 
 
 def user(name: str) -> SubjectArgs:
-    """One person, or what acts like one."""
+    """One person, or a service identity."""
     return {"kind": "User", "name": name}
 
 
 def subjects(people: Sequence[SubjectArgs]) -> list[rbac.v1.SubjectArgs]:
-    """Those that a role is bound to."""
+    """Subjects of a role binding."""
     return [rbac.v1.SubjectArgs(api_group=RBAC, kind=one["kind"], name=one["name"]) for one in people]
 
 
 def asked_by(people: Sequence[SubjectArgs]) -> str:
-    """A CEL expression: whether a request comes from one of these people, or from a group of any team.
+    """A CEL expression: the request is from one of these people, or from a group of any team.
 
-    Groups of teams are known by how their names begin, so that a team that was added since is one of them.
+    Groups of teams are recognized by their prefix, so that a team that was added later is one of them.
     """
     users = sorted({one["name"] for one in people if one["kind"] == "User"})
     own = {one["name"] for one in people if one["kind"] == "Group"}
     groups = sorted(name for name in own if not name.startswith(GROUP_PREFIX))
-    said = [f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"]
+    conditions = [f"request.userInfo.groups.exists(group, group.startsWith('{GROUP_PREFIX}'))"]
     if groups:
-        said.append(f"request.userInfo.groups.exists(group, group in {json.dumps(groups)})")
+        conditions.append(f"request.userInfo.groups.exists(group, group in {json.dumps(groups)})")
     if users:
-        said.append(f"request.userInfo.username in {json.dumps(users)}")
-    return said[0] if len(said) == 1 else f"({' || '.join(said)})"
+        conditions.append(f"request.userInfo.username in {json.dumps(users)}")
+    return conditions[0] if len(conditions) == 1 else f"({' || '.join(conditions)})"

@@ -1,4 +1,4 @@
-"""Plain documents that hold values which are only known while a stack is deployed (pure but for Outputs)."""
+"""Plain documents with placeholders for values known during the deployment (pure but for Outputs)."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _SLOT = re.compile("\x02(.+?)\x03")
 
 
 def slot(name: str) -> str:
-    """A text that stands for the value `name`, alone or within a longer text."""
+    """A placeholder for the value `name`, alone or within a longer text."""
     return f"\x02{name}\x03"
 
 

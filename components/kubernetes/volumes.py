@@ -1,4 +1,4 @@
-"""A file system that exists outside the cluster, as a volume that many pods share."""
+"""A file system outside the cluster, as a volume that many pods share."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -17,9 +17,9 @@ class VolumeSourceArgs(TypedDict):
     driver: str
     """Name of the driver."""
     handle: pulumi.Input[str]
-    """What the driver knows the file system by."""
+    """The driver's handle of the file system."""
     attributes: NotRequired[Mapping[str, pulumi.Input[str]]]
-    """What else the driver needs to mount it."""
+    """Further attributes for the driver's mount."""
     mount_options: Sequence[str]
     """Options of the mount."""
 
@@ -46,13 +46,13 @@ class SharedVolume(Component):
     """A static volume and its claim; the data stay when both are deleted."""
 
     claim_name: pulumi.Output[str]
-    """The claim, for pods of the namespace; what uses it comes after the volume is bound."""
+    """The claim, for pods of the namespace; dependents come after the volume is bound."""
 
     def __init__(self, name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         source = args["source"]
         size = f"{args['capacity_gib']}Gi"
-        # Volumes are cluster-wide, so the name says whose claim it is for.
+        # Volumes are cluster-wide, so the name includes the claim's namespace.
         volume_name = pulumi.Output.concat(args["namespace"], "-", args["claim"])
         # None of this can be changed in place.
         fixed = self.child(pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True))

@@ -38,7 +38,7 @@ Port = Annotated[
     ),
 ]
 Service = Annotated[Literal["mlflow", "grafana"], typer.Argument(help="Service to open.")]
-# As in components/kubernetes/monitoring/places.py, which imports the engine's packages.
+# As in components/kubernetes/monitoring/names.py, which imports the engine's packages.
 _MONITORING, _GRAFANA_LOGIN, _GRAFANA_PORT = "monitoring", "grafana-login", 3000
 
 

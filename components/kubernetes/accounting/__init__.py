@@ -1,1 +1,1 @@
-"""GPU-hours of teams, counted from the queues, and the budgets that they are held against."""
+"""The ledger of GPU-hours of teams, and their budgets."""

@@ -1,1 +1,1 @@
-"""Pools that may be used for a time only: blocks of capacity with an end, and hours of the week."""
+"""Pools with limited availability: capacity blocks with an end, and hours of the week."""

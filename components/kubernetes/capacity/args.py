@@ -1,4 +1,4 @@
-"""When a pool may be used, as plain data: what a stack says, and what its program is told."""
+"""Times at which a pool may be used, as plain data: arguments of the stack, settings of the program."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ class BlockArgs(TypedDict):
     """Capacity with a beginning and an end."""
 
     starts: str
-    """When it begins, as RFC 3339 writes it in UTC: `2026-12-01T11:30:00Z`."""
+    """Its start, in RFC 3339 and UTC: `2026-12-01T11:30:00Z`."""
     ends: str
-    """When it ends."""
+    """Its end."""
     drain_minutes: int
-    """How long before the end no job may run any more."""
+    """Minutes before the end from which no job may run."""
 
 
 class HoursArgs(TypedDict):
@@ -28,16 +28,16 @@ class HoursArgs(TypedDict):
     hours: int
     """For how long, less than a day."""
     classes: Sequence[str]
-    """The priority classes of the jobs that are held to them."""
+    """The priority classes that the hours apply to."""
 
 
 class WindowArgs(TypedDict):
-    """When jobs may use a pool."""
+    """Times at which jobs may use a pool."""
 
     block: NotRequired[BlockArgs]
     """Default: its capacity has no end."""
     hours: NotRequired[HoursArgs]
-    """Default: every job uses it at any time."""
+    """Default: all jobs may use it at any time."""
 
 
 def window_check(pool: str) -> str:
@@ -46,6 +46,6 @@ def window_check(pool: str) -> str:
 
 
 def settings(windows: Mapping[str, WindowArgs]) -> str:
-    """What the program is told (`windows.read`): rows by the name of the check, of windows by the pool's."""
+    """Settings of the program (`windows.read`): rows by the name of the check, from windows by the pool's."""
     rows = {window_check(pool): {"pool": pool, **window} for pool, window in windows.items()}
     return json.dumps(rows, sort_keys=True)

@@ -1,1 +1,1 @@
-"""GPUs that do nothing: whoever holds them is told, and stopped after a while (docs/explanation/idle.md)."""
+"""Idle GPUs: their holders are notified, and stopped after a while (docs/explanation/idle.md)."""

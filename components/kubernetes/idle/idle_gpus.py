@@ -1,4 +1,4 @@
-"""What looks for idle GPUs in a cluster: its namespace, its rights, its one pod."""
+"""The idle GPU watcher of a cluster: its namespace, its permissions, its pod."""
 
 import json
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ from typing import TypedDict
 import pulumi
 
 from components.base import Component
-from components.kubernetes.monitoring.places import PROMETHEUS_PORT, QUERIES_LABEL
-from components.kubernetes.programs.home import Home, Rule, granted, settled
+from components.kubernetes.monitoring.names import PROMETHEUS_PORT, QUERIES_LABEL
+from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.standing import Standing, standing
+from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 
 NAMESPACE = "trainstack-idle"
 NAME = "idle"
@@ -31,16 +31,16 @@ PROGRAM = Program(
     ),
 )
 # Users of a pruner report that engines load weights for 35 minutes (wseaton/gpu-pruner, its issues; read
-# 2026-11-22): what started within the hour is left alone.
+# 2026-11-22): pods that started within the hour are not touched.
 STARTUP_S = 3600
 EVERY_S = 60
-# What it does in the namespace of a team, by API group.
+# Its permissions in the namespace of a team, by API group.
 RULES = (
-    Rule("", ("pods",), ("list", "patch", "delete")),
-    Rule("", ("events",), ("create",)),
-    Rule("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
-    Rule("apps", ("replicasets",), ("get",)),
-    Rule("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
+    AccessRule("", ("pods",), ("list", "patch", "delete")),
+    AccessRule("", ("events",), ("create",)),
+    AccessRule("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
+    AccessRule("apps", ("replicasets",), ("get",)),
+    AccessRule("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
 )
 
 
@@ -48,41 +48,41 @@ class IdleGpusArgs(TypedDict):
     """Arguments of `IdleGpus`."""
 
     prometheus: pulumi.Input[str]
-    """Where Prometheus answers, such as `http://prometheus.monitoring:9090`."""
+    """URL of Prometheus, such as `http://prometheus.monitoring:9090`."""
     namespaces: Sequence[str]
     """Namespaces of teams, in which it acts."""
     interactive_pools: Sequence[str]
     """Pools whose pods are sessions."""
     minutes: int
-    """So long GPUs have to do nothing."""
+    """Minutes for which GPUs must be idle."""
     grace_minutes: int
-    """So long after the announcement a holder goes on."""
+    """Minutes between the announcement and the stop."""
     jobs: str
     """`announce` or `stop`."""
     interval_s: int
-    """A holder that wrote a checkpoint less than this ago is not touched."""
+    """A holder with a checkpoint younger than this is not touched."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
 
 
 class IdleGpus(Component):
-    """A Deployment that tells holders of idle GPUs, and stops them after a while.
+    """A Deployment that notifies holders of idle GPUs, and stops them after a while.
 
-    It sees and changes pods and Workloads in the namespaces of teams, and nothing elsewhere. It comes after
-    what makes these namespaces.
+    It reads and changes pods and Workloads in the namespaces of teams, and nothing elsewhere. It comes after
+    these namespaces.
     """
 
     namespace: pulumi.Output[str]
-    """Where it runs; its metrics are at `/metrics` of port 8080."""
+    """Its namespace; its metrics are at `/metrics` of port 8080."""
 
     def __init__(self, name: str, args: IdleGpusArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        home = Home(NAMESPACE, NAME, asks=(PROMETHEUS_PORT,), labels={QUERIES_LABEL: "allowed"})
+        home = ProgramNamespace(NAMESPACE, NAME, asks=(PROMETHEUS_PORT,), labels={QUERIES_LABEL: "allowed"})
         needs = settled(name, home, self.child)
         rights = granted(
             name, home, RULES, needs, self.child, called="trainstack-idle-gpus", namespaces=args["namespaces"]
         )
-        runs = Standing(
+        runs = ProgramDeployment(
             program=PROGRAM,
             name=NAME,
             namespace=NAMESPACE,
@@ -90,7 +90,7 @@ class IdleGpus(Component):
             image=args["image"],
             arguments={
                 "prometheus": args["prometheus"],
-                # In another order they are the same.
+                # Sorted, so that the order makes no difference.
                 "namespaces": json.dumps(sorted(args["namespaces"])),
                 "interactive-pools": json.dumps(sorted(args["interactive_pools"])),
                 "minutes": str(args["minutes"]),
@@ -101,6 +101,6 @@ class IdleGpus(Component):
                 "every-s": str(EVERY_S),
             },
         )
-        standing(f"{name}-program", runs, [*needs, *rights], self.child)
+        program_deployment(f"{name}-program", runs, [*needs, *rights], self.child)
         self.namespace = pulumi.Output.from_input(NAMESPACE)
         self.register_outputs({"namespace": self.namespace})

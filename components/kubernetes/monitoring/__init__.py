@@ -1,1 +1,1 @@
-"""Prometheus, Grafana and Alertmanager in the cluster: what they read, show, and whom they tell."""
+"""Prometheus, Grafana and Alertmanager in the cluster: scrapes, dashboards, rules and receivers."""

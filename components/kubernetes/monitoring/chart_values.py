@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from components.kubernetes.monitoring import rdma_counters, workload_metrics
-from components.kubernetes.monitoring.places import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
+from components.kubernetes.monitoring.names import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
 
-# Of the volume, Prometheus fills this much with blocks; its write-ahead log takes the rest.
+# Share of the volume for blocks of Prometheus; its write-ahead log needs the rest.
 _BLOCKS = 0.8
-# Alertmanager keeps silences, and what it has said.
+# Alertmanager stores silences and sent notifications.
 _ALERTMANAGER_GIB = 2
 # Namespaces whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run
-# for days, fail, and wait, which the chart's rules take for faults.
+# for days, fail, and wait, which are faults for the chart's rules.
 _WATCHED = "kube-system|kueue-system|jobset-system|kubeflow-system|mlflow|trainstack-.*|monitoring"
-# Groups about what only the cloud sees: nobody can scrape a managed control plane.
+# Groups about parts that only the cloud sees: a managed control plane cannot be scraped.
 _UNSEEN = (
     "etcd",
     "kubeControllerManager",
@@ -26,7 +26,7 @@ _UNSEEN = (
     "kubeApiserverSlos",
     "windows",
 )
-# The first two fire on what is no fault here; the others wait for an autoscaler, or are ours.
+# The first two fire on states that are no faults here; the others need an autoscaler, or are ours.
 _DISABLED = (
     "KubeJobNotCompleted",
     "KubeJobFailed",
@@ -36,7 +36,7 @@ _DISABLED = (
     "Watchdog",
 )
 _SCRAPED_NOT = ("kubeApiServer", "kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
-# Requests: measured figures and their sources stand in docs/explanation/monitoring.md.
+# Requests: measured figures and their sources are in docs/explanation/monitoring.md.
 _PROMETHEUS = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}
 _GRAFANA = {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}}
 _SIDECAR = {"requests": {"cpu": "10m", "memory": "80Mi"}, "limits": {"memory": "160Mi"}}
@@ -47,9 +47,9 @@ _STATE = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "5
 def values(
     *, retention_days: int, storage_gib: int, alertmanager: Mapping[str, Any], rdma: bool = False
 ) -> dict[str, Any]:
-    """The values. `alertmanager` is its configuration; it holds no secret, or the state would.
+    """The values. `alertmanager` is its configuration; it contains no secret, or the state would.
 
-    `rdma`: nodes have devices whose counters the node exporter has to be given.
+    `rdma`: nodes have devices whose counters the node exporter must read.
     """
     return {
         "fullnameOverride": FULL_NAME,
@@ -61,8 +61,8 @@ def values(
         },
         **{name: {"enabled": False} for name in _SCRAPED_NOT},
         "coreDns": {"enabled": False},
-        # Its webhook would check rules; ours are checked before they are deployed, and a webhook that does
-        # not answer stops every deployment.
+        # Its webhook would check rules; ours are checked before the deployment, and a webhook that is down
+        # stops every deployment.
         "prometheusOperator": {
             "admissionWebhooks": {"enabled": False},
             "tls": {"enabled": False},
@@ -78,7 +78,7 @@ def values(
         },
         "grafana": _grafana(),
         "kube-state-metrics": _state_metrics(),
-        # It needs the node's own network and processes, which the namespace of the others forbids.
+        # It needs the node's own network and processes, which the namespace of the others denies.
         "prometheus-node-exporter": {
             "fullnameOverride": "node-exporter",
             "namespaceOverride": "kube-system",
@@ -108,12 +108,12 @@ def _claim(gib: int) -> dict[str, Any]:
 
 
 def _grafana() -> dict[str, Any]:
-    """One user with a login that is made in the cluster; dashboards come from ConfigMaps of the namespace."""
+    """One user with a login created in the cluster; dashboards come from ConfigMaps of the namespace."""
     sidecar = {"enabled": True, "searchNamespace": NAMESPACE}
     return {
         "fullnameOverride": GRAFANA,
         "admin": {"existingSecret": LOGIN, "userKey": "username", "passwordKey": "password"},
-        # Runs as root to give a volume to Grafana, which has none: dashboards are code.
+        # Runs as root to change the owner of a volume; Grafana has none, because dashboards are code.
         "initChownData": {"enabled": False},
         "defaultDashboardsEnabled": False,
         # The sidecars would read all Secrets and ConfigMaps of the cluster.
@@ -133,7 +133,7 @@ def _state_metrics() -> dict[str, Any]:
     return {
         "fullnameOverride": "kube-state-metrics",
         "resources": _STATE,
-        # Nobody asks for these, so it need not read them.
+        # These are not used, so it need not read them.
         "collectorsExclude": ["certificatesigningrequests", "configmaps", "secrets"],
         "metricLabelsAllowlist": _labels(
             nodes=("trainstack.dev/pool", "topology.kubernetes.io/zone"),

@@ -1,4 +1,4 @@
-"""Dashboards as Grafana reads them, made from the short form below `dashboards/`: one for each layer."""
+"""Dashboards of Grafana, built from the short form below `dashboards/`: one for each layer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ _SOURCE = {"type": "prometheus", "uid": "prometheus"}  # as the chart calls it
 
 @dataclass(frozen=True)
 class Panel:
-    """One question to Prometheus, or several that belong together."""
+    """One query to Prometheus, or several that belong together."""
 
     title: str
     unit: str
-    """Grafana's name of it."""
+    """Grafana's name of the unit."""
     queries: Sequence[Mapping[str, str]]
     """Each with `expr` (PromQL) and `legend`."""
     kind: str = "timeseries"
-    """`timeseries`, or `stat` for the figure of now."""
+    """`timeseries`, or `stat` for the current value."""
     target: float | None = None
-    """What is promised, in the unit."""
+    """The target, in the unit."""
     better: str = "less"
-    """On which side of the target it is well: `less` or `more`."""
+    """The good side of the target: `less` or `more`."""
     description: str = ""
 
 
@@ -44,7 +44,7 @@ class Dashboard:
 
 @cache
 def dashboards() -> list[Dashboard]:
-    """All of them, by the name of their layer."""
+    """All dashboards, by the name of their layer."""
     files = sorted(
         (file for file in _FOLDER.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name
     )

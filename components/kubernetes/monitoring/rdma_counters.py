@@ -1,7 +1,7 @@
-"""Counters of RDMA devices that node exporter does not read: a script beside it writes them.
+"""Counters of RDMA devices that node exporter does not read: a script in a sidecar writes them to a file.
 
-Its collector `infiniband` reads `ports/*/counters`; some devices have `hw_counters` alone, whose names it
-does not know (prometheus/procfs 0.22.0, sysfs/class_infiniband.go; prometheus/node_exporter#3670 is open,
+Its collector `infiniband` reads `ports/*/counters`; some devices have only `hw_counters`, which it does not
+support (prometheus/procfs 0.22.0, sysfs/class_infiniband.go; prometheus/node_exporter#3670 is open,
 read 2026-11-26). So a shell loop in the exporter's pod turns these files into one that its textfile collector
 reads.
 """
@@ -11,8 +11,8 @@ from typing import Any, Final
 METRIC: Final = "trainstack_rdma_hw_total"
 """By `device`, `port` and `counter`: the name of the file, such as `rdma_write_bytes`."""
 _FOLDER = "/run/rdma-counters"
-# `lifespan` is a setting: how long the kernel keeps what it read. Whatever is no number is left out. A file
-# is complete when the exporter sees it (mv). A shell that is process 1 ends on TERM only if it is told to.
+# `lifespan` is a setting: how long the kernel caches values. Other content than numbers is left out. The file
+# is complete when the exporter reads it (mv). A shell as process 1 ends on TERM only with a trap.
 SCRIPT: Final = f"""\
 trap 'exit 0' TERM INT
 while true; do
@@ -35,7 +35,7 @@ while true; do
   wait $!
 done
 """
-# Those of kube-prometheus-stack 88.5.3: a list of ours takes their place.
+# Those of kube-prometheus-stack 88.5.3: a list of ours replaces them.
 _CHART_ARGUMENTS = (
     "--collector.filesystem.mount-points-exclude="
     "^/(dev|proc|sys|run/containerd/.+|var/lib/docker/.+|var/lib/kubelet/.+)($|/)",
@@ -46,7 +46,7 @@ _CHART_ARGUMENTS = (
 
 
 def values() -> dict[str, Any]:
-    """Values of the chart prometheus-node-exporter 4.56.1, which gives a sidecar its own image and rights."""
+    """Values of the chart prometheus-node-exporter 4.56.1, with image and permissions of the sidecar."""
     return {
         # The chart's choice has no shell.
         "image": {"distroless": False},

@@ -1,4 +1,4 @@
-"""Who is told of an alert: Alertmanager's configuration, from the receivers that a cloud offers."""
+"""Alertmanager's configuration: routes of alerts to the receivers of a cloud."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,28 +7,28 @@ from typing import Any, TypedDict
 import pulumi
 
 PLATFORM = "platform"
-"""The receiver of everything that is no team's, and of teams that named nobody."""
+"""The receiver of alerts without a team, and of teams without a receiver."""
 UNSENT = "unsent"
-"""The receiver of what dashboards alone show."""
+"""The receiver of alerts that only dashboards show."""
 
 
 class RouteArgs(TypedDict):
-    """A team that is told of its own alerts."""
+    """A team that is notified of its own alerts."""
 
     name: str
-    """The team's own name: metrics of the ledger carry it."""
+    """The team's own name, in the metrics of the ledger."""
     namespace: str
-    """The team's namespace, `team-...`: other metrics carry what follows, as the label `team`."""
+    """The team's namespace, `team-...`: other metrics have the rest of it as the label `team`."""
     receiver: Mapping[str, pulumi.Input[Any]]
-    """How it is told: a receiver of Alertmanager without its name."""
+    """A receiver of Alertmanager without its name."""
 
 
 def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str, Any]:
     """The configuration (Alertmanager 0.34).
 
-    One message holds what a team's alerts of one kind have in common. An alert that goes on is repeated twice
-    a day, `Watchdog` once. What is critical for a team is told to the platform, too. Of the chart's own
-    alerts, those of severity `info` or `none` are for dashboards.
+    One message contains what a team's alerts of one kind have in common. A firing alert is repeated twice a
+    day, `Watchdog` once. Critical alerts of a team are sent to the platform, too. Of the chart's own alerts,
+    those of severity `info` or `none` are for dashboards.
     """
     return {
         "route": {
@@ -44,7 +44,7 @@ def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str,
                 *({"receiver": _receiver(team), "matchers": [_of(team)]} for team in teams),
             ],
         },
-        # What is critical says the same as the warning before it.
+        # A critical alert makes the warning before it redundant.
         "inhibit_rules": [
             {
                 "source_matchers": [f'alertname="{worse}"'],

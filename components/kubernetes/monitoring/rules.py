@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from components.kubernetes.monitoring.places import NAMESPACE
+from components.kubernetes.monitoring.names import NAMESPACE
 from components.runbooks import page
 
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
@@ -19,7 +19,7 @@ def layers() -> list[str]:
 
 
 def groups(layer: str) -> list[dict[str, Any]]:
-    """The rule groups of a layer, as Prometheus reads them; every alert with the path of its runbook page."""
+    """The rule groups of a layer in Prometheus' format; every alert with the path of its runbook page."""
     return [
         {**group, "rules": [_with_page(layer, rule) for rule in group["rules"]]} for group in _written(layer)
     ]

@@ -1,30 +1,30 @@
-"""What Prometheus reads besides what its chart knows: controllers of the platform, GPUs, programs of ours."""
+"""Scrape targets besides the chart's own: controllers of the platform, GPUs, programs of ours."""
 
 from collections.abc import Iterator
 from typing import Any, TypedDict
 
 from components.kubernetes.charts import charts
-from components.kubernetes.monitoring.places import NAMESPACE
+from components.kubernetes.monitoring.names import NAMESPACE
 
 _API = "monitoring.coreos.com/v1"
 _NAME = "app.kubernetes.io/name"
 _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
-# The port of each controller's metrics Service, by chart; held against the rendered charts by a test.
+# The port of each controller's metrics Service, by chart; a test compares it with the rendered charts.
 CONTROLLERS = {"kueue": "https", "jobset": "https", "kubeflow-trainer": "monitoring-port"}
-# Label of the pods of every program of ours that stands (`components/kubernetes/programs/standing.py`).
+# Label of the pods of every long-running program of ours (`components/kubernetes/programs/deployment.py`).
 OURS = {"app.kubernetes.io/part-of": "trainstack"}
 
 
 class GpuExporterArgs(TypedDict):
-    """The pods that export the measures of GPUs, at their port `metrics`."""
+    """The pods that export the metrics of GPUs, at their port `metrics`."""
 
     namespace: str
     name: str
-    """Their label `app.kubernetes.io/name`."""
+    """Value of their label `app.kubernetes.io/name`."""
 
 
 def own_exporter() -> GpuExporterArgs:
-    """That of our own chart."""
+    """The exporter of our own chart."""
     return {"namespace": charts()["dcgm-exporter"].namespace, "name": "dcgm-exporter"}
 
 
@@ -34,16 +34,16 @@ def objects(exporter: GpuExporterArgs | None) -> Iterator[dict[str, Any]]:
         yield _controller(chart, port)
     yield _monitor("PodMonitor", "programs", {"any": True}, OURS, _pods({"port": "metrics"}, _name_as_job()))
     if exporter is not None:
-        # The exporter says which pod holds a GPU; without honorLabels its own pod would take that place.
+        # The exporter names the pod that holds a GPU; without honorLabels its own pod would replace it.
         endpoint = {"port": "metrics", "honorLabels": True, "relabelings": [_job("dcgm-exporter"), *_node()]}
         where = {"matchNames": [exporter["namespace"]]}
         yield _monitor("PodMonitor", "gpus", where, {_NAME: exporter["name"]}, _pods(endpoint))
 
 
 def _controller(chart: str, port: str) -> dict[str, Any]:
-    """A controller answers to who may `get /metrics`, as Prometheus' own role says (chart, clusterrole.yaml).
+    """A controller serves accounts that may `get /metrics`, as Prometheus' own role may (clusterrole.yaml).
 
-    Its certificate is made by itself at its start, and nobody vouches for it.
+    Its certificate is self-signed at its start.
     """
     endpoint = {
         "port": port,

@@ -1,4 +1,4 @@
-"""Monitoring in the cluster: the chart kube-prometheus-stack with what it reads, shows and tells."""
+"""Monitoring in the cluster: chart kube-prometheus-stack with scrapes, dashboards, rules and receivers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
@@ -12,20 +12,20 @@ from components.kubernetes.manifest import Manifest
 from components.kubernetes.monitoring import rules, scrapes
 from components.kubernetes.monitoring.chart_values import values
 from components.kubernetes.monitoring.dashboards import dashboards, grafana_json
-from components.kubernetes.monitoring.fences import home
-from components.kubernetes.monitoring.places import LOGIN, NAMESPACE, PROMETHEUS_URL
+from components.kubernetes.monitoring.names import LOGIN, NAMESPACE, PROMETHEUS_URL
+from components.kubernetes.monitoring.namespace import home
 from components.kubernetes.monitoring.routes import RouteArgs, config
 from components.kubernetes.people import RBAC
 from components.kubernetes.programs.program import Program, digest
-from components.kubernetes.programs.standing import PORT, Standing, standing
+from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 from components.kubernetes.tracking.pod import AgentArgs
-from components.kubernetes.waiting.job import Waiting, waiting_job
+from components.kubernetes.waiting.job import WaitingProgram, waiting_job
 from components.ordering import after
 
 CHART = "kube-prometheus-stack"
 ALERT_LOG = "alert-log"
 ALERT_LOG_URL = f"http://{ALERT_LOG}.{NAMESPACE}.svc.cluster.local:{PORT}"
-"""Where alerts are written to a log, behind it the name of the receiver."""
+"""URL that writes alerts to a log, to be followed by the name of the receiver."""
 LOGIN_PROGRAM = Program("agents.waiting.grafana_login")
 ALERT_LOG_PROGRAM = Program("agents.monitoring.alert_log", imports=["agents.shared.health"])
 _LOGIN_LIMIT_S = 120
@@ -36,17 +36,17 @@ class MonitoringArgs(TypedDict):
     """Arguments of `Monitoring`."""
 
     retention_days: int
-    """How long metrics are kept."""
+    """Days for which metrics are kept."""
     storage_gib: int
     """The disk of Prometheus."""
     platform: Mapping[str, pulumi.Input[Any]]
-    """How those who run the platform are told: a receiver of Alertmanager without its name."""
+    """Receiver of the platform's administrators: one of Alertmanager without its name."""
     teams: Sequence[RouteArgs]
-    """Teams that are told of their own alerts."""
+    """Teams that are notified of their own alerts."""
     agents: Sequence[AgentArgs]
-    """What pods ask for credentials of the cloud."""
+    """Agents that issue cloud credentials to pods."""
     gpu_exporter: NotRequired[scrapes.GpuExporterArgs]
-    """What exports the measures of GPUs. Default: there are none."""
+    """The exporter of GPU metrics. Default: there are no GPUs."""
     rdma: NotRequired[bool]
     """Whether nodes have RDMA devices, whose counters are read. Default: no."""
     image: pulumi.Input[str]
@@ -58,24 +58,24 @@ class MonitoringArgs(TypedDict):
 class Monitoring(Component):
     """Prometheus, Alertmanager and Grafana in a closed namespace, with rules, dashboards and scrapes of ours.
 
-    Prometheus and Alertmanager have disks of the default storage class; Grafana keeps nothing. Its one login
-    is made by a Job (`waiting/grafana_login.py`). What Alertmanager is told holds no secret, because the
-    cloud knows its pod: nothing that a reader of the state could use.
+    Prometheus and Alertmanager have disks of the default storage class; Grafana stores nothing. Its one login
+    is created by a Job (`waiting/grafana_login.py`). Alertmanager's configuration has no secret, because the
+    cloud authenticates its pod: readers of the state cannot use it.
     """
 
     prometheus_url: pulumi.Output[str]
-    """Where programs of the platform ask for metrics."""
+    """URL of Prometheus for programs of the platform."""
 
     def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         fence = home(name, args["agents"], self.child)
         inside = self.child(pulumi.ResourceOptions(depends_on=fence))
         login = self._login(name, args["image"], inside)
-        told = config(args["platform"], args["teams"])
+        alertmanager = config(args["platform"], args["teams"])
         chosen = values(
             retention_days=args["retention_days"],
             storage_gib=args["storage_gib"],
-            alertmanager=told,
+            alertmanager=alertmanager,
             rdma=args.get("rdma", False),
         )
         installed = release(
@@ -84,7 +84,7 @@ class Monitoring(Component):
         self._dashboards(name, inside)
         if args.get("alert_log", False):
             self._alert_log(name, args["image"], fence, inside)
-        # Their kinds come with the chart.
+        # The chart installs their kinds.
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
         bodies = [
             *rules.objects(),
@@ -97,7 +97,7 @@ class Monitoring(Component):
         self.register_outputs({"prometheus_url": self.prometheus_url})
 
     def _login(self, name: str, image: pulumi.Input[str], inside: pulumi.ResourceOptions) -> pulumi.Resource:
-        """The Job that makes it. Its account may create Secrets: no role can name one that is to come."""
+        """The Job that creates the login. Its account may create Secrets: no role can name a future one."""
         metadata = meta.v1.ObjectMetaArgs(name=LOGIN, namespace=NAMESPACE)
         account = core.v1.ServiceAccount(
             f"{name}-login-account", metadata=metadata, automount_service_account_token=False, opts=inside
@@ -115,7 +115,7 @@ class Monitoring(Component):
             subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=LOGIN, namespace=NAMESPACE)],
             opts=self.child(pulumi.ResourceOptions(depends_on=[role, account])),
         )
-        waits = Waiting(
+        waits = WaitingProgram(
             program=LOGIN_PROGRAM,
             arguments={"name": LOGIN, "namespace": NAMESPACE, "seconds": str(_LOGIN_LIMIT_S)},
             name=f"{LOGIN}-{digest(LOGIN_PROGRAM.digest)}",
@@ -150,7 +150,7 @@ class Monitoring(Component):
             automount_service_account_token=False,
             opts=inside,
         )
-        runs = Standing(
+        runs = ProgramDeployment(
             program=ALERT_LOG_PROGRAM,
             name=ALERT_LOG,
             namespace=NAMESPACE,
@@ -158,7 +158,7 @@ class Monitoring(Component):
             image=image,
             arguments={},
         )
-        running = standing(f"{name}-{ALERT_LOG}", runs, [*fence, account], self.child)
+        running = program_deployment(f"{name}-{ALERT_LOG}", runs, [*fence, account], self.child)
         core.v1.Service(
             f"{name}-{ALERT_LOG}-service",
             metadata=meta.v1.ObjectMetaArgs(name=ALERT_LOG, namespace=NAMESPACE),

@@ -1,6 +1,6 @@
-"""Metrics of Kueue's Workloads, which Kueue itself does not export: who waits since when, what ended how.
+"""Metrics of Kueue's Workloads that Kueue itself does not export: waiting times, ends and their reasons.
 
-They are made by kube-state-metrics from the objects (`customResourceState` of its chart; the format is that
+kube-state-metrics derives them from the objects (`customResourceState` of its chart; the format is that
 of kube-state-metrics v2.20, pkg/customresourcestate). Three series a Workload, until its job is deleted. A
 time is in seconds since 1970.
 """
@@ -13,7 +13,7 @@ _CONDITIONS = ["status", "conditions"]
 
 
 def config() -> Mapping[str, Any]:
-    """Of `created_seconds`, `admitted_changed_seconds{admitted}` and `finished_seconds{reason}`."""
+    """The metrics `created_seconds`, `admitted_changed_seconds{admitted}`, `finished_seconds{reason}`."""
     return {
         "kind": "CustomResourceStateMetrics",
         "spec": {
@@ -21,7 +21,7 @@ def config() -> Mapping[str, Any]:
                 {
                     "groupVersionKind": {"group": "kueue.x-k8s.io", "version": "v1beta2", "kind": "Workload"},
                     "metricNamePrefix": PREFIX,
-                    # A condition that is not there yet is no error.
+                    # A condition that does not exist yet is no error.
                     "errorLogV": 5,
                     "labelsFromPath": {
                         "namespace": ["metadata", "namespace"],
@@ -33,7 +33,7 @@ def config() -> Mapping[str, Any]:
                     "metrics": [
                         _gauge(
                             "created_seconds",
-                            "When the Workload was made.",
+                            "When the Workload was created.",
                             {"path": ["metadata", "creationTimestamp"]},
                         ),
                         _gauge(
@@ -66,5 +66,5 @@ def _gauge(name: str, help_text: str, gauge: Mapping[str, Any]) -> Mapping[str, 
 
 
 def rights() -> list[Mapping[str, Any]]:
-    """What kube-state-metrics may read for them; the chart adds the right to find kinds."""
+    """Permissions of kube-state-metrics for them; the chart adds the right to list kinds."""
     return [{"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list", "watch"]}]

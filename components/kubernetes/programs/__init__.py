@@ -1,1 +1,1 @@
-"""Python of this tree that runs in pods of the cluster, and what such programs share."""
+"""Pods that run programs of `agents/`: their files, Deployments, namespaces and permissions."""

@@ -1,4 +1,4 @@
-"""A program of this tree as a pod runs it: the files it consists of, and the unprivileged pod around it."""
+"""A program of `agents/` in a pod: its files, and the unprivileged pod around it."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ ACCOUNT = "/var/run/trainstack/account"
 _TREE = Path(__file__).parents[3]
 _SHARED = "agents.shared.api_server"
 _TOKEN_S = 3600  # the least that the API server gives; the kubelet renews it
-_NOBODY = 65534
+_UNPRIVILEGED = 65534
 
 
 @dataclass(frozen=True)
 class Program:
-    """Modules of this tree, which use the standard library and each other only."""
+    """Modules of this tree, which import only the standard library and each other."""
 
     module: str
     """The module that runs, such as `agents.waiting.watch`."""
@@ -34,23 +34,23 @@ class Program:
         own = (_SHARED, self.module, *self.imports)
         texts = {name: _path(name).read_text(encoding="utf-8") for name in own} | dict(self.files)
         packages = {name.rsplit(".", depth)[0] for name in texts for depth in range(1, name.count(".") + 1)}
-        # With them a module of the pod comes before one of the image that is called the same.
+        # With them a module of the pod has precedence over one of the image with the same name.
         return {**{f"{package}.__init__": "" for package in packages}, **texts}
 
     @property
     def digest(self) -> str:
-        """A short name for what the program consists of."""
+        """Digest of the program's modules."""
         texts = self.texts
         return digest(*(part for name in sorted(texts) for part in (name, texts[name])))
 
 
 def digest(*texts: str) -> str:
-    """A short name for what is said in `texts`."""
+    """Digest of `texts`."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:10]
 
 
 def config_data(program: Program) -> dict[str, str]:
-    """What the program's ConfigMap holds: a key may have no slash."""
+    """Content of the program's ConfigMap: keys cannot have a slash."""
     return {f"{module}.py": text for module, text in program.texts.items()}
 
 
@@ -61,7 +61,7 @@ def config_map(
     namespace: pulumi.Input[str],
     opts: pulumi.ResourceOptions,
 ) -> core.v1.ConfigMap:
-    """The program's ConfigMap NAME-program, `called` so in its namespace."""
+    """The program's ConfigMap NAME-program, named `called` in its namespace."""
     return core.v1.ConfigMap(
         f"{name}-program",
         metadata=meta.v1.ObjectMetaArgs(name=called, namespace=namespace),
@@ -72,15 +72,15 @@ def config_map(
 
 
 @dataclass(frozen=True)
-class Running:
-    """How a program runs in its pod."""
+class PodSettings:
+    """Settings of a program's pod."""
 
     container: str
     """Name of the container."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     account: str
-    """Its service account, whose token lies in the folder `--account`, and nowhere else."""
+    """Its service account, whose token is in the folder `--account`, and nowhere else."""
     config: pulumi.Input[str]
     """Name of the program's ConfigMap."""
     arguments: Mapping[str, pulumi.Input[str]]
@@ -89,11 +89,11 @@ class Running:
     memory_mib: int
 
 
-def pod(program: Program, running: Running, restart: str, **more: Any) -> dict[str, Any]:
+def pod(program: Program, running: PodSettings, restart: str, **more: Any) -> dict[str, Any]:
     """An unprivileged pod with the program, and a token mounted here only; `more` of the container."""
     given = {**running.arguments, "account": ACCOUNT}
     token = {"service_account_token": {"path": "token", "expiration_seconds": _TOKEN_S}}
-    # Kubernetes puts its own authority into every namespace.
+    # Kubernetes puts its own CA certificate into every namespace.
     authority = {"config_map": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}
     files = [{"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in sorted(program.texts)]
     return {
@@ -102,9 +102,9 @@ def pod(program: Program, running: Running, restart: str, **more: Any) -> dict[s
         "automount_service_account_token": False,
         "security_context": {
             "run_as_non_root": True,
-            "run_as_user": _NOBODY,
-            "run_as_group": _NOBODY,
-            "fs_group": _NOBODY,
+            "run_as_user": _UNPRIVILEGED,
+            "run_as_group": _UNPRIVILEGED,
+            "fs_group": _UNPRIVILEGED,
             "seccomp_profile": {"type": "RuntimeDefault"},
         },
         "containers": [

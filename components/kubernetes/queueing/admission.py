@@ -1,4 +1,4 @@
-"""What the API server refuses in queued namespaces (admissionregistration.k8s.io/v1, as plain data)."""
+"""Admission policies of queued namespaces (admissionregistration.k8s.io/v1, as plain data)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ Body = dict[str, Any]
 _API_VERSION = "admissionregistration.k8s.io/v1"
 # The kinds that Kueue queues here (`kueue_values`, frameworks): group and resource.
 _QUEUED = {"": "pods", "batch": "jobs", "jobset.x-k8s.io": "jobsets", "trainer.kubeflow.org": "trainjobs"}
-# What these make is queued with them.
+# Objects that these create are queued with them.
 _OWNERS = ["Job", "JobSet", "TrainJob"]
 _OWNED = f"object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {_OWNERS})"
 _SUSPENDED_BY_PARENT = "'kueue.x-k8s.io/pod-suspending-parent' in object.metadata.?annotations.orValue({})"
-# The pods of what is created: a pod itself, those of a Job, of a JobSet, of a TrainJob that says what they
-# take.
+# The pods of a created object: a pod itself, those of a Job, of a JobSet, of a TrainJob that declares its
+# resources.
 _PODS = """
   has(object.spec.replicatedJobs)
   ? dyn(object.spec.replicatedJobs.map(job, job.template.spec.template.spec))
@@ -61,33 +61,33 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
 
 
 def _every_job_is_queued(member: str) -> list[Body]:
-    """A job without a queue is refused.
+    """A job without a queue is rejected.
 
-    Kueue suspends such a job and never looks at it again, without a word. A person gets one where there is no
-    queue `default`, and also where there is one that Kueue has not read yet: its webhooks answer before its
-    caches are filled (controller-runtime v0.24.1 pkg/manager/runnable_group.go), so after every restart.
+    Kueue suspends such a job and never processes it, silently. A job has none where there is no queue
+    `default`, and also where Kueue has not read the queue yet: its webhooks respond before its caches are
+    filled (controller-runtime v0.24.1 pkg/manager/runnable_group.go), so after every restart.
     """
     labelled = f"'{QUEUE_NAME_LABEL}' in object.metadata.?labels.orValue({{}})"
     refusal = {
         "expression": f"{labelled} || {_OWNED}",
-        "message": f"no queue: Kueue gave it none yet; try again, or name one in label {QUEUE_NAME_LABEL}",
+        "message": f"no queue: Kueue set none yet; retry, or name one in label {QUEUE_NAME_LABEL}",
     }
-    # Kueue leaves to itself what belongs to a Job that it knows, or says that it does: of the namespace's own
-    # people it believes both (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go,
+    # Kueue does not manage objects that belong to a Job that it manages, or that claim to: it trusts both
+    # from members of the namespace (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go,
     # `FindAncestorJobManagedByKueue`; pkg/controller/jobs/pod/pod_webhook.go, `Default`).
     own = {
         "expression": f"!({member} && ({_OWNED} || {_SUSPENDED_BY_PARENT}))",
-        "message": "only controllers make what belongs to a job: leave ownerReferences out",
+        "message": "only controllers create objects that belong to a job: leave ownerReferences out",
     }
     return _policy("trainstack-queued", _queued_kinds(), [refusal, own])
 
 
 def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
-    """A pod asks for no more GPUs than a machine behind its queue has.
+    """A pod requests no more GPUs than a node behind its queue has.
 
-    Kueue counts quota: it would admit eight GPUs of one pod to eight machines with one each, where the pod
-    never runs, and keep them from everybody until it evicts the job, again and again. Where a queue has
-    machines of several sizes, only what is too much for the largest is refused.
+    Kueue counts quota: it would admit eight GPUs of one pod to eight nodes with one each, where the pod never
+    runs, and block them until it evicts the job, again and again. Where a queue has nodes of several sizes,
+    only requests above the largest are rejected.
     """
     most = {DEFAULT_QUEUE: max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)}
     most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
@@ -96,8 +96,8 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     refusal = {
         "expression": f"{_OWNED} || !(variables.queue in variables.most)"
         f" || variables.pods.all(pod, {asked} <= variables.most[variables.queue])",
-        "message": "no machine behind its queue has so many GPUs for one pod; most GPUs of one machine by "
-        f"queue: {known}. Label {QUEUE_NAME_LABEL} names another one",
+        "message": "no node behind its queue has so many GPUs for one pod; most GPUs of one node by "
+        f"queue: {known}. Label {QUEUE_NAME_LABEL} selects another queue",
     }
     variables = {
         "most": json.dumps(most),
@@ -108,7 +108,7 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
 
 
 def _of_a_pod(flavor: FlavorArgs) -> int:
-    """Most GPUs of a node that one pod may ask for."""
+    """Most GPUs of a node for one pod."""
     return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
 
 
@@ -120,24 +120,24 @@ def _queued_kinds() -> list[Body]:
 
 
 def _volumes_are_claimed(*, reaching: bool) -> list[Body]:
-    """Pods get data from outside only by claims.
+    """Pods mount data from outside only by claims.
 
-    A pod that could name a file server would mount all of it, past the folder that its team was given. The
-    standard `baseline` of Pod Security forbids only folders of the node, and so does `_nodes_are_kept` where
-    pods are `reaching` for some.
+    A pod that could name a file server would mount all of it, beyond its team's folder. The standard
+    `baseline` of Pod Security forbids only folders of the node, and so does `_nodes_are_kept` where pods are
+    `reaching` for some.
     """
     named = (*_VOLUMES, *(("hostPath",) if reaching else ()))
     kinds = " || ".join(f"has(volume.{kind})" for kind in named)
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
     refusal = {
         "expression": f"object.spec.?volumes.orValue([]).all(volume, {kinds})",
-        "message": f"volumes here are of the kinds {', '.join(_VOLUMES)}: mount a claim of the namespace",
+        "message": f"volumes here must be of the kinds {', '.join(_VOLUMES)}: mount a claim of the namespace",
     }
     return _policy("trainstack-volumes", [rule], [refusal])
 
 
 def _nodes_are_kept(flavors: Sequence[FlavorArgs]) -> list[Body]:
-    """Where a fabric's daemon sees folders of its node, nothing else does (`node_access`)."""
+    """Only a fabric's daemon may mount folders of its node (`node_access`)."""
     pods = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
@@ -153,10 +153,10 @@ def _nodes_are_kept(flavors: Sequence[FlavorArgs]) -> list[Body]:
 
 
 def _what_is_given_stays(member: str) -> list[Body]:
-    """Members cannot change or delete what the stack put into their namespace.
+    """Members cannot change or delete objects that the stack created in their namespace.
 
-    They may do so with all else of the kind. A claim that was deleted by mistake could not be made again: its
-    volume would stay bound to the old one.
+    They may change all other objects of the kind. A deleted claim could not be created again: its volume
+    would stay bound to the old one.
     """
     rule = {
         "apiGroups": [""],
@@ -167,7 +167,7 @@ def _what_is_given_stays(member: str) -> list[Body]:
     given = f"oldObject.metadata.?labels[?'{GIVEN_LABEL}'].hasValue()"
     refusal = {
         "expression": f"!({given} && {member})",
-        "message": "the stack gave this to the team, and its administrators change it",
+        "message": "the stack created this for the team; only administrators change it",
     }
     return _policy("trainstack-given", [rule], [refusal])
 

@@ -1,4 +1,4 @@
-"""What is asked before a job starts that has its quota: AdmissionChecks (kueue.x-k8s.io/v1beta2)."""
+"""AdmissionChecks of jobs that have quota, before they start (kueue.x-k8s.io/v1beta2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from components.kubernetes.capacity.args import window_check
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
 from infra.naming import flavor_name
 
-# Who answers for the windows of pools: `agents.capacity_windows.controller`.
+# Controller of the windows of pools: `agents.capacity_windows.controller`.
 KEEPER = "trainstack.dev/capacity-window"
 _API_VERSION = "kueue.x-k8s.io/v1beta2"
 
@@ -16,11 +16,11 @@ Body = dict[str, Any]
 
 
 def checks(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Body]:
-    """The AdmissionChecks of flavors, with what they refer to, and that of budgets where a team has one.
+    """The AdmissionChecks of flavors, with the objects that they refer to, and of budgets of teams.
 
-    Of a class of ProvisioningRequests: by it, queues ask for all nodes of a job at once. Only pods with GPUs
-    count: what else a job has starts anywhere. A request that fails is asked again for hours, because nodes
-    that are scarce today come tonight; meanwhile the job keeps its quota.
+    A class of ProvisioningRequests makes queues request all nodes of a job at once. Only pods with GPUs
+    count: other pods of a job start anywhere. A failed request is retried for hours, because scarce nodes may
+    become available later; meanwhile the job keeps its quota.
     """
     for name in dict.fromkeys(_classes(args).values()):
         config = check_name(name)
@@ -55,7 +55,7 @@ def checks(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Bo
 
 
 def is_budgeted(team: TeamArgs) -> bool:
-    """Whether the queues of a team ask whether a job fits its budget."""
+    """Return whether the queues of a team use the check of its budget."""
     return team.get("budgeted", False)
 
 
@@ -65,7 +65,7 @@ def check_name(provisioning_class: str) -> str:
 
 
 def strategy(args: Sequence[FlavorArgs], *, budgeted: bool = False) -> Body:
-    """The part of a ClusterQueue that says what is checked, of which flavors; empty where nothing is."""
+    """The part of a ClusterQueue that lists the checks by flavor; empty without checks."""
     classes = _classes(args)
     flavors = {
         check_name(one): [flavor_name(name) for name, other in classes.items() if other == one]

@@ -1,4 +1,4 @@
-"""Kueue, and the Job that ends once Kueue's webhooks answer: nothing of its kinds is made before."""
+"""Kueue, and the Job that waits until Kueue's webhooks respond: objects of its kinds come after it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,10 +8,10 @@ import pulumi
 from pulumi_kubernetes import batch
 
 from components.kubernetes.charts import charts, release
-from components.kubernetes.fence import controllers
+from components.kubernetes.network_policies import controllers
 from components.kubernetes.queueing.kueue import Body
 from components.kubernetes.queueing.kueue_values import PORTS
-from components.kubernetes.waiting.webhooks import Asked, Child, webhooks_answer
+from components.kubernetes.waiting.webhooks import Child, DryRun, webhooks_answer
 
 NAME = "kueue-ready"
 
@@ -25,9 +25,9 @@ def controller(
     control_plane: Sequence[str],
     child: Child,
 ) -> batch.v1.Job:
-    """Kueue's release; what depends on the returned Job finds its webhooks answering.
+    """Kueue's release; dependents of the returned Job find its webhooks responding.
 
-    The Job asks what would become of the ResourceFlavor `flavor`: of the kinds that are made first, the one
+    The Job sends a dry run of the ResourceFlavor `flavor`: of the kinds that are created first, the one
     with a mutating and a validating webhook (kubernetes-sigs/kueue v0.19.2,
     charts/kueue/templates/webhook/manifests.yaml). Those of the other kinds have the same Service, and the
     same certificate in the same two configurations.
@@ -35,7 +35,7 @@ def controller(
     chart = charts()["kueue"]
     fence = controllers(name, chart.namespace, PORTS, control_plane, child)
     inside = child(pulumi.ResourceOptions(depends_on=fence))
-    asked = Asked(
+    asked = DryRun(
         account=NAME,
         namespace=chart.namespace,
         body=flavor,

@@ -1,4 +1,4 @@
-"""The objects Kueue is set up with, as plain data (API kueue.x-k8s.io/v1beta2)."""
+"""The objects of Kueue's configuration, as plain data (API kueue.x-k8s.io/v1beta2)."""
 
 import hashlib
 import math
@@ -32,10 +32,10 @@ QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 # The taint of every node with GPUs.
 GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
-# Kueue tries flavors in their order and stops at the first one that it may (pkg/scheduler/flavorassigner,
+# Kueue tries flavors in their order and stops at the first usable one (pkg/scheduler/flavorassigner,
 # `findFlavorForPodSets` and `shouldTryNextFlavor`, v0.19.2). The cheapest comes first, so a job borrows it
-# when it is idle rather than boot an expensive node of its own team's: a borrowed node costs no more. It goes
-# on to the next flavor before it preempts: no job is stopped for a price while something is idle.
+# when it is idle rather than boot an expensive node of its own team's: a borrowed node costs no more. It
+# tries the next flavor before it preempts: no job is stopped for a price while a node is idle.
 FUNGIBILITY = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
 VALIDATION, BACKGROUND = "validation", "background"
 
@@ -52,7 +52,7 @@ _LAYERS = (
 
 @dataclass(frozen=True)
 class Priority:
-    """A class of work: who goes first, and who makes way within a team's own queue."""
+    """A class of work: order in the queue, and preemption within a team's own queue."""
 
     name: str
     value: int
@@ -60,30 +60,30 @@ class Priority:
 
 
 PRIORITIES = (
-    Priority("production", 1_000, "Runs whose result goes to production or has a deadline."),
-    # 0 is what Kueue gives a job without a class (pkg/constants/constants.go, `DefaultPriority`). The feature
-    # WorkloadPriorityClassDefaulting, by which it would look for a class of this name, is alpha in 0.19.
-    Priority("default", 0, "What a job has that names no class."),
-    Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; makes way first."),
-    # It owns its quota, so no job takes it away. It takes that back only from what ranks below.
+    Priority("production", 1_000, "Runs for production, or with a deadline."),
+    # 0 is Kueue's value for a job without a class (pkg/constants/constants.go, `DefaultPriority`). The
+    # feature WorkloadPriorityClassDefaulting, with which it would use a class of this name, is alpha in 0.19.
+    Priority("default", 0, "Jobs that name no class."),
+    Priority("sweep", -10, "Sweeps and other work that checkpoints and can wait; preempted first."),
+    # It owns its quota, so no job can keep it. It reclaims that only from lower classes.
     Priority(VALIDATION, -20, "The validation that gates a deploy; waits for the work of teams."),
-    Priority(BACKGROUND, -30, "Validations on a schedule: on what is idle; makes way for everything."),
+    Priority(BACKGROUND, -30, "Validations on a schedule: on idle nodes; preempted by all others."),
 )
 
 
 def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:
-    """One ResourceFlavor a pool, after the Topology it refers to, if any."""
+    """One ResourceFlavor for each pool, after the Topology it refers to, if any."""
     seen: set[str] = set()
     for flavor in args:
         levels = flavor.get("topology")
         spec: Body = {"nodeLabels": dict(flavor["node_labels"])}
         if flavor["gpus"]:
-            # A job is given GPU nodes only when its own pod template tolerates the taint, so one without GPUs
+            # A job gets GPU nodes only when its own pod template tolerates the taint, so one without GPUs
             # waits rather than boot one, also where no other pool exists. Tolerations of the flavor would
-            # undo that: Kueue counts them as the job's, and writes them into every pod that it admits.
+            # prevent that: Kueue counts them as the job's, and writes them into every pod that it admits.
             spec["nodeTaints"] = [GPU_TAINT]
         if "taint" in flavor:
-            # Whoever is given such nodes asked for them through the queue, so nobody has to say it twice.
+            # Jobs requested such nodes through the queue, so they need no toleration of their own.
             own = {"key": flavor["taint"], "operator": "Equal", "value": "true", "effect": "NoSchedule"}
             spec["tolerations"] = [own]
         if levels:
@@ -118,11 +118,12 @@ def priority_classes() -> Iterator[Body]:
 def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Iterator[Body]:
     """The cohort, and one ClusterQueue with one LocalQueue for each pool of the gate and for every team.
 
-    A team has one more of both for each flavor with a queue of its own; its weight counts in each apart.
+    A team has one more of both for each flavor with a queue of its own; its weight applies in each
+    separately.
 
     A queue of the gate owns the quota that the validation of its pool needs, lends it out while none runs,
-    and borrows nothing. The validation waits for the jobs of teams that borrowed it, and nothing more is lent
-    meanwhile; with `drain` it takes its quota back from them. No team loses what it was promised, either way.
+    and borrows nothing. The validation waits for the jobs of teams that borrowed it, and no more is lent
+    meanwhile; with `drain` it reclaims its quota from them. Either way no team loses its guarantee.
     """
     allotment = allot(args, teams, gate)
     yield _object("Cohort", {"name": COHORT}, {"resourceGroups": _groups(args, allotment.shared)})
@@ -156,12 +157,12 @@ def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: b
     spec = {
         "cohortName": COHORT,
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": GATE_NAMESPACE}},
-        # A run that waits at the head keeps what becomes idle in every cycle of the scheduler. With
-        # BestEffortFIFO it does so in the first one only, and the next smaller job of a team takes it
+        # A run that waits at the head reserves what becomes idle in every cycle of the scheduler. With
+        # BestEffortFIFO it does so in the first one only, and the next smaller job of a team gets it
         # (pkg/scheduler/scheduler.go, `reserveCapacityForUnreclaimablePreempt`, and
         # pkg/cache/queue/cluster_queue.go, `requeueIfNotPresent`, v0.19.2).
         "queueingStrategy": "StrictFIFO",
-        # From what ranks below: validations on a schedule, and whatever else says that it is background work.
+        # From lower classes: validations on a schedule, and other background work.
         "preemption": {
             "withinClusterQueue": "Never",
             "reclaimWithinCohort": "Any" if drain else "LowerPriority",
@@ -173,7 +174,7 @@ def _gate_queue(name: str, flavor: FlavorArgs, allotment: Allotment, *, drain: b
 
 
 def _schedule_queue(args: Sequence[FlavorArgs], allotment: Allotment) -> Body:
-    """A queue that owns nothing and only borrows what lies idle, so that its owner can take it back.
+    """A queue without quota that only borrows idle quota, so that its owner can reclaim it.
 
     Weight 0 is an infinite share: among all borrowers, its jobs are preempted first (Kueue
     apis/kueue/v1beta2/fairsharing_types.go, v0.19.2). It preempts no job itself.
@@ -197,8 +198,8 @@ def _team_queue(name: str, args: Sequence[FlavorArgs], team: TeamArgs, allotment
         "namespaceSelector": {"matchLabels": {TEAM_LABEL: team_namespace(team["name"])}},
         "queueingStrategy": "BestEffortFIFO",
         "flavorFungibility": FUNGIBILITY,
-        # Lent quota comes back when its owner asks, whatever the borrower's priority: else nothing would be
-        # guaranteed. Among a team's own jobs the priority class decides.
+        # Lent quota is reclaimed by its owner, whatever the borrower's priority: else it would be no
+        # guarantee. Among a team's own jobs the priority class decides.
         "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
         "fairSharing": {"weight": f"{team['weight']:.3f}".rstrip("0").rstrip(".")},
         **strategy(args, budgeted=is_budgeted(team)),
@@ -214,7 +215,7 @@ def _local_queue(namespace: str, name: str, cluster_queue: str) -> Body:
 def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[Body]:
     """One resource group over the flavors: a job gets all its resources from one pool.
 
-    Resources that no job may ask for are left out; one that is asked for and not covered keeps a job waiting.
+    Resources that no job may request are left out; a request for an uncovered one keeps a job waiting.
     """
     devices = dict.fromkeys(name for flavor in args for name in counted(flavor.get("fabric")))
     covered = [CPU, MEMORY, GPU, *devices]
@@ -236,7 +237,7 @@ def _groups(args: Sequence[FlavorArgs], quota: Mapping[str, Resources]) -> list[
 
 
 def _turn(flavor: FlavorArgs) -> tuple[int, bool, float]:
-    """Where a flavor stands in the order in which a job tries them; what ties stays as declared."""
+    """Sort key of a flavor in the order in which a job tries them; ties stay as declared."""
     return flavor.get("preference", 0), flavor["gpus"] > 0, flavor.get("usd_per_hour", math.inf)
 
 

@@ -1,18 +1,18 @@
-"""How Kueue itself runs: the values of its chart (checked against chart and API of 0.19.2)."""
+"""Values of Kueue's chart and its configuration (checked against chart and API of 0.19.2)."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.gpu_ledger.attempts import PROJECT_LABEL
-from components.kubernetes.fence import Ports
+from components.kubernetes.network_policies import Ports
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
 # quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.
 MANAGED_LABEL = "trainstack.dev/queueing"
 MANAGED = "required"
-# The API group visibility.kueue.x-k8s.io comes from the controller, too: while it does not answer, no
-# namespace can be deleted.
+# The API group visibility.kueue.x-k8s.io is served by the controller, too: while it is down, no namespace
+# can be deleted.
 _WEBHOOKS, _VISIBILITY, _METRICS = 9443, 8082, 8443
 PORTS = Ports(api_server=(_WEBHOOKS, _VISIBILITY), metrics=(_METRICS,))
 # Time for a new GPU node to boot and pull a training image of some 10 GB. Kueue's own default (30 min since
@@ -27,10 +27,10 @@ PODS_RECOVERY_TIMEOUT = "3m"
 def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
     """Values of the chart; `claimed`: device class by the resource that its devices count as (DRA).
 
-    `uncounted`: what pods request besides, and no queue counts.
+    `uncounted`: further requested resources that no queue counts.
     """
     return {
-        # The kind ServiceMonitor comes with the monitoring, later or never: that scrapes Kueue by its own
+        # Monitoring installs the kind ServiceMonitor later or never, and scrapes Kueue with one of its own
         # (`monitoring/scrapes.py`).
         "enablePrometheus": False,
         "controllerManager": {
@@ -43,7 +43,7 @@ def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict
                 }
             },
         },
-        # JSON is YAML, and the chart parses it as such.
+        # JSON is YAML for the chart.
         "managerConfig": {
             "controllerManagerConfigYaml": json.dumps(manager_config(claimed, uncounted), indent=2)
         },
@@ -79,7 +79,7 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
         },
         "integrations": {
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"],
-            # By which GPU-hours are counted; people write it on their job.
+            # GPU-hours are counted by it; users set it on their job.
             "labelKeysToCopy": [PROJECT_LABEL],
         },
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
@@ -88,7 +88,7 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
 
 
 def _resources(claimed: Mapping[str, str], uncounted: Sequence[str]) -> dict[str, Any]:
-    # No queue covers huge pages and scratch disk, which jobs may well ask for; undeclared would mean "never".
+    # No queue covers huge pages and scratch disk, which jobs may request; undeclared would mean "never".
     prefixes = ["hugepages-", "ephemeral-storage"]
     prefixes += dict.fromkeys(name for name in uncounted if not name.startswith(tuple(prefixes)))
     resources: dict[str, Any] = {"excludeResourcePrefixes": prefixes}

@@ -1,9 +1,9 @@
-"""Pods that see folders of their node, where a fabric needs that: these and no others (pure).
+"""Policy for pods that mount folders of their node, where a fabric needs it: these and no others (pure).
 
-Some fabrics have a daemon in every pod, which sets up the pod's interfaces and sees folders of the node. Only
-the Pod Security Standard `privileged` lets it in. Where a cluster has such pools, the namespaces of jobs have
-that one, and this policy says what `baseline` says, but for exactly these daemons with their command,
-variables and mounts. A shell in one would make a person root of the node, so there is none.
+Some fabrics have a daemon in every pod, which configures the pod's interfaces and mounts folders of the node.
+Only the Pod Security Standard `privileged` admits it. Where a cluster has such pools, the namespaces of jobs
+have that one, and this policy enforces the rules of `baseline`, except for exactly these daemons with their
+command, variables and mounts. A shell in one would have root access to the node, so it is denied.
 """
 
 import json
@@ -30,12 +30,12 @@ _ALL = "variables.all.all(one, {})"
 
 
 def needs_node(flavors: Sequence[FlavorArgs]) -> bool:
-    """Whether pods of any flavor see folders of their node."""
+    """Return whether pods of any flavor mount folders of their node."""
     return any(reaches_node(flavor.get("pod")) for flavor in flavors)
 
 
 def variables(flavors: Sequence[FlavorArgs]) -> dict[str, str]:
-    """What the expressions of `refusals` use: every container, and the folders that runs may see."""
+    """Variables of the expressions of `refusals`: all containers, and the folders that runs may mount."""
     containers = (
         *("dyn(object.spec.containers)", "dyn(object.spec.?initContainers.orValue([]))"),
         "dyn(object.spec.?ephemeralContainers.orValue([]))",
@@ -94,7 +94,7 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
     as_made = " || ".join(map(_is, known)) or "false"
     yield (
         _ALL.replace("{}", f"!(one.name in {names} || one.image in {images}) || {as_made}"),
-        "the daemon of a network runs as the stack says, and nothing else by its name or image",
+        "the daemon of a network runs as the stack defines it, and nothing else uses its name or image",
     )
     mounts = "one.?volumeMounts.orValue([]).exists(mount, mount.name == volume.name)"
     yield (
@@ -125,7 +125,7 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
 
 
 def _is(known: tuple[SidecarArgs, str | None]) -> str:
-    """Whether container `one` is this sidecar as the stack makes it."""
+    """CEL: whether container `one` is this sidecar as the stack creates it."""
     sidecar, shared = known
     env = dict(sidecar["env"])
     paths = dict(sidecar["host_folders"])

@@ -1,4 +1,4 @@
-"""Pods of a team may write one annotation, each its own: when its run last wrote a checkpoint (ADR 34)."""
+"""A pod of a team may write one annotation on itself: the time of its run's last checkpoint (ADR 34)."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ Body = dict[str, Any]
 
 NAME = "trainstack-own-pod"
 RULE: Body = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}
-# Only the namespace's own service accounts: people and controllers have their own rights.
+# Only the namespace's own service accounts: people and controllers have other permissions.
 _BY_A_POD = "request.userInfo.groups.exists(group, group == 'system:serviceaccounts:' + request.namespace)"
-# A token that a kubelet asked for says for which pod (Kubernetes documentation, "Managing Service Accounts",
-# bound tokens; pkg/serviceaccount/claims.go). One that a person asked for says nothing.
+# A token that a kubelet requested names its pod (Kubernetes documentation, "Managing Service Accounts",
+# bound tokens; pkg/serviceaccount/claims.go). One that a person requested does not.
 _OWN = (
     "request.userInfo.?extra[?'authentication.kubernetes.io/pod-uid'].orValue([])"
     ".exists(uid, uid == oldObject.metadata.uid)"
@@ -32,7 +32,7 @@ _FORM = (
 
 
 def variables() -> dict[str, str]:
-    """What the refusals name."""
+    """Variables of the refusals."""
     return {
         "was": "oldObject.metadata.?annotations.orValue({})",
         "now": "object.metadata.?annotations.orValue({})",
@@ -40,12 +40,12 @@ def variables() -> dict[str, str]:
 
 
 def refusals() -> list[Body]:
-    """What a service account of a team cannot change of pods."""
+    """Validations of changes that a team's service account makes to pods."""
     return [
-        {"expression": f"!({_BY_A_POD}) || ({_OWN})", "message": "a pod changes nothing but itself"},
+        {"expression": f"!({_BY_A_POD}) || ({_OWN})", "message": "a pod may change only itself"},
         {
             "expression": f"!({_BY_A_POD}) || ({_SAME})",
-            "message": f"a pod changes nothing of itself but the annotation {LAST}",
+            "message": f"a pod may change only its annotation {LAST}",
         },
         {
             "expression": f"!({_BY_A_POD}) || ({_FORM})",

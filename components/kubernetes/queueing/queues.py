@@ -1,4 +1,4 @@
-"""Queues with quotas, fair share and priorities, by Kueue."""
+"""Queues with quotas, fair share and priorities, with Kueue."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -26,7 +26,7 @@ class QueueingArgs(TypedDict):
     teams: Sequence[TeamArgs]
     """The tenants; each gets a namespace, a queue and a share."""
     gate: GateArgs
-    """What the deploy validation needs."""
+    """Requirements of the deploy validation."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
     control_plane: Sequence[str]
@@ -44,13 +44,13 @@ class Queueing(Component):
     team_namespaces: pulumi.Output[dict[str, str]]
     """Namespace of each team, by the team's name. Jobs in it are queued without naming a queue."""
     gate_namespace: pulumi.Output[str]
-    """Namespace of the deploy validation; what uses it comes after its queue."""
+    """Namespace of the deploy validation; dependents come after its queue."""
     gate_queues: dict[str, pulumi.Output[str]]
     """LocalQueue of the deploy validation of each pool, by the pool's name."""
     gate_priority: pulumi.Output[str]
     """Priority class of the deploy validation."""
     schedule_queue: pulumi.Output[str]
-    """LocalQueue of scheduled validations, where the gate says that there are any."""
+    """LocalQueue of scheduled validations, where the gate has any."""
     schedule_priority: pulumi.Output[str]
     """Priority class of scheduled validations: the lowest there is."""
 
@@ -62,7 +62,7 @@ class Queueing(Component):
         policed = [
             Manifest(_resource_name(name, body), body, self.child()) for body in policies(flavors, people)
         ]
-        # A namespace that leaves its pods to a policy comes after it.
+        # A namespace whose pods a policy restricts comes after the policy.
         reaching = node_access.needs_node(flavors)
         spaces = self._namespaces(
             name, teams, policed if reaching else [], "privileged" if reaching else "baseline"

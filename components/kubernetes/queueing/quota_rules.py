@@ -1,4 +1,4 @@
-"""What is wrong with a set of flavors, teams and gate: every problem at once."""
+"""Validation of flavors, teams and gate: all problems at once."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from infra.naming import flavor_name, team_namespace
 
 
 def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> None:
-    """Raise a UserError that names every rule broken."""
+    """Raise a UserError with every violated rule."""
     problems = [
         *kueue.pool_count_problems("flavors", len(flavors)),
         *kueue.name_problems("flavors", [flavor["name"] for flavor in flavors], flavor_name),
@@ -24,7 +24,15 @@ def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
         *_promise_problems(flavors, teams, gate),
     ]
     if not teams:
-        problems.append(Problem("teams", 0, "a queue belongs to a team", "Name at least one team."))
+        problems.append(
+            Problem(
+                "teams",
+                0,
+                "a queue belongs to a team",
+                "Name at least one team.",
+                code="queueing-without-team",
+            )
+        )
     if problems:
         raise UserError(problems)
 
@@ -41,10 +49,14 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
         counts["fabric.count"] = (flavor["fabric"]["count"], 1)
     for key, (value, least) in counts.items():
         if value < least:
-            yield Problem(f"{path}.{key}", value, f"must be at least {least}", "Give the node type's figure.")
+            fix = "Give the node type's figure."
+            yield Problem(
+                f"{path}.{key}", value, f"must be at least {least}", fix, code="flavor-amount-too-small"
+            )
     if not flavor["node_labels"]:
         fix = "Give the labels of the pool."
-        yield Problem(f"{path}.node_labels", None, "without labels a job lands on any node", fix)
+        rule = "without labels a job runs on any node"
+        yield Problem(f"{path}.node_labels", None, rule, fix, code="flavor-without-labels")
     if "window" in flavor:
         own = flavor.get("own_queue", False)
         yield from windows.queue_problems(f"{path}.window", f"{path}.own_queue", own_queue=own)
@@ -60,11 +72,11 @@ def _team_problems(index: int, team: TeamArgs, flavors: Sequence[FlavorArgs]) ->
     for name, units in team.get("gpus", {}).items():
         if not gpus.get(name):
             known = ", ".join(sorted(flavor for flavor, count in gpus.items() if count)) or "none"
-            yield Problem(
-                f"{path}.gpus.{name}", units, "there is no such pool with GPUs", f"Use one of: {known}."
-            )
+            rule, fix = "there is no such pool with GPUs", f"Use one of: {known}."
+            yield Problem(f"{path}.gpus.{name}", units, rule, fix, code="guarantee-of-unknown-pool")
         if units < 0:
-            yield Problem(f"{path}.gpus.{name}", units, "must not be negative", "Give 0 or more.")
+            rule = "must not be negative"
+            yield Problem(f"{path}.gpus.{name}", units, rule, "Give 0 or more.", code="negative-guarantee")
 
 
 def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Problem]:
@@ -75,7 +87,7 @@ def _gate_problems(gate: GateArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Pr
             yield from kueue.gate_problems(path, nodes, name, most[name])
         else:
             fix = f"Use one of: {', '.join(sorted(most)) or 'none'}."
-            yield Problem(path, nodes, "there is no such pool", fix)
+            yield Problem(path, nodes, "there is no such pool", fix, code="gate-of-unknown-pool")
 
 
 def _promise_problems(

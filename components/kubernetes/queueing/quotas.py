@@ -1,4 +1,4 @@
-"""Who is owed how much of which pool: the maths behind the queues, free of Kubernetes objects."""
+"""Guaranteed quota of teams by pool: the arithmetic behind the queues, without Kubernetes objects."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,31 +18,31 @@ Resources = Mapping[str, int]
 
 
 class FlavorArgs(NodeOffer):
-    """One kind of node that jobs can be given: a pool, with what each of its nodes offers."""
+    """A pool as a kind of node for jobs, with the resources of each node."""
 
     name: str
     """Name of the pool."""
     node_labels: Mapping[str, str]
-    """Labels every node of the pool carries; jobs admitted to the flavor are bound to them."""
+    """Labels of every node of the pool; jobs admitted to the flavor are bound to them."""
     max_nodes: int
     """Nodes the pool can grow to."""
     usd_per_hour: NotRequired[float]
-    """What one more node costs by the hour; default: unknown, tried after all that is known."""
+    """Price of one more node per hour; default: unknown, tried after all known ones."""
     preference: NotRequired[int]
-    """Jobs try flavors of a lower number first, whatever they cost; default 0. Among equals those without
-    GPUs come first, then the cheapest."""
+    """Jobs try flavors of a lower number first, at any price; default 0. Among equals those without GPUs come
+    first, then the cheapest."""
     own_queue: NotRequired[bool]
-    """Whether jobs are given the flavor only through the queue of its name; default False."""
+    """Whether jobs get the flavor only through the queue of its name; default False."""
     topology: NotRequired[Sequence[str]]
     """Node labels from the widest network layer to the narrowest, for topology-aware placement."""
     provisioning_class: NotRequired[str]
-    """The class of ProvisioningRequests by which all nodes of a job are asked for at once, before it starts.
-    Default: nodes come as pods wait for them."""
+    """The class of ProvisioningRequests with which all nodes of a job are requested at once, before it
+    starts. Default: nodes are added as pods wait for them."""
     taint: NotRequired[str]
     """A further taint of the nodes (value `true`, NoSchedule), which the queue lets jobs of this flavor
     tolerate. Default: none."""
     window: NotRequired[WindowArgs]
-    """When jobs may use it. Default: at any time. A job that is sent away tries the same flavor again, and
+    """Times at which jobs may use it. Default: any time. A deactivated job tries the same flavor again, and
     never the next one, so such a flavor has a queue of its own."""
     fixed_size: NotRequired[bool]
     """True when all `nodes` always exist. Topology-aware placement needs it: it only sees nodes that exist,
@@ -57,7 +57,7 @@ class TeamArgs(TypedDict):
     weight: float
     """Its share relative to the others' weights, above 0."""
     gpus: NotRequired[Mapping[str, int]]
-    """GPUs guaranteed per flavor name; a flavor that is not named is shared out by weight."""
+    """GPUs guaranteed per flavor name; other flavors are shared out by weight."""
     budgeted: NotRequired[bool]
     """Whether its jobs wait while they do not fit the month's budget (`components.kubernetes.accounting`);
     default False."""
@@ -66,29 +66,29 @@ class TeamArgs(TypedDict):
 
 
 class GateArgs(TypedDict):
-    """What the deploy validation needs in order to be admitted at any time."""
+    """Requirements of the deploy validation, so that it can be admitted at any time."""
 
     nodes: Mapping[str, int]
     """Whole nodes it takes, by the name of their flavor; empty where deployments are not validated."""
     scheduled: NotRequired[bool]
-    """Whether the same validation also runs on a schedule, on what lies idle; default False."""
+    """Whether the same validation also runs on a schedule, on idle quota; default False."""
     drain: NotRequired[bool]
     """Whether it stops jobs that borrowed its nodes; default False: it waits for them to end."""
 
 
 @dataclass(frozen=True)
 class Allotment:
-    """Quota per flavor name and resource; over all parts it adds up to exactly what the pools hold."""
+    """Quota per flavor name and resource; the parts add up to exactly the capacity of the pools."""
 
     gate: Mapping[str, Resources]
     teams: Mapping[str, Mapping[str, Resources]]
     """By team name, as given."""
     shared: Mapping[str, Resources]
-    """Owed to no team and lent to all: what weights and whole devices leave over."""
+    """Guaranteed to no team and lent to all: the remainder of weights and whole devices."""
 
 
 def per_node(flavor: FlavorArgs) -> Resources:
-    """What one node of the flavor holds, sidecars included: a queue counts these too."""
+    """Resources of one node of the flavor, sidecars included: a queue counts these too."""
     cpu, memory_gib = beside(flavor)
     return {
         CPU: flavor["cpu"] + cpu,
@@ -99,7 +99,7 @@ def per_node(flavor: FlavorArgs) -> Resources:
 
 
 def capacity(flavor: FlavorArgs) -> Resources:
-    """What the flavor holds at its largest."""
+    """Resources of the flavor at its largest."""
     return {name: flavor["max_nodes"] * amount for name, amount in per_node(flavor).items()}
 
 
@@ -123,8 +123,8 @@ def split(total: int, weights: Sequence[float]) -> list[int]:
 def allot(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> Allotment:
     """Divide every flavor among the gate, the teams and the shared rest.
 
-    GPUs (cores, on a flavor without) are what is divided; the other resources follow in proportion, so that a
-    team that is owed half the GPUs is also owed half the memory and half the network devices.
+    GPUs (cores, on a flavor without) are divided; the other resources follow in proportion, so that a team
+    with half the GPUs also gets half the memory and half the network devices.
     """
     owed: dict[str, dict[str, Resources]] = {team["name"]: {} for team in teams}
     reserved: dict[str, Resources] = {}
@@ -146,7 +146,7 @@ def _unit(flavor: FlavorArgs) -> str:
 
 
 def _units(flavor: FlavorArgs, teams: Sequence[TeamArgs], free: Resources) -> list[int]:
-    """Each team's units of what is divided: what it was promised, else its share of what is left."""
+    """Each team's units of the divided resource: its guarantee, else its share of the rest."""
     promised = [team.get("gpus", {}).get(flavor["name"]) if flavor["gpus"] else None for team in teams]
     left = free[_unit(flavor)] - sum(units for units in promised if units is not None)
     by_weight = iter(

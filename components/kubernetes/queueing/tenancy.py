@@ -1,4 +1,4 @@
-"""The namespace a queue admits jobs to, and what it needs around them."""
+"""The namespace of a queue's jobs, with its network policy, quota and role bindings."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
 # Namespaces with this label may reach the tracking server.
 TRACKING_LABEL = "trainstack.dev/tracking"
-# What the stack puts into a team's namespace: its members use it, and cannot change or delete it.
+# Objects that the stack creates in a team's namespace: members use them, and cannot change or delete them.
 GIVEN_LABEL, GIVEN = "trainstack.dev/given", "yes"
-# What a container counts as in a queue when it names no request of its own.
+# Requests of a container in a queue when it has none.
 DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
-# Kubernetes' own role for people who work in a namespace, and that of Kueue's chart: jobs of every kind that
-# it queues, and a look at the queue.
+# Kubernetes' own role for users of a namespace, and that of Kueue's chart: jobs of all queued kinds, and read
+# access to the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
 # Of the role that lets members see the queues of the cluster.
 ONLOOKERS = "trainstack-queue-onlookers"
-# The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that people make.
+# The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
 _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 
@@ -33,11 +33,11 @@ def tenant_namespace(
 ) -> list[pulumi.Resource]:
     """A namespace whose every job is queued, with default requests, closed to other namespaces.
 
-    There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and one
-    above it is never met, because the queues admit nothing past the pools. No pod may have a priority of the
-    system: the scheduler would stop other teams' pods for it. Pods of one namespace may talk to each other
-    freely: distributed training uses ports that no rule can name in advance. `standard` is the Pod Security
-    Standard: another one than `baseline` only where a policy takes its place (`node_access`).
+    There is no ResourceQuota on GPUs: a hard limit at the guaranteed share would forbid borrowing, and a
+    higher one has no effect, because the queues admit nothing past the pools. No pod may have a priority of
+    the system: the scheduler would preempt other teams' pods for it. Pods of one namespace may connect to
+    each other freely: distributed training uses ports that no rule can name in advance. `standard` is the Pod
+    Security Standard: one other than `baseline` only where a policy replaces it (`node_access`).
     """
     owned = core.v1.Namespace(
         f"{name}-namespace",
@@ -74,7 +74,7 @@ def tenant_namespace(
 def members(
     name: str, namespace: str, people: Sequence[SubjectArgs], opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """What a team's people may do in the team's namespace: all that jobs need, and nothing elsewhere."""
+    """Permissions of a team's members in its namespace: all that jobs need, and nothing elsewhere."""
     return [
         rbac.v1.RoleBinding(
             f"{name}-{role}",
@@ -90,10 +90,11 @@ def members(
 def onlookers(
     name: str, people: Sequence[SubjectArgs], opts: pulumi.ResourceOptions
 ) -> list[pulumi.Resource]:
-    """What members of all teams see of the cluster: how large pools are, and how much each queue holds.
+    """Cluster-wide read access of members of all teams: sizes of pools, and quota of each queue.
 
-    Queues of other teams tell amounts, never jobs. Without them nobody could say why a job waits (`trainstack
-    queue`). Places in their own queue members see by a role of Kueue's chart, which belongs to `edit`.
+    Queues of other teams show amounts, never jobs. Without them the reason why a job waits could not be shown
+    (`trainstack queue`). Positions in their own queue are readable by a role of Kueue's chart, part of
+    `edit`.
     """
     role = rbac.v1.ClusterRole(
         f"{name}-onlookers",

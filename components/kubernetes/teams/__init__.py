@@ -1,1 +1,1 @@
-"""What a team has in its namespace besides its queue."""
+"""Objects in a team's namespace besides its queue: claims, folders, checkpoint settings."""

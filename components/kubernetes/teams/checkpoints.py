@@ -1,4 +1,4 @@
-"""What a team's runs are told about checkpoints, and the right to say when they wrote the last one."""
+"""Checkpoint settings of a team's runs, and the permission to report the last checkpoint."""
 
 from typing import TypedDict
 
@@ -19,20 +19,20 @@ class TeamCheckpointsArgs(TypedDict):
     namespace: pulumi.Input[str]
     """The team's namespace."""
     uri: pulumi.Input[str]
-    """Where its runs write in the object store."""
+    """URI below which its runs write in the object store."""
     interval_s: int
     """Seconds between two checkpoints of a run."""
     keep_last: int
-    """How many of the latest stay."""
+    """Number of latest checkpoints to keep."""
     keep_every_hours: int | None
-    """Besides, the first one of every so many hours stays; None: no others do."""
+    """Also keep the first one of every so many hours; None: no others."""
 
 
 class TeamCheckpoints(Component):
     """A ConfigMap with the variables of the policy, and a role that lets pods write their own annotation.
 
     The role alone would let any pod of the team change any other; the policy `trainstack-own-pod` of the API
-    server leaves each its own annotation and no more. So this comes after what makes the policies.
+    server restricts each to its own annotation. So this comes after the policies.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TeamCheckpoints(Component):
             metadata=meta.v1.ObjectMetaArgs(name=_ROLE, namespace=args["namespace"]),
             role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=_ROLE),
             subjects=[
-                # What pods are that name no service account: a job needs no word about its rights.
+                # The account of pods without a service account: a job needs no setting for its permissions.
                 rbac.v1.SubjectArgs(kind="ServiceAccount", name="default", namespace=args["namespace"])
             ],
             opts=self.child(pulumi.ResourceOptions(depends_on=[role])),

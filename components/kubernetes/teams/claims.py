@@ -1,4 +1,4 @@
-"""What a team's pods can mount, and no more claims than these."""
+"""Volume claims of a team's pods, with a quota that allows no others."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -16,18 +16,18 @@ class TeamClaimsArgs(TypedDict):
     namespace: pulumi.Input[str]
     """The team's namespace."""
     volumes: Mapping[str, VolumeArgs]
-    """What can be mounted, by name of the claim."""
+    """Volumes by name of the claim."""
 
 
 class TeamClaims(Component):
     """A claim per volume, and a quota of exactly so many.
 
-    A further claim would be a disk that nobody planned, or a try to bind another team's volume. The quota
-    counts claims of every kind, those of generic ephemeral volumes and StatefulSets included.
+    A further claim would be an unplanned disk, or an attempt to bind another team's volume. The quota counts
+    claims of every kind, those of generic ephemeral volumes and StatefulSets included.
     """
 
     claims: pulumi.Output[list[str]]
-    """Names of the claims; what uses them comes after they are bound."""
+    """Names of the claims; dependents come after they are bound."""
 
     def __init__(self, name: str, args: TeamClaimsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -37,7 +37,7 @@ class TeamClaims(Component):
             spec=core.v1.ResourceQuotaSpecArgs(hard={"persistentvolumeclaims": str(len(args["volumes"]))}),
             opts=self.child(),
         )
-        # One more claim is refused until the quota allows for it.
+        # A further claim is rejected until the quota allows it.
         after_quota = pulumi.ResourceOptions(depends_on=[quota])
         made = [
             SharedVolume(

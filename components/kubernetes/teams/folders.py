@@ -1,4 +1,4 @@
-"""Folders of a shared file system, made before anything mounts them."""
+"""Folders of a shared file system, created before pods mount them."""
 
 from collections.abc import Sequence
 from importlib import resources
@@ -8,12 +8,12 @@ import pulumi
 from pulumi_kubernetes import batch, core, meta
 
 from components.base import Component
-from components.kubernetes.fence import closed
+from components.kubernetes.network_policies import closed
 from components.kubernetes.programs.program import digest
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
 from components.ordering import after
 
-# Apart from everything else: whoever may start a pod here reads the whole file system.
+# In a namespace of its own: a pod here can read the whole file system.
 NAMESPACE, HOMES_NAMESPACE = "trainstack-storage", "trainstack-homes"
 NAME = "make-folders"
 _CLAIM, _MOUNT, _PROGRAM = "everything", "/volume", "/opt/trainstack"
@@ -26,20 +26,20 @@ class SharedFoldersArgs(TypedDict):
     volume: VolumeArgs
     """The whole file system."""
     folders: Sequence[str]
-    """Paths of the folders on it that everybody who mounts them writes to."""
+    """Paths of the folders that all users who mount them may write to."""
     read_only: Sequence[str]
-    """Paths of those that belong to root."""
+    """Paths of folders that belong to root."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     namespace: NotRequired[str]
-    """The namespace, apart from everything else; one for each file system. Default: trainstack-storage."""
+    """The namespace of the Job; one for each file system. Default: trainstack-storage."""
 
 
 class SharedFolders(Component):
-    """A Job that makes the folders; another list of them is another Job. Nothing is ever deleted."""
+    """A Job that creates the folders; another list of them is another Job. Nothing is ever deleted."""
 
     folders: pulumi.Output[Sequence[str]]
-    """All folders; what uses them comes after they exist."""
+    """All folders; dependents come after they exist."""
 
     def __init__(
         self, name: str, args: SharedFoldersArgs, opts: pulumi.ResourceOptions | None = None
@@ -48,14 +48,14 @@ class SharedFolders(Component):
         namespace = args.get("namespace", NAMESPACE)
         space = core.v1.Namespace(
             f"{name}-namespace",
-            # Not `restricted`: the folders of a new file system can be made by root only.
+            # Not `restricted`: only root can create the folders of a new file system.
             metadata=meta.v1.ObjectMetaArgs(
                 name=namespace, labels={"pod-security.kubernetes.io/enforce": "baseline"}
             ),
             opts=self.child(),
         )
         inside = pulumi.ResourceOptions(depends_on=[space])
-        # The node mounts the file system; its pod talks to nobody.
+        # The node mounts the file system; the pod needs no network.
         alone = closed(f"{name}-policy", namespace, "closed", self.child(inside), out=False)
         text = resources.files("agents.teams").joinpath("make_folders.py").read_text(encoding="utf-8")
         program = core.v1.ConfigMap(

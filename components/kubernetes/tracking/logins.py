@@ -10,19 +10,19 @@ from pulumi_kubernetes import core, meta, rbac
 from agents.waiting import mlflow_logins
 from agents.waiting.mlflow_logins import SECRET
 from components.base import Component
-from components.kubernetes.fence import restricted
+from components.kubernetes.network_policies import restricted
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
 from components.kubernetes.tracking.pod import GrantsArgs
-from components.kubernetes.waiting.home import closed_home
-from components.kubernetes.waiting.job import Waiting, waiting_job
+from components.kubernetes.waiting.job import WaitingProgram, waiting_job
+from components.kubernetes.waiting.namespace import closed_namespace
 from components.ordering import after
 
 NAMESPACE = "trainstack-logins"
 ACCOUNT = "logins"
 # ConfigMap in each of the namespaces.
 TRACKING = "mlflow"
-# The server answers when this begins; a database that pauses takes a quarter of a minute to wake up.
+# The server is ready when this begins; a paused database takes a quarter of a minute to resume.
 LIMIT_S = 300
 # Python with the library of the cloud.
 _MEMORY_MIB = 256
@@ -34,24 +34,24 @@ class LoginArgs(TypedDict):
 
     user: str
     namespace: str
-    """Where its login lies: whoever reads Secrets there is this user."""
+    """Namespace of its login: readers of Secrets there are this user."""
     experiment: str
-    """The one experiment that it is given; it sees no other but those that it makes itself."""
+    """The one experiment that it is granted; others that it sees are its own."""
     permission: str
-    """What it may do there, in MLflow's words: `EDIT` to record runs, `MANAGE` to delete some, too."""
+    """MLflow's permission: `EDIT` to record runs, `MANAGE` to delete some, too."""
 
 
 class MlflowLoginsArgs(TypedDict):
     """Arguments of `MlflowLogins`."""
 
     url: pulumi.Input[str]
-    """Where the server listens, as pods see it."""
+    """URL of the server for pods."""
     admin_secret: pulumi.Input[str]
-    """Secret of the first user, as the cloud's store of secrets calls it."""
+    """Name of the first user's secret in the cloud's store."""
     secret_store: str
-    """Text of `secret_store.py`, by which the program reads that secret (see `serve.SecretStore`)."""
+    """Text of `secret_store.py`, with which the program reads that secret (see `serve.CredentialStore`)."""
     grants: GrantsArgs
-    """How the right to read it reaches the account `logins` in the namespace `trainstack-logins`."""
+    """Access of the account `logins` in the namespace `trainstack-logins` to it."""
     image: pulumi.Input[str]
     """Image with what `secret_store` imports, by digest, that the platform's own nodes run."""
     logins: Sequence[LoginArgs]
@@ -59,22 +59,22 @@ class MlflowLoginsArgs(TypedDict):
 
 
 class MlflowLogins(Component):
-    """A Job that makes the users, with the only account besides the server's that reads the first user.
+    """A Job that creates the users, with the only account besides the server's that reads the first user.
 
     It may write Secrets in the namespaces of the logins and nowhere else. Another list of users is another
-    Job; a login that works stays as it is. Users of teams that are gone stay, too, with their runs.
+    Job; a working login stays as it is. Users of removed teams stay, too, with their runs.
     """
 
     secret: pulumi.Output[str]
-    """Name of the Secret in each of the namespaces; what uses it comes after it is there. Its key
-    `credentials` is the file that MLflow's clients read."""
+    """Name of the Secret in each of the namespaces; dependents come after it exists. Its key `credentials`
+    is the file that MLflow's clients read."""
 
     def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
         files = {f"{mlflow_logins.__package__}.secret_store": args["secret_store"]}  # imported from beside it
         program = Program(mlflow_logins.__name__, files=files)
-        waits = Waiting(
+        waits = WaitingProgram(
             program=program,
             arguments={
                 "url": args["url"],
@@ -98,12 +98,12 @@ class MlflowLogins(Component):
         self.register_outputs({"secret": self.secret})
 
     def _home(self, name: str) -> list[pulumi.Resource]:
-        """The Job's namespace, from which the server is reached, and which nobody reaches."""
+        """The Job's namespace, from which the server is reachable, and which is not reachable."""
         labels = {**restricted(), TRACKING_LABEL: "allowed"}
-        return closed_home(name, NAMESPACE, ACCOUNT, labels, self.child)
+        return closed_namespace(name, NAMESPACE, ACCOUNT, labels, self.child)
 
     def _where(self, name: str, args: MlflowLoginsArgs) -> None:
-        """What is no secret, for pods to take their variables from."""
+        """Variables of pods that are not secret."""
         for login in args["logins"]:
             core.v1.ConfigMap(
                 f"{name}-{login['namespace']}-tracking",
@@ -115,7 +115,7 @@ class MlflowLogins(Component):
             )
 
     def _rights(self, name: str, logins: Sequence[LoginArgs]) -> list[pulumi.Resource]:
-        """Read and replace the one Secret; a new one can be limited to no name."""
+        """Permissions to read and replace the one Secret; creation cannot be limited to a name."""
         bindings: list[pulumi.Resource] = []
         for namespace in (login["namespace"] for login in logins):
             metadata = meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=namespace)

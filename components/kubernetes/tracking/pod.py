@@ -1,4 +1,4 @@
-"""The pod of the MLflow server, and what it may talk to. Pure: arguments in, specs out."""
+"""The pod of the MLflow server and its network policy. Pure: arguments in, specs out."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -11,7 +11,7 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicySpecArgsDict,
 )
 
-from components.kubernetes.fence import out_to_dns
+from components.kubernetes.network_policies import out_to_dns
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 
 NAME = "mlflow"
@@ -25,21 +25,21 @@ WORKER_MEMORY_MIB = 512
 
 
 class AgentArgs(TypedDict):
-    """What hands a cloud's credentials to pods, on every node."""
+    """An agent on every node that issues cloud credentials to pods."""
 
     cidr: str
     """Its address."""
     port: int
-    """The TCP port it answers on."""
+    """Its TCP port."""
 
 
 class GrantsArgs(TypedDict):
-    """How the pods of a cluster come by their rights in the cloud; the rights belong to service accounts."""
+    """Cloud permissions of a cluster's pods, which belong to service accounts."""
 
     environment: Mapping[str, str]
     """Variables that the cloud's libraries read, such as its region."""
     agents: Sequence[AgentArgs]
-    """What pods ask for credentials."""
+    """The agents that issue credentials."""
 
 
 class DoorArgs(TypedDict):
@@ -50,13 +50,13 @@ class DoorArgs(TypedDict):
     node_port: int
     """The port of the nodes that it connects to."""
     cidrs: Sequence[str]
-    """Its own addresses, and nobody else's."""
+    """Its own addresses only."""
     node_labels: Mapping[str, str]
     """The nodes that it connects to; the server runs on these."""
 
 
 class MlflowServerArgs(TypedDict):
-    """Which image, how much of it, and where its data and secrets are."""
+    """Image, size, data and secrets of the server."""
 
     image: pulumi.Input[str]
     """Image with MLflow's `auth` extra, psycopg2 and what `secret_store` imports, by digest."""
@@ -64,45 +64,45 @@ class MlflowServerArgs(TypedDict):
     workers: int
     """Worker processes per replica; each takes 512 MiB."""
     grants: GrantsArgs
-    """How the server's rights reach it."""
+    """Cloud permissions of the server."""
     database_uri: pulumi.Input[str]
     """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
     database_secret: NotRequired[pulumi.Input[str]]
     """Secret with username and password of the database, where the URI asks for them."""
     database_identity: NotRequired[pulumi.Input[str]]
-    """Who connects with short-lived tokens, as the store calls it. Default: a password is used, or none."""
+    """Identity that connects with short-lived tokens, as the store names it. Default: a password, or none."""
     database_ca: NotRequired[pulumi.Input[str]]
-    """Certificates (PEM) of who signs the database's own certificate. Default: those libpq knows."""
+    """CA certificates (PEM) of the database's certificate. Default: those of libpq."""
     secret_store: str
-    """Text of `secret_store.py`, by which the server's program reads secrets (see `serve.SecretStore`)."""
+    """Text of `secret_store.py`, with which the program reads secrets (see `serve.CredentialStore`)."""
     admin_secret: pulumi.Input[str]
     """Secret of the first user; the server fills it when it is empty."""
     artifacts_destination: pulumi.Input[str]
-    """Where the server puts artifacts: a URI of the object store."""
+    """URI of the object store for artifacts."""
     keep_connections: NotRequired[bool]
     """Hold database connections open between requests. Default: yes; no lets a database pause."""
     namespace: NotRequired[str]
     """Default: mlflow."""
     door: NotRequired[DoorArgs]
-    """Default: none, people forward a port."""
+    """Default: none, users forward a port."""
 
 
 def labels() -> dict[str, str]:
-    """What selects the server's pods."""
+    """Selector of the server's pods."""
     return {"app.kubernetes.io/name": NAME, "app.kubernetes.io/part-of": "trainstack"}
 
 
 def service_host(namespace: str) -> str:
-    """The name of the server inside the cluster."""
+    """DNS name of the server inside the cluster."""
     return f"{NAME}.{namespace}.svc.cluster.local"
 
 
 def accepted(namespace: str, door: DoorArgs | None) -> dict[str, str]:
     """Variables with the Host headers the server accepts: its names in the cluster, a port-forward, the door.
 
-    MLflow refuses any other, so that a web page cannot reach it through a name it controls (DNS rebinding).
-    It also refuses changes by a page that comes from elsewhere than this machine, whatever the Host header
-    says (3.17.2, server/security_utils.py, should_block_cors_request), so the door is an origin, too.
+    MLflow rejects others, so that a web page cannot reach it through a name it controls (DNS rebinding). It
+    also rejects changes by a page of another origin than this machine, whatever the Host header
+    (3.17.2, server/security_utils.py, should_block_cors_request), so the door is an origin, too.
     """
     names = (service_host(namespace), f"{NAME}.{namespace}.svc", f"{NAME}.{namespace}")
     hosts = [*(f"{name}:{PORT}" for name in names), "localhost:*", "127.0.0.1:*"]
@@ -115,10 +115,10 @@ def accepted(namespace: str, door: DoorArgs | None) -> dict[str, str]:
 
 
 def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
-    """The environment of the container; it says where secrets are, never what they are."""
+    """The environment of the container; it has the names of secrets, not their values."""
     values: dict[str, pulumi.Input[str]] = {
-        # A port-forward comes in on the pod's own loopback (containerd internal/cri/server,
-        # sandbox_portforward_linux.go); who else comes in, the network policy says.
+        # A port-forward arrives on the pod's own loopback (containerd internal/cri/server,
+        # sandbox_portforward_linux.go); the network policy restricts the others.
         "HOST": "0.0.0.0",  # noqa: S104
         "PORT": str(PORT),
         "WORKERS": str(args["workers"]),
@@ -136,7 +136,7 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
 
 
 def _database(args: MlflowServerArgs) -> dict[str, pulumi.Input[str]]:
-    """How the server becomes known to the database, and the database to the server."""
+    """Authentication of the server to the database, and of the database to the server."""
     found: dict[str, pulumi.Input[str]] = {}
     if "database_secret" in args:
         found["DATABASE_SECRET"] = args["database_secret"]
@@ -148,7 +148,7 @@ def _database(args: MlflowServerArgs) -> dict[str, pulumi.Input[str]]:
 
 
 def probe(period_s: int, failures: int, timeout_s: int) -> ProbeArgsDict:
-    """Ask /health, which needs neither a user nor a known host nor the database."""
+    """Probe /health, which needs neither a user nor a known host nor the database."""
     return {
         "http_get": {"path": "/health", "port": "http"},
         "period_seconds": period_s,
@@ -175,7 +175,7 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
             "requests": {"cpu": f"{250 * args['workers']}m", "memory": memory},
             "limits": {"memory": memory},
         },
-        # Five minutes to start: migrations, and a database that may have to wake up.
+        # Five minutes to start: migrations, and a database that may have to resume.
         "startup_probe": probe(period_s=5, failures=60, timeout_s=5),
         "readiness_probe": probe(period_s=10, failures=3, timeout_s=5),
         "liveness_probe": probe(period_s=20, failures=6, timeout_s=10),
@@ -187,11 +187,11 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
 
 
 def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]) -> PodSpecArgsDict:
-    """The pod: what Pod Security's `restricted` asks for, spread over zones, the program from a ConfigMap."""
+    """The pod: `restricted` of Pod Security, spread over zones, the program from a ConfigMap."""
     spec: PodSpecArgsDict = {
         "service_account_name": account,
         "automount_service_account_token": False,
-        # Otherwise Kubernetes sets MLFLOW_PORT=tcp://... for the Service, and MLflow takes it for its option.
+        # Otherwise Kubernetes sets MLFLOW_PORT=tcp://... for the Service, which MLflow reads as its option.
         "enable_service_links": False,
         "security_context": {
             "run_as_non_root": True,
@@ -222,7 +222,7 @@ def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Inpu
 
 
 def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> NetworkPolicySpecArgsDict:
-    """In: clients' namespaces, the door. Out: DNS, database, the cloud over HTTPS, what hands out rights."""
+    """Ingress: clients' namespaces, the door. Egress: DNS, database, HTTPS, agents of credentials."""
     database_and_cloud: NetworkPolicyEgressRuleArgsDict = {
         "to": [{"ip_block": {"cidr": "0.0.0.0/0"}}],
         "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}],

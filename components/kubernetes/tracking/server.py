@@ -8,7 +8,7 @@ import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
 
 from components.base import Component
-from components.kubernetes.fence import closed, restricted
+from components.kubernetes.network_policies import closed, restricted
 from components.kubernetes.tracking.pod import (
     NAME,
     PORT,
@@ -21,16 +21,16 @@ from components.kubernetes.tracking.pod import (
 )
 from components.ordering import after
 
-# How long a pod serves before it counts, in seconds: a load balancer needs two checks, five seconds apart.
+# Seconds for which a pod must be ready: a load balancer needs two checks, five seconds apart.
 FOUND_S = 15
 
 
 class MlflowServer(Component):
-    """The tracking server, locked down: unprivileged, read-only root, no Kubernetes token, closed by default.
+    """The tracking server, hardened: unprivileged, read-only root, no Kubernetes token, closed by default.
 
-    Rights in the cloud belong to the service account `mlflow`. Only pods in namespaces labelled
+    Cloud permissions belong to the service account `mlflow`. Only pods in namespaces labelled
     `trainstack.dev/tracking=allowed` reach it, and a load balancer where there is one; and only with a user,
-    who sees what was granted in MLflow.
+    who has the permissions granted in MLflow.
     """
 
     url: pulumi.Output[str]
@@ -66,8 +66,8 @@ class MlflowServer(Component):
             f"{name}-deployment",
             metadata={"name": NAME, "namespace": inside, "labels": labels()},
             spec=_rollout(args, account.metadata.name, program.metadata.name),
-            # The policy exists before the pod. What a pod reaches until the network enforces it is the CNI's
-            # choice: some leave a new pod open for this moment.
+            # The policy exists before the pod. The CNI decides what a pod reaches before it enforces the
+            # policy: some leave a new pod open for this moment.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         service = self._service(name, inside, deployment)
@@ -89,7 +89,7 @@ class MlflowServer(Component):
         folder = resources.files("agents.mlflow_server")
         files = {own: folder.joinpath(own).read_text() for own in ("libpq.py", "serve.py")}
         files["secret_store.py"] = secret_store
-        # Named after its content: a new program makes new pods, and the old ones keep theirs until they go.
+        # Named after its content: a new program makes new pods, and old ones keep theirs until they end.
         digest = hashlib.sha256("".join(files.values()).encode()).hexdigest()[:10]
         return k8s.core.v1.ConfigMap(
             f"{name}-program",
@@ -122,9 +122,9 @@ class MlflowServer(Component):
     ) -> None:
         """A port on the nodes that run the server, for a load balancer.
 
-        `Local`: packets keep the load balancer's address, by which the network policy knows them. Passed on
-        by another node, they would have that node's, which is in the range of all pods. Nodes without the
-        server drop them, so the load balancer sees where it runs.
+        `Local`: packets keep the load balancer's address, which the network policy allows. Forwarded by
+        another node, they would have that node's, which is in the range of all pods. Nodes without the server
+        drop them, so the load balancer detects where it runs.
         """
         k8s.core.v1.Service(
             f"{name}-door",
@@ -144,7 +144,7 @@ class MlflowServer(Component):
 def _rollout(
     args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]
 ) -> DeploymentSpecArgsDict:
-    """A new pod must answer before an old one goes."""
+    """A new pod must be ready before an old one ends."""
     spec: DeploymentSpecArgsDict = {
         "replicas": args["replicas"],
         "selector": {"match_labels": labels()},
@@ -152,6 +152,6 @@ def _rollout(
         "template": {"metadata": {"labels": labels()}, "spec": pod(args, account, program)},
     }
     if "door" in args:
-        # The load balancer has to find the node of a new pod before that of the old one is empty.
+        # The load balancer must detect the node of a new pod before that of the old one has none.
         spec["min_ready_seconds"] = FOUND_S
     return spec

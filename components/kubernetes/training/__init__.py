@@ -1,1 +1,1 @@
-"""How jobs are started besides as JobSets."""
+"""JobSet and Kubeflow Trainer."""

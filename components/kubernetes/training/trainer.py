@@ -10,19 +10,19 @@ import pulumi
 from components.base import Component
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
-from components.kubernetes.fence import Ports, controllers
 from components.kubernetes.manifest import Manifest
+from components.kubernetes.network_policies import Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
-from components.kubernetes.waiting.webhooks import Asked, webhooks_answer
+from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
 from smoke_training.launchers import kubeflow
 from smoke_training.launchers.runplan import RunPlan, shared_memory
 
 JOBSET_PORTS = Ports(api_server=(9443,), metrics=(8443,))
-# Nobody reports to its server of states (10443): that feature, TrainJobStatus, is off.
+# Nothing reports to its server of states (10443): that feature, TrainJobStatus, is off.
 PORTS = Ports(api_server=(9443,), metrics=(8443,))
 CHART, NAME = "kubeflow-trainer", "trainer-ready"
-# A TrainJob says itself how long it may run, and what its pods take where its runtime does not.
+# A TrainJob declares its own time limit, and its pods' resources where its runtime does not.
 _PLAN = RunPlan(
     name=kubeflow.RUNTIME,
     image="",
@@ -37,7 +37,7 @@ JOBSET_VALUES: Mapping[str, Any] = {
     "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}},
 }
 VALUES: Mapping[str, Any] = {
-    # In the version that it asks for; ours is the one that Kueue is built with.
+    # In the version that it requires; ours is the one that Kueue is built with.
     "jobset": {"install": False},
     "manager": {
         "replicas": 2,
@@ -50,9 +50,9 @@ class TrainerArgs(TypedDict):
     """Arguments of `Trainer`."""
 
     pools: Mapping[str, NodeOffer]
-    """What a node of each pool offers, by the pool's name."""
+    """Resources of a node of each pool, by the pool's name."""
     image: str
-    """Image, by digest, of TrainJobs that name none."""
+    """Image, by digest, of TrainJobs without one."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
     control_plane: Sequence[str]
@@ -60,13 +60,13 @@ class TrainerArgs(TypedDict):
 
 
 class Trainer(Component):
-    """JobSet, as which runs of several nodes start, and Kubeflow Trainer v2, which makes them of TrainJobs.
+    """JobSet, for runs on several nodes, and Kubeflow Trainer v2, which creates JobSets from TrainJobs.
 
-    A TrainJob on the runtime `torch-POOL` takes whole nodes of that pool. One on `torch-distributed`, as the
-    launchers render it, says itself what it takes.
+    A TrainJob on the runtime `torch-POOL` takes whole nodes of that pool. One on `torch-distributed`, as
+    rendered by the launchers, declares its resources itself.
 
-    What queues jobs comes after this: it looks for their kinds when it starts. So do the namespaces of jobs:
-    a runtime is held by every TrainJob that names it, those that ended included, and goes after them.
+    Kueue comes after this: it discovers the kinds of jobs at its start. So do the namespaces of jobs: a
+    runtime is referenced by every TrainJob that names it, those that ended included, and is deleted later.
     """
 
     runtimes: pulumi.Output[list[str]]
@@ -79,11 +79,11 @@ class Trainer(Component):
         of_jobset = self._inside(name, "jobset", JOBSET_PORTS, ranges)
         jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, of_jobset)
         inside = self._inside(name, CHART, PORTS, ranges)
-        # It looks for JobSet's kind when it starts.
+        # It discovers JobSet's kind at its start.
         after_jobset = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[jobset]))
         installed = release(f"{name}-{CHART}", CHART, VALUES, after_jobset)
         bodies = list(runtimes(args["pools"], args["image"]))
-        asked = Asked(
+        asked = DryRun(
             account=NAME,
             namespace=chart.namespace,
             body=bodies[0],
@@ -101,7 +101,7 @@ class Trainer(Component):
     def _inside(
         self, name: str, chart: str, ports: Ports, control_plane: Sequence[str]
     ) -> pulumi.ResourceOptions:
-        """Options for what comes into the namespace of a chart."""
+        """Options for objects in the namespace of a chart."""
         space = charts()[chart].namespace
         fence = controllers(f"{name}-{chart}", space, ports, control_plane, self.child)
         return self.child(pulumi.ResourceOptions(depends_on=fence))
@@ -111,7 +111,7 @@ def runtimes(pools: Mapping[str, NodeOffer], image: str) -> Iterator[dict[str, A
     """The ClusterTrainingRuntimes: one for any node, and one for each pool.
 
     There is none for a pool whose devices pods claim: a claim needs a template in the TrainJob's namespace.
-    Nor is there one where pods share GPUs: nobody trains on all turns or parts of a node.
+    Nor is there one where pods share GPUs: no run trains on shares or parts of a node.
     """
     plan = dataclasses.replace(_PLAN, image=image)
     yield kubeflow.runtime(plan, whole_node=False)

@@ -1,4 +1,4 @@
-"""What a validation on a cluster is given."""
+"""Arguments of a validation on a cluster."""
 
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -20,32 +20,32 @@ class SmokeTestArgs(TypedDict):
     priority: pulumi.Input[str]
     """Kueue priority class of the Job."""
     plan: pulumi.Input[Mapping[str, Any]]
-    """The run's plan (schema trainstack.smoke-plan/1). What the other arguments say (nodes, GPUs, image, time
-    limit, code) is filled in here. Anything in it that changes makes the next `up` validate again."""
+    """The run's plan (schema trainstack.smoke-plan/1). Other arguments (nodes, GPUs, image, time limit,
+    code) are filled in here. Any change of it makes the next `up` validate again."""
     image: pulumi.Input[str]
-    """Training image, by digest: a tag that moves would not be noticed."""
+    """Training image, by digest: a changed tag would not be noticed."""
     watch_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that watches the Job."""
     nodes: int
     """Nodes to run on, one pod each."""
     node: NodeOffer
-    """What a node offers; each pod takes all of it. Half of the memory may be shared memory."""
+    """Resources of a node; each pod takes all of it. Half of the memory may be shared memory."""
     pool_labels: Mapping[str, str]
     """Labels of the pool's nodes."""
     topology_level: NotRequired[str]
     """Node label of the network layer to stay within if possible; only for a pool with a topology."""
     tracking_url: pulumi.Input[str]
-    """Where MLflow listens, as pods see it."""
+    """URL of MLflow for pods."""
     environment: Mapping[str, pulumi.Input[str]]
-    """Variables by which the service account `smoke` finds the cloud."""
+    """Variables with which the service account `smoke` accesses the cloud."""
     login_secret: pulumi.Input[str]
     """Secret in the namespace with MLflow's user and password, in the variables that its clients read."""
     pvc_name: NotRequired[pulumi.Input[str]]
-    """Claim in the namespace for results and checkpoints; without it they go when the pods go."""
+    """Claim in the namespace for results and checkpoints; without it they are deleted with the pods."""
     pvc_folder: NotRequired[str]
     """Folder of the claim to write to, such as one that is linked to a bucket; default: its root."""
     provisioned: NotRequired[bool]
-    """Whether the queue asks for the nodes before it admits the Job: it then writes more into it. Default
+    """Whether the queue requests the nodes before it admits the Job: it then writes more into it. Default
     False."""
     timeout_s: int
     """Limit of the run itself, seconds."""

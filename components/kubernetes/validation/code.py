@@ -1,11 +1,11 @@
-"""The code of a validation, as this checkout ships it."""
+"""The code of a validation, bundled from this checkout."""
 
 from infra.errors import Problem, UserError
 from smoke_training.launchers import bundle
 
 
 def shipped() -> bundle.Bundle:
-    """The workload as one zip. Raises UserError for a checkout whose workload cannot be shipped."""
+    """The workload as one zip. Raises UserError for a checkout without a complete workload."""
     try:
         return bundle.shipped()
     except bundle.BundleError as error:

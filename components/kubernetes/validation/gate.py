@@ -27,13 +27,13 @@ from components.ordering import after
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.validation import RUNS
 
-# Until the queue admits the job: running jobs that make way have this long to save their state and stop.
+# Until the queue admits the job: preempted jobs have this long to save their state and stop.
 QUEUE_TIMEOUT_S = 1800
 # Beyond queue, start and run: for evictions, and for the Job controller to see the end.
 MARGIN_S = 120
-# What Kueue writes into a Job. All else of a Job is fixed once it exists.
+# Fields that Kueue writes into a Job. All others are immutable once it exists.
 MUTATED_BY_KUEUE = ["spec.suspend", "spec.template.spec.nodeSelector"]
-# Nor this where the flavor's nodes are asked for: the toleration of their taint, and which request it was.
+# Further ones where the flavor's nodes are requested: the toleration of their taint, and the request.
 MUTATED_WITH_NODES = ["spec.template.spec.tolerations", "spec.template.metadata.annotations"]
 
 
@@ -41,13 +41,13 @@ class SmokeTest(Component):
     """Distributed training on nodes of one pool, as an indexed Job; `up` fails unless it completes in time.
 
     The Job is named after what it validates, so an unchanged stack is not validated again; a failed Job is
-    replaced, that is run again, by the next `up`. It has no time to live: a vanished Job would be re-created.
-    It waits in a queue, so `up` does not wait for it but for a second Job that watches it, which ends when
-    the first one does, or when that was not admitted or did not start in time, and says why.
+    replaced, and thereby run again, by the next `up`. It has no time to live: a deleted Job would be created
+    again. It waits in a queue, so `up` does not wait for it but for a second Job that watches it, which ends
+    when the first one does, or when that was not admitted or did not start in time, with the reason.
     """
 
     job_name: pulumi.Output[str]
-    """The Job, `smoke-<digest>`; what uses it comes after a passed validation."""
+    """The Job, `smoke-<digest>`; dependents come after a passed validation."""
     result_path: pulumi.Output[str]
     """Path of the result JSON inside the pods."""
     digest: pulumi.Output[str]
@@ -121,9 +121,9 @@ class SmokeTest(Component):
 
     def _job(self, name: str, body: Any, needs: Sequence[pulumi.Resource], provisioned: bool) -> batch.v1.Job:
         body["metadata"]["annotations"] = {
-            # One that failed is run again by the next `up`.
+            # A failed one is run again by the next `up`.
             "pulumi.com/replaceUnready": "true",
-            # Its existence is enough. `skipAwait` would also not wait for its deletion, before the next one.
+            # Its existence is enough. `skipAwait` would also not wait for its deletion before the next one.
             "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
         }
         return batch.v1.Job(

@@ -1,4 +1,4 @@
-"""The run that validates a deploy, as `smoke_training.launchers` renders it."""
+"""The run that validates a deploy, as rendered by `smoke_training.launchers`."""
 
 import dataclasses
 import hashlib
@@ -12,7 +12,7 @@ from pulumi_kubernetes import core, meta
 from components.kubernetes.offers import claimed, devices
 from components.kubernetes.slots import slot
 from components.kubernetes.validation.args import SmokeTestArgs
-from components.kubernetes.validation.home import SERVICE_ACCOUNT
+from components.kubernetes.validation.smoke_home import SERVICE_ACCOUNT
 from smoke_training.launchers import validation as validations
 from smoke_training.launchers.bundle import Bundle
 from smoke_training.launchers.fabrics import on_nodes
@@ -25,12 +25,12 @@ DIGEST_LENGTH = 10
 STARTUP_TIMEOUT_S = 1200
 # Slots for the name of the run's Job and of its ConfigMap, and for the digest of its code.
 NAME, CONFIG, CODE = "name", "config", "code"
-# There is no commit: what runs is the sources of this checkout, as one file.
+# There is no commit: the code is this checkout's sources, as one file.
 CODE_VARIABLE = "CODE_SHA256"
 
 
 def smoke_run(args: SmokeTestArgs, name: str) -> RunPlan:
-    """The run, with slots for what is only known later; `slot_values` are their values."""
+    """The run, with placeholders for values that are known later (`slot_values`)."""
     node, fabric = args["node"], args["node"].get("fabric")
     run = RunPlan(
         name=name,
@@ -64,7 +64,7 @@ def claim_template(args: SmokeTestArgs) -> str:
 
 
 def slot_values(args: SmokeTestArgs, code: Bundle) -> dict[str, pulumi.Input[str]]:
-    """What stands in the slots of a run but for NAME and CONFIG."""
+    """Values of the placeholders of a run but for NAME and CONFIG."""
     return {
         **{key: args[key] for key in ("image", "namespace", "queue", "priority", "login_secret")},
         "claim": args.get("pvc_name", ""),
@@ -90,7 +90,7 @@ def plan_text(args: SmokeTestArgs, code: Bundle, known: Mapping[str, Any]) -> st
 
 
 def digest(plan: str, run: RunPlan | None = None) -> str:
-    """A short name for a plan, and for what its run is made of apart from what its slots hold."""
+    """Digest of a plan and of the definition of its run without the values of placeholders."""
     parts = [plan, json.dumps(dataclasses.asdict(run), sort_keys=True) if run else ""]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:DIGEST_LENGTH]
 
@@ -102,7 +102,7 @@ def code_and_plan(
     plan: pulumi.Output[str],
     opts: pulumi.ResourceOptions,
 ) -> core.v1.ConfigMap:
-    """The ConfigMap that the pods of a run start from."""
+    """The ConfigMap with code and plan of a run's pods."""
     return core.v1.ConfigMap(
         name,
         metadata=metadata,

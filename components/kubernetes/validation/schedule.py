@@ -1,4 +1,4 @@
-"""The gate's validation again and again on the live stack, on quota that is idle at the time."""
+"""The gate's validation on a schedule, on idle quota of the deployed stack."""
 
 from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
@@ -21,7 +21,7 @@ from components.kubernetes.validation.run import (
 from components.ordering import after
 from smoke_training.launchers import kubernetes
 
-# No deploy awaits these runs: one that found nothing certain, or was preempted, is not a failed Job.
+# No deploy waits for these runs: an inconclusive or preempted one is not a failed Job.
 ACCEPT = ("PASS", "INCONCLUSIVE", "SKIPPED")
 
 
@@ -29,20 +29,20 @@ class SmokeScheduleArgs(TypedDict):
     """Arguments of `SmokeSchedule`."""
 
     schedule: str
-    """When: a cron expression of five fields, UTC."""
+    """A cron expression of five fields, UTC."""
     run: SmokeTestArgs
-    """What: the arguments of the gate, with the queue and the priority of scheduled runs."""
+    """The arguments of the gate, with the queue and the priority of scheduled runs."""
     plan: NotRequired[Mapping[str, pulumi.Input[Any]]]
-    """What the plan says besides, such as where a run reports that it failed or that the stack got slower."""
+    """Further fields of the plan, such as where a run reports a failure or a slower stack."""
 
 
 class SmokeSchedule(Component):
     """A CronJob that repeats the gate's validation, with the same code and plan, below all other work.
 
-    Kueue queues every single run. It owns no quota: it borrows what lies idle, and is suspended when an owner
-    asks for it, which the run records as SKIPPED. Its Job fails with exit code 1 when training does not work
-    as it should, with 3 when that could not be found out, and completes otherwise; the figures of every run
-    are in the tracking server. It uses the claim template of the pool's `SmokeTest`, so it has to come after.
+    Kueue queues every run. It owns no quota: it borrows idle quota, and is suspended when an owner reclaims
+    it, which the run records as SKIPPED. Its Job fails with exit code 1 when training does not work as it
+    should, with 3 when that could not be determined, and completes otherwise; the figures of every run are in
+    the tracking server. It uses the claim template of the pool's `SmokeTest`, so it must come after it.
     """
 
     cron_job: pulumi.Output[str]
@@ -78,7 +78,7 @@ class SmokeSchedule(Component):
 
 
 def _scheduled(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The gate's plan for runs that no deploy waits for."""
+    """The gate's plan for scheduled runs."""
     return {
         **known["plan"],
         "task": "scheduled-validation",

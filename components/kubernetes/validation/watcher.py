@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_kubernetes import batch, meta, rbac
 
-from components.kubernetes.fence import restricted
+from components.kubernetes.network_policies import restricted
 from components.kubernetes.programs.program import Program
-from components.kubernetes.waiting.home import closed_home
-from components.kubernetes.waiting.job import Waiting, waiting_job
+from components.kubernetes.waiting.job import WaitingProgram, waiting_job
+from components.kubernetes.waiting.namespace import closed_namespace
 
-# Apart from the validation: in its namespace every pod is queued, and this one must never wait in a queue.
+# Not in the validation's namespace, where every pod is queued: this one must never wait in a queue.
 NAMESPACE = "trainstack-watch"
 NAME = "smoke-watch"
 PROGRAM = Program("agents.waiting.watch", ["smoke_training.launchers.verdict_record"])
@@ -19,7 +19,7 @@ PROGRAM = Program("agents.waiting.watch", ["smoke_training.launchers.verdict_rec
 
 @dataclass(frozen=True)
 class Watched:
-    """The Job to watch, and how long its parts may take, seconds."""
+    """The Job to watch, and the time limits of its phases, seconds."""
 
     namespace: pulumi.Input[str]
     name: pulumi.Input[str]
@@ -34,7 +34,7 @@ def rights(
     name: str, namespace: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
 ) -> list[pulumi.Resource]:
     """The watchers' namespace, closed to all, and an account that may read runs in `namespace` only."""
-    closed, account = closed_home(f"{name}-watch", NAMESPACE, NAME, restricted(), child)
+    closed, account = closed_namespace(f"{name}-watch", NAMESPACE, NAME, restricted(), child)
     role = rbac.v1.Role(
         f"{name}-watch-role",
         metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=namespace),
@@ -61,7 +61,7 @@ def watcher(
     image: pulumi.Input[str],
     child: Callable[..., pulumi.ResourceOptions],
 ) -> batch.v1.Job:
-    """The Job, named as the one it watches; it fails, with the reason, unless that one completes."""
+    """The Job, named as the watched one; it fails, with the verdict, unless that one completes."""
     given = {
         "namespace": watched.namespace,
         "job": watched.name,
@@ -72,9 +72,9 @@ def watcher(
         "start-seconds": str(watched.start_s),
         "total-seconds": str(watched.total_s),
     }
-    # What comes after the namespace of the runs comes after the watchers' rights there, too (`SmokeHome`).
+    # Dependents of the namespace of the runs depend on the watchers' permissions there, too (`SmokeHome`).
     namespace = pulumi.Output.from_input(watched.namespace).apply(lambda _: NAMESPACE)
-    waits = Waiting(PROGRAM, given, watched.name, namespace, NAME, image, watched.total_s)
+    waits = WaitingProgram(PROGRAM, given, watched.name, namespace, NAME, image, watched.total_s)
     return waiting_job(f"{name}-watch", waits, [], child)
 
 

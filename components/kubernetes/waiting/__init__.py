@@ -1,1 +1,1 @@
-"""Jobs that `up` waits for in place of what it cannot await, and the programs of their pods."""
+"""Jobs that `up` waits for in place of states that it cannot await."""

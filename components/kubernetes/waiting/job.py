@@ -1,4 +1,4 @@
-"""A Job whose pod looks on until something is so, and ends with a reason when it is not."""
+"""A Job whose pod waits for a state, and fails with a reason when it is not reached."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,30 +7,30 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import batch
 
-from components.kubernetes.programs.program import Program, Running, config_map, pod
+from components.kubernetes.programs.program import PodSettings, Program, config_map, pod
 
 _MESSAGE = "/dev/termination-log"  # where Kubernetes reads it by default
-# A node that is drained or lost is no verdict: another pod looks on.
+# A drained or lost node is no result: another pod continues.
 _DISRUPTED = {"action": "Ignore", "on_pod_conditions": [{"type": "DisruptionTarget", "status": "True"}]}
-# For the pod itself to start, on nodes that run the platform's own pods already.
+# Start time of the pod itself, on nodes that run the platform's own pods already.
 START_S = 300
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """What a Job's pod runs, as whom, and how long it may look on."""
+class WaitingProgram:
+    """The program of a Job's pod, its account, and its time limit."""
 
     program: Program
     arguments: Mapping[str, pulumi.Input[str]]
     name: pulumi.Input[str]
-    """Name of the Job; the program's ConfigMap is called after it, too."""
+    """Name of the Job, and prefix of the program's ConfigMap."""
     namespace: pulumi.Input[str]
-    """One that no queue manages: the pod must never wait for what it waits for."""
+    """A namespace that no queue manages: the pod must never wait for what it waits for."""
     account: str
     """Its service account."""
     image: pulumi.Input[str]
     limit_s: int
-    """Seconds in which the program ends by itself."""
+    """Time limit of the program itself."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables of the pod."""
     memory_mib: int = 128
@@ -38,15 +38,15 @@ class Waiting:
 
 def waiting_job(
     name: str,
-    waits: Waiting,
+    waits: WaitingProgram,
     needs: Sequence[pulumi.Resource],
     child: Callable[..., pulumi.ResourceOptions],
 ) -> batch.v1.Job:
-    """The Job, with its program: done when that ends well, failed with its words when it does not."""
+    """The Job, with its program: completes with it, or fails with its message."""
     config_name = pulumi.Output.concat(waits.name, "-", waits.program.digest)
     made_of = child(pulumi.ResourceOptions(depends_on=needs))
     config = config_map(name, waits.program, config_name, waits.namespace, made_of)
-    running = Running(
+    running = PodSettings(
         container="waits",
         image=waits.image,
         account=waits.account,
@@ -56,13 +56,13 @@ def waiting_job(
         memory_mib=waits.memory_mib,
     )
     deadline_s = waits.limit_s + START_S
-    # One minute more for the Job controller and the provider to see the end.
+    # One minute more for the Job controller and the provider to notice the end.
     wait = f"{deadline_s + 60}s"
     # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
     spec: Any = {
         "backoff_limit": 0,
         # From the Job's creation: it is never suspended. Both this and a pod that fails end `up`, for the
-        # provider takes BackoffLimitExceeded and DeadlineExceeded for errors, and no other reason.
+        # provider treats BackoffLimitExceeded and DeadlineExceeded as errors, and no other reason.
         "active_deadline_seconds": deadline_s,
         "pod_failure_policy": {"rules": [_DISRUPTED]},
         "template": {"spec": pod(waits.program, running, "Never")},
@@ -72,7 +72,7 @@ def waiting_job(
         metadata={
             "name": waits.name,
             "namespace": waits.namespace,
-            # Without it the provider would only look at a failed Job again, and fail again.
+            # Without it the provider would only read a failed Job again, and fail again.
             "annotations": {"pulumi.com/replaceUnready": "true"},
         },
         spec=spec,

@@ -10,7 +10,7 @@ from components.aws.cluster.eks import AwsCluster
 from components.aws.cluster.pod_logs import AwsPodLogs
 from components.aws.pod_role import AwsPodRole
 from components.aws.validation.alert_topic import AwsAlertTopic
-from components.kubernetes.monitoring.places import ALERTMANAGER_ACCOUNT, NAMESPACE
+from components.kubernetes.monitoring.names import ALERTMANAGER_ACCOUNT, NAMESPACE
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from stacks.parts import Alerting

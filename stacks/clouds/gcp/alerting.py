@@ -7,7 +7,7 @@ import pulumi
 
 from components.gcp.alerts.mailed import GcpMailedAlerts
 from components.gcp.cluster.gke import GcpCluster
-from components.kubernetes.monitoring.places import NAMESPACE
+from components.kubernetes.monitoring.names import NAMESPACE
 from components.kubernetes.monitoring.routes import PLATFORM
 from components.kubernetes.monitoring.scrapes import GpuExporterArgs
 from components.kubernetes.monitoring.stack import ALERT_LOG_URL

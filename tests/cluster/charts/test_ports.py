@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from components.kubernetes.charts import charts
-from components.kubernetes.fence import Ports
+from components.kubernetes.network_policies import Ports
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training import trainer
 from rehearsal.controlplane.api import Object

@@ -14,7 +14,7 @@ from components.kubernetes.queueing.quotas import FlavorArgs, TeamArgs
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from components.kubernetes.validation.home import SmokeHome
+from components.kubernetes.validation.smoke_home import SmokeHome
 from infra.naming import gate_queue, team_namespace
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.nodes import KwokPool, add_nodes

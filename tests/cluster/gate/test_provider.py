@@ -15,7 +15,7 @@ from components.kubernetes.queueing import kueue
 from components.kubernetes.validation import watcher
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from components.kubernetes.validation.home import SmokeHome
+from components.kubernetes.validation.smoke_home import SmokeHome
 from rehearsal.controlplane.api import KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
 from rehearsal.controlplane.nodes import KwokPool, add_nodes

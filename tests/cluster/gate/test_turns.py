@@ -10,8 +10,8 @@ import pytest
 
 from components.kubernetes.queueing import kueue
 from components.kubernetes.queueing.quotas import GateArgs, TeamArgs
-from components.kubernetes.validation.home import SmokeHome
 from components.kubernetes.validation.schedule import SmokeSchedule
+from components.kubernetes.validation.smoke_home import SmokeHome
 from infra.outputs.cluster import ValidationRun
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlane

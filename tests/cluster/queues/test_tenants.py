@@ -8,7 +8,7 @@ import pytest
 
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE
-from components.kubernetes.tracking.visitors import MlflowVisitors
+from components.kubernetes.tracking.port_forward import MlflowVisitors
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.manifests import manifests

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from components.kubernetes.monitoring import places
+from components.kubernetes.monitoring import names as places
 from infra.errors import UserError
 from infra.outputs.cluster import ServiceAddress, StackOutputs, TeamOutputs
 from trainstack.cli import access

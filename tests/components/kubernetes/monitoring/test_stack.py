@@ -7,7 +7,7 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.kubernetes.monitoring import places
+from components.kubernetes.monitoring import names as places
 from components.kubernetes.monitoring.chart_values import values
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import ALERT_LOG_URL, Monitoring, MonitoringArgs

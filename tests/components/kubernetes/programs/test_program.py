@@ -10,7 +10,7 @@ from components.kubernetes.accounting import gpu_ledger
 from components.kubernetes.capacity import capacity_windows
 from components.kubernetes.idle import idle_gpus
 from components.kubernetes.monitoring import stack
-from components.kubernetes.programs.program import ROOT, Program, Running, config_data, pod
+from components.kubernetes.programs.program import ROOT, PodSettings, Program, config_data, pod
 from components.kubernetes.validation import watcher
 from components.kubernetes.waiting import webhooks
 
@@ -29,7 +29,7 @@ PROGRAMS = [
 
 def mounted(program: Program, folder: Path) -> None:
     """The program's files where the pod's volume puts them."""
-    running = Running("c", "image", "account", "config", {}, {}, 64)
+    running = PodSettings("c", "image", "account", "config", {}, {}, 64)
     (volume, _) = pod(program, running, "Never")["volumes"]
     data = config_data(program)
     for item in volume["config_map"]["items"]:
@@ -50,7 +50,7 @@ def test_what_is_mounted_is_all_that_it_needs(program: Program, tmp_path: Path) 
 
 
 def test_the_module_runs_from_its_folder() -> None:
-    running = Running("waits", "image", "account", "config", {"seconds": "5"}, {"A": "b"}, 64)
+    running = PodSettings("waits", "image", "account", "config", {"seconds": "5"}, {"A": "b"}, 64)
     (container,) = pod(DRY_RUN, running, "Never", ports=[])["containers"]
     assert container["command"] == ["python", "-m", DRY_RUN.module]
     assert container["working_dir"] == ROOT and container["ports"] == []

@@ -8,7 +8,7 @@ import pulumi
 from components.kubernetes.offers import FabricOffer, NodeOffer
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.gate import SmokeTest
-from components.kubernetes.validation.home import SmokeHome
+from components.kubernetes.validation.smoke_home import SmokeHome
 from smoke_training.fabric import Fabric
 from tests.components.graph import Graph, deploy_graph
 

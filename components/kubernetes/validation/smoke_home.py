@@ -1,4 +1,4 @@
-"""What the validations of a cluster share: who their pods are, and who may watch them."""
+"""Shared objects of a cluster's validations: the account of their pods, the watchers' namespace."""
 
 from typing import TypedDict
 
@@ -23,7 +23,7 @@ class SmokeHome(Component):
     """The account of the pods of all validations, and the closed namespace of the Jobs that watch them."""
 
     namespace: pulumi.Output[str]
-    """Namespace of the validations; what uses it comes after these."""
+    """Namespace of the validations; dependents come after these objects."""
 
     def __init__(self, name: str, args: SmokeHomeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pulumi
 
-from components.kubernetes.fence import Ports, closed, controllers
+from components.kubernetes.network_policies import Ports, closed, controllers
 from tests.components.graph import Graph, deploy_graph
 
 TCP = {"protocol": "TCP"}

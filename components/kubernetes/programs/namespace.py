@@ -1,4 +1,4 @@
-"""Where a standing program lives and what it may do: its namespace, its fence, its account, its roles."""
+"""Namespace, service account and roles of a long-running program."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 import pulumi
 from pulumi_kubernetes import core, meta, rbac
 
-from components.kubernetes.fence import Ports, controllers
+from components.kubernetes.network_policies import Ports, controllers
 from components.kubernetes.people import RBAC
-from components.kubernetes.programs.standing import PORT
+from components.kubernetes.programs.deployment import PORT
 
 Child = Callable[..., pulumi.ResourceOptions]
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What may be done with objects of some kinds."""
+class AccessRule:
+    """Permissions on objects of some kinds."""
 
     group: str
     """API group; empty for the core's."""
@@ -26,7 +26,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Home:
+class ProgramNamespace:
     """A namespace with one account."""
 
     namespace: str
@@ -34,11 +34,11 @@ class Home:
     asks: Sequence[int] = ()
     """Ports of other pods that the program connects to, besides names and HTTPS."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of the namespace, by which others let its pods in."""
+    """Labels of the namespace, with which the policies of others admit its pods."""
 
 
-def settled(name: str, home: Home, child: Child) -> list[pulumi.Resource]:
-    """The namespace, which readers of metrics reach and nobody else, and the account, without a token."""
+def settled(name: str, home: ProgramNamespace, child: Child) -> list[pulumi.Resource]:
+    """The namespace, which only readers of metrics reach, and the account, without a token."""
     ports = Ports(api_server=(), metrics=(PORT,), asked=home.asks, labels=home.labels)
     space, policy = controllers(name, home.namespace, ports, [], child)
     account = core.v1.ServiceAccount(
@@ -52,15 +52,15 @@ def settled(name: str, home: Home, child: Child) -> list[pulumi.Resource]:
 
 def granted(
     name: str,
-    home: Home,
-    rules: Sequence[Rule],
+    home: ProgramNamespace,
+    rules: Sequence[AccessRule],
     needs: Sequence[pulumi.Resource],
     child: Child,
     *,
     called: str,
     namespaces: Sequence[str] | None = None,
 ) -> list[pulumi.Resource]:
-    """A ClusterRole `called` so, which the account has in some namespaces; None: everywhere."""
+    """A ClusterRole named `called`, bound to the account in some namespaces; None: everywhere."""
     role = rbac.v1.ClusterRole(
         f"{name}-role",
         metadata=meta.v1.ObjectMetaArgs(name=called),
@@ -91,7 +91,7 @@ def granted(
     ]
 
 
-def _rule(rule: Rule) -> rbac.v1.PolicyRuleArgs:
+def _rule(rule: AccessRule) -> rbac.v1.PolicyRuleArgs:
     return rbac.v1.PolicyRuleArgs(
         api_groups=[rule.group],
         resources=list(rule.resources),

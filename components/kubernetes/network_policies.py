@@ -1,4 +1,4 @@
-"""Namespaces of ours: what their pods may be, and whom they talk to (Pod Security, networking.k8s.io/v1)."""
+"""Namespaces of the platform: Pod Security labels and network policies (networking.k8s.io/v1)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,24 +22,24 @@ Child = Callable[..., pulumi.ResourceOptions]
 
 @dataclass(frozen=True)
 class Ports:
-    """TCP ports of a controller's pods, by who connects. No policy holds probes: a node reaches its pods."""
+    """TCP ports of a controller's pods, by client. No policy applies to probes: a node reaches its pods."""
 
     api_server: Sequence[int]
     """Webhooks, and API groups that the controller serves."""
     metrics: Sequence[int]
     asked: Sequence[int] = ()
-    """Of other pods, which the controller's connect to besides names and HTTPS."""
+    """Ports of other pods that the controller's pods connect to, besides DNS and HTTPS."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels of the namespace, by which those pods let the controller's in."""
+    """Labels of the namespace, with which the policies of those pods admit the controller's."""
 
 
 def restricted() -> dict[str, str]:
-    """Labels of a namespace in which Kubernetes refuses a pod that asks for more than `restricted` gives."""
+    """Labels of a namespace with the Pod Security Standard `restricted`."""
     return {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
 
 
 def out_to_dns() -> NetworkPolicyEgressRuleArgsDict:
-    """Names are looked up in kube-system."""
+    """Egress to DNS in kube-system."""
     return {
         "to": [{"namespace_selector": {"match_labels": {_NAME: "kube-system"}}}],
         "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
@@ -49,7 +49,7 @@ def out_to_dns() -> NetworkPolicyEgressRuleArgsDict:
 def closed(
     name: str, namespace: pulumi.Input[str], called: str, opts: pulumi.ResourceOptions, *, out: bool = True
 ) -> networking.v1.NetworkPolicy:
-    """A policy of all pods: what no other one lets in stays out. Without `out` they reach nothing, either."""
+    """A policy for all pods: denies ingress that no other one allows. Without `out` it denies egress, too."""
     return networking.v1.NetworkPolicy(
         name,
         metadata={"name": called, "namespace": namespace},
@@ -63,9 +63,9 @@ def controllers(
 ) -> list[pulumi.Resource]:
     """The namespace of a controller, and the policy of its pods; the controller comes after both.
 
-    In: the API server, from the ranges `control_plane`, to webhooks; readers of metrics from namespaces with
-    that label. Out: names, and HTTPS, by which the API server is reached. No address limits the latter: some
-    networks look at it before the Service's address is translated, some after.
+    Ingress: the API server, from the ranges `control_plane`, to webhooks; readers of metrics from namespaces
+    with that label. Egress: DNS, and HTTPS for the API server. No address limits the latter: some networks
+    evaluate it before the Service's address is translated, some after.
     """
     space = core.v1.Namespace(
         f"{name}-namespace",
@@ -90,7 +90,7 @@ def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngre
     server: Sequence[Any] = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
     readers: Sequence[Any] = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
     asked = ((server, ports.api_server), (readers, ports.metrics))
-    # A rule without peers lets everybody in, one without ports to all of them (networking/v1).
+    # A rule without peers allows all peers, one without ports all ports (networking/v1).
     return [{"from_": who, "ports": _tcp(numbers)} for who, numbers in asked if who and numbers]
 
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
+from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 
 from components.kubernetes.programs.program import ROOT, Program
-from components.kubernetes.programs.standing import PORT, Standing, standing
 from tests.components.graph import deploy_graph
 
-RUNS = Standing(
+RUNS = ProgramDeployment(
     program=Program("agents.waiting.dry_run"),
     name="books",
     namespace="trainstack-books",
@@ -20,7 +20,7 @@ RUNS = Standing(
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
-    graph = deploy_graph(lambda: {"id": standing("books", RUNS, [], lambda opts=None: opts).id})
+    graph = deploy_graph(lambda: {"id": program_deployment("books", RUNS, [], lambda opts=None: opts).id})
     return {kind: graph.find(kind) for kind in ("Deployment", "ConfigMap")}
 
 

@@ -1,4 +1,4 @@
-"""A Deployment whose one pod runs a program of this tree for as long as the stack stands."""
+"""A Deployment with one pod that runs a program of `agents/` as long as the stack exists."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import pulumi
 from pulumi_kubernetes import apps
 
 from agents.shared.health import ADDRESS
-from components.kubernetes.programs.program import Program, Running, config_map, pod
+from components.kubernetes.programs.program import PodSettings, Program, config_map, pod
 
 PORT = 8080
 _APP = "app.kubernetes.io/name"
@@ -16,16 +16,16 @@ _PROBE = {"http_get": {"path": "/healthz", "port": PORT}}
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the pod runs, as whom; it answers /healthz and /metrics at `PORT` (`health.py`)."""
+class ProgramDeployment:
+    """A long-running program, which serves /healthz and /metrics at `PORT` (`health.py`)."""
 
     program: Program
     name: str
     """Name of the Deployment, of its ConfigMap (with a digest) and of the label `app.kubernetes.io/name`."""
     namespace: pulumi.Input[str]
-    """One that no queue manages."""
+    """A namespace that no queue manages."""
     account: str
-    """Its service account, which has the program's rights and no other."""
+    """Its service account, with the program's permissions only."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     arguments: Mapping[str, pulumi.Input[str]]
@@ -34,17 +34,17 @@ class Standing:
     memory_mib: int = 128
 
 
-def standing(
+def program_deployment(
     name: str,
-    runs: Standing,
+    runs: ProgramDeployment,
     needs: Sequence[pulumi.Resource],
     child: Callable[..., pulumi.ResourceOptions],
 ) -> apps.v1.Deployment:
-    """The Deployment, with its program. There is never a second pod beside the first: one writes."""
+    """The Deployment, with its program. It never has two pods at once, because both would write."""
     config_name = f"{runs.name}-{runs.program.digest}"
     made_of = child(pulumi.ResourceOptions(depends_on=needs))
     config = config_map(name, runs.program, config_name, runs.namespace, made_of)
-    running = Running(
+    running = PodSettings(
         container=runs.name,
         image=runs.image,
         account=runs.account,
@@ -56,19 +56,19 @@ def standing(
     container = {
         "ports": [{"name": "metrics", "container_port": PORT}],
         "readiness_probe": {**_PROBE, "period_seconds": 10},
-        # Slower than readiness: a restart helps a program that hangs, and no API server that is away.
+        # Slower than readiness: a restart helps a program that hangs, but not an API server that is down.
         "liveness_probe": {**_PROBE, "period_seconds": 30, "failure_threshold": 4},
     }
     labels = {_APP: runs.name}
     # Prometheus reads the metrics of all pods with this label (`monitoring/scrapes.py`).
-    told = {**labels, "app.kubernetes.io/part-of": "trainstack"}
+    pod_labels = {**labels, "app.kubernetes.io/part-of": "trainstack"}
     # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
     spec: Any = {
         "replicas": 1,
         "strategy": {"type": "Recreate"},
         "selector": {"match_labels": labels},
         "template": {
-            "metadata": {"labels": told},
+            "metadata": {"labels": pod_labels},
             "spec": pod(runs.program, running, "Always", **container),
         },
     }

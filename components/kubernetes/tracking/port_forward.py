@@ -1,4 +1,4 @@
-"""How people come to the tracking server: through the API server, by a port-forward."""
+"""Access of members to the tracking server by a port-forward through the API server."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -17,14 +17,14 @@ class MlflowVisitorsArgs(TypedDict):
     namespace: pulumi.Input[str]
     """The server's namespace."""
     people: Sequence[SubjectArgs]
-    """Who may come."""
+    """Members with access."""
 
 
 class MlflowVisitors(Component):
-    """The right to `kubectl port-forward service/mlflow`, and no more: the server asks for a login itself.
+    """The permission for `kubectl port-forward service/mlflow` only: the server itself requires a login.
 
-    kubectl looks for a pod of the Service (k8s.io/kubectl pkg/polymorphichelpers/attachablepodforobject.go)
-    and asks for a connection to it. What it sees of a pod names its secrets, and holds none.
+    kubectl finds a pod of the Service (k8s.io/kubectl pkg/polymorphichelpers/attachablepodforobject.go) and
+    opens a connection to it. The readable pod has the names of its secrets, not their values.
     """
 
     def __init__(

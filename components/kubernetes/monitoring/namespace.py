@@ -1,4 +1,4 @@
-"""The namespace of monitoring, and whom its pods talk to."""
+"""The namespace of monitoring and its network policy."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import core, networking
 
-from components.kubernetes.fence import METRICS_LABEL, Child, out_to_dns, restricted
-from components.kubernetes.monitoring.places import NAMESPACE, PROMETHEUS_PORT, QUERIES_LABEL
+from components.kubernetes.monitoring.names import NAMESPACE, PROMETHEUS_PORT, QUERIES_LABEL
+from components.kubernetes.network_policies import METRICS_LABEL, Child, out_to_dns, restricted
 from components.kubernetes.tracking.pod import AgentArgs
 
-# Where metrics are read: kubelets, the exporters of nodes and GPUs, controllers, programs of ours.
+# Ports of scraped targets: kubelets, the exporters of nodes and GPUs, controllers, programs of ours.
 SCRAPED_PORTS = (10250, 9100, 9400, 8443, 8080)
-# The API server, Grafana's and Alertmanager's doors to a cloud.
+# The API server, and the connections of Grafana and Alertmanager to a cloud.
 _HTTPS = 443
 
 
 def home(name: str, agents: Sequence[AgentArgs], child: Child) -> list[pulumi.Resource]:
-    """The namespace and the policy of all of its pods; what comes into it comes after both.
+    """The namespace and the policy of all of its pods; its objects come after both.
 
-    In: pods of the namespace, and to Prometheus those of namespaces with `QUERIES_LABEL`. Browsers come by a
-    port-forward, which the node opens. Out: each other, names, HTTPS, `agents` that hand out rights, and
-    every port at which something is scraped: pods come and go with their addresses.
+    Ingress: pods of the namespace, and to Prometheus those of namespaces with `QUERIES_LABEL`. Browsers use a
+    port-forward, which the node opens. Egress: each other, DNS, HTTPS, `agents` for credentials, and every
+    scraped port: addresses of pods change.
     """
     labels = {**restricted(), METRICS_LABEL: "allowed"}
     space = core.v1.Namespace(

@@ -1,21 +1,21 @@
-"""The namespace of a Job that `up` waits for: nobody reaches it, and the Job's account holds no token."""
+"""The namespace of a Job that `up` waits for: closed to all, with an account without a token."""
 
 from collections.abc import Callable, Mapping
 
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.kubernetes.fence import closed
+from components.kubernetes.network_policies import closed
 
 
-def closed_home(
+def closed_namespace(
     prefix: str,
     namespace: str,
     account: str,
     labels: Mapping[str, str],
     child: Callable[..., pulumi.ResourceOptions],
 ) -> list[pulumi.Resource]:
-    """Make the namespace, the policy that closes it and the account; the Job comes after the last two.
+    """Create the namespace, the policy that closes it and the account; the Job comes after the last two.
 
     `prefix` begins their logical names; the policy has the account's name.
     """
