@@ -1,4 +1,4 @@
-"""What every component of trainstack shares: its type token and how it adopts children."""
+"""Base class of all components: type token and options of children."""
 
 import pulumi
 
@@ -6,8 +6,8 @@ import pulumi
 class Component(pulumi.ComponentResource):
     """A `trainstack:index:<Class>` component.
 
-    Children get `self.child()`: a fresh set of options, so that `aliases`, `protect` or `ignore_changes`
-    which a caller sets on the component are not copied onto every child.
+    Children get `self.child()`: a fresh set of options, so that `aliases`, `protect` or `ignore_changes` that
+    a caller sets on the component are not copied onto every child.
     """
 
     def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:

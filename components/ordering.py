@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def after(value: pulumi.Output[T], resources: Iterable[pulumi.Resource]) -> pulumi.Output[T]:
-    """`value`, but what uses it is created after `resources` and destroyed before them.
+    """`value`, with dependents created after `resources` and destroyed before them.
 
-    A consumer then needs no `depends_on` to be right: a subnet id handed out this way comes with its routes.
+    A consumer then needs no `depends_on`: a subnet id of this function comes with its routes.
     URNs, unlike ids, are known in a preview, so a known value stays known there.
     """
     urns = pulumi.Output.all(*(resource.urn for resource in resources))

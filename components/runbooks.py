@@ -1,4 +1,4 @@
-"""Pages that say what an alert means and what to do first, and the alerts that clouds raise by themselves."""
+"""Runbook pages of alerts, and the alerts that clouds raise themselves."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ LUSTRE: Final = "LustreFillingUp"
 BUCKET: Final = "CheckpointBucketAboveForecast"
 HOMES: Final = "HomesFillingUp"
 OF_CLOUDS: Final = (LUSTRE, BUCKET, HOMES)
-"""Alerts about storage of which the cluster has no metric, or none while nothing in it watches."""
+"""Alerts about storage without a metric in the cluster, or without monitoring in it."""
 
 
 def page(layer: str, alert: str) -> str:

@@ -19,7 +19,7 @@ class Period:
 
 
 @dataclass(frozen=True)
-class CapacityBlock:
+class BlockPeriod:
     """Capacity from `starts` to `ends`; jobs are stopped `drain` before the end."""
 
     starts: datetime
@@ -55,7 +55,7 @@ class CapacityWindow:
 
     pool: str
     """Name of the pool, for messages and metrics."""
-    block: CapacityBlock | None
+    block: BlockPeriod | None
     """None: its nodes have no end date."""
     hours: Hours | None
     """None: at any time of the week."""
@@ -95,7 +95,7 @@ def _window(row: Mapping[str, Any]) -> CapacityWindow:
     block, hours = row.get("block"), row.get("hours")
     return CapacityWindow(
         pool=row["pool"],
-        block=CapacityBlock(
+        block=BlockPeriod(
             moment(block["starts"]), moment(block["ends"]), timedelta(minutes=block["drain_minutes"])
         )
         if block

@@ -28,7 +28,7 @@ End = tuple[bool, VerdictRecord]
 """Whether the validation passed, and its record."""
 
 
-class AccessDeniedError(Exception):
+class ReadDeniedError(Exception):
     """The API server denies access."""
 
 
@@ -53,13 +53,13 @@ class Reader:
         return list((self._get(_KUEUE, f"workloads?labelSelector={labels}") or {}).get("items") or ())
 
     def _get(self, group: str, path: str) -> Object | None:
-        """Raises OSError when the server is unreachable or fails, AccessDeniedError when it denies access."""
+        """Raises OSError when the server is unreachable or fails, ReadDeniedError when it denies access."""
         place = f"{group}/namespaces/{self._namespace}/{path}"
         status, found = self._server.ask("GET", place)
         if status == 404:
             return None
         if status in (401, 403):
-            raise AccessDeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
+            raise ReadDeniedError(f"{self._server.address}{place}: {status} {found.get('message')}")
         if status != 200:
             raise OSError(f"{self._server.address}{place}: {status} {found.get('message')}")
         return found
@@ -213,7 +213,7 @@ def watch(reader: Reader, job: str, run: RunWatch, log: Callable[[str], None]) -
             uid = found["metadata"]["uid"] if found else ""
             suspended = bool(found and found["spec"].get("suspend"))
             ended = run.step(now, found, reader.pods(job), reader.workloads(uid) if suspended else ())
-        except AccessDeniedError as error:
+        except ReadDeniedError as error:
             run.state, ended, denied = f"the API server denies access: {error}", None, True
         except OSError as error:
             # An API server during an upgrade is unavailable for a while.

@@ -7,13 +7,13 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account
+from components.aws.account import AwsAccount
 from components.base import Component
 
-# What a key allows besides IAM, once it is known which account it lives in.
-KeyStatements: TypeAlias = Callable[[Account], Sequence[Mapping[str, object]]]
+# Further statements of a key policy, from its account.
+KeyStatements: TypeAlias = Callable[[AwsAccount], Sequence[Mapping[str, object]]]
 
-# KMS waits this long before a key is gone for good, and everything encrypted with it; 30 is the longest.
+# KMS deletes a key, and everything encrypted with it becomes unreadable, after this time; 30 is the longest.
 DELETION_WINDOW_DAYS = 30
 
 
@@ -21,13 +21,13 @@ def encryption_key(
     component: Component,
     name: str,
     *,
-    account: pulumi.Output[Account],
+    account: pulumi.Output[AwsAccount],
     purpose: str,
     statements: KeyStatements | None = None,
 ) -> aws.kms.Key:
-    """A key called `alias/<name>`: the account administers it through IAM, services as `statements` says."""
+    """A key named `alias/<name>`: the account administers it through IAM, services through `statements`."""
 
-    def policy(owner: Account) -> str:
+    def policy(owner: AwsAccount) -> str:
         root_arn = f"arn:{owner.partition}:iam::{owner.id}:root"
         return iam.document(iam.owned_by(root_arn), *(statements(owner) if statements else ()))
 

@@ -1,4 +1,4 @@
-"""Policy documents, as JSON text: who may assume a role, and what a role or a key allows."""
+"""IAM policy documents as JSON: trust of roles, permissions of roles and keys."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from components.base import Component
 from infra.naming import sanitize
 
 Conditions: TypeAlias = Mapping[str, Mapping[str, str]]
-# The provider adds a dash and seven characters to the name of a role, and refuses what then has more than 64
+# The provider adds a dash and seven characters to the name of a role, and rejects results of more than 64
 # (pulumi-aws provider/resource_overrides.go, "aws_iam_role"; pulumi-terraform-bridge pkg/tfbridge/names.go).
 _ROLE_NAME = 56
 
@@ -44,7 +44,7 @@ def trust(
     """A trust policy for one AWS service.
 
     A service principal is shared by all of AWS's customers: unless the service can only act for the account
-    that handed it the role (EC2, pods), pass `from_account` as conditions, or it is a confused deputy.
+    that assumes the role (EC2, pods), pass `from_account` as conditions, or it is a confused deputy.
     """
     statement: dict[str, object] = {
         "Effect": "Allow",
@@ -64,9 +64,9 @@ def from_account(account_id: str, source_arn: str) -> Conditions:
 def pod_identity_trust(cluster_arn: str, namespace: str, service_account: str) -> str:
     """Trust for the pods of exactly one service account of one cluster (EKS Pod Identity).
 
-    EKS sends where the pod lives as session tags, so `sts:TagSession` is needed beside `sts:AssumeRole`, and
-    without the conditions any association in the account, on any cluster, could hand this role out.
-    Source: EKS user guide, "EKS Pod Identity" (pod-id-abac, session tags added by EKS).
+    EKS sends the pod's cluster, namespace and account as session tags, so `sts:TagSession` is needed beside
+    `sts:AssumeRole`; without the conditions any association in the account, on any cluster, could use this
+    role. Source: EKS user guide, "EKS Pod Identity" (pod-id-abac, session tags added by EKS).
     """
     return trust(
         "pods.eks.amazonaws.com",
@@ -87,9 +87,9 @@ def managed_policy_arn(partition: pulumi.Output[str], policy: str) -> pulumi.Out
 
 
 def owned_by(root_arn: str) -> dict[str, object]:
-    """The key-policy statement that leaves access to IAM policies of the account `root_arn` belongs to.
+    """The key-policy statement that delegates access to IAM policies of the account of `root_arn`.
 
-    Without it a key can become unmanageable; it grants nothing to anybody by itself.
+    Without it a key can become unmanageable; by itself it grants nothing.
     """
     return {
         "Sid": "AccountDecidesByIam",
@@ -101,7 +101,7 @@ def owned_by(root_arn: str) -> dict[str, object]:
 
 
 def usable_by_logs(region: str, log_group_arn: str) -> dict[str, object]:
-    """The key-policy statement CloudWatch Logs needs to encrypt `log_group_arn`, and only that group.
+    """The key-policy statement with which CloudWatch Logs encrypts `log_group_arn`, and only that group.
 
     Source: CloudWatch Logs user guide, "Encrypt log data using KMS".
     """

@@ -1,18 +1,18 @@
-"""A log group under a customer-managed key, made before anything writes to it."""
+"""A log group under a customer-managed key, created before anything writes to it."""
 
 import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account
+from components.aws.account import AwsAccount
 from components.aws.encryption import KeyStatements
 from components.base import Component
 
 
 def logs_may_use(region: str, log_group_name: str) -> KeyStatements:
-    """What a key must allow so that CloudWatch Logs can encrypt this one group with it."""
+    """The key statement with which CloudWatch Logs can encrypt this one group."""
 
-    def statements(owner: Account) -> list[dict[str, object]]:
+    def statements(owner: AwsAccount) -> list[dict[str, object]]:
         group_arn = f"arn:{owner.partition}:logs:{region}:{owner.id}:log-group:{log_group_name}"
         return [iam.usable_by_logs(region, group_arn)]
 
@@ -27,7 +27,7 @@ def log_group(
     retention_days: int,
     key_arn: pulumi.Input[str],
 ) -> aws.cloudwatch.LogGroup:
-    """The group itself. A service that finds no group makes one: unencrypted, and kept forever."""
+    """The group itself. A service without a group creates one: unencrypted, without retention."""
     return aws.cloudwatch.LogGroup(
         name,
         name=log_group_name,

@@ -1,4 +1,4 @@
-"""AWS rights for the pods of one service account."""
+"""AWS permissions of the pods of one service account."""
 
 from typing import TypedDict
 
@@ -10,12 +10,12 @@ from components.base import Component
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
 
-# Where the agent of EKS Pod Identity answers on every node. Source: EKS user guide, "EKS Pod Identity".
+# Address of the agent of EKS Pod Identity on every node. Source: EKS user guide, "EKS Pod Identity".
 POD_IDENTITY_AGENT = "169.254.170.23/32"
 
 
 class AwsPodRoleArgs(TypedDict):
-    """Whose pods may do what."""
+    """The pods, and their permissions."""
 
     cluster_name: pulumi.Input[str]
     """EKS cluster with the pod identity agent."""
@@ -24,14 +24,14 @@ class AwsPodRoleArgs(TypedDict):
     service_account: str
     """The service account; it need not exist yet."""
     policy: pulumi.Input[str]
-    """What it may do: an IAM policy document, as JSON."""
+    """Its permissions: an IAM policy document, as JSON."""
 
 
 class AwsPodRole(Component):
-    """A role that EKS Pod Identity hands to exactly one service account of one cluster."""
+    """A role that EKS Pod Identity grants to exactly one service account of one cluster."""
 
     role_arn: pulumi.Output[str]
-    """The role; what uses it comes after its policy and its association."""
+    """The role; dependents come after its policy and its association."""
 
     def __init__(self, name: str, args: AwsPodRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -49,7 +49,7 @@ class AwsPodRole(Component):
             namespace=namespace,
             service_account=account,
             role_arn=role.arn,
-            # A pod that starts before the role may do its work gets credentials that do not work yet.
+            # A pod that starts before the role has its policy gets credentials without permissions.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         self.role_arn = after(role.arn, [association])
@@ -57,7 +57,7 @@ class AwsPodRole(Component):
 
 
 def pod_identity(region: str) -> GrantsArgs:
-    """How EKS hands a pod the credentials of its service account's role."""
+    """Access of pods to the credentials of their service account's role on EKS."""
     return {"environment": {"AWS_REGION": region}, "agents": [{"cidr": POD_IDENTITY_AGENT, "port": 80}]}
 
 

@@ -10,17 +10,17 @@ from components.base import Component
 
 
 class GcpApisArgs(TypedDict):
-    """Which APIs."""
+    """The APIs to enable."""
 
     names: Sequence[str]
     """Names of services, such as `container.googleapis.com`."""
 
 
 class GcpApis(Component):
-    """APIs that are switched on before anything needs them, and stay on when the stack goes.
+    """APIs that are enabled before they are needed, and stay enabled when the stack is deleted.
 
-    Others in the project may use them, too, and switching one off deletes what belongs to it. Who deploys
-    needs `serviceusage.services.enable`; the API `serviceusage.googleapis.com` itself has to be on already.
+    Others in the project may use them, too, and disabling one deletes its resources. The deployer needs
+    `serviceusage.services.enable`; the API `serviceusage.googleapis.com` itself must be enabled already.
     *Untested in a real project.*
     """
 

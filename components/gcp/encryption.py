@@ -11,9 +11,9 @@ from components.ordering import after
 from infra.naming import sanitize
 
 ROTATION = "7776000s"
-"""90 days, what CIS recommends for Google Cloud (CIS Google Cloud Platform Foundation Benchmark, 1.10)."""
+"""90 days, as CIS recommends for Google Cloud (CIS Google Cloud Platform Foundation Benchmark, 1.10)."""
 DESTRUCTION = "2592000s"
-"""30 days between the order to destroy a key and its end; all that it encrypted is lost then."""
+"""30 days between the request to destroy a key and its end; everything that it encrypted is lost then."""
 _USER = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 # Names of keys and rings have at most 63 characters, of which Pulumi takes eight to make them unique.
 _NAME = 55
@@ -21,12 +21,12 @@ _NAME = 55
 
 @dataclass(frozen=True)
 class EncryptionKey:
-    """A key, and its name for those who encrypt with it."""
+    """A key, and its name for its users."""
 
     resource: gcp.kms.CryptoKey
     id: pulumi.Output[str]
-    """`projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>`; usable once its users may
-    use it."""
+    """`projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>`; usable once its users have
+    access."""
 
 
 def encryption_key(
@@ -40,10 +40,10 @@ def encryption_key(
 ) -> EncryptionKey:
     """A key for `users` alone (IAM members by a short name of each), in a key ring of its own.
 
-    `location` is that of what it encrypts: most services take no key from elsewhere. `purpose` is a word for
+    `location` is that of the encrypted data: most services use no key of another. `purpose` is a word for
     the key's label. Cloud KMS never deletes rings and keys, and their names are never free again; Pulumi adds
-    random characters, so that a destroyed stack can be made anew. Destroying a key destroys its versions
-    after 30 days. With `keep` it is left as it is when the stack goes: for data that stays.
+    random characters, so that a destroyed stack can be created again. Destroying a key destroys its versions
+    after 30 days. With `keep` it stays when the stack is deleted: for data that stays.
     """
     short = sanitize(name, max_length=_NAME)
     ring = gcp.kms.KeyRing(
@@ -79,10 +79,10 @@ def service_agent(project_number: pulumi.Input[str], name: str) -> pulumi.Output
 
 
 def gke_agent(project_number: pulumi.Input[str]) -> pulumi.Output[str]:
-    """GKE itself, which encrypts what the API server stores."""
+    """The agent of GKE, which encrypts the API server's storage."""
     return service_agent(project_number, "container-engine-robot")
 
 
 def compute_agent(project_number: pulumi.Input[str]) -> pulumi.Output[str]:
-    """Compute Engine itself, which encrypts disks of nodes and of claims."""
+    """The agent of Compute Engine, which encrypts disks of nodes and of claims."""
     return service_agent(project_number, "compute-system")

@@ -1,4 +1,4 @@
-"""People who get mail from Cloud Monitoring."""
+"""Notification channels of Cloud Monitoring for mail addresses."""
 
 from collections.abc import Sequence
 

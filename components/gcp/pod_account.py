@@ -1,4 +1,4 @@
-"""Rights on Google Cloud for the pods of one Kubernetes service account."""
+"""Google Cloud permissions of the pods of one Kubernetes service account."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -10,8 +10,8 @@ from components.base import Component
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
 
-# Where pods ask for their credentials. Which address a network policy sees depends on what enforces it:
-# Dataplane V2 that of the metadata server, anything else the one that GKE puts in its place. Source: GKE
+# Addresses of the metadata server for pods. Which one a network policy sees depends on its enforcer:
+# Dataplane V2 that of the metadata server, others the one that GKE replaces it with. Source: GKE
 # documentation, "Network policy and Workload Identity Federation for GKE".
 METADATA_SERVER = (("169.254.169.254/32", 80), ("169.254.169.252/32", 988))
 
@@ -26,14 +26,14 @@ class RightArgs(TypedDict):
 
 
 class FolderRightArgs(RightArgs):
-    """A role on a folder of a bucket: on what it holds, and on listing it."""
+    """A role on a folder of a bucket: on its objects, and on listing it."""
 
     folder: pulumi.Input[str]
     """Name of the managed folder, with a slash at its end."""
 
 
 class GcpPodAccountArgs(TypedDict):
-    """Whose pods may do what. Rights are told apart by names of your own, which become those of resources."""
+    """The pods, and their roles. Keys are names of your own, which become those of resources."""
 
     project: str
     """The project of the cluster."""
@@ -54,19 +54,19 @@ class GcpPodAccountArgs(TypedDict):
 
 
 class GcpPodAccount(Component):
-    """Roles for exactly one service account of Kubernetes, by Workload Identity Federation for GKE.
+    """Roles for exactly one Kubernetes service account, by Workload Identity Federation for GKE.
 
-    The account is itself the principal: there is no account of Google Cloud that it would act as, no key and
-    no annotation. Buckets, secrets and topics take such principals; Cloud SQL does not.
+    The account is itself the principal: there is no Google Cloud account that it impersonates, no key and
+    no annotation. Buckets, secrets and topics accept such principals; Cloud SQL does not.
 
-    A workload pool is that of the project, not of a cluster: pods of the same namespace and account in
-    another cluster of the project have the same rights (GKE documentation, "Identity sameness"). A stack
+    A workload pool belongs to the project, not to a cluster: pods of the same namespace and account in
+    another cluster of the project have the same permissions (GKE documentation, "Identity sameness"). A stack
     therefore needs a project of its own, or namespaces that no other cluster there has.
     *Untested in a real project.*
     """
 
     principal: pulumi.Output[str]
-    """The pods, as IAM calls them; what uses it comes after the rights."""
+    """The pods, as an IAM member; dependents come after the permissions."""
 
     def __init__(
         self, name: str, args: GcpPodAccountArgs, opts: pulumi.ResourceOptions | None = None
@@ -139,7 +139,7 @@ class GcpPodAccount(Component):
 
 
 def pod_principal(project: str, number: str, namespace: str, account: str) -> str:
-    """The IAM member that stands for the pods of one Kubernetes service account.
+    """The IAM member for the pods of one Kubernetes service account.
 
     Source: GKE documentation, "About Workload Identity Federation for GKE", principal identifiers.
     """
@@ -148,7 +148,7 @@ def pod_principal(project: str, number: str, namespace: str, account: str) -> st
 
 
 def metadata_grants() -> GrantsArgs:
-    """How GKE hands a pod its credentials: Google's libraries ask the metadata server by themselves."""
+    """Access of pods to credentials on GKE: Google's libraries use the metadata server."""
     return {
         "environment": {},
         "agents": [{"cidr": cidr, "port": port} for cidr, port in METADATA_SERVER],

@@ -1,1 +1,1 @@
-"""What is the same of every managed training service."""
+"""The validation as a job of a managed training service, for stacks without a cluster."""

@@ -1,9 +1,9 @@
 """The gate of a stack without a cluster: the validation as a training job that `up` waits for.
 
 `aws.sagemaker.TrainingJob` is no gate: the provider returns as soon as the job is accepted, and its outputs
-say nothing of the end (hashicorp/terraform-provider-aws issue 46892; type hints of pulumi-aws 7.51). Vertex
+do not include its end (hashicorp/terraform-provider-aws issue 46892; type hints of pulumi-aws 7.51). Vertex
 AI has no such resource at all. So this is a dynamic resource, whose creation is the run (docs/adr/0038). One
-that fails is in no state, so the next `up` runs it again; one that passed is left alone until code, plan or
+that fails is in no state, so the next `up` runs it again; one that passed stays until code, plan or
 machines change.
 """
 
@@ -23,20 +23,20 @@ from smoke_training.launchers.validation import RESULT_COPIES, ValidationFiles, 
 
 
 class JobGateArgs(TypedDict):
-    """How a stack is validated."""
+    """The validation of a stack."""
 
     service: Literal["sagemaker", "vertex"]
     stack: str
     account: str
     region: str
     run: RunPlan
-    """Machines, image and variables of the run; its command, folders and place are made here."""
+    """Machines, image and variables of the run; its command, folders and place are set here."""
     environment: Mapping[str, pulumi.Input[str]]
     """Variables that are only known when parts of the stack exist."""
     place: pulumi.Input[Mapping[str, Any]]
     """The service's part of a run plan: role, output and the like (`SageMakerOptions`, `VertexOptions`)."""
     plan: Mapping[str, Any]
-    """The smoke plan, but for what follows from the run and the code."""
+    """The smoke plan, without the fields that follow from the run and the code."""
     code_uri: pulumi.Input[str]
     """Folder for code and plan."""
     results_uri: pulumi.Input[str]
@@ -44,9 +44,9 @@ class JobGateArgs(TypedDict):
     accept: Sequence[str]
     """Verdicts that open the gate."""
     start_within_s: int
-    """How long the service may look for machines, in seconds."""
+    """Seconds for which the service may wait for machines."""
     alerts: Mapping[str, pulumi.Input[str]] | None
-    """What the plan of a repetition says besides: whom it tells; None: it is not repeated."""
+    """Further fields of the plan of a repetition, such as its topic; None: it is not repeated."""
 
 
 class JobGate(Component):
@@ -56,7 +56,7 @@ class JobGate(Component):
     result_uri: pulumi.Output[str]
     headline: pulumi.Output[str]
     scheduled: pulumi.Output[str]
-    """The request of a repetition as JSON, in which `gate_provider.SCHEDULED` stands for its name."""
+    """The request of a repetition as JSON, with `gate_provider.SCHEDULED` as the placeholder of its name."""
 
     def __init__(self, name: str, args: JobGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -76,7 +76,7 @@ class JobGate(Component):
                 "plan": _plan(args, code),
                 # Pulumi leaves out what is None.
                 "scheduled_plan": pulumi.Output.from_input(args["alerts"] or {}).apply(
-                    lambda told: _plan(args, code, told) if told else ""
+                    lambda alerts: _plan(args, code, alerts) if alerts else ""
                 ),
                 "code_sha256": code,
                 "code_uri": args["code_uri"],
@@ -124,7 +124,7 @@ def _document(
     environment: Mapping[str, str],
     results: str,
 ) -> str:
-    """The run as a document; the provider gives each try a name, and its code a folder."""
+    """The run as a document; the provider sets the name of each try, and the folder of its code."""
     of_service = SERVICES[service]
     whole = validation(run, ValidationFiles(code=of_service.code_folder))
     variables = {**whole.env, **environment, "CODE_SHA256": code, RESULT_COPIES: results}

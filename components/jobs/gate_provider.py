@@ -1,7 +1,7 @@
-"""What makes, compares and deletes the gate of a stack without a cluster (`gate.JobGate`).
+"""The dynamic provider of the gate of a stack without a cluster (`gate.JobGate`).
 
 Pulumi starts a process of its own for dynamic resources, and that imports this module: no provider's SDK is
-needed. What it is given is plain text and numbers, because Pulumi keeps it in the state.
+needed. Its inputs are plain text and numbers, because Pulumi keeps them in the state.
 """
 
 import hashlib
@@ -37,27 +37,27 @@ INPUTS = (
     "accept",
     "start_within_s",
 )
-"""What a validation depends on: where one of them changes, the stack is validated again."""
+"""Inputs of a validation: where one of them changes, the stack is validated again."""
 
 
 PREFIX = "smoke-"
-"""Of the names of all validations."""
+"""Prefix of the names of all validations."""
 SCHEDULED = "smoke-scheduled"
-"""The name of a repeated validation in its request. Whoever starts it puts another one there every time, or,
-where names may be the same, the job takes a folder of its own."""
+"""The name of a repeated validation in its request. The scheduler replaces it at every start, or, where names
+may repeat, the job uses a folder of its own."""
 SCHEDULED_PLAN = "scheduled.json"
-# The most of smoke.queue_timeout_s and smoke.timeout_s together, and some.
+# The largest smoke.queue_timeout_s and smoke.timeout_s together, with a margin.
 _LONGEST = timedelta(days=2)
 
 
-# What comes of a result that is not there, or none.
+# Errors of an absent or unreadable result.
 _UNREAD = (UserError, LostError, ValueError, KeyError, TypeError)
 
 
 class GateClosedError(Exception):
-    """The validation opened no gate: why."""
+    """The validation did not pass, with the reason."""
 
-    # Pulumi prints the module before the name, which tells a user nothing.
+    # Pulumi prints the module before the name, which is of no use to users.
     __module__ = "builtins"
 
 
@@ -68,25 +68,25 @@ class JobGateProvider(dynamic.ResourceProvider):
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> dynamic.DiffResult:
-        """Another run takes the place of this one."""
+        """A change of inputs replaces the run."""
         changed = [name for name in INPUTS if _olds.get(name) != _news.get(name)]
         return dynamic.DiffResult(changes=bool(changed), replaces=changed)
 
     def create(self, props: dict[str, Any]) -> dynamic.CreateResult:
-        """Run it. Raises GateClosedError; the service keeps what the job wrote."""
-        with _told_plainly("the validation did not run to its end"):
+        """Run it. Raises GateClosedError; the service keeps the files of the job."""
+        with _one_sentence("the validation did not run to its end"):
             found = validated(props, _service(props))
         return dynamic.CreateResult(found["job"], {**props, **found})
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        """End the job if it is under way; its results stay in the bucket."""
-        with _told_plainly(f"job {_id} was not ended"):
+        """Stop the job if it is running; its results stay in the bucket."""
+        with _one_sentence(f"job {_id} was not ended"):
             stop(_service(_props), _id)
 
 
 @contextmanager
-def _told_plainly(what: str) -> Iterator[None]:
-    """Turns what can go wrong within into one sentence: Pulumi prints tracebacks of providers."""
+def _one_sentence(what: str) -> Iterator[None]:
+    """Turn errors within into one sentence: Pulumi prints tracebacks of providers."""
     sys.tracebacklimit = 0
     try:
         yield
@@ -95,8 +95,8 @@ def _told_plainly(what: str) -> Iterator[None]:
     except (JobError, LostError) as error:
         raise GateClosedError(f"{what}: {error}") from None
     except UserError as error:
-        said = "; ".join(f"{one.rule} {one.fix}".strip() for one in error.problems)
-        raise GateClosedError(f"{what}: {said}") from None
+        text = "; ".join(f"{one.rule} {one.fix}".strip() for one in error.problems)
+        raise GateClosedError(f"{what}: {text}") from None
 
 
 def _service(props: Mapping[str, Any]) -> JobService:
@@ -105,7 +105,7 @@ def _service(props: Mapping[str, Any]) -> JobService:
 
 
 def stem(props: Mapping[str, Any]) -> str:
-    """The beginning of the names of all jobs with these inputs: services take a name once."""
+    """Prefix of the names of all jobs with these inputs: services accept a name once."""
     text = json.dumps({name: props[name] for name in INPUTS}, sort_keys=True)
     return f"{PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
 
@@ -116,10 +116,10 @@ def validated(
     clock: Clock = REAL,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> dict[str, Any]:
-    """Run the validation, or wait for the one that is under way; its job, result and verdict.
+    """Run the validation, or wait for one that is running; returns its job, result and verdict.
 
-    Raises GateClosedError where the verdict opens no gate or there is none, JobError where the job could not
-    be followed, UserError and LostError where it could not be started.
+    Raises GateClosedError where the verdict does not open the gate or there is none, JobError where the job
+    could not be followed, UserError and LostError where it could not be started.
     """
     account = service.caller().account
     if account != props["account"]:
@@ -144,7 +144,7 @@ def _under_way(props: Mapping[str, Any], service: JobService, now: datetime) -> 
 
 
 def code_folder(props: Mapping[str, Any]) -> str:
-    """Where code and plan of these inputs lie: other inputs have another folder."""
+    """Folder of code and plan of these inputs: other inputs have another folder."""
     return f"{props['code_uri']}/{stem(props).strip('-')}/"
 
 
@@ -157,7 +157,7 @@ def _run(props: Mapping[str, Any], name: str) -> RunPlan:
 
 
 def _scheduled(props: Mapping[str, Any]) -> str | None:
-    """The request of a repetition, whose plan says whom it tells; None without one."""
+    """The request of a repetition, whose plan has its topic; None without one."""
     if not props["scheduled_plan"]:
         return None
     plan = _run(props, SCHEDULED)
@@ -178,7 +178,7 @@ def _keep(props: Mapping[str, Any], service: JobService) -> None:
 
 
 def _verdict(props: Mapping[str, Any], job: ServiceJob, uri: str, service: JobService) -> dict[str, Any]:
-    """What the run found. A run that judged and closed the gate is a failed job whose reason says so."""
+    """The verdict of the run. A run that closed the gate is a failed job with the verdict as its reason."""
     if job.state is not JobState.COMPLETED:
         raise GateClosedError(f"job {job.name} {job.state}. {_why(job, uri, service)}")
     try:
@@ -198,7 +198,7 @@ def _result(uri: str, service: JobService) -> tuple[str, str]:
 
 
 def _why(job: ServiceJob, uri: str, service: JobService) -> str:
-    """Why a job is no success: by its result where it came so far, which not every service reads itself."""
+    """Why a job failed: from its result where there is one, which not every service reads itself."""
     if job.state is JobState.FAILED:
         try:
             _, headline = _result(uri, service)

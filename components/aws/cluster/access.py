@@ -1,4 +1,4 @@
-"""Access entries: which IAM principals the API server of an EKS cluster knows."""
+"""Access entries: the IAM principals that the API server of an EKS cluster accepts."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from infra import naming
 
 
 def label(principal: str) -> str:
-    """A short name for a principal. Its place in a list is none: reordering must not take access away."""
+    """A short name for a principal, independent of its place in a list: reordering must not remove access."""
     digest = hashlib.sha256(principal.encode()).hexdigest()[:6]  # two paths may end alike
     return f"{naming.sanitize(principal.rsplit('/', 1)[1], max_length=40)}-{digest}"
 
@@ -23,7 +23,7 @@ def access_entry(
     principal: str,
     groups: Sequence[str] | None = None,
 ) -> aws.eks.AccessEntry:
-    """Lets a principal log in, as a member of Kubernetes groups; by itself it may do nothing."""
+    """Let a principal log in as a member of Kubernetes groups; by itself it has no permissions."""
     return aws.eks.AccessEntry(
         f"{name}-access-{label(principal)}",
         cluster_name=cluster_name,

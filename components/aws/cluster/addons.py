@@ -1,4 +1,4 @@
-"""EKS add-ons: their settings, their AWS permissions, and which must be there before a node joins."""
+"""EKS add-ons: their settings, their AWS permissions, and those that must exist before a node joins."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from infra.catalog.aws.model import AddonIdentity, EksAddon
 from infra.errors import Problem
 
 # Per-node agents without which no node becomes ready. EKS reports them active before there is a node; the
-# others need one to run on. The CNI must also outlive the nodes, whose network interfaces it gives back.
+# others need one to run on. The CNI must also outlive the nodes, because it releases their interfaces.
 BEFORE_NODES = ("vpc-cni", "kube-proxy", "eks-pod-identity-agent")
 # A cluster without these runs no pod: EKS installs no copies of its own (bootstrap_self_managed_addons).
 INDISPENSABLE = (*BEFORE_NODES, "coredns")
@@ -29,8 +29,8 @@ _SETTINGS: dict[str, dict[str, object]] = {
         "enableNetworkPolicy": "true",
     },
     "eks-node-monitoring-agent": {
-        # The agent reads GPUs through a host engine of its own, which by default tolerates nothing: on
-        # tainted nodes it would not run, and no fault of a GPU would reach node repair (containers-roadmap
+        # The agent reads GPUs through a host engine of its own, which has no tolerations by default: on
+        # tainted nodes it would not run, and no GPU fault would reach node repair (containers-roadmap
         # issue 2567).
         "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
     },
@@ -38,13 +38,19 @@ _SETTINGS: dict[str, dict[str, object]] = {
 
 
 def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[Problem]:
-    """What is wrong with a choice of add-ons."""
+    """Problems of a choice of add-ons."""
     problems = []
     for index, name in enumerate(names):
         path, addon = f"addons[{index}]", known.get(name)
         if addon is None:
             problems.append(
-                Problem(path, name, "is no EKS add-on of the catalog", f"Choose from {sorted(known)}.")
+                Problem(
+                    path,
+                    name,
+                    "is no EKS add-on of the catalog",
+                    f"Choose from {sorted(known)}.",
+                    code="unknown-eks-addon",
+                )
             )
         elif any(not (one.managed_policies or one.actions or one.by_resource) for one in addon.identities):
             rule = "needs AWS permissions that no managed policy gives narrowly enough"
@@ -61,11 +67,11 @@ def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[
 
 
 class Installed(NamedTuple):
-    """An add-on, and the roles of its pods that have no rights yet, by service account."""
+    """An add-on, and the roles of its pods that have no permissions yet, by service account."""
 
     addon: aws.eks.Addon
     roles: Mapping[str, pulumi.Output[str]]
-    """Names of roles: whoever makes what these pods use gives them the rights to that."""
+    """Names of roles; the creator of the resources that these pods use grants them access."""
 
 
 def install(
@@ -80,9 +86,9 @@ def install(
 ) -> Installed:
     """Install one add-on, with a role of its own if it needs one.
 
-    Without `version` EKS takes its default for the cluster, and keeps it.
+    Without `version` EKS uses its default for the cluster, and keeps it.
 
-    EKS owns the settings: what is edited in the cluster by hand is put back on the next update.
+    EKS owns the settings: manual changes in the cluster are reverted on the next update.
     """
     settings = _SETTINGS.get(addon.name)
     associations, waits = [], list(depends_on)

@@ -1,4 +1,4 @@
-"""Nodes come when jobs are admitted and go when they are idle: Cluster Autoscaler."""
+"""Cluster Autoscaler: adds nodes when jobs are admitted and removes idle ones."""
 
 from typing import TypedDict
 
@@ -16,18 +16,18 @@ _OWNER_TAG = "k8s.io/cluster-autoscaler"
 
 
 class AwsAutoscalingArgs(TypedDict):
-    """Which cluster's pools follow demand, and how patiently."""
+    """The cluster whose pools are scaled, and the idle time of nodes."""
 
     region: str
     cluster_name: str
     """The EKS cluster; its managed node groups are found by the tag that EKS gives them."""
     cluster_arn: pulumi.Input[str]
     idle_minutes: int
-    """How long a node must be unneeded before it goes."""
+    """Minutes for which a node must be idle before it is removed."""
 
 
 class AwsAutoscaling(Component):
-    """Cluster Autoscaler with the rights to resize this cluster's node groups and no others.
+    """Cluster Autoscaler with permissions to resize this cluster's node groups and no others.
 
     Without it a pool at zero nodes stays there, whatever is queued. Needs an AWS and a Kubernetes provider
     (`providers=[aws, kubernetes]`).
@@ -68,8 +68,8 @@ class AwsAutoscaling(Component):
                 "scale-down-delay-after-add": "10m",
                 # Large GPU nodes take longer to be ready than the 15 minutes that are the default.
                 "max-node-provision-time": "25m",
-                # Jobs do not move: a node goes when it has none. Autoscalers before 1.34.3 and 1.35 keep
-                # empty nodes with this (kubernetes/autoscaler#8975).
+                # Jobs are not moved: a node is removed when it has none. Autoscalers before 1.34.3 and 1.35
+                # keep empty nodes with this (kubernetes/autoscaler#8975).
                 "scale-down-gpu-utilization-threshold": 0,
                 "skip-nodes-with-system-pods": False,
                 "skip-nodes-with-local-storage": False,

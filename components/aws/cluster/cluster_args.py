@@ -1,4 +1,4 @@
-"""What a cluster is made of, and which wishes AWS would refuse or a security review would."""
+"""Arguments of an EKS cluster, and combinations that AWS rejects or that are insecure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class SystemPoolArgs(TypedDict):
 
 
 class AwsClusterArgs(TypedDict):
-    """What an `AwsCluster` is made of."""
+    """Arguments of an `AwsCluster`."""
 
     region: str
     """The provider's region."""
@@ -41,26 +41,26 @@ class AwsClusterArgs(TypedDict):
     kubernetes_version: str
     """Minor version, such as `1.34`, in EKS standard support."""
     subnet_ids: pulumi.Input[Sequence[pulumi.Input[str]]]
-    """Private subnets in at least two zones, with a way out."""
+    """Private subnets in at least two zones, with a route to the internet."""
     endpoint_public_access_cidrs: Sequence[str]
-    """Who may reach the API from the internet; empty closes the public endpoint."""
+    """Ranges that may reach the API from the internet; empty closes the public endpoint."""
     admin_principal_arns: Sequence[str]
     """IAM roles or users that administer the cluster, the one that deploys included; at least one."""
     log_retention_days: int
-    """Days that control-plane logs are kept: one of the periods CloudWatch Logs knows."""
+    """Days that control-plane logs are kept: one of the periods of CloudWatch Logs."""
     system_pool: SystemPoolArgs
     """The nodes for the cluster's own services."""
     addons: Sequence[str]
     """EKS add-ons by name."""
     addon_versions: NotRequired[Mapping[str, str]]
-    """Versions of add-ons; of the others EKS takes its default for the cluster when it makes them."""
+    """Versions of add-ons; the others get EKS's default for the cluster at their creation."""
     node_image: NotRequired[str]
     """Release of EKS's node images, such as `1.35.6-20260714`. Default: the newest when the group is made."""
     tags: NotRequired[Mapping[str, str]]
-    """Tags of instances, their disks and interfaces, which the provider does not reach. A change replaces
-    every system node."""
+    """Tags of instances, their disks and interfaces, which the provider cannot set. A change replaces every
+    system node."""
     launch_tags: NotRequired[Mapping[str, str]]
-    """Tags of instances that start from now on; a change touches no node that runs."""
+    """Tags of instances that start from now on; a change does not affect running nodes."""
     deletion_protection: NotRequired[bool]
     """Let EKS refuse to delete the cluster until this is switched off."""
 
@@ -71,7 +71,7 @@ def is_graviton(instance_type: str) -> bool:
 
 
 def cluster_problems(args: AwsClusterArgs, known_addons: Mapping[str, EksAddon]) -> list[Problem]:
-    """Everything in `args` that AWS would refuse or that would leave the cluster unusable or open."""
+    """Everything in `args` that AWS would reject or that would leave the cluster unusable or open."""
     pool = args["system_pool"]
     least, most = pool["min_nodes"], pool["max_nodes"]
     return [

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.cluster import addons
 from components.aws.cluster.access import access_entry, label
 from components.aws.cluster.cluster_args import AwsClusterArgs, cluster_problems, is_graviton
@@ -24,7 +24,7 @@ from infra.errors import UserError
 LOG_TYPES = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 # The nodes of the stack's own services have them.
 SYSTEM_LABELS = {"trainstack.dev/pool": "system"}
-# Of the scheduler: what makes one node better than another one, and by how much.
+# Scoring of nodes by the scheduler.
 SCORED = {"nvidia.com/gpu": 10, "cpu": 1, "memory": 1}
 _NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
 _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
@@ -33,11 +33,11 @@ _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 class AwsCluster(Component):
     """EKS with access entries, encrypted secrets and logs, add-ons with pod identity, and a system pool.
 
-    Outputs carry the order in which things must exist and go. `endpoint` and `certificate_authority` come
-    with the admins' access, the system nodes and the add-ons: what is deployed through a provider made from
-    them can run at once, and is destroyed while access, nodes and drivers still work. `node_role_arn` comes
-    with the role's policies and the CNI: a node group is destroyed before the CNI, which gives back the
-    nodes' network interfaces.
+    Outputs carry the order of creation and deletion. `endpoint` and `certificate_authority` depend on the
+    admins' access, the system nodes and the add-ons: what is deployed through a provider made from them can
+    run at once, and is destroyed while access, nodes and drivers still work. `node_role_arn` depends on the
+    role's policies and the CNI: a node group is destroyed before the CNI, which releases the nodes' network
+    interfaces.
     """
 
     cluster_name: pulumi.Output[str]
@@ -51,7 +51,7 @@ class AwsCluster(Component):
     kubernetes_version: pulumi.Output[str]
     """Minor version the control plane runs."""
     security_group_id: pulumi.Output[str]
-    """The security group EKS made for the control plane and all nodes."""
+    """The security group that EKS created for the control plane and all nodes."""
     node_role_arn: pulumi.Output[str]
     """Role for node groups."""
     kms_key_arn: pulumi.Output[str]
@@ -136,7 +136,7 @@ class AwsCluster(Component):
             name=args["name"],
             role_arn=role.arn,
             version=args["kubernetes_version"],
-            # API only: no aws-auth ConfigMap that one bad edit turns into a lock-out. The creator of
+            # API only: no aws-auth ConfigMap, in which one bad edit locks everybody out. The creator of
             # the cluster gets no hidden access: the only admins are the access entries below.
             access_config=aws.eks.ClusterAccessConfigArgs(
                 authentication_mode="API", bootstrap_cluster_creator_admin_permissions=False
@@ -149,7 +149,7 @@ class AwsCluster(Component):
                 resources=["secrets"],
             ),
             kube_scheduler_config=_packing(),
-            # Upgraded by EKS when standard support ends, never billed for extended support in silence.
+            # Upgraded by EKS when standard support ends, never billed for extended support silently.
             upgrade_policy=aws.eks.ClusterUpgradePolicyArgs(support_type="STANDARD"),
             vpc_config=aws.eks.ClusterVpcConfigArgs(
                 subnet_ids=args["subnet_ids"],
@@ -157,8 +157,8 @@ class AwsCluster(Component):
                 endpoint_public_access=bool(public_cidrs),
                 public_access_cidrs=list(public_cidrs) or None,
             ),
-            # The policy must outlive the cluster, or EKS cannot delete the network interfaces it made. The
-            # log group must exist first, or EKS makes one without key and retention.
+            # The policy must outlive the cluster, or EKS cannot delete the network interfaces it created. The
+            # log group must exist first, or EKS creates one without key and retention.
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy, logs])),
         )
 
@@ -203,7 +203,7 @@ class AwsCluster(Component):
         return installed.addon
 
     def _node_role(self) -> tuple[aws.iam.Role, list[aws.iam.RolePolicyAttachment]]:
-        """What kubelet needs and no more: the CNI and all other pods have roles of their own."""
+        """The permissions of kubelet and no more: the CNI and all other pods have roles of their own."""
         role = iam.role(
             self,
             f"{self._prefix}-node-role",
@@ -247,17 +247,17 @@ class AwsCluster(Component):
 
 
 def control_plane_log_group(cluster_name: str) -> str:
-    """Where EKS writes; it accepts no other name."""
+    """The log group of EKS; it accepts no other name."""
     return f"/aws/eks/{cluster_name}/cluster"
 
 
 def _packing() -> aws.eks.ClusterKubeSchedulerConfigArgs:
-    """Pods go where most GPUs are in use already, so that whole nodes stay free for whole-node jobs.
+    """Pack pods onto nodes whose GPUs are in use already, so that whole nodes stay free for whole-node jobs.
 
-    The scheduler's own way, LeastAllocated, puts one-GPU pods on as many nodes as there are. A GPU counts ten
-    times a core's share, and only for pods that ask for one; running pods stay where they are. GPUs are what
-    the queue hands out by device plugin: devices by claim (DRA) are not scored. Source: EKS User Guide,
-    control-plane-configuration, read 2026-11-25 (EKS 1.31 and later; resources and weights that it takes).
+    The scheduler's default, LeastAllocated, spreads one-GPU pods over as many nodes as there are. A GPU
+    counts ten times a core's share, and only for pods that request one; running pods stay where they are.
+    These are GPUs of the device plugin: devices by claim (DRA) are not scored. Source: EKS User Guide,
+    control-plane-configuration, read 2026-11-25 (EKS 1.31 and later; its resources and weights).
     """
     node = aws.eks.ClusterKubeSchedulerConfigNodeResourcesFitScoringStrategyResourceArgs
     return aws.eks.ClusterKubeSchedulerConfigArgs(
@@ -270,6 +270,6 @@ def _packing() -> aws.eks.ClusterKubeSchedulerConfigArgs:
     )
 
 
-def _cluster_trust(account: Account, args: AwsClusterArgs) -> str:
+def _cluster_trust(account: AwsAccount, args: AwsClusterArgs) -> str:
     arn = f"arn:{account.partition}:eks:{args['region']}:{account.id}:cluster/{args['name']}"
     return iam.trust("eks.amazonaws.com", conditions=iam.from_account(account.id, arn))

@@ -1,10 +1,10 @@
-"""How clients log in to an EKS cluster."""
+"""The kubeconfig of an EKS cluster."""
 
 import json
 
 
 def kubeconfig(cluster: str, endpoint: str, certificate_authority: str, region: str) -> str:
-    """A kubeconfig for an EKS cluster that holds no secret: tokens come from `aws eks get-token`."""
+    """A kubeconfig for an EKS cluster without a secret: tokens come from `aws eks get-token`."""
     command = ["--region", region, "eks", "get-token", "--cluster-name", cluster, "--output", "json"]
     login = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "aws", "args": command}
     server = {"server": endpoint, "certificate-authority-data": certificate_authority}

@@ -1,4 +1,4 @@
-"""Logs of pods and nodes that outlive them: Fluent Bit on every node, a log group of CloudWatch Logs."""
+"""Logs of pods and nodes, kept after these are gone: Fluent Bit on every node, a CloudWatch log group."""
 
 from typing import TypedDict
 
@@ -14,9 +14,9 @@ from components.kubernetes.charts import charts, release
 from components.ordering import after
 
 CHART = "aws-for-fluent-bit"
-# Pods of every node, whatever its taints: a node of GPUs that breaks is the one whose log is wanted.
+# On every node, whatever its taints: logs of a failing GPU node matter most.
 _TOLERATIONS = [{"operator": "Exists"}]
-# What the kernel says (XID errors of GPUs among it), the kubelet and containerd; pods are the chart's input.
+# Logs of the kernel (XID errors of GPUs among them), the kubelet and containerd; pods are the chart's input.
 _JOURNAL = """\
 [INPUT]
     Name              systemd
@@ -40,14 +40,14 @@ class AwsPodLogsArgs(TypedDict):
     cluster_name: pulumi.Input[str]
     cluster_arn: pulumi.Input[str]
     retention_days: int
-    """How long logs are kept."""
+    """Days for which logs are kept."""
 
 
 class AwsPodLogs(Component):
-    """Fluent Bit, with the right to write to one encrypted log group and to make none.
+    """Fluent Bit, with the permission to write to one encrypted log group and to create none.
 
-    Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`). CloudWatch Logs bills what comes
-    in by the gigabyte: a job that prints its tensors costs money. Untested in a real account.
+    Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`). CloudWatch Logs bills ingestion by
+    the gigabyte: a job that prints its tensors costs money. Untested in a real account.
     """
 
     log_group_name: pulumi.Output[str]
@@ -88,7 +88,7 @@ class AwsPodLogs(Component):
                 "logGroupName": called,
                 "logStreamPrefix": "node-",
                 "logStreamTemplate": _STREAM,
-                # After a destroy it must not bring the group back, unencrypted and eternal.
+                # After a destroy it must not create the group again, unencrypted and without retention.
                 "autoCreateGroup": False,
             },
             "additionalInputs": _JOURNAL,

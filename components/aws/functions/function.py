@@ -1,4 +1,4 @@
-"""A function of AWS Lambda that runs modules of this tree: what is tested here is what runs there."""
+"""A function of AWS Lambda that runs modules of this tree, the tested ones."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,42 +13,42 @@ from components.base import Component
 from infra.naming import sanitize
 
 _ROOT = Path(__file__).resolve().parents[3]
-# With boto3 in it. Source: AWS Lambda developer guide, "Lambda runtimes" (python3.13, Amazon Linux 2023, in
+# Includes boto3. Source: AWS Lambda developer guide, "Lambda runtimes" (python3.13, Amazon Linux 2023, in
 # support until 2029-06-30), read 2026-11-26.
 RUNTIME = "python3.13"
-# The longest that a function may run, in seconds. Source: botocore 1.44.5 lambda/2015-03-31 (Timeout) and
+# The longest time limit of a function, in seconds. Source: botocore 1.44.5 lambda/2015-03-31 (Timeout) and
 # Lambda developer guide, "Lambda quotas".
 LONGEST_S = 900
 _NAME = 64
-# Packages above the one that is taken along; the engine takes no empty text.
+# Packages above the included one; the engine takes no empty text.
 _ABOVE = "# Nothing of this package is taken along.\n"
 
 
 class AwsFunctionArgs(TypedDict):
-    """What runs, as whom, and for how long."""
+    """The code of the function, its permissions and its time limit."""
 
     package: str
-    """The package whose modules are taken along, such as `agents.aws.budget_stop`."""
+    """The package whose modules are included, such as `agents.aws.budget_stop`."""
     imports: NotRequired[Sequence[str]]
     """Further packages that it imports. Default: none."""
     handler: str
     """Its module and function, such as `function.handler`."""
     environment: Mapping[str, pulumi.Input[str]]
     statements: pulumi.Input[Sequence[Mapping[str, object]]]
-    """What its role may do, besides writing its log."""
+    """Permissions of its role, besides its log."""
     timeout_s: int
     log_retention_days: int
     kms_key_arn: pulumi.Input[str]
-    """Of its log and its environment; CloudWatch Logs may use it for `log_group_name(name)`."""
+    """Key of its log and its environment; CloudWatch Logs may use it for `log_group_name(name)`."""
     memory_mib: NotRequired[int]
 
 
 class AwsFunction(Component):
-    """A function with a role and a log of its own. One call at a time: two would do the same twice."""
+    """A function with a role and a log of its own. One call at a time: two would act twice."""
 
     name: pulumi.Output[str]
     arn: pulumi.Output[str]
-    """What calls it comes after its rights."""
+    """The function; its callers come after its permissions."""
 
     def __init__(self, name: str, args: AwsFunctionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -88,17 +88,17 @@ class AwsFunction(Component):
 
 
 def function_name(name: str) -> str:
-    """The function's name in its account: known before it exists, because its key has to name its log."""
+    """The function's name in its account: known before it exists, because its key must name its log."""
     return sanitize(name, max_length=_NAME)
 
 
 def log_group_name(name: str) -> str:
-    """Where a function logs."""
+    """The log group of a function."""
     return f"/aws/lambda/{function_name(name)}"
 
 
 def packed(*packages: str) -> pulumi.AssetArchive:
-    """The modules of packages at their own paths, below packages that hold nothing else."""
+    """The modules of packages at their own paths, below empty packages."""
     files: dict[str, pulumi.Asset] = {}
     for package in packages:
         folder = _ROOT.joinpath(*package.split("."))

@@ -1,4 +1,4 @@
-"""Destroying a stack removes what its domain made beside the program: apps, spaces, groups of the homes."""
+"""Cleanup of a SageMaker domain at `destroy`: apps, spaces and security groups of the homes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,28 +8,28 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.functions.function import LONGEST_S, AwsFunction
 from components.base import Component
 from infra.naming import TAG_PREFIX
 
 
 class AwsCleaningArgs(TypedDict):
-    """What the cleaning function needs."""
+    """Arguments of the cleanup function."""
 
     region: str
     stack: str
     vpc_id: pulumi.Input[str]
     log_retention_days: int
     kms_key_arn: pulumi.Input[str]
-    """Of the function's log; CloudWatch Logs may use it."""
+    """Key of the function's log; CloudWatch Logs may use it."""
 
 
 class AwsCleaning(Component):
     """A function that the engine calls when it deletes a stack, and its call for the groups of the homes.
 
-    The domain has to come after this component (`groups`), so that its call is the first thing after the
-    domain's deletion; `empty` is the call for apps and spaces, which comes after domain and profiles and goes
+    The domain must come after this component (`groups`), so that its call directly follows the domain's
+    deletion; `empty` is the call for apps and spaces, which comes after domain and profiles and is deleted
     before them.
     """
 
@@ -76,7 +76,7 @@ class AwsCleaning(Component):
         )
 
 
-def cleaning_rights(region: str, stack: str, owner: Account, vpc: str) -> list[Mapping[str, object]]:
+def cleaning_rights(region: str, stack: str, owner: AwsAccount, vpc: str) -> list[Mapping[str, object]]:
     """Apps and spaces of the stack's domain, by its tag; groups in its VPC alone."""
     here = f"arn:{owner.partition}:sagemaker:{region}:{owner.id}"
     network = f"arn:{owner.partition}:ec2:{region}:{owner.id}"

@@ -1,42 +1,42 @@
-"""What a person's jobs may do, by class: training, or evaluation, which reads and leaves results alone.
+"""Permissions of a person's jobs, by class: training, or evaluation, which reads and keeps results.
 
-Neither starts, stops or describes anything, nor hands a role on: what a script of somebody else does inside
-of a job is done with these rights (ADR 42).
+Neither starts, stops or describes jobs, nor passes a role: a foreign script inside a job runs with these
+permissions (ADR 42).
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from components.aws import iam
-from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS, Place, Who
+from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS, PersonResources, Who
 from components.aws.teams.team_data import reading_rights, team_rights
 from infra.jobs.roles import JobClass
 
 
-def training_rights(place: Place, who: Who) -> list[str]:
-    """Reads datasets and code, writes and deletes checkpoints of the team, leaves results, tells MLflow."""
+def training_rights(place: PersonResources, who: Who) -> list[str]:
+    """Read datasets and code, write and delete checkpoints of the team, write results, use MLflow."""
     where = {"region": place.region, "folder": who.folder, "key_arn": place.key}
     data = team_rights(checkpoints=place.checkpoints, datasets=place.datasets, **where)
     return [data, iam.document(*_results(place, who))]
 
 
-def evaluation_rights(place: Place, who: Who) -> list[str]:
-    """The same without writing or deleting a checkpoint: what is judged stays as it is."""
+def evaluation_rights(place: PersonResources, who: Who) -> list[str]:
+    """The same without writing or deleting a checkpoint: the evaluated checkpoint stays as it is."""
     where = {"region": place.region, "folder": who.folder, "key_arn": place.key}
     data = reading_rights(checkpoints=place.checkpoints, datasets=place.datasets, **where)
     return [data, iam.document(*_results(place, who))]
 
 
-RIGHTS: Final[Mapping[JobClass, Callable[[Place, Who], list[str]]]] = {
+RIGHTS: Final[Mapping[JobClass, Callable[[PersonResources, Who], list[str]]]] = {
     "training": training_rights,
     "evaluation": evaluation_rights,
 }
 
 
-def _results(place: Place, who: Who) -> list[Mapping[str, object]]:
-    """Code and results of runs are read; written is below the names of the person's own runs.
+def _results(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
+    """Code and results of runs are readable; the person's own runs are writable.
 
-    Files of MLflow are written by its clients, with the rights of the job.
+    Files of MLflow are written by its clients, with the permissions of the job.
     """
     read = [f"{place.artifacts}/{name}/*" for name in (CODE, RUNS, MLFLOW)]
     written = [f"{place.artifacts}/{RUNS}/{place.stack}-{who.name}-*", f"{place.artifacts}/{MLFLOW}/*"]

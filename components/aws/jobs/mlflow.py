@@ -1,4 +1,4 @@
-"""The MLflow App of a stack: tracking that SageMaker runs, at no price of its own."""
+"""The MLflow App of a stack: tracking by SageMaker, without a price of its own."""
 
 from typing import TypedDict
 
@@ -13,7 +13,7 @@ from components.base import Component
 
 
 class AwsMlflowArgs(TypedDict):
-    """Where the files of runs lie."""
+    """The location of the files of runs."""
 
     region: str
     artifact_bucket: pulumi.Input[str]
@@ -21,17 +21,17 @@ class AwsMlflowArgs(TypedDict):
     kms_key_arn: pulumi.Input[str]
     """The key of the bucket."""
     domain_id: pulumi.Input[str]
-    """The domain whose people see it without choosing."""
+    """The domain whose members see it by default."""
 
 
 class AwsMlflow(Component):
-    """An MLflow App with its files below `mlflow/` of the bucket, and a role that reaches nothing else.
+    """An MLflow App with its files below `mlflow/` of the bucket, and a role with access to nothing else.
 
-    Runs and metrics lie with the service, and go with the app: files stay in the bucket.
+    Runs and metrics are stored by the service, and deleted with the app: files stay in the bucket.
     """
 
     arn: pulumi.Output[str]
-    """What MLflow's clients take as tracking address."""
+    """The tracking URI for MLflow's clients."""
 
     def __init__(self, name: str, args: AwsMlflowArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

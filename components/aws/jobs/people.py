@@ -1,4 +1,4 @@
-"""The people of a stack without a cluster: roles for each one's notebooks and for each class of her jobs."""
+"""The people of a stack without a cluster: roles for their notebooks and for each class of their jobs."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,9 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.job_rights import RIGHTS
-from components.aws.jobs.person_rights import Place, Who, rights
+from components.aws.jobs.person_rights import PersonResources, Who, rights
 from components.aws.jobs.running_rights import running_rights
 from components.base import Component
 from components.ordering import after
@@ -28,7 +28,7 @@ class PersonArgs(TypedDict):
 
 
 class AwsPeopleArgs(TypedDict):
-    """Whose roles are made, and where these people work."""
+    """The people, and their place of work."""
 
     region: str
     stack: str
@@ -36,38 +36,38 @@ class AwsPeopleArgs(TypedDict):
 
 
 class AwsPeopleRightsArgs(TypedDict):
-    """Where people work, and on which machines."""
+    """The people's place of work and their machines."""
 
     region: str
     stack: str
     people: Sequence[PersonArgs]
     roles: Mapping[str, aws.iam.Role]
-    """Of their notebooks, of `AwsPeople`, by name."""
+    """Roles of notebooks, of `AwsPeople`, by name."""
     checkpoint_bucket_arn: pulumi.Input[str]
     dataset_bucket_arn: pulumi.Input[str]
     artifact_bucket_arn: pulumi.Input[str]
     kms_key_arn: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[str]]
     security_group_id: pulumi.Input[str]
-    """The group of jobs."""
+    """Security group of jobs."""
     domain_id: pulumi.Input[str]
     mlflow_arn: pulumi.Input[str]
     job_machines: Sequence[str]
     notebook_machines: Sequence[str]
     training_plans: Sequence[str]
-    """ARNs of the plans that jobs of people may use."""
+    """ARNs of the training plans that jobs may use."""
     image: str
     """The image of jobs, by digest."""
 
 
 class AwsPeople(Component):
-    """A role for each person's notebooks, which SageMaker may take for this account, and for nobody else.
+    """A role for each person's notebooks, which only SageMaker may assume, for this account.
 
-    They come before the domain, which names them; `AwsPeopleRights` gives them their rights after it.
+    They come before the domain, which names them; `AwsPeopleRights` grants their permissions after it.
     """
 
     roles: dict[str, aws.iam.Role]
-    """By name of the person."""
+    """Roles by name of the person."""
 
     def __init__(self, name: str, args: AwsPeopleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -85,12 +85,12 @@ class AwsPeople(Component):
 
 
 class AwsPeopleRights(Component):
-    """What each person's notebooks may do (`person_rights.py`), and roles of her jobs (`job_rights.py`)."""
+    """Permissions of each person's notebooks (`person_rights.py`), roles of the jobs (`job_rights.py`)."""
 
     role_arns: dict[str, pulumi.Output[str]]
-    """By name of the person; what uses one comes after its rights."""
+    """Roles of notebooks by name of the person; dependents come after their permissions."""
     job_role_arns: dict[str, dict[JobClass, pulumi.Output[str]]]
-    """Of her jobs, by name of the person and class; likewise."""
+    """Roles of jobs, by name of the person and class; likewise."""
 
     def __init__(
         self, name: str, args: AwsPeopleRightsArgs, opts: pulumi.ResourceOptions | None = None
@@ -153,19 +153,19 @@ def _documents(args: AwsPeopleRightsArgs, one: PersonArgs, known: Mapping[str, A
     return {"notebook": [*rights(place, who), running(notebook=True)], **found}
 
 
-def sagemaker_trust(owner: Account, region: str) -> str:
-    """Trust for SageMaker, when it acts for something of this account in this region."""
+def sagemaker_trust(owner: AwsAccount, region: str) -> str:
+    """Trust for SageMaker, when it acts for a resource of this account in this region."""
     source = f"arn:{owner.partition}:sagemaker:{region}:{owner.id}:*"
     return iam.trust("sagemaker.amazonaws.com", conditions=iam.from_account(owner.id, source))
 
 
-def _place(args: AwsPeopleRightsArgs, known: Mapping[str, object]) -> Place:
+def _place(args: AwsPeopleRightsArgs, known: Mapping[str, object]) -> PersonResources:
     account, subnets = known["account"], known["subnets"]
-    assert isinstance(account, Account)
+    assert isinstance(account, AwsAccount)
     assert isinstance(subnets, Sequence)
     names = ("checkpoints", "datasets", "artifacts", "key", "domain", "mlflow")
     texts = {name: str(known[name]) for name in names}
-    return Place(
+    return PersonResources(
         region=args["region"],
         account=account.id,
         partition=account.partition,

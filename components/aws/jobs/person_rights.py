@@ -1,6 +1,6 @@
-"""What a person's notebook may do: start and stop her own jobs, her team's folders, nothing of other people.
+"""Permissions of a person's notebook: own jobs, folders of the team, nothing of other people.
 
-What the jobs themselves may do: `job_rights.py`.
+Permissions of the jobs themselves: `job_rights.py`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ MLFLOW: Final = "mlflow"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a person works; ARNs and ids, known."""
+class PersonResources:
+    """The resources of a stack for people; ARNs and ids, known."""
 
     region: str
     account: str
     partition: str
     stack: str
     checkpoints: str
-    """ARN of the bucket of checkpoints; so are `datasets` and `artifacts`."""
+    """ARN of the bucket of checkpoints; `datasets` and `artifacts` likewise."""
     datasets: str
     artifacts: str
     key: str
@@ -54,19 +54,19 @@ class Who:
     job_machines: Sequence[str]
     notebook_machines: Sequence[str]
     job_roles: Sequence[str]
-    """ARNs of the roles that her jobs run as; she may hand these on, and no other."""
+    """ARNs of the roles of the person's jobs; these may be passed, and no others."""
     training_plans: Sequence[str] = ()
-    """ARNs of the plans whose machines her jobs may have."""
+    """ARNs of the training plans whose machines the jobs may use."""
 
 
-def rights(place: Place, who: Who) -> list[str]:
-    """The policies of the role of her notebooks: data, and what it runs.
+def rights(place: PersonResources, who: Who) -> list[str]:
+    """The policies of the role of the notebooks: data, and what it runs.
 
     Actions and condition keys: SageMaker developer guide, "SageMaker Roles" (execution role of
     CreateTrainingJob, with a VPC) and "Condition keys" of the service authorization reference. A job without
-    subnets, or with groups or machines of its own choice, is refused: `ForAllValues` alone also holds for a
-    key that is not there, so each goes with `Null`. No key of a disk is demanded: machines with local disks
-    take none, and refuse one (botocore 1.44.5 sagemaker/2017-07-24 ResourceConfig, VolumeKmsKeyId).
+    subnets, or with groups or machines of its own choice, is denied: `ForAllValues` alone also holds for an
+    absent key, so each has a `Null`. No key of a disk is required: machines with local disks have none, and
+    reject one (botocore 1.44.5 sagemaker/2017-07-24 ResourceConfig, VolumeKmsKeyId).
     """
     data = team_rights(
         region=place.region,
@@ -78,8 +78,8 @@ def rights(place: Place, who: Who) -> list[str]:
     return [data, iam.document(*_artifacts(place), *_jobs(place, who), *_notebooks(place, who))]
 
 
-def _artifacts(place: Place) -> list[Mapping[str, object]]:
-    """Code of runs, what they leave, and files of MLflow, which its clients write themselves."""
+def _artifacts(place: PersonResources) -> list[Mapping[str, object]]:
+    """Code of runs, their results, and files of MLflow, which its clients write themselves."""
     folders = [f"{place.artifacts}/{name}/*" for name in (CODE, RUNS, MLFLOW)]
     listed = {"StringLike": {"s3:prefix": [f"{name}/*" for name in (CODE, RUNS, MLFLOW)]}}
     return [
@@ -90,7 +90,7 @@ def _artifacts(place: Place) -> list[Mapping[str, object]]:
     ]
 
 
-def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
+def _jobs(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
     mine = place.arn("sagemaker", f"training-job/{place.stack}-{who.name}-*")
     tagged = {
         f"aws:RequestTag/{TAG_PREFIX}:stack": place.stack,
@@ -118,7 +118,7 @@ def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
             ["sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob", "sagemaker:ListTags"], [mine]
         ),
         {**iam.allow(["sagemaker:AddTags"], [mine]), "Condition": created},
-        # Lists have no resource to name; what they tell is names and times.
+        # Lists have no resource to name; they contain names and times.
         iam.allow(["sagemaker:ListTrainingJobs"], ["*"]),
         {**iam.allow(["iam:PassRole"], list(who.job_roles)), "Condition": handed},
         *_plans(place, who),
@@ -127,8 +127,8 @@ def _jobs(place: Place, who: Who) -> list[Mapping[str, object]]:
     ]
 
 
-def _searches(place: Place, limits: Mapping[str, Any]) -> list[Mapping[str, object]]:
-    """Searches within the same limits, and their trials: names of both begin with one too short to be hers.
+def _searches(place: PersonResources, limits: Mapping[str, Any]) -> list[Mapping[str, object]]:
+    """Searches within the same limits, and their trials: their names are too short to name the person.
 
     The service gives trials the tags of their search (botocore 1.44.5, CreateHyperParameterTuningJobRequest
     Tags). Condition keys: service authorization reference, CreateHyperParameterTuningJob.
@@ -151,16 +151,16 @@ def _searches(place: Place, limits: Mapping[str, Any]) -> list[Mapping[str, obje
             "Condition": {"StringEquals": hers},
         },
         {**iam.allow(["sagemaker:AddTags"], [search]), "Condition": made},
-        # Lists of jobs have no resource to name; of trials, one whose tags no request tells.
+        # Lists of jobs have no resource to name; trials are described by a tag that requests do not carry.
         iam.allow(listed, ["*"]),
     ]
 
 
-def _plans(place: Place, who: Who) -> list[Mapping[str, object]]:
-    """Jobs on machines that are reserved by the stack's plans, and no others.
+def _plans(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
+    """Jobs on machines that are reserved by the stack's training plans, and no others.
 
-    CreateTrainingJob then names the plan and its capacity beside the job, which has to be allowed as ever.
-    Source: developer guide, "IAM for SageMaker training plans" (plan user role).
+    CreateTrainingJob then also names the plan and its capacity, beside the job, which must be allowed as
+    well. Source: developer guide, "IAM for SageMaker training plans" (plan user role).
     """
     if not who.training_plans:
         return []
@@ -172,13 +172,13 @@ def _plans(place: Place, who: Who) -> list[Mapping[str, object]]:
 
 
 def _no_exemption() -> Mapping[str, object]:
-    """Nobody takes what she runs out of a budget; also not through a right that another policy gives."""
+    """Denies the exemption of own resources from a budget, also where another policy allows it."""
     tags = {"ForAnyValue:StringEquals": {"aws:TagKeys": [EXEMPT_TAG]}}
     statement = iam.allow(["sagemaker:AddTags", "sagemaker:Create*", "sagemaker:DeleteTags"], ["*"])
     return {**statement, "Effect": "Deny", "Condition": tags}
 
 
-def _notebooks(place: Place, who: Who) -> list[Mapping[str, object]]:
+def _notebooks(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
     """Spaces and apps whose owner the person is, on the machines for notebooks.
 
     Source: SageMaker developer guide, "Amazon SageMaker Studio: space permissions" (keys

@@ -1,11 +1,11 @@
-"""The key of what a stack without a cluster keeps about itself, and the log of its training jobs."""
+"""The key of a stack's own records without a cluster, and the log of its training jobs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import pulumi
 
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
 from components.aws.jobs.running_rights import JOB_LOGS
 from components.aws.logs import log_group, logs_may_use
@@ -15,7 +15,7 @@ from components.ordering import after
 
 
 class AwsRecordsArgs(TypedDict):
-    """How long logs are kept, and which others have the same key."""
+    """Retention of logs, and further groups under the same key."""
 
     region: str
     log_retention_days: int
@@ -27,20 +27,21 @@ class AwsRecords(Component):
     """A key for logs and for messages of budgets, and the group in which every training job logs.
 
     The group is one for the whole account in a region, and its name is SageMaker's: a second stack without a
-    cluster needs another account or region. Without it the service makes one, unencrypted and kept forever.
+    cluster needs another account or region. Without it the service creates one, unencrypted, without
+    retention.
     """
 
     kms_key_arn: pulumi.Output[str]
-    """Whose users come after its policy."""
+    """The key; its users come after its policy."""
     job_log_group: pulumi.Output[str]
 
     def __init__(self, name: str, args: AwsRecordsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
 
-        def statements(owner: Account) -> list[Mapping[str, object]]:
+        def statements(owner: AwsAccount) -> list[Mapping[str, object]]:
             groups = [JOB_LOGS, *args["log_groups"]]
             used = [one for group in groups for one in logs_may_use(args["region"], group)(owner)]
-            # A key policy names each statement once.
+            # A key policy has each statement once.
             numbered = [{**one, "Sid": f"{one['Sid']}{index}"} for index, one in enumerate(used)]
             return [*numbered, budgets_may_use_the_key(owner)]
 

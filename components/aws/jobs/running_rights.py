@@ -1,4 +1,4 @@
-"""What SageMaker needs to run something as a role: image, logs, network interfaces, disks."""
+"""Permissions that SageMaker needs to run something as a role: image, logs, network interfaces, disks."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from components.aws import iam
 
 JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
-"""The log group of every training job of an account in a region; the service knows no other."""
+"""The log group of every training job of an account in a region; the service supports no other."""
 NOTEBOOK_LOGS: Final = "/aws/sagemaker/studio"
 _WRITES = ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
 _READS = ("logs:DescribeLogStreams", "logs:GetLogEvents")
@@ -15,9 +15,9 @@ _READS = ("logs:DescribeLogStreams", "logs:GetLogEvents")
 def running_rights(
     *, region: str, account: str, partition: str, key: str, image: str, notebook: bool = False
 ) -> str:
-    """A policy for jobs of one image, or for notebooks; `key` is the ARN of that of their disks.
+    """A policy for jobs of one image, or for notebooks; `key` is the ARN of the key of their disks.
 
-    Jobs write their log. Notebooks write another one, and show what jobs write.
+    Jobs write their log. Notebooks write another one, and read the logs of jobs.
     """
     logs = f"arn:{partition}:logs:{region}:{account}:log-group"
     written = iam.allow(_WRITES, [f"{logs}:{NOTEBOOK_LOGS if notebook else JOB_LOGS}:*"])
@@ -27,7 +27,7 @@ def running_rights(
 
 
 def _images(partition: str, here: str, image: str) -> list[Mapping[str, object]]:
-    """The one repository of the image of jobs; the login to registries knows no resource."""
+    """The one repository of the image of jobs; the login to registries has no resource."""
     host, _, path = image.partition("/")
     owner, region = host.split(".")[0], host.split(".")[3] if host.count(".") > 3 else here
     repository = path.partition("@")[0].partition(":")[0]
@@ -42,7 +42,7 @@ def _measures() -> Mapping[str, object]:
 
 
 def _network() -> list[Mapping[str, object]]:
-    """Interfaces in the subnets of a job. The service makes and deletes them as the role, under no name.
+    """Interfaces in the subnets of a job. The service creates and deletes them as the role, without names.
 
     Source: SageMaker developer guide, "SageMaker Roles" (CreateTrainingJob with a VPC).
     """

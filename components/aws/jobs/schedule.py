@@ -1,4 +1,4 @@
-"""The validation of a stack without a cluster, again and again: EventBridge Scheduler starts the job."""
+"""Scheduled validation of a stack without a cluster: EventBridge Scheduler starts the job."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,13 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.base import Component
 from components.jobs.gate_provider import PREFIX, SCHEDULED
 from components.ordering import after
 from infra.catalog.aws.schedules import for_scheduler
 
-# Every start has one, and the name of a job is used once (EventBridge Scheduler user guide, "Adding context
+# Every start has an id, and the name of a job is used once (EventBridge Scheduler user guide, "Adding context
 # attributes in EventBridge Scheduler").
 _START = "<aws.scheduler.execution-id>"
 # A universal target: the request of an API (user guide, "Using universal targets in EventBridge Scheduler").
@@ -23,12 +23,12 @@ _PERIOD_S = 300
 
 
 class _Count(NamedTuple):
-    """A metric that is written while there is something to count, and what people are told then."""
+    """A metric that is written while there is something to count, and the text of its alarm."""
 
     namespace: str
     metric: str
     dimension: str
-    said: str
+    text: str
 
 
 # Metrics have one dimension, the group of schedules (user guide, "Monitoring Amazon EventBridge Scheduler
@@ -37,41 +37,41 @@ _DROPPED = _Count(
     "AWS/Scheduler",
     "InvocationDroppedCount",
     "ScheduleGroup",
-    "A scheduled validation was not started: the request of EventBridge Scheduler was refused. Nothing is "
-    "tried before the next time. CloudTrail has CreateTrainingJob with its error: a right that was taken "
-    "away (trainstack refresh, then trainstack up), or a quota (trainstack preflight).",
+    "A scheduled validation was not started: the request of EventBridge Scheduler was denied. No retry "
+    "before the next time. CloudTrail has CreateTrainingJob with its error: a permission that was removed "
+    "(trainstack refresh, then trainstack up), or a quota (trainstack preflight).",
 )
-# A rule without a target writes metrics, and does no more (EventBridge user guide, "Using IAM policy
-# conditions"). A topic as target would need a policy of its own, and a key that rules may use.
+# A rule without a target writes metrics only (EventBridge user guide, "Using IAM policy conditions"). A topic
+# as target would need a policy of its own, and a key that rules may use.
 _ENDED = _Count(
     "AWS/Events",
     "TriggeredRules",
     "RuleName",
-    "A validation did not pass, or found no machines, or took too long. What a run found is in a message of "
-    "its own; without one, trainstack runs shows why the service ended it.",
+    "A validation did not pass, or found no machines, or took too long. Its findings are in a message of its "
+    "own; without one, trainstack runs shows why the service ended it.",
 )
 
 
 class AwsJobScheduleArgs(TypedDict):
-    """What is repeated, and when."""
+    """The validation to repeat, and its schedule."""
 
     region: str
     schedule: str
-    """Five fields, in UTC."""
+    """A cron expression of five fields, UTC."""
     request: pulumi.Input[str]
     """The request of a validation that passed, as JSON (`components.jobs.gate.JobGate.scheduled`)."""
     role_arn: pulumi.Input[str]
     """The role of the job."""
     topic_arn: pulumi.Input[str]
-    """Where people are told: a topic that CloudWatch may publish to (`AwsAlertTopicArgs.alarms_of`)."""
+    """A topic for alerts, to which CloudWatch may publish (`AwsAlertTopicArgs.alarms_of`)."""
 
 
 class AwsJobSchedule(Component):
-    """Starts the validation at its times, with a role that can do nothing else.
+    """Starts the validation at its times, with a role that has no other permission.
 
-    A start that the service refuses is dropped, and an alarm tells so. Metrics are those of a group of
+    A start that the service rejects is dropped, and an alarm reports it. Metrics are those of a group of
     schedules, so this one has a group of its own; CloudWatch promises to deliver most of them, not all.
-    Another alarm tells of jobs that ended badly, also of those that never ran.
+    Another alarm reports jobs that failed, also those that never ran.
     *Untested in a real account.*
     """
 
@@ -126,10 +126,10 @@ class AwsJobSchedule(Component):
     def _alarm(
         self, name: str, topic_arn: pulumi.Input[str], count: _Count, of: pulumi.Output[str]
     ) -> aws.cloudwatch.MetricAlarm:
-        """About each that is counted: with no retries, each start that failed, for whatever reason."""
+        """An alarm for each that is counted: without retries, each start that failed, for any reason."""
         return aws.cloudwatch.MetricAlarm(
             name,
-            alarm_description=count.said,
+            alarm_description=count.text,
             namespace=count.namespace,
             metric_name=count.metric,
             dimensions={count.dimension: of},
@@ -138,8 +138,8 @@ class AwsJobSchedule(Component):
             evaluation_periods=1,
             comparison_operator="GreaterThanThreshold",
             threshold=0,
-            # Nothing is written while there is nothing to count. When it ends nothing is repaired: no word of
-            # that.
+            # Nothing is written while there is nothing to count. The end of an alarm is no repair, so it
+            # sends no message.
             treat_missing_data="notBreaching",
             alarm_actions=[topic_arn],
             opts=self.child(),
@@ -147,10 +147,10 @@ class AwsJobSchedule(Component):
 
 
 def ended_badly(role: str) -> str:
-    """A pattern of events: training jobs as this role that failed, or for which there was too little time.
+    """A pattern of events: training jobs as this role that failed or ran out of time.
 
-    Who stops a job knows of it. Source: SageMaker developer guide, "Events that Amazon SageMaker AI sends to
-    Amazon EventBridge" (the detail is that of DescribeTrainingJob); SageMaker API reference,
+    Jobs stopped by users are excluded. Source: SageMaker developer guide, "Events that Amazon SageMaker AI
+    sends to Amazon EventBridge" (the detail is that of DescribeTrainingJob); SageMaker API reference,
     DescribeTrainingJob, `SecondaryStatus`.
     """
     detail: Mapping[str, object] = {
@@ -162,16 +162,16 @@ def ended_badly(role: str) -> str:
 
 
 def _each_of_its_own(request: str) -> str:
-    """The request with another name at every start, which is that of its folders, too."""
+    """The request with another name at every start, which is also the name of its folders."""
     return request.replace(SCHEDULED, f"{PREFIX}{_START}")
 
 
-def _trust(owner: Account, group_arn: str) -> str:
+def _trust(owner: AwsAccount, group_arn: str) -> str:
     """The source is the group, never the schedule (user guide, "Confused deputy prevention")."""
     return iam.trust("scheduler.amazonaws.com", conditions=iam.from_account(owner.id, group_arn))
 
 
-def _rights(region: str, account: Account, role: str) -> str:
+def _rights(region: str, account: AwsAccount, role: str) -> str:
     jobs = f"arn:{account.partition}:sagemaker:{region}:{account.id}:training-job/{PREFIX}*"
     handed = {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
     return iam.document(

@@ -1,4 +1,4 @@
-"""SageMaker Studio: a closed domain, a profile for each person, notebooks that go off when they are idle."""
+"""SageMaker Studio: a closed domain, a profile for each person, notebooks that stop when idle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -12,22 +12,22 @@ from components.aws.jobs.people import PersonArgs, sagemaker_trust
 from components.base import Component
 from infra.naming import TAG_PREFIX
 
-# Idle shutdown knows no less. Source: botocore 1.44.5 sagemaker/2017-07-24 IdleTimeoutInMinutes.
+# The service's minimum idle time. Source: botocore 1.44.5 sagemaker/2017-07-24 IdleTimeoutInMinutes.
 LEAST_IDLE_MINUTES = 60
-# The least that a notebook's disk may have. Source: the same, SpaceEbsVolumeSizeInGb.
+# The minimum size of a notebook's disk. Source: the same, SpaceEbsVolumeSizeInGb.
 LEAST_DISK_GIB = 5
 
 
 class AwsStudioArgs(TypedDict):
-    """Who works in the domain, where, and what notebooks may be."""
+    """People of the domain, its network, and settings of notebooks."""
 
     region: str
     vpc_id: pulumi.Input[str]
     subnet_ids: pulumi.Input[Sequence[str]]
     security_group_id: pulumi.Input[str]
-    """The group of notebooks: open to itself."""
+    """Security group of notebooks: open to itself."""
     kms_key_arn: pulumi.Input[str]
-    """Of disks and of the home file system."""
+    """Key of disks and of the home file system."""
     people: Sequence[PersonArgs]
     roles: Mapping[str, aws.iam.Role]
     """The role of each person, by name."""
@@ -36,7 +36,7 @@ class AwsStudioArgs(TypedDict):
     disk_gib: int
     """Largest disk of a notebook."""
     idle_minutes: int
-    """After how long an idle notebook is switched off, at the latest."""
+    """Idle time after which a notebook is stopped, at the latest."""
     retain_homes: bool
     """Whether the home file system outlives the domain; it then holds the subnets, too."""
     protect: bool
@@ -44,11 +44,11 @@ class AwsStudioArgs(TypedDict):
 
 
 class AwsStudio(Component):
-    """A domain without a way around the network, and a profile for each person.
+    """A domain without a network path around the VPC, and a profile for each person.
 
-    Notebooks are spaces of their own disk (JupyterLab, Code Editor). Both apps go off after `idle_minutes`,
-    which people may shorten, down to an hour. Tags of domain and profile are passed on to apps, so the bill
-    knows whose they are; without `tag_propagation` they have none.
+    Notebooks are spaces with disks of their own (JupyterLab, Code Editor). Both apps stop after
+    `idle_minutes`, which users may shorten, down to an hour. Tags of domain and profile are propagated to
+    apps for the bill; without `tag_propagation` they have none.
     """
 
     domain_id: pulumi.Output[str]
@@ -58,8 +58,8 @@ class AwsStudio(Component):
     def __init__(self, name: str, args: AwsStudioArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         trusted = current_account(self).apply(lambda owner: sagemaker_trust(owner, args["region"]))
-        # Somebody has to be the domain's own role; it may do nothing, and every profile names another one.
-        nobody = iam.role(self, f"{name}-nobody", trusted, description="Of the domain, without any right")
+        # The domain must have a role of its own; it has no permissions, and every profile has another one.
+        unused = iam.role(self, f"{name}-nobody", trusted, description="Of the domain, without any right")
         domain = aws.sagemaker.Domain(
             f"{name}-domain",
             domain_name=name,
@@ -69,7 +69,7 @@ class AwsStudio(Component):
             subnet_ids=args["subnet_ids"],
             kms_key_id=args["kms_key_arn"],
             tag_propagation="ENABLED",
-            default_user_settings=_settings(args, nobody),
+            default_user_settings=_settings(args, unused),
             retention_policy={"home_efs_file_system": "Retain" if args["retain_homes"] else "Delete"},
             opts=self.child(pulumi.ResourceOptions(protect=args["protect"])),
         )

@@ -7,7 +7,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.people import sagemaker_trust
 from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS
 from components.aws.jobs.running_rights import running_rights
@@ -16,7 +16,7 @@ from components.ordering import after
 
 
 class AwsValidationRoleArgs(TypedDict):
-    """What the validation reads and writes."""
+    """Data that the validation reads and writes."""
 
     region: str
     image: str
@@ -28,14 +28,14 @@ class AwsValidationRoleArgs(TypedDict):
     results: str
     """The folder of results in the bucket of checkpoints, such as `/smoke`."""
     alert_topic_arn: NotRequired[pulumi.Input[str]]
-    """Where a repetition tells what it found. Default: there is none."""
+    """Topic of a repeated validation. Default: there is none."""
 
 
 class AwsValidationRole(Component):
-    """A role for the validation alone: it sees no data of people, and they cannot take it."""
+    """A role for the validation alone: without access to data of people, and not usable by them."""
 
     role_arn: pulumi.Output[str]
-    """The role; what uses it comes after its rights."""
+    """The role; dependents come after its permissions."""
 
     def __init__(
         self, name: str, args: AwsValidationRoleArgs, opts: pulumi.ResourceOptions | None = None
@@ -63,7 +63,7 @@ class AwsValidationRole(Component):
 
 
 def _data(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
-    """Code is read; results, what the service keeps of the job, and the record's files are written."""
+    """Code is readable; results, the service's job output and files of the record are writable."""
     artifacts = known["artifacts"]
     through = {"StringEquals": {"kms:ViaService": [f"s3.{args['region']}.amazonaws.com"]}}
     listed = {"StringLike": {"s3:prefix": [f"{CODE}/*"]}}
@@ -80,7 +80,7 @@ def _data(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
 
 def _running(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
     account = known["account"]
-    assert isinstance(account, Account)
+    assert isinstance(account, AwsAccount)
     return running_rights(
         region=args["region"],
         account=account.id,

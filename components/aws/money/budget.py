@@ -1,4 +1,4 @@
-"""Money: a budget that warns in time, and a monitor for unexpected spending."""
+"""A budget that warns in time, and a monitor for unexpected spending."""
 
 import json
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ WARNINGS = ((50.0, "ACTUAL"), (80.0, "ACTUAL"), (100.0, "ACTUAL"), (100.0, "FORE
 
 
 class AwsBudgetArgs(TypedDict):
-    """Limits, recipients of warnings, and the tag by which costs are told apart."""
+    """Limits, recipients of warnings, and the tag that separates costs."""
 
     monthly_limit_usd: float
     """What the whole stack may cost in a calendar month, in USD."""
     alert_emails: Sequence[str]
-    """Addresses that are warned, one to ten; for more, use the address of a mailing list."""
+    """Addresses for warnings, one to ten; for more, use the address of a mailing list."""
     anomaly_threshold_usd: NotRequired[float]
-    """Least unexpected spending, in USD, that is reported; without it nothing watches for any."""
+    """Least unexpected spending, in USD, that is reported; without it there is no monitor."""
     stack_tag_key: str
     stack_tag_value: str
     """The tag every resource of the stack carries."""
@@ -33,20 +33,20 @@ class AwsBudgetArgs(TypedDict):
 class AwsBudget(Component):
     """A monthly budget for the stack, and on demand an anomaly monitor; both send mail.
 
-    A budget warns; it stops nothing. GPUs go on running past 100 %, and AWS's billing data is 8 to 24 hours
-    old, so a runaway job costs up to a day before a warning. What limits spending is the size of
-    the pools and the quotas of the queues.
+    A budget warns; it stops nothing. GPUs keep running past 100 %, and AWS's billing data is 8 to 24 hours
+    old, so a runaway job costs up to a day before a warning. Spending is limited by the size of the pools and
+    the quotas of the queues.
 
     The tag counts only once the account that pays has activated it as a cost allocation tag (Billing
     console, a day after first use), and not for the time before: until then the budget reads 0.
 
-    AWS Budgets sends the mail itself. A topic of SNS is left out: nobody would hear of it who did not confirm
-    a subscription, too.
+    AWS Budgets sends the mail itself. An SNS topic would add nothing: its subscribers must confirm a
+    subscription, too.
 
-    No budget watches a team. Teams share nodes, so no resource that costs money carries a team's tag. What
+    No budget monitors a team. Teams share nodes, so no resource that costs money carries a team's tag. Split
     splits nodes by pods, split cost allocation data with its tag `aws:eks:namespace`, is rows of the Cost and
     Usage Report (AWS Data Exports user guide, "Understanding split cost allocation data", read 2026-11-23);
-    no page of AWS says that AWS Budgets reads them. Teams are held by the hours of their jobs instead
+    no page of AWS states that AWS Budgets reads them. Teams are limited by the hours of their jobs instead
     (`components.kubernetes.accounting`).
 
     The anomaly monitor watches the stack's tag (type CUSTOM), which only the management account of an
@@ -58,7 +58,7 @@ class AwsBudget(Component):
 
     budget_name: pulumi.Output[str]
     anomaly_monitor_arn: pulumi.Output[str] | None
-    """None where nothing watches for anomalies."""
+    """None without an anomaly monitor."""
 
     def __init__(self, name: str, args: AwsBudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -100,7 +100,7 @@ class AwsBudget(Component):
         )
 
     def _monitor(self, name: str, args: AwsBudgetArgs, threshold_usd: float) -> pulumi.Output[str]:
-        """The monitor, and people who hear of it once a day: AWS mails no sooner."""
+        """The monitor, and its daily mail: AWS sends none sooner."""
         monitor = aws.costexplorer.AnomalyMonitor(
             f"{name}-anomalies",
             name=f"{name}-anomalies",
@@ -128,7 +128,7 @@ class AwsBudget(Component):
 
 
 def check(args: AwsBudgetArgs) -> None:
-    """Raise UserError with everything AWS would refuse."""
+    """Raise UserError with everything that AWS would reject."""
     limits = {"monthly_limit_usd": args["monthly_limit_usd"]}
     if "anomaly_threshold_usd" in args:
         limits["anomaly_threshold_usd"] = args["anomaly_threshold_usd"]
@@ -139,7 +139,7 @@ def check(args: AwsBudgetArgs) -> None:
 
 
 def monitored(tag_key: str, tag_value: str) -> str:
-    """What a CUSTOM monitor watches, with every field, as AWS returns it (otherwise it looks changed)."""
+    """The filter of a CUSTOM monitor, with every field, as AWS returns it (otherwise it looks changed)."""
     return json.dumps(
         {
             "And": None,

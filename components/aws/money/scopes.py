@@ -1,4 +1,4 @@
-"""A budget of a stack, a team or a person, by the tags of what costs money."""
+"""A budget of a stack, a team or a person, by the tags of its resources."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -10,23 +10,23 @@ from components.aws.money.budget import WARNINGS
 from components.base import Component
 from infra.naming import TAG_PREFIX, sanitize
 
-# Of the name of a budget. Source: botocore 1.44.5 budgets/2016-10-20 BudgetName.
+# Limit of a budget's name. Source: botocore 1.44.5 budgets/2016-10-20 BudgetName.
 _NAME = 100
 _USED_UP = (100.0, "ACTUAL")
 
 
 class ScopeArgs(TypedDict):
-    """A budget and whom it is about."""
+    """A budget and its scope."""
 
     scope: str
     """stack, team or person."""
     value: str
-    """The stack, the team or the person, as the tag `trainstack:<scope>` has it."""
+    """The stack, the team or the person, as in the tag `trainstack:<scope>`."""
     monthly_usd: float
     over_budget: str
     """stop or warn."""
     emails: Sequence[str]
-    """Addresses that are warned, one to ten."""
+    """Addresses for warnings, one to ten."""
 
 
 def scoped_budget(
@@ -38,9 +38,9 @@ def scoped_budget(
     topic_arn: pulumi.Input[str],
     after: Sequence[pulumi.Resource],
 ) -> aws.budgets.Budget:
-    """A monthly cost budget that mails people and tells a topic when it is used up.
+    """A monthly cost budget that sends mail and publishes to a topic when it is used up.
 
-    Teams and people are counted inside their stack only: two stacks may know the same name. Tags count once
+    Teams and people are counted inside their stack only: two stacks may have the same name. Tags count once
     the account that pays has activated them as cost allocation tags. Credits and refunds are left out: they
     run out, and then the same use costs money.
     """
@@ -62,9 +62,9 @@ def scoped_budget(
 def _warning(
     warning: tuple[float, str], emails: Sequence[str], topic_arn: pulumi.Input[str]
 ) -> aws.budgets.BudgetNotificationArgsDict:
-    """Mail at each threshold; the topic hears of a limit that is passed, and of nothing that is forecast."""
+    """Mail at each threshold; the topic receives exceeded limits only, no forecasts."""
     threshold, kind = warning
-    told: aws.budgets.BudgetNotificationArgsDict = {
+    notification: aws.budgets.BudgetNotificationArgsDict = {
         "comparison_operator": "GREATER_THAN",
         "threshold": threshold,
         "threshold_type": "PERCENTAGE",
@@ -72,8 +72,8 @@ def _warning(
         "subscriber_email_addresses": list(emails),
     }
     if (threshold, kind) == _USED_UP:
-        told["subscriber_sns_topic_arns"] = [topic_arn]
-    return told
+        notification["subscriber_sns_topic_arns"] = [topic_arn]
+    return notification
 
 
 def _tagged(stack: str, args: ScopeArgs) -> list[aws.budgets.BudgetFilterExpressionAndArgsDict]:

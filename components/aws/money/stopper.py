@@ -1,4 +1,4 @@
-"""Budgets that act: of the stack, of teams and of people, and the function that they wake."""
+"""Budgets with actions: of the stack, of teams and of people, and the function that they call."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,20 +9,20 @@ import pulumi_aws as aws
 
 from agents.aws.budget_stop.function import AUDIT, SETTINGS
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.functions.function import AwsFunction
 from components.aws.money.scopes import ScopeArgs, scoped_budget
 from components.base import Component
 from infra.naming import TAG_PREFIX
 
-# SageMaker answers hundreds of requests in it.
+# SageMaker handles hundreds of requests in it.
 _TIMEOUT_S = 300
-# What starts after a notification is found by then; billing data itself is 8 to 24 hours old.
+# Finds workloads that start after a notification; billing data itself is 8 to 24 hours old.
 _AGAIN = "rate(1 hour)"
 
 
 class AwsBudgetStopArgs(TypedDict):
-    """Which budgets there are, and what the function needs."""
+    """The budgets, and the settings of the function."""
 
     region: str
     stack: str
@@ -32,13 +32,13 @@ class AwsBudgetStopArgs(TypedDict):
     """The team of each person."""
     artifact_bucket: pulumi.Input[str]
     artifact_bucket_arn: pulumi.Input[str]
-    """Records of what was stopped lie below `audit/`."""
+    """Bucket with records of stopped workloads below `audit/`."""
     storage_key_arn: pulumi.Input[str]
     """The key of the bucket."""
     kms_key_arn: pulumi.Input[str]
-    """Of the topic, and of the function's log; AWS Budgets and CloudWatch Logs may use it."""
+    """Key of the topic and of the function's log; AWS Budgets and CloudWatch Logs may use it."""
     people_topic_arn: pulumi.Input[str]
-    """Where people are told what was stopped."""
+    """Addresses for reports of stopped workloads."""
     log_retention_days: int
     schedule: NotRequired[bool]
     """Whether it also runs every hour. Default: yes."""
@@ -47,13 +47,13 @@ class AwsBudgetStopArgs(TypedDict):
 class AwsBudgetStop(Component):
     """AWS Budgets with one topic, and a function behind it that stops jobs, notebooks and endpoints.
 
-    AWS Budgets' own actions can stop EC2 and RDS only. Of a budget with `over_budget: warn` the function says
-    and records what it would have stopped. Its figures are those of the bill, 8 to 24 hours old: `max_hours`,
-    the quotas of the account and spot prices bound what a day can cost.
+    AWS Budgets' own actions can stop EC2 and RDS only. For a budget with `over_budget: warn` the function
+    reports and records what it would have stopped. Its figures are those of the bill, 8 to 24 hours old:
+    `max_hours`, the quotas of the account and spot prices bound what a day can cost.
     """
 
     budget_names: dict[str, pulumi.Output[str]]
-    """By `<scope>-<value>`."""
+    """Budgets by `<scope>-<value>`."""
     function_name: pulumi.Output[str]
     topic_arn: pulumi.Output[str]
 
@@ -85,7 +85,7 @@ class AwsBudgetStop(Component):
         name: str,
         args: AwsBudgetStopArgs,
         budgets: Sequence[aws.budgets.Budget],
-        account: pulumi.Output[Account],
+        account: pulumi.Output[AwsAccount],
     ) -> AwsFunction:
         rows = [
             {
@@ -167,16 +167,16 @@ class AwsBudgetStop(Component):
 
 
 class _Uses(NamedTuple):
-    """What the function's rights name."""
+    """Resources in the function's permissions."""
 
-    owner: Account
+    owner: AwsAccount
     bucket: str
     storage_key: str
     topic: str
 
 
 def stop_rights(region: str, stack: str, uses: _Uses) -> list[Mapping[str, object]]:
-    """Looks at everything, ends what has the stack's tag, writes records, tells people."""
+    """Read everything, stop resources with the stack's tag, write records, send reports."""
     owner, bucket, storage_key, topic = uses
     here = f"arn:{owner.partition}:sagemaker:{region}:{owner.id}"
     ours = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stack}}
@@ -214,7 +214,7 @@ def stop_rights(region: str, stack: str, uses: _Uses) -> list[Mapping[str, objec
     ]
 
 
-def budgets_may_use_the_key(owner: Account) -> Mapping[str, object]:
+def budgets_may_use_the_key(owner: AwsAccount) -> Mapping[str, object]:
     """AWS Budgets publishes to an encrypted topic.
 
     Source: AWS Cost Management user guide, "Creating an Amazon SNS topic for budget notifications"
@@ -230,7 +230,7 @@ def budgets_may_use_the_key(owner: Account) -> Mapping[str, object]:
     }
 
 
-def _from_budgets(topic_arn: str, owner: Account) -> str:
+def _from_budgets(topic_arn: str, owner: AwsAccount) -> str:
     return iam.document(
         {
             "Sid": "BudgetsOfThisAccount",

@@ -1,4 +1,4 @@
-"""Security group rules as one thinks of them: members of one group may connect to members of another."""
+"""Security group rules: members of one group may connect to members of another."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from components.base import Component
 Traffic = tuple[str, Sequence[tuple[int | None, int | None]]]
 """A protocol and its port ranges, first and last included."""
 
-# Every protocol and port: what EFA needs, since its packets have no ports.
+# Every protocol and port: EFA needs it, because its packets have no ports.
 ALL_TRAFFIC: Traffic = ("-1", ((None, None),))
 
 
@@ -29,7 +29,7 @@ def connect(
 ) -> list[pulumi.Resource]:
     """The rules that let group `source` connect to group `target`: out of the one, into the other.
 
-    Both, because a group whose egress is closed (as that of EFA nodes is) needs the first one. Answers need
+    Both, because a group whose egress is closed (as that of EFA nodes is) needs the first one. Responses need
     no rule: security groups are stateful.
     """
     protocol, ranges = traffic

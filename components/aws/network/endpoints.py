@@ -1,4 +1,4 @@
-"""Private ways from a VPC to AWS services, so that data and credentials need no NAT gateway."""
+"""Private endpoints of a VPC for AWS services, so that data and credentials need no NAT gateway."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ def s3_gateway(
     vpc_id: pulumi.Input[str],
     route_tables: Sequence[aws.ec2.RouteTable],
 ) -> aws.ec2.VpcEndpoint:
-    """The free way to S3. Without it every checkpoint and dataset byte is billed by the NAT gateway."""
+    """The gateway to S3, free of charge. Without it NAT bills every byte of checkpoints and datasets."""
     return aws.ec2.VpcEndpoint(
         f"{name}-s3",
         vpc_id=vpc_id,

@@ -1,4 +1,4 @@
-"""Connections in a VPC, logged, encrypted and kept for as long as the stack says."""
+"""Flow logs of a VPC, encrypted, with the stack's retention."""
 
 import pulumi
 import pulumi_aws as aws
@@ -21,9 +21,9 @@ def flow_logs(
     retention_days: int,
     key_arn: pulumi.Input[str] | None,
 ) -> aws.ec2.FlowLog:
-    """Log accepted and rejected traffic of the whole VPC; makes a key of its own when `key_arn` is None.
+    """Log accepted and rejected traffic of the whole VPC; creates a key of its own when `key_arn` is None.
 
-    A key passed in must let CloudWatch Logs of the region use it.
+    The passed key must be usable by CloudWatch Logs of the region.
     """
     account = current_account(component)
     group_name = f"/trainstack/{name}"
@@ -66,7 +66,7 @@ def flow_logs(
 
 
 def _write_to(group_arn: str) -> str:
-    # No CreateLogGroup: after a destroy the service must not bring the group back, unencrypted and eternal.
+    # No CreateLogGroup: after a destroy the service must not create the group again, unencrypted.
     return iam.document(
         iam.allow(
             ["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"],

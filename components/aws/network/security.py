@@ -1,4 +1,4 @@
-"""The security groups of a VPC: the default, closed, and the one EFA needs."""
+"""The security groups of a VPC: the default one, closed, and that of EFA."""
 
 import pulumi
 import pulumi_aws as aws
@@ -12,7 +12,7 @@ EVERYWHERE = "0.0.0.0/0"
 def lock_default_security_group(
     component: Component, name: str, vpc_id: pulumi.Input[str]
 ) -> aws.ec2.DefaultSecurityGroup:
-    """Take every rule from the group that resources get when none is named."""
+    """Remove every rule from the group of resources that name none."""
     return aws.ec2.DefaultSecurityGroup(name, vpc_id=vpc_id, ingress=[], egress=[], opts=component.child())
 
 
@@ -20,8 +20,8 @@ def efa_security_group(component: Component, name: str, vpc_id: pulumi.Input[str
     """The id of a group whose members reach each other over EFA; usable once its rules exist.
 
     EFA traffic bypasses IP, so it matches only rules that name a group: all traffic to the group itself, in
-    *and* out. An egress rule to 0.0.0.0/0 does not count, and without the self rule NCCL falls back to TCP in
-    silence. Source: EC2 user guide, "Get started with EFA and NCCL", step "Prepare an EFA-enabled security
+    *and* out. An egress rule to 0.0.0.0/0 does not count, and without the self rule NCCL falls back to TCP
+    silently. Source: EC2 user guide, "Get started with EFA and NCCL", step "Prepare an EFA-enabled security
     group". The last rule lets a node pull images and reach AWS through the NAT gateway.
     """
     group = aws.ec2.SecurityGroup(
@@ -29,7 +29,7 @@ def efa_security_group(component: Component, name: str, vpc_id: pulumi.Input[str
         vpc_id=vpc_id,
         description="EFA: all traffic between members",
         tags={"Name": name},
-        # A group that refers to itself cannot be deleted before that rule is gone.
+        # A group that refers to itself cannot be deleted before that rule is removed.
         revoke_rules_on_delete=True,
         opts=component.child(),
     )

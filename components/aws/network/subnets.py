@@ -1,4 +1,4 @@
-"""Where the subnets of a VPC lie: pure arithmetic on address blocks.
+"""Address blocks of a VPC's subnets (pure arithmetic).
 
 A VPC is cut into eight equal blocks. Blocks 0-5 are the private subnets of zones a-f, block 6 is kept for
 those of an internal load balancer, block 7 holds the public ones (an eighth of a block each: load balancers
@@ -7,7 +7,7 @@ added, removed or reordered and no other subnet ever moves.
 
 Pods get their addresses in /28 prefixes (VPC CNI prefix delegation), which need contiguous space. The upper
 half of every private subnet is therefore reserved for prefixes; single addresses (nodes, EFA interfaces,
-endpoints, file systems) come out of the lower half and cannot fragment it.
+endpoints, file systems) are allocated from the lower half and cannot fragment it.
 Sources: VPC user guide, "Subnet CIDR reservations"; EKS best practices guide, "Prefix mode for Linux".
 
     /16: private /19 = 8,187 usable addresses, of them 256 prefixes = 4,096 pods per zone; the others /22

@@ -1,4 +1,4 @@
-"""The network of a training stack: a VPC in which pods have room and data stays private."""
+"""The network of a training stack: a VPC with addresses for pods and private data paths."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -15,7 +15,7 @@ from components.ordering import after
 
 
 class AwsNetworkArgs(TypedDict):
-    """What an `AwsNetwork` is made of."""
+    """Arguments of an `AwsNetwork`."""
 
     region: str
     """The region of `zones`, such as `us-east-1`; must be the provider's."""
@@ -26,20 +26,20 @@ class AwsNetworkArgs(TypedDict):
     nat_per_zone: bool
     """One NAT gateway per zone (survives the loss of a zone) instead of one in the first zone (cheaper)."""
     flow_log_retention_days: int
-    """Days that flow logs are kept: one of the periods CloudWatch Logs knows."""
+    """Days that flow logs are kept: one of the periods of CloudWatch Logs."""
     interface_endpoints: Sequence[str]
     """Short names of AWS services to reach without NAT, such as `ecr.api`; S3 is always included."""
     load_balancer: NotRequired[bool]
     """Whether there are subnets for an internal load balancer. Default: no; they may be added later."""
     kms_key_arn: NotRequired[pulumi.Input[str]]
-    """A key for the flow logs that CloudWatch Logs may use; without it the network makes its own."""
+    """A key for the flow logs that CloudWatch Logs may use; without it the network creates its own."""
 
 
 class AwsNetwork(Component):
     """VPC, subnets, NAT, endpoints, flow logs and the EFA security group.
 
-    Subnet ids and the EFA group's id are handed out together with their routes and rules: what is placed in
-    them is created after these and destroyed before them.
+    Subnet ids and the EFA group's id depend on their routes and rules: resources in them are created after
+    these and destroyed before them.
     """
 
     vpc_id: pulumi.Output[str]
@@ -51,10 +51,10 @@ class AwsNetwork(Component):
     public_subnet_ids: pulumi.Output[Sequence[str]]
     """Public subnets, in the order of `zones`: NAT gateways and internet-facing load balancers only."""
     balancer_subnet_ids: list[pulumi.Output[str]]
-    """Subnets for an internal load balancer and nothing else, with the ways out of the private ones: whoever
-    has one of their addresses is the load balancer. Empty without `load_balancer`."""
+    """Subnets for an internal load balancer and nothing else, with the routes of the private ones: their
+    addresses identify the load balancer. Empty without `load_balancer`."""
     efa_security_group_id: pulumi.Output[str]
-    """Id of the group every EFA interface must carry."""
+    """Id of the group of every EFA interface."""
     endpoint_ids: pulumi.Output[Sequence[str]]
     """Ids of the VPC endpoints, S3 first."""
 
@@ -149,7 +149,7 @@ class AwsNetwork(Component):
         )
 
     def _public_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
-        # How load-balancer controllers find the subnets for internet-facing load balancers.
+        # Load-balancer controllers find the subnets for internet-facing load balancers by it.
         return self._subnet(vpc, zone, "public", zone.public, {"kubernetes.io/role/elb": "1"})
 
     def _private_subnet(self, vpc: aws.ec2.Vpc, zone: ZoneSubnets) -> aws.ec2.Subnet:
@@ -192,7 +192,7 @@ class AwsNetwork(Component):
     def _route_to_internet(
         self, vpc: aws.ec2.Vpc, public: dict[str, aws.ec2.Subnet]
     ) -> list[pulumi.Resource]:
-        """Give the public subnets their way out; returns what has to exist for that way to work."""
+        """Create the route of the public subnets to the internet; returns the resources that it needs."""
         gateway = aws.ec2.InternetGateway(
             f"{self._prefix}-internet", vpc_id=vpc.id, tags={"Name": self._prefix}, opts=self.child()
         )
@@ -241,5 +241,5 @@ class AwsNetwork(Component):
     def _routed(
         self, purpose: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable, route: aws.ec2.Route
     ) -> pulumi.Output[str]:
-        """The id of a subnet, usable once its way out exists."""
+        """The id of a subnet, usable once its route exists."""
         return after(subnet.id, [route, self._associated(purpose, subnet, table)])

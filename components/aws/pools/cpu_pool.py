@@ -17,8 +17,8 @@ from smoke_training.fabric import Fabric
 _AMI_TYPES = {"x86_64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
 _CAPACITY_TYPES = {"on_demand": "ON_DEMAND", "spot": "SPOT"}
 _UPDATED_AT_ONCE_PERCENT = 33
-# What Cluster Autoscaler reads of a group (cloudprovider/aws/aws_manager.go, GetAsgOptions). Its default is
-# half of a node: a job that takes less would be ended, and begin anew on another node.
+# Tag that Cluster Autoscaler reads from a group (cloudprovider/aws/aws_manager.go, GetAsgOptions). Its
+# default is half of a node: a job with less would be ended, and start again on another node.
 _ONLY_EMPTY = {
     "autoscaling-options/scaledownutilizationthreshold": "0",
     "autoscaling-options/ignoredaemonsetsutilization": "true",
@@ -26,7 +26,7 @@ _ONLY_EMPTY = {
 
 
 class AwsCpuPoolArgs(TypedDict):
-    """What an `AwsCpuPool` is made of."""
+    """Arguments of an `AwsCpuPool`."""
 
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
@@ -57,20 +57,20 @@ class AwsCpuPoolArgs(TypedDict):
     tags: Mapping[str, str]
     """Tags of instances, their disks and interfaces. A change replaces every node."""
     launch_tags: Mapping[str, str]
-    """Tags of instances that start from now on; a change touches no node that runs."""
+    """Tags of instances that start from now on; a change does not affect running nodes."""
 
 
 class AwsCpuPool(Component):
-    """An EKS managed node group for jobs that ask for no GPU; other pods go there only for want of room.
+    """An EKS managed node group for jobs without GPUs; other pods run there only for lack of space.
 
-    A node ends when no job is left on it, and not before.
+    A node is removed when it has no job, and not before.
     Raises UserError with every impossible combination.
     """
 
     node_group_name: pulumi.Output[str]
     """Name of the node group in the cluster."""
     labels: dict[str, str]
-    """The labels of every node: what pods and resource flavors select."""
+    """The labels of every node, for selectors of pods and resource flavors."""
 
     def __init__(self, name: str, args: AwsCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -105,7 +105,7 @@ class AwsCpuPool(Component):
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_group = self._node_group(name, args, template, _AMI_TYPES[machine.architecture])
         nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
-        nodes.tell_autoscaler(self, name, self.node_group, _ONLY_EMPTY)
+        nodes.describe_to_autoscaler(self, name, self.node_group, _ONLY_EMPTY)
         self.node_group_name = self.node_group.node_group_name
         self.register_outputs({"node_group_name": self.node_group_name, "labels": self.labels})
 
@@ -131,7 +131,7 @@ class AwsCpuPool(Component):
             ),
             node_repair_config=aws.eks.NodeGroupNodeRepairConfigArgs(enabled=True),
             labels=self.labels,
-            # No job has to tolerate this. A pod of the system that strayed here would keep the node for ever.
+            # Jobs need no toleration for this. A system pod on such a node would keep the node forever.
             taints=[
                 aws.eks.NodeGroupTaintArgs(
                     key=f"{RESERVED_LABELS}pool", value=args["pool"], effect="PREFER_NO_SCHEDULE"

@@ -7,8 +7,8 @@ import pulumi_aws as aws
 
 from infra.catalog.aws.model import InstanceType
 
-# 2 MiB pages; the EFA driver sets aside as many (EKS user guide, node-efa). Libfabric takes its bounce
-# buffers from them and pods ask for them as hugepages-2Mi.
+# 2 MiB pages that the EFA driver reserves (EKS user guide, node-efa). Libfabric takes its bounce
+# buffers from them and pods request them as hugepages-2Mi.
 HUGE_PAGES = 5128
 HUGE_PAGE_MIB = 2
 
@@ -21,7 +21,7 @@ def network_interfaces(
     The layout is a table per type, not a loop: on most types card 0 carries an EFA with an address and every
     other card an address-free one, on some card 0 has no EFA at all. Once a template lists interfaces it may
     not name security groups beside them, so every interface carries `security_group_ids` (EKS user guide,
-    launch-templates). No interface asks for a public address: EC2 refuses that with more than one interface.
+    launch-templates). No interface requests a public address: EC2 rejects that with more than one interface.
     """
     return [
         aws.ec2.LaunchTemplateNetworkInterfaceArgs(

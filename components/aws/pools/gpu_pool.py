@@ -1,4 +1,4 @@
-"""A group of identical GPU nodes: fabric, placement, payment, and what schedulers see of them."""
+"""A group of identical GPU nodes: fabric, placement, payment, and labels and taints for schedulers."""
 
 import pulumi
 import pulumi_aws as aws
@@ -36,7 +36,7 @@ class AwsGpuPool(Component):
     node_group_name: pulumi.Output[str]
     """Name of the node group in the cluster."""
     labels: dict[str, str]
-    """The labels of every node: what pods and resource flavors select."""
+    """The labels of every node, for selectors of pods and resource flavors."""
     taints: dict[str, str]
     """The taints of every node by key, as `value:Effect`."""
 
@@ -54,7 +54,7 @@ class AwsGpuPool(Component):
         self.node_group = self._node_group(args, machine, template)
         nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
         if args["rdma"]:
-            self._tell_autoscaler(machine)
+            self._describe_to_autoscaler(machine)
         self.node_group_name = self.node_group.node_group_name
         self.register_outputs(
             {"node_group_name": self.node_group_name, "labels": self.labels, "taints": self.taints}
@@ -75,9 +75,9 @@ class AwsGpuPool(Component):
             description=f"{args['pool']}: {machine.name}, {_capacity(args)}",
             update_default_version=True,
             # Here and not on the node group: a change of type then updates the group instead of replacing it,
-            # and a Capacity Block is accepted no other way.
+            # and a Capacity Block is accepted only here.
             instance_type=machine.name,
-            # Without a list of interfaces EKS adds the cluster's security group by itself.
+            # Without a list of interfaces EKS adds the cluster's security group itself.
             network_interfaces=interfaces,
             placement=self._placement(args, machine),
             capacity_reservation_specification=_reservation(args),
@@ -92,10 +92,10 @@ class AwsGpuPool(Component):
     def _placement(
         self, args: AwsGpuPoolArgs, machine: InstanceType
     ) -> aws.ec2.LaunchTemplatePlacementArgs | None:
-        """Close together for EFA, unless the place is already decided.
+        """A cluster placement group for EFA, unless the placement is fixed already.
 
-        AWS places a Capacity Block itself; a reservation lies where it was made, and a group of our own could
-        only keep nodes from reaching it.
+        AWS places a Capacity Block itself; a reservation has its placement, and a group of our own could only
+        prevent nodes from reaching it.
         """
         if "placement_group_name" in args:
             return aws.ec2.LaunchTemplatePlacementArgs(group_name=args["placement_group_name"])
@@ -124,13 +124,13 @@ class AwsGpuPool(Component):
             scaling_config=size.config,
             update_config=aws.eks.NodeGroupUpdateConfigArgs(
                 max_unavailable_percentage=_UPDATED_AT_ONCE_PERCENT,
-                # Old nodes end before new ones start: spare GPUs for both are rarely to be had, and prepaid
+                # Old nodes end before new ones start: spare GPUs for both are rarely available, and prepaid
                 # capacity has none (botocore 1.44.5 eks/2017-11-01 NodegroupUpdateConfig, read 2026-11-23).
                 update_strategy="MINIMAL",
             ),
             node_repair_config=_repair(args["repair"]),
             labels=self.labels,
-            # Keeps everything off these nodes that does not ask for a GPU.
+            # Keeps pods without a GPU request off these nodes.
             taints=[aws.eks.NodeGroupTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")],
             opts=self.child(
                 pulumi.ResourceOptions(
@@ -141,23 +141,23 @@ class AwsGpuPool(Component):
             ),
         )
 
-    def _tell_autoscaler(self, machine: InstanceType) -> None:
-        """Tell Cluster Autoscaler what a node of an empty pool would offer.
+    def _describe_to_autoscaler(self, machine: InstanceType) -> None:
+        """Describe a node of an empty pool to Cluster Autoscaler.
 
-        It learns processors, memory and GPUs from EC2 and labels and taints from EKS, but what only a device
-        plugin or the kernel provides it cannot know, and would never scale up for a pod that asks for it.
+        It reads processors, memory and GPUs from EC2 and labels and taints from EKS, but not the resources of
+        a device plugin or the kernel, and would never scale up for a pod that requests them.
         """
         offers = {
             "resources/vpc.amazonaws.com/efa": str(machine.efa_interfaces),
             "resources/hugepages-2Mi": f"{efa.HUGE_PAGES * efa.HUGE_PAGE_MIB}Mi",
         }
-        nodes.tell_autoscaler(self, f"{self._prefix}-offers", self.node_group, offers)
+        nodes.describe_to_autoscaler(self, f"{self._prefix}-offers", self.node_group, offers)
 
 
 def node_labels(args: AwsGpuPoolArgs, machine: InstanceType) -> dict[str, str]:
     """The labels of a pool's nodes.
 
-    `k8s.amazonaws.com/accelerator` tells Cluster Autoscaler to wait for the device plugin of a new node
+    `k8s.amazonaws.com/accelerator` makes Cluster Autoscaler wait for the device plugin of a new node
     instead of starting yet another one (its AWS README, "Special note on GPU instances").
     """
     return {
@@ -201,7 +201,7 @@ def _reservation(
     if reservation is None:
         return None
     return aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs(
-        # Never fall back to on-demand in silence: that pays twice, for the reservation and for the node.
+        # Never fall back to on-demand silently: that pays twice, for the reservation and for the node.
         capacity_reservation_preference=(
             "capacity-reservations-only" if args["purchase"] == "reserved" else None
         ),

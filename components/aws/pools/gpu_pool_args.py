@@ -1,4 +1,4 @@
-"""What a GPU pool is made of, and which combinations EC2 or EKS cannot run."""
+"""Arguments of a GPU pool on EKS, and combinations that EC2 or EKS cannot run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -16,7 +16,7 @@ PREPAID = ("block", "reserved")
 
 
 class RepairRuleArgs(TypedDict):
-    """What EKS does about one kind of fault, instead of what it does by itself."""
+    """EKS's action for one kind of fault, instead of its default."""
 
     condition: str
     """The node's condition, such as `AcceleratedHardwareReady`."""
@@ -28,7 +28,7 @@ class RepairRuleArgs(TypedDict):
 
 
 class RepairArgs(TypedDict):
-    """How far unhealthy nodes are repaired by themselves."""
+    """Automatic repair of unhealthy nodes."""
 
     at_once: int
     """Nodes that are repaired at the same time."""
@@ -38,7 +38,7 @@ class RepairArgs(TypedDict):
 
 
 class AwsGpuPoolArgs(TypedDict):
-    """What an `AwsGpuPool` is made of."""
+    """Arguments of an `AwsGpuPool`."""
 
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
@@ -83,14 +83,14 @@ class AwsGpuPoolArgs(TypedDict):
     labels: Mapping[str, str]
     """Further labels for the nodes; keys must not start with `trainstack.dev/`."""
     tags: Mapping[str, str]
-    """Tags of instances, their disks and interfaces, which the provider does not reach. A change replaces
-    every node."""
+    """Tags of instances, their disks and interfaces, which the provider cannot set. A change replaces every
+    node."""
     launch_tags: Mapping[str, str]
-    """Tags of instances that start from now on; a change touches no node that runs."""
+    """Tags of instances that start from now on; a change does not affect running nodes."""
 
 
 def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
-    """Every combination in `args` that cannot run, each with the way out."""
+    """Every combination in `args` that cannot run, each with its fix."""
     pool, purchase, zones = args["pool"], args["purchase"], len(args["subnet_ids"])
     least, most = args["min_nodes"], args["max_nodes"]
     problems = [

@@ -1,4 +1,4 @@
-"""How large the node groups of a cluster are right now: the autoscaler resizes them, no state file knows."""
+"""Current sizes of a cluster's node groups: the autoscaler resizes them, so the state does not have them."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from components.aws.pools.nodes import group_name
 from infra.errors import Problem
 
-# EKS calls the Auto Scaling group of a managed node group eks-<node group>-<its own suffix>, and Pulumi ends
+# EKS names the Auto Scaling group of a managed node group eks-<node group>-<its own suffix>, and Pulumi ends
 # the node group's name with seven hexadecimal digits.
 _GROUP = r"eks-{group}-[0-9a-f]{{7}}-[0-9a-f-]+"
 
@@ -21,26 +21,26 @@ class LiveSizeArgs(TypedDict):
     min_size: int
     max_size: int
     nodes: int
-    """How many nodes it is to have now."""
+    """Its desired number of nodes."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What a deployment says about a group's size, and which of it the state keeps."""
+    """The size of a group in a deployment, and the part of it that the state keeps."""
 
     config: aws.eks.NodeGroupScalingConfigArgs
     ignored: list[str]
 
 
 def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions) -> dict[str, LiveSizeArgs]:
-    """The node groups of a cluster that exist already, by the start of their names (`dev-aws-a100-nodes`)."""
+    """The existing node groups of a cluster, by the start of their names (`dev-aws-a100-nodes`)."""
     tagged = aws.autoscaling.GetAmiIdsFilterArgs(name="tag:eks:cluster-name", values=[cluster_name])
     names = aws.autoscaling.get_ami_ids(filters=[tagged], opts=opts).names
     found = {}
     for group in groups:
         form = _GROUP.format(group=re.escape(group_name(group)))
         mine = [name for name in names if re.fullmatch(form, name)]
-        if len(mine) == 1:  # two: one of them is being replaced, and its size is nobody's wish
+        if len(mine) == 1:  # two: one of them is being replaced, and its size is meaningless
             live = aws.autoscaling.get_group(name=mine[0], opts=opts)
             found[group] = LiveSizeArgs(
                 min_size=live.min_size, max_size=live.max_size, nodes=live.desired_capacity
@@ -49,7 +49,7 @@ def live_sizes(cluster_name: str, groups: list[str], opts: pulumi.InvokeOptions)
 
 
 def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
-    """Bounds as wished, and as many nodes as there are.
+    """The wanted bounds, with the current number of nodes.
 
     A change of the bounds sends the number of nodes with them, whatever `ignore_changes` says: the state's,
     which is that of the group's creation (terraform-provider-aws internal/service/eks/node_group.go,
@@ -65,9 +65,9 @@ def scaling(least: int, most: int, live: LiveSizeArgs | None) -> Scaling:
 
 
 def shrinking_problems(path: str, most: int, live: LiveSizeArgs | None) -> list[Problem]:
-    """A largest size below what runs: EKS would refuse it, or end nodes whatever they do."""
+    """A largest size below the running nodes: EKS would reject it, or end nodes with their jobs."""
     if live is None or live["nodes"] <= most:
         return []
     rule = f"{live['nodes']} nodes run now: {live['nodes'] - most} of them would end with their jobs"
-    fix = "Try again when the autoscaler has given idle nodes back, or stop jobs of this pool before."
+    fix = "Retry when the autoscaler has removed idle nodes, or stop jobs of this pool before."
     return [Problem(path, most, rule, fix)]

@@ -1,4 +1,4 @@
-"""What the launch templates of all nodes share: disk, metadata service, tags."""
+"""Shared parts of the launch templates of all nodes: disk, metadata service, tags."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from infra import naming
 # The provider adds a dash and seven characters to the name of a node group, of which EKS takes 63 ("can't be
 # longer than 63 characters", EKS user guide, "Create a managed node group").
 _GROUP_NAME = 55
-# The resources an instance brings along that do not take over the tags of the provider.
+# Resources of an instance that do not inherit the tags of the provider.
 _TAGGED_RESOURCES = ("instance", "volume", "network-interface")
 _AUTOSCALER = "k8s.io/cluster-autoscaler/node-template"
 
@@ -21,9 +21,9 @@ def group_name(name: str) -> str:
 
 
 def root_volume(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
-    """An encrypted gp3 root disk that dies with the node.
+    """An encrypted gp3 root disk that is deleted with the node.
 
-    The key is the account's own for EBS: nothing lasting lives here, and a customer key would have to trust
+    The key is the account's own for EBS: the disk has no lasting data, and a customer key would have to trust
     the service-linked role of EC2 Auto Scaling or no node could start.
     """
     return aws.ec2.LaunchTemplateBlockDeviceMappingArgs(
@@ -35,11 +35,11 @@ def root_volume(size_gib: int) -> aws.ec2.LaunchTemplateBlockDeviceMappingArgs:
 
 
 def metadata_options() -> aws.ec2.LaunchTemplateMetadataOptionsArgs:
-    """IMDSv2 only, answers not farther than the node itself.
+    """IMDSv2 only, with a hop limit of one.
 
-    With one hop a pod outside the host network cannot take the node's role. Everything that talks to AWS from
-    a pod has a role of its own through EKS Pod Identity, and the CSI drivers read zone and region from the
-    Kubernetes API when the metadata service does not answer.
+    With one hop a pod outside the host network cannot use the node's role. Pods that use AWS have a role of
+    their own through EKS Pod Identity, and the CSI drivers read zone and region from the Kubernetes API when
+    the metadata service is unreachable.
     """
     return aws.ec2.LaunchTemplateMetadataOptionsArgs(
         http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=1
@@ -49,7 +49,7 @@ def metadata_options() -> aws.ec2.LaunchTemplateMetadataOptionsArgs:
 def tag_specifications(
     name: str, tags: Mapping[str, str]
 ) -> list[aws.ec2.LaunchTemplateTagSpecificationArgs]:
-    """Tags for what EC2 Auto Scaling launches: the provider never sees these resources, cost reports do.
+    """Tags of resources that EC2 Auto Scaling launches: the provider cannot set them, cost reports use them.
 
     A new version of the template replaces every node: what may change belongs to `launch_tags`.
     """
@@ -62,7 +62,7 @@ def tag_specifications(
 def launch_tags(
     component: Component, name: str, group: aws.eks.NodeGroup, tags: Mapping[str, str]
 ) -> list[aws.autoscaling.Tag]:
-    """Tags that instances take over when they start; changing them touches no node that runs.
+    """Tags of instances, set at their start; changing them does not affect running nodes.
 
     Source: EC2 Auto Scaling user guide, "Tag Auto Scaling groups and instances" (PropagateAtLaunch).
     """
@@ -72,14 +72,14 @@ def launch_tags(
     ]
 
 
-def tell_autoscaler(
-    component: Component, name: str, group: aws.eks.NodeGroup, said: Mapping[str, str]
+def describe_to_autoscaler(
+    component: Component, name: str, group: aws.eks.NodeGroup, values: Mapping[str, str]
 ) -> None:
-    """Say something about a group's nodes to Cluster Autoscaler, such as `resources/vpc.amazonaws.com/efa`.
+    """Describe a group's nodes to Cluster Autoscaler, such as `resources/vpc.amazonaws.com/efa`.
 
     Source: kubernetes/autoscaler, cluster-autoscaler/cloudprovider/aws/README.md, "Auto-Discovery Setup".
     """
-    for key, value in said.items():
+    for key, value in values.items():
         _group_tag(component, f"{name}-{key.rsplit('/', 1)[-1]}", group, f"{_AUTOSCALER}/{key}", value)
 
 

@@ -1,10 +1,10 @@
-"""The boot instructions of an Amazon Linux 2023 node of EKS: a MIME message of NodeConfig and scripts. Pure.
+"""The boot configuration of an Amazon Linux 2023 node of EKS: a MIME message of NodeConfig and scripts. Pure.
 
 EKS merges its own NodeConfig (cluster, certificate, labels, taints) into this one as long as the launch
 template names no image. Order at boot: nodeadm writes its configuration, cloud-init runs the scripts, only
-then nodeadm starts containerd and kubelet: a script can still change what kubelet counts as capacity.
+then nodeadm starts containerd and kubelet: a script can still change the capacity that kubelet detects.
 Sources: EKS user guide, "Customize managed nodes with launch templates"; awslabs/amazon-eks-ami, nodeadm.
-What concerns EFA is untested on hardware.
+The parts for EFA are untested on hardware.
 """
 
 import base64
@@ -27,10 +27,10 @@ _LOCAL_STORAGE = """\
       strategy: RAID0
 """
 
-# EFA registers memory, which the kernel counts as locked: with containerd's usual limit only root can do it
-# (aws-ofi-nccl and libfabric then fail with ENOMEM). The list takes the place of nodeadm's own, so its limit
-# of files is repeated. "Unlimited" cannot be written: nodeadm reads numbers as floats, and 2^64 - 1 comes out
-# as more than containerd can read. 2^50 bytes are more than any node has, and exact.
+# EFA registers memory, which the kernel counts as locked: with containerd's default limit only root can do it
+# (aws-ofi-nccl and libfabric then fail with ENOMEM). The list replaces nodeadm's own, so its limit
+# of files is repeated. "Unlimited" cannot be written: nodeadm reads numbers as floats, and 2^64 - 1 becomes
+# more than containerd can read. 2^50 bytes are more than any node has, and exact.
 # Source: awslabs/amazon-eks-ami@81fec2e8 nodeadm/doc/examples.md ("Modifying container RLIMITs"),
 # nodeadm/internal/util/merge.go, nodeadm/internal/containerd/base-runtime-spec.json.
 _MEMORY_LOCK = """\
@@ -53,8 +53,8 @@ echo 'vm.nr_hugepages = {pages}' > /etc/sysctl.d/90-huge-pages.conf
 sysctl --load /etc/sysctl.d/90-huge-pages.conf
 """
 
-# Lustre's client uses EFA only when its network layer was told so before the first mount; else it takes TCP.
-# So a failure is logged and does not keep the node away. Source: awsdocs/amazon-eks-user-guide@1527dee91f9d
+# Lustre's client uses EFA only when its network layer was configured before the first mount; else it uses
+# TCP. So a failure is logged and does not block the node. Source: awsdocs/amazon-eks-user-guide@1527dee91f9d
 # latest/ug/storage/fsx-csi-tuning-efa.adoc (Ubuntu); FSx for Lustre guide, "Configuring EFA clients" (AL2023;
 # which devices: 8 where there are 8 or more, else the first and the last).
 _LUSTRE_OVER_EFA = """\
@@ -91,7 +91,7 @@ def node_user_data(*, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = 
     """The MIME message, or None when the node needs no instructions.
 
     `local_nvme`: stripe all instance-store disks into one volume for images, pod scratch space and logs.
-    `with_efa`: set huge pages aside before kubelet counts them, and let containers lock memory.
+    `with_efa`: reserve huge pages before kubelet counts them, and let containers lock memory.
     `lustre_over_efa`: let Lustre's client use the EFA devices.
     """
     config = (_LOCAL_STORAGE if local_nvme else "") + (_MEMORY_LOCK if with_efa else "")
@@ -110,5 +110,5 @@ def node_user_data(*, local_nvme: bool, with_efa: bool, lustre_over_efa: bool = 
 
 
 def encoded(user_data: str | None) -> str | None:
-    """Base64, as a launch template wants it."""
+    """Base64, as launch templates require it."""
     return None if user_data is None else base64.b64encode(user_data.encode()).decode()

@@ -1,4 +1,4 @@
-"""Where AWS writes down who used the objects of a stack's buckets, and who came to its load balancer."""
+"""Access logs of a stack's buckets and of its load balancer."""
 
 from collections.abc import Mapping
 from typing import NotRequired, TypedDict
@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.storage.bucket import restrict, tls_only
 from components.base import Component
 from components.ordering import after
@@ -16,7 +16,7 @@ BALANCER_PREFIX = "load-balancer"
 
 
 class AwsAccessLogArgs(TypedDict):
-    """How long the log is kept."""
+    """Retention of the log."""
 
     retention_days: int
     load_balancer: NotRequired[bool]
@@ -28,13 +28,13 @@ class AwsAccessLogArgs(TypedDict):
 class AwsAccessLog(Component):
     """A private bucket for S3's server access logs of this account's buckets, and a load balancer's.
 
-    Encrypted with S3's own keys: neither log service can write under another (S3 user guide, "Enabling Amazon
+    Encrypted with S3's own keys: neither log service can write with another (S3 user guide, "Enabling Amazon
     S3 server access logging"; Elastic Load Balancing, "Enable access logs for your Application Load
-    Balancer"). Logs come late, and neither service promises that they are complete.
+    Balancer"). Logs arrive late, and neither service promises that they are complete.
     """
 
     bucket: pulumi.Output[str]
-    """The bucket; what logs to it comes after it accepts logs."""
+    """The bucket; resources that log to it come after it accepts logs."""
 
     def __init__(self, name: str, args: AwsAccessLogArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -60,8 +60,8 @@ class AwsAccessLog(Component):
         self.register_outputs({"bucket": self.bucket})
 
 
-def log_policy(bucket_arn: str, account: Account, *, load_balancer: bool) -> Mapping[str, object]:
-    """S3 may write logs of this account's buckets; nobody speaks without TLS.
+def log_policy(bucket_arn: str, account: AwsAccount, *, load_balancer: bool) -> Mapping[str, object]:
+    """S3 may write logs of this account's buckets; requests without TLS are denied.
 
     A load balancer writes below a folder of its account's number (Elastic Load Balancing, "Enable access logs
     for your Application Load Balancer", read 2026-11-23).

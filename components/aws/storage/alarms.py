@@ -1,4 +1,4 @@
-"""Alarms of CloudWatch about storage that no metric of the cluster shows."""
+"""CloudWatch alarms about storage without a metric in the cluster."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -10,59 +10,59 @@ from components.base import Component
 from components.runbooks import BUCKET, LUSTRE, page_of_storage
 
 _GIB, _GB = 2**30, 10**9
-# Lustre: a sample of each target (OST) in a minute, of which the sum is what the file system has left. In a
+# Lustre: one sample per target (OST) and minute, whose sum is the free space of the file system. In a
 # longer period the sum counts every target several times. Source: FSx for Lustre user guide, "Amazon FSx for
 # Lustre metrics and dimensions", storage capacity metrics.
 _MINUTE_S, _MINUTES = 60, 15
-# Buckets: S3 says once a day what each storage class holds, non-current versions and parts of uploads among
-# it. Source: Amazon S3 user guide, "Amazon S3 metrics and dimensions", BucketSizeBytes.
+# Buckets: S3 reports once a day the size of each storage class, non-current versions and parts of uploads
+# included. Source: Amazon S3 user guide, "Amazon S3 metrics and dimensions", BucketSizeBytes.
 _DAY_S = 86_400
 STORAGE_TYPES = {
     "STANDARD": "StandardStorage",
     "STANDARD_IA": "StandardIAStorage",
     "GLACIER_IR": "GlacierInstantRetrievalStorage",
 }
-"""What CloudWatch calls a storage class of S3."""
+"""CloudWatch's names of the storage classes of S3."""
 
 
-class WatchedLustreArgs(TypedDict):
-    """A file system, and how much of it has to be free."""
+class LustreAlarmArgs(TypedDict):
+    """A file system, and its minimum of free space."""
 
     file_system_id: pulumi.Input[str]
     least_free_gib: float
-    """GiB below which people are told."""
+    """GiB below which an alarm is sent."""
 
 
 class WatchedClassArgs(TypedDict):
-    """A storage class of a bucket, and how much may be in it."""
+    """A storage class of a bucket, and its maximum size."""
 
     storage_class: str
     """`STANDARD`, `STANDARD_IA` or `GLACIER_IR`."""
     limit_gb: float
-    """GB (1e9 bytes) above which people are told."""
+    """GB (1e9 bytes) above which an alarm is sent."""
 
 
 class AwsStorageAlarmsArgs(TypedDict):
-    """What is watched, and where people are told."""
+    """Monitored storage, and the topic of alarms."""
 
     topic_arn: pulumi.Input[str]
     """A topic that CloudWatch may publish to: not one under AWS's own key."""
     checkpoint_bucket: pulumi.Input[str]
     checkpoint_classes: Sequence[WatchedClassArgs]
-    """Empty where nobody knows how large checkpoints are."""
-    lustre: NotRequired[WatchedLustreArgs]
+    """Empty where the size of checkpoints is unknown."""
+    lustre: NotRequired[LustreAlarmArgs]
     """Default: there is none."""
 
 
 class AwsStorageAlarms(Component):
-    """Alarms that need no cluster: Lustre nearly full, and more checkpoints than the policy leaves.
+    """Alarms that need no cluster: Lustre nearly full, and more checkpoints than the policy allows.
 
-    Drivers of Lustre report no volumes to the kubelet, and nothing in a cluster sees a bucket. EFS grows by
-    itself, so nothing fills up there. What the alarm says has the path of its runbook page.
+    Drivers of Lustre report no volumes to the kubelet, and a cluster has no metrics of buckets. EFS grows
+    automatically, so it cannot fill up. The text of each alarm has the path of its runbook page.
     """
 
     alarm_arns: pulumi.Output[Sequence[str]]
-    """Of all alarms."""
+    """ARNs of all alarms."""
 
     def __init__(
         self, name: str, args: AwsStorageAlarmsArgs, opts: pulumi.ResourceOptions | None = None
@@ -75,12 +75,14 @@ class AwsStorageAlarms(Component):
         self.register_outputs({"alarm_arns": self.alarm_arns})
 
     def _lustre(
-        self, name: str, topic_arn: pulumi.Input[str], wanted: WatchedLustreArgs
+        self, name: str, topic_arn: pulumi.Input[str], wanted: LustreAlarmArgs
     ) -> aws.cloudwatch.MetricAlarm:
         least = wanted["least_free_gib"]
         return aws.cloudwatch.MetricAlarm(
             f"{name}-lustre",
-            alarm_description=_said(LUSTRE, f"The fast file system has less than {least:,.0f} GiB left."),
+            alarm_description=_description(
+                LUSTRE, f"The fast file system has less than {least:,.0f} GiB left."
+            ),
             namespace="AWS/FSx",
             metric_name="FreeDataStorageCapacity",
             dimensions={"FileSystemId": wanted["file_system_id"]},
@@ -100,7 +102,7 @@ class AwsStorageAlarms(Component):
         where, limit = wanted["storage_class"], wanted["limit_gb"]
         return aws.cloudwatch.MetricAlarm(
             f"{name}-checkpoints-{where.lower().replace('_', '-')}",
-            alarm_description=_said(
+            alarm_description=_description(
                 BUCKET, f"Checkpoints take more than {limit:,.0f} GB of the class {where}."
             ),
             namespace="AWS/S3",
@@ -111,7 +113,7 @@ class AwsStorageAlarms(Component):
             evaluation_periods=1,
             comparison_operator="GreaterThanThreshold",
             threshold=limit * _GB,
-            # A day's sample comes hours late: until then the alarm says what it said.
+            # A day's sample arrives hours late: until then the alarm keeps its state.
             treat_missing_data="ignore",
             alarm_actions=[args["topic_arn"]],
             ok_actions=[args["topic_arn"]],
@@ -119,5 +121,5 @@ class AwsStorageAlarms(Component):
         )
 
 
-def _said(alert: str, text: str) -> str:
+def _description(alert: str, text: str) -> str:
     return f"{alert}: {text} What to do first: {page_of_storage(alert)}"

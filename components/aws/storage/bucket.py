@@ -1,4 +1,4 @@
-"""One S3 bucket as every bucket of a stack must be: private, versioned, encrypted with our key, TLS only."""
+"""An S3 bucket with the settings of all buckets: private, versioned, encrypted with our key, TLS only."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -14,25 +14,25 @@ from components.base import Component
 from components.ordering import after
 from infra.catalog.aws.storage_classes import COLD, COOL
 
-# Parts of an upload that was cut off are invisible in listings but billed; a week is ample for a retry.
+# Parts of an aborted upload are invisible in listings but billed; a week is ample for a retry.
 ABORTED_UPLOAD_DAYS = 7
 
 
 class AwsBucketArgs(TypedDict):
-    """How long objects live, and under which key."""
+    """Lifecycle of objects, and their key."""
 
     kms_key_arn: pulumi.Input[str]
-    """ARN of the customer-managed key; other keys and other kinds of encryption are refused."""
+    """ARN of the customer-managed key; other keys and other kinds of encryption are denied."""
     log_bucket: NotRequired[pulumi.Input[str]]
-    """Where S3 logs who used which object. Default: nowhere."""
+    """Bucket of S3's access log. Default: none."""
     noncurrent_days: int
     """Days an overwritten or deleted version can still be restored."""
     expire_days: NotRequired[int]
     """Days after which a current object expires. Default: never."""
     cool_after_days: NotRequired[int]
-    """Days after which a current object goes to Standard-IA, at least 30. Default: never."""
+    """Days after which a current object is moved to Standard-IA, at least 30. Default: never."""
     cold_after_days: NotRequired[int]
-    """Days after which it goes to Glacier Instant Retrieval. Default: never."""
+    """Days after which it is moved to Glacier Instant Retrieval. Default: never."""
     intelligent_tiering: NotRequired[bool]
     """Let S3 move objects between access tiers by their use (no retrieval delay or fee). Default: no."""
     object_lock: NotRequired[bool]
@@ -61,7 +61,7 @@ class AwsBucket(Component):
             versioning_configuration={"status": "Enabled"},
             opts=self.child(),
         )
-        # Rules about non-current versions mean nothing before there are versions.
+        # Rules about non-current versions have no effect before versioning is on.
         aws.s3.BucketLifecycleConfiguration(
             f"{name}-lifecycle",
             bucket=bucket.bucket,
@@ -105,7 +105,7 @@ class AwsBucket(Component):
 
 
 def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRuleArgsDict]:
-    """The bucket's lifecycle: old versions and aborted uploads always go, the rest as `args` asks."""
+    """The bucket's lifecycle: old versions and aborted uploads are always deleted, the rest as in `args`."""
     versions: BucketLifecycleConfigurationRuleArgsDict = {
         "id": "old-versions-and-aborted-uploads",
         "status": "Enabled",
@@ -116,7 +116,7 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
     if "expire_days" in args:
         versions["expiration"] = {"days": args["expire_days"]}
     else:
-        # Without an age limit S3 needs a rule to drop delete markers that hide nothing any more.
+        # Without an age limit S3 needs a rule to delete markers that hide nothing any more.
         versions["expiration"] = {"expired_object_delete_marker": True}
     moves: list[BucketLifecycleConfigurationRuleTransitionArgsDict] = []
     if "cool_after_days" in args:
@@ -141,11 +141,11 @@ def lifecycle_rules(args: AwsBucketArgs) -> list[BucketLifecycleConfigurationRul
 def bucket_policy(
     bucket_arn: pulumi.Input[str], kms_key_arn: pulumi.Input[str]
 ) -> Mapping[str, pulumi.Input[object]]:
-    """Deny what must never happen, to every principal: plain HTTP, and writes under another key.
+    """Deny to every principal: plain HTTP, and writes with another key.
 
-    A write that names no encryption gets the bucket's default, which is the right key. One that names any
-    must name this key by ARN: the negated comparison also matches a request that gives an algorithm without a
-    key, for which S3 would take its own managed key.
+    A write without encryption gets the bucket's default, which is the right key. One with encryption must
+    name this key by ARN: the negated comparison also matches a request with an algorithm and without a key,
+    for which S3 would use its own managed key.
     """
     objects = pulumi.Output.concat(bucket_arn, "/*")
     return {
@@ -168,7 +168,7 @@ def bucket_policy(
 
 
 def tls_only(resources: Sequence[pulumi.Input[str]]) -> Mapping[str, object]:
-    """The statement that refuses plain HTTP to a bucket and its objects, whoever asks."""
+    """The statement that denies plain HTTP to a bucket and its objects, to all principals."""
     return {
         "Sid": "TlsOnly",
         "Effect": "Deny",
@@ -182,7 +182,7 @@ def tls_only(resources: Sequence[pulumi.Input[str]]) -> Mapping[str, object]:
 def restrict(
     component: Component, name: str, bucket: aws.s3.Bucket, policy: pulumi.Input[Mapping[str, object]]
 ) -> aws.s3.BucketPolicy:
-    """Close a bucket to the public and to other owners, then give it its policy."""
+    """Close a bucket to the public and to other owners, then set its policy."""
     public_access = aws.s3.BucketPublicAccessBlock(
         f"{name}-public-access",
         bucket=bucket.bucket,
@@ -198,7 +198,7 @@ def restrict(
         rule={"object_ownership": "BucketOwnerEnforced"},
         opts=component.child(),
     )
-    # S3 refuses two such changes to one bucket at the same moment ("conflicting conditional operation").
+    # S3 rejects two such changes of one bucket at the same time ("conflicting conditional operation").
     return aws.s3.BucketPolicy(
         f"{name}-policy",
         bucket=bucket.bucket,

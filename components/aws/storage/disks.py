@@ -1,4 +1,4 @@
-"""The disks that a claim of a pod gets when it names no storage class."""
+"""The default storage class, for claims without one."""
 
 import pulumi
 from pulumi_kubernetes import meta, storage
@@ -12,7 +12,7 @@ _DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
 class AwsDisks(Component):
     """The cluster's default storage class: encrypted gp3 volumes, made in the zone of the first pod.
 
-    A volume of EBS does not leave its zone, so its pod starts there again. Needs a Kubernetes provider.
+    A volume of EBS does not leave its zone, so its pod restarts there. Needs a Kubernetes provider.
     """
 
     storage_class: pulumi.Output[str]

@@ -12,13 +12,13 @@ from components.base import Component
 from components.ordering import after
 
 NFS_PORT = 2049
-# The account of the driver's pods on the nodes, which mount for all others.
+# The account of the driver's pods on the nodes, which mount for all pods.
 MOUNTING_ACCOUNT = "efs-csi-node-sa"
 _MOUNTING = ["elasticfilesystem:ClientMount", "elasticfilesystem:ClientWrite"]
 
 
 class AwsHomesArgs(TypedDict):
-    """Where homes are mounted from, and under which key."""
+    """Network and key of the homes."""
 
     vpc_id: pulumi.Input[str]
     subnet_ids: Sequence[pulumi.Input[str]]
@@ -27,7 +27,7 @@ class AwsHomesArgs(TypedDict):
     """Security groups of the nodes that mount it."""
     kms_key_arn: pulumi.Input[str]
     mounting_role: pulumi.Input[str]
-    """Name of the role that mounts: it may do so with this file system and, by this, with no other."""
+    """Name of the role that mounts: it may mount this file system and, by this policy, no other."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (EFS has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -35,7 +35,7 @@ class AwsHomesArgs(TypedDict):
 class AwsHomes(Component):
     """An encrypted, elastic EFS with daily backups and cold files in Infrequent Access.
 
-    It is mounted over TLS through access points, by the one role that may.
+    It is mounted over TLS through access points, by one role.
     """
 
     file_system_id: pulumi.Output[str]
@@ -48,7 +48,7 @@ class AwsHomes(Component):
             encrypted=True,
             kms_key_id=args["kms_key_arn"],
             throughput_mode="elastic",
-            # Two entries: EFS takes one transition per entry. A file that is used again comes back.
+            # Two entries: EFS takes one transition per entry. A file that is used again is moved back.
             lifecycle_policies=[
                 {"transition_to_ia": "AFTER_30_DAYS"},
                 {"transition_to_primary_storage_class": "AFTER_1_ACCESS"},
@@ -67,7 +67,7 @@ class AwsHomes(Component):
             policy=pulumi.Output.json_dumps(file_system_policy(system.arn)),
             opts=self.child(),
         )
-        # By its ARN: EFS knows four conditions for clients, none of them about tags (EFS user guide, "Using
+        # By its ARN: EFS has four conditions for clients, none of them about tags (EFS user guide, "Using
         # IAM to control access to file systems", read 2026-11-23).
         rights = aws.iam.RolePolicy(
             f"{name}-mounting",
@@ -76,7 +76,7 @@ class AwsHomes(Component):
             opts=self.child(),
         )
         group, targets = self._mount_targets(name, args, system)
-        # A mount fails before there is a target in its zone: what uses the id waits for all of them.
+        # A mount fails before there is a target in its zone: dependents of the id wait for all of them.
         self.file_system_id = after(system.id, [policy, rights, *targets])
         self.security_group_id = group.id
         self.register_outputs(
@@ -114,11 +114,11 @@ class AwsHomes(Component):
 
 
 def file_system_policy(arn: pulumi.Input[str]) -> Mapping[str, pulumi.Input[object]]:
-    """Nobody mounts without an identity that may, without TLS, past an access point, or as root.
+    """Mounts require an allowed identity, TLS and an access point; root is denied.
 
-    A file system with a policy loses EFS's silent "anyone may mount", and this one gives it to nobody: what
-    is not denied here, an IAM policy has to allow. Source: EFS user guide, "Using IAM to control file system
-    data access" and "Working with Amazon EFS access points". Untested in a real account.
+    A file system with a policy loses EFS's default that all clients may mount, and this one allows none: what
+    is not denied here must be allowed by an IAM policy. Source: EFS user guide, "Using IAM to control file
+    system data access" and "Working with Amazon EFS access points". Untested in a real account.
     """
     denials: list[tuple[str, object, object]] = [
         ("TlsOnly", "*", {"Bool": {"aws:SecureTransport": "false"}}),

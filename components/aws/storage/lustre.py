@@ -20,7 +20,7 @@ class AwsLustreArgs(TypedDict):
 
     vpc_id: pulumi.Input[str]
     subnet_id: pulumi.Input[str]
-    """One subnet: the file system lives in one zone, best that of the nodes which train."""
+    """One subnet: the file system is in one zone, best that of the nodes which train."""
     capacity_gib: pulumi.Input[int]
     """Storage in GiB: 1200 or a multiple of 2400; larger steps with EFA (see the catalog)."""
     throughput_mb_s_per_tib: pulumi.Input[int]
@@ -31,13 +31,13 @@ class AwsLustreArgs(TypedDict):
     """Security groups of the nodes that mount it; rules are added to these groups, too."""
     kms_key_arn: pulumi.Input[str]
     checkpoint_bucket: pulumi.Input[str]
-    """Linked to `/checkpoints`: what is written there is exported on its own."""
+    """Linked to `/checkpoints`: files written there are exported automatically."""
     dataset_bucket: pulumi.Input[str]
-    """Linked to `/datasets`: what appears in the bucket is imported on its own."""
+    """Linked to `/datasets`: objects of the bucket are imported automatically."""
     log_retention_days: int
-    """How long the log of failed imports and exports is kept."""
+    """Days for which the log of failed imports and exports is kept."""
     export_deletions: NotRequired[bool]
-    """Whether what is deleted below `/checkpoints` is deleted in the bucket, too. Default: no."""
+    """Whether deletions below `/checkpoints` are exported to the bucket, too. Default: no."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (FSx has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -46,7 +46,7 @@ class AwsLustre(Component):
     """PERSISTENT_2 SSD, encrypted, LZ4-compressed, with both buckets linked.
 
     Only `/checkpoints` and `/datasets` have a durable copy. FSx takes no backups of a file system that is
-    linked to S3, so whatever is written elsewhere dies with the file system.
+    linked to S3, so files elsewhere are lost with the file system.
     """
 
     file_system_id: pulumi.Output[str]
@@ -59,7 +59,7 @@ class AwsLustre(Component):
         group, own = self._security_group(name, args)
         clients = self._client_rules(name, args, group)
         system = self._file_system(name, args, group, own)
-        # Mounting before the links exist would show empty folders: what uses these waits for the links.
+        # Mounting before the links exist would show empty folders: dependents of these wait for the links.
         mountable = [*self._links(name, args, system), *clients]
         self.file_system_id = after(system.id, mountable)
         self.dns_name = after(system.dns_name, mountable)
@@ -79,8 +79,8 @@ class AwsLustre(Component):
     ) -> tuple[aws.ec2.SecurityGroup, list[pulumi.Resource]]:
         """The group of the servers, and rules among the servers.
 
-        FSx refuses to create the file system before these exist. It does not ask for those of clients, whose
-        groups come with the cluster minutes later: both are created at the same time.
+        FSx refuses to create the file system before these exist. It does not require those of clients, whose
+        groups are created with the cluster minutes later: both are created at the same time.
         """
         group = aws.ec2.SecurityGroup(
             f"{name}-group",
@@ -94,7 +94,7 @@ class AwsLustre(Component):
     def _client_rules(
         self, name: str, args: AwsLustreArgs, group: aws.ec2.SecurityGroup
     ) -> list[pulumi.Resource]:
-        """Rules both ways between servers and clients: either side may call."""
+        """Rules both ways between servers and clients: both sides open connections."""
         traffic = _traffic(args)
         rules: list[pulumi.Resource] = []
         for index, client in enumerate(args["client_security_group_ids"]):
@@ -143,9 +143,9 @@ class AwsLustre(Component):
     def _links(
         self, name: str, args: AwsLustreArgs, system: aws.fsx.LustreFileSystem
     ) -> list[aws.fsx.DataRepositoryAssociation]:
-        # Unless it is asked for, a deleted checkpoint file is not exported as a deletion: making room on the
+        # By default, a deleted checkpoint file is not exported as a deletion: freeing space on the
         # fast tier must not touch the durable copy, which the bucket's own lifecycle expires. The metadata of
-        # what is already in a bucket is imported at once, so that a new file system shows old checkpoints.
+        # existing objects is imported at once, so that a new file system shows old checkpoints.
         deletions = ["DELETED"] if args.get("export_deletions", False) else []
         checkpoints = aws.fsx.DataRepositoryAssociation(
             f"{name}-checkpoints",
@@ -171,7 +171,7 @@ class AwsLustre(Component):
 
 
 def log_group_name(name: str) -> str:
-    """Where the file system called `name` logs; FSx accepts only groups below `/aws/fsx`."""
+    """The log group of the file system `name`; FSx accepts only groups below `/aws/fsx`."""
     return f"/aws/fsx/{name}"
 
 

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
 from components.aws.logs import logs_may_use
 from components.aws.storage.access_log import AwsAccessLog
@@ -29,7 +29,7 @@ class LustreArgs(TypedDict):
 
 
 class AwsStorageArgs(TypedDict):
-    """Which tiers exist, who may mount them, and how long data is kept."""
+    """The tiers, their clients, and the retention of data."""
 
     region: str
     """Region of the provider in use; key policies name it."""
@@ -39,21 +39,21 @@ class AwsStorageArgs(TypedDict):
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes that may mount Lustre and homes."""
     checkpoint_retention_days: int
-    """Days a checkpoint is kept in its bucket."""
+    """Days for which a checkpoint is kept in its bucket."""
     checkpoint_cool_days: NotRequired[int]
-    """Days after which a checkpoint goes to Standard-IA. Default: never."""
+    """Days after which a checkpoint is moved to Standard-IA. Default: never."""
     checkpoint_cold_days: NotRequired[int]
-    """Days after which it goes to Glacier Instant Retrieval. Default: never."""
+    """Days after which it is moved to Glacier Instant Retrieval. Default: never."""
     delete_checkpoints: NotRequired[bool]
-    """Whether what is deleted among the checkpoints on Lustre is deleted in their bucket. Default: no."""
+    """Whether deletions of checkpoints on Lustre are exported to their bucket. Default: no."""
     noncurrent_days: int
     """Days an overwritten or deleted object can still be restored, in every bucket."""
     log_retention_days: int
-    """Days the logs of use of buckets, and of failed imports and exports of Lustre, are kept."""
+    """Days for which access logs of buckets and the log of failed imports and exports of Lustre are kept."""
     lustre: NotRequired[LustreArgs]
     """Default: no fast file system."""
     homes_mounted_by: NotRequired[pulumi.Input[str]]
-    """Name of the role by which nodes mount home folders. Default: there are none."""
+    """Name of the role with which nodes mount home folders. Default: there are none."""
     load_balancer: NotRequired[bool]
     """Whether a load balancer writes its log beside those of the buckets. Default: no."""
     force_destroy: NotRequired[bool]
@@ -63,7 +63,7 @@ class AwsStorageArgs(TypedDict):
 
 
 class BucketPurpose(TypedDict, total=False):
-    """What sets one bucket apart from the others; see `AwsBucketArgs`."""
+    """Settings of one bucket that differ from the others; see `AwsBucketArgs`."""
 
     expire_days: int
     cool_after_days: int
@@ -88,7 +88,7 @@ class AwsStorage(Component):
     artifact_bucket_arn: pulumi.Output[str]
     kms_key_arn: pulumi.Output[str]
     log_bucket: pulumi.Output[str]
-    """Where the use of the others is logged."""
+    """Bucket of the others' access logs."""
 
     def __init__(self, name: str, args: AwsStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -178,7 +178,7 @@ class AwsStorage(Component):
 
 
 def _life(args: AwsStorageArgs) -> BucketPurpose:
-    """How long a checkpoint lives, and in which classes."""
+    """Retention of a checkpoint, and its storage classes."""
     life: BucketPurpose = {"expire_days": args["checkpoint_retention_days"]}
     if "checkpoint_cool_days" in args:
         life["cool_after_days"] = args["checkpoint_cool_days"]
@@ -187,10 +187,10 @@ def _life(args: AwsStorageArgs) -> BucketPurpose:
     return life
 
 
-def storage_key_statements(account: Account, region: str, lustre_name: str) -> list[Mapping[str, object]]:
-    """What the storage key allows besides IAM: FSx's links to the buckets, and the log of those links.
+def storage_key_statements(account: AwsAccount, region: str, lustre_name: str) -> list[Mapping[str, object]]:
+    """Key statements besides IAM: FSx's links to the buckets, and the log of those links.
 
-    FSx makes one service-linked role per file system when the first bucket is linked; its name is not known
+    FSx creates one service-linked role per file system when the first bucket is linked; its name is not known
     before, so the statement matches its pattern, only through S3, only from this account.
     Source: FSx for Lustre guide, "Working with server-side encrypted Amazon S3 buckets".
     """

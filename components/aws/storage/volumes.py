@@ -10,14 +10,14 @@ EFS_DRIVER = "efs.csi.aws.com"
 
 
 def lustre_source(system: AwsLustre, folder: str = "", *, read_only: bool = False) -> VolumeSourceArgs:
-    """An FSx for Lustre file system, with its links to buckets; `folder`: only that, which has to exist.
+    """An FSx for Lustre file system, with its links to buckets; `folder`: only that one, which must exist.
 
     The driver mounts `<address>@tcp:/<mountname>` (kubernetes-sigs/aws-fsx-csi-driver@5b227125
-    pkg/driver/node.go, `NodePublishVolume`), and a Lustre client shows no more than what is named there.
+    pkg/driver/node.go, `NodePublishVolume`), and a Lustre client shows only what is named there.
 
-    Only a mount option makes a volume read-only for every pod: the driver refuses the access mode
-    ReadOnlyMany (pkg/driver/controller.go, `volumeCaps`), and of `readOnly` the kubelet hands on only what
-    the pod says (kubernetes v1.36.2 pkg/volume/csi/csi_util.go, `getReadOnlyFromSpec`).
+    Only a mount option makes a volume read-only for every pod: the driver rejects the access mode
+    ReadOnlyMany (pkg/driver/controller.go, `volumeCaps`), and the kubelet passes `readOnly` only as set by
+    the pod (kubernetes v1.36.2 pkg/volume/csi/csi_util.go, `getReadOnlyFromSpec`).
 
     Every folder is a volume of its own by its handle, which the driver does not read: of volumes with one
     handle, the kubelet mounts one a pod, and waits for the others (kubernetes/kubernetes#91556).
@@ -38,7 +38,7 @@ def lustre_source(system: AwsLustre, folder: str = "", *, read_only: bool = Fals
 def efs_source(file_system_id: pulumi.Input[str], access_point_id: pulumi.Input[str]) -> VolumeSourceArgs:
     """A folder of an EFS file system, over TLS: the access point fixes folder and user.
 
-    The driver on the node proves to EFS who mounts (`iam`), as the file system's policy may ask.
+    The driver on the node authenticates its role to EFS (`iam`), as the file system's policy requires.
     """
     handle = pulumi.Output.concat(file_system_id, "::", access_point_id)
     return {"driver": EFS_DRIVER, "handle": handle, "mount_options": ["tls", "iam"]}

@@ -1,1 +1,1 @@
-"""What a team has on AWS: who its members are, and its part of the data."""
+"""Teams on AWS: access of their members, and their data."""

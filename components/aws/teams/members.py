@@ -1,4 +1,4 @@
-"""The people of all teams, as the API server of their cluster knows them."""
+"""Access entries of the members of all teams in their cluster."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -10,7 +10,7 @@ from components.base import Component
 
 
 class AwsMembersArgs(TypedDict):
-    """Who is in which group."""
+    """Members and their groups."""
 
     cluster_name: pulumi.Input[str]
     """The EKS cluster."""
@@ -19,10 +19,11 @@ class AwsMembersArgs(TypedDict):
 
 
 class AwsMembers(Component):
-    """One access entry per person, without an access policy: what a group may do, its role bindings say.
+    """One access entry per person, without an access policy: role bindings grant a group's permissions.
 
-    All teams in one component: whoever changes teams keeps their entry, which then names another group. Two
-    entries of two teams would be in each other's way, because a new one is made before an old one goes.
+    All teams are in one component: a member who changes teams keeps the entry, which then names another
+    group. Entries in two components would conflict, because a new one is created before the old one is
+    deleted.
     """
 
     def __init__(self, name: str, args: AwsMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:

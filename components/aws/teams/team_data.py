@@ -1,4 +1,4 @@
-"""A team's part of the buckets and of the homes, which no other team can read."""
+"""A team's part of the buckets and of the homes, not readable by other teams."""
 
 from typing import NotRequired, TypedDict
 
@@ -11,16 +11,16 @@ from components.base import Component
 
 # Below this folder every team has its own, in every bucket and file system.
 TEAMS = "teams"
-# What every team may read, in the bucket of the datasets.
+# Readable by every team, in the bucket of the datasets.
 SHARED = "shared"
-# What pods are that name no service account: a job needs no word about its rights.
+# The account of pods without a service account: a job needs no setting for its permissions.
 SERVICE_ACCOUNT = "default"
 # Whatever user a container runs as, the access point writes as this one: members share their files.
 _USER_ID = 1000
 
 
 class AwsTeamDataArgs(TypedDict):
-    """Whose pods get which data."""
+    """The pods, and their data."""
 
     region: str
     cluster_name: pulumi.Input[str]
@@ -43,12 +43,12 @@ class AwsTeamData(Component):
     The role reads `shared/` and `teams/<folder>/` of the datasets, and reads, writes and deletes below
     `teams/<folder>/` of the checkpoints (deleted versions can be restored for a while); nothing else.
 
-    Data outlives all of this: when the team goes, or gets another folder, its objects and files stay where
-    they are, and an administrator reaches them.
+    Data outlives all of this: when the team is removed, or gets another folder, its objects and files stay
+    where they are, accessible to administrators.
     """
 
     role_arn: pulumi.Output[str]
-    """The role; what uses it comes after its rights."""
+    """The role; dependents come after its permissions."""
 
     def __init__(self, name: str, args: AwsTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -73,7 +73,7 @@ class AwsTeamData(Component):
         self.register_outputs({"role_arn": self.role_arn, "access_point_id": self.access_point_id})
 
     def _home(self, name: str, args: AwsTeamDataArgs) -> pulumi.Output[str] | None:
-        """A door to one folder, which EFS makes at the first mount; nothing outside of it can be seen."""
+        """An access point to one folder, which EFS creates at the first mount; nothing outside is visible."""
         if "homes_file_system_id" not in args:
             return None
         point = aws.efs.AccessPoint(
@@ -126,6 +126,6 @@ def _through_s3(region: str, key_arn: str) -> dict[str, object]:
 
 
 def _listing(bucket: str, *folders: str) -> dict[str, object]:
-    """Only below these folders: names of objects tell about their owners, too."""
+    """Only below these folders: names of objects reveal their owners, too."""
     prefixes = [f"{folder}/*" for folder in folders]
     return {**iam.allow(["s3:ListBucket"], [bucket]), "Condition": {"StringLike": {"s3:prefix": prefixes}}}

@@ -17,7 +17,7 @@ from components.ordering import after
 POSTGRES_MAJOR = "17"
 POSTGRES_PORT = 5432
 
-# How long there must be no connection before a database with a minimum of 0 ACU pauses; 300 to 86400.
+# Time without a connection after which a database with a minimum of 0 ACU pauses; 300 to 86400.
 AUTO_PAUSE_S = 1800
 
 # Below this capacity Performance Insights itself takes a noticeable part of the memory.
@@ -52,7 +52,7 @@ class AwsDatabaseArgs(TypedDict):
 class AwsDatabase(Component):
     """One writer, no reader: Aurora keeps six copies of the data and restarts a failed writer on its own.
 
-    The master password is made, kept and rotated by RDS in Secrets Manager; nothing here ever sees it.
+    The master password is created, kept and rotated by RDS in Secrets Manager; it is never in this program.
     """
 
     endpoint: pulumi.Output[str]
@@ -76,7 +76,7 @@ class AwsDatabase(Component):
         )
         cluster = self._cluster(name, args, group, subnets, parameters)
         instance = self._writer(name, args, cluster)
-        # An endpoint without an instance behind it, or without a way there, is of no use to anybody.
+        # An endpoint without an instance, or without a network path, is unusable.
         self.endpoint = after(cluster.endpoint, [instance, *rules])
         self.secret_arn = cluster.master_user_secrets.apply(lambda known: str(known[0].secret_arn))
         self.register_outputs({"endpoint": self.endpoint, "secret_arn": self.secret_arn})
@@ -119,10 +119,10 @@ class AwsDatabase(Component):
             scaling["seconds_until_auto_pause"] = AUTO_PAUSE_S
         return aws.rds.Cluster(
             name,
-            # A name of our own: the log group, which must exist first, is called after it.
+            # A name of our own: the log group, which must exist first, has it in its name.
             cluster_identifier=name,
             engine=aws.rds.EngineType.AURORA_POSTGRESQL,
-            engine_mode="provisioned",  # what serverless v2 counts as
+            engine_mode="provisioned",  # the mode of serverless v2
             engine_version=POSTGRES_MAJOR,
             database_name="mlflow",
             master_username="mlflow",

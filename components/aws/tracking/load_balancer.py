@@ -1,4 +1,4 @@
-"""A way to the tracking server for browsers: an internal load balancer that asks for a login first."""
+"""Access to the tracking server for browsers: an internal load balancer with a login."""
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -12,22 +12,22 @@ from components.aws.storage.access_log import BALANCER_PREFIX
 from components.base import Component
 from components.ordering import after
 
-# Of the ports that Kubernetes gives to nobody by itself, 30000 to 30085 (Kubernetes documentation, "Reserve
-# Nodeport Ranges for Collisions").
+# From the ports that Kubernetes does not assign automatically, 30000 to 30085 (Kubernetes documentation,
+# "Reserve Nodeport Ranges for Collisions").
 NODE_PORT = 30050
-# What the names of both may begin with: six characters.
+# Prefix of both names: at most six characters.
 _PREFIX = "mlflow"
 _HTTPS = 443
-# TLS 1.3 and nothing older: only browsers come.
+# TLS 1.3 and nothing older: its clients are browsers.
 _TLS = "ELBSecurityPolicy-TLS13-1-3-2021-06"
-# A working day; without a limit of its own a login is good for a week.
+# A working day; without a limit of its own a login is valid for a week.
 _SESSION_S = 12 * 3600
-# How long requests may still take at a node that goes, in seconds; then its group may end it.
+# Seconds for requests to a node that is removed; then its group may end it.
 _LEAVING_S = 60
 
 
 class OidcArgs(TypedDict):
-    """The identity provider, in the words of its discovery document."""
+    """The identity provider, in the terms of its discovery document."""
 
     issuer: str
     authorization_endpoint: str
@@ -39,18 +39,18 @@ class OidcArgs(TypedDict):
 
 
 class AwsLoadBalancerArgs(TypedDict):
-    """Who comes from where, and where the server is."""
+    """Clients of the load balancer, and the server's nodes."""
 
     vpc_id: pulumi.Input[str]
     subnet_ids: Sequence[pulumi.Input[str]]
-    """Subnets of its own in at least two zones, with a way out to the identity provider."""
+    """Subnets of its own in at least two zones, with a route to the identity provider."""
     allowed_cidrs: Sequence[str]
     """Ranges that may connect."""
     node_security_group_id: pulumi.Input[str]
     node_group: pulumi.Input[str]
     """Name of the Auto Scaling group of the nodes that run the server."""
     host: str
-    """The name that people type."""
+    """The host name in browsers."""
     certificate_arn: str
     """Certificate for that name, in the same region and account."""
     oidc: OidcArgs
@@ -63,15 +63,15 @@ class AwsLoadBalancerArgs(TypedDict):
 class AwsLoadBalancer(Component):
     """HTTPS on an internal load balancer, an OIDC login, then the server's port `NODE_PORT` on its nodes.
 
-    The server asks for its own login afterwards: who somebody is to the identity provider says nothing about
-    experiments. Nodes that run no server drop what comes to the port, so the check finds those that do.
+    The server requires its own login afterwards: the identity at the provider grants nothing in
+    experiments. Nodes without a server drop traffic to the port, so the health check finds those with one.
 
-    The client's secret is read from Secrets Manager and given to the listener: encrypted, it is in Pulumi's
-    state, since no request of the service names a secret in another way.
+    The client's secret is read from Secrets Manager and passed to the listener: encrypted, it is in Pulumi's
+    state, since no request of the service refers to a secret in another way.
     """
 
     url: pulumi.Output[str]
-    """What people open; answered once the host's name points to `dns_name`."""
+    """URL for browsers; reachable once the host's name points to `dns_name`."""
     dns_name: pulumi.Output[str]
     """The name of the load balancer, which resolves to private addresses."""
 
@@ -89,7 +89,7 @@ class AwsLoadBalancer(Component):
             security_groups=[group.id],
             access_logs={"bucket": args["log_bucket"], "prefix": BALANCER_PREFIX, "enabled": True},
             drop_invalid_header_fields=True,
-            # MLflow compares the host that the browser asked for.
+            # MLflow compares it with the host that the browser requested.
             preserve_host_header=True,
             enable_deletion_protection=args.get("deletion_protection", True),
             tags={"Name": name},
@@ -110,7 +110,7 @@ class AwsLoadBalancer(Component):
     def _security_group(
         self, name: str, args: AwsLoadBalancerArgs
     ) -> tuple[aws.ec2.SecurityGroup, list[pulumi.Resource]]:
-        """In: HTTPS from the clients. Out: the nodes' port, and HTTPS to the identity provider."""
+        """Ingress: HTTPS from the clients. Egress: the nodes' port, and HTTPS to the identity provider."""
         group = aws.ec2.SecurityGroup(
             f"{name}-group",
             description="Load balancer of the tracking server: HTTPS from its clients",
@@ -159,7 +159,7 @@ class AwsLoadBalancer(Component):
             protocol="HTTP",
             port=NODE_PORT,
             deregistration_delay=_LEAVING_S,
-            # Two checks find a server on another node within ten seconds.
+            # Two checks detect a server on another node within ten seconds.
             health_check={
                 "path": "/health",
                 "matcher": "200",

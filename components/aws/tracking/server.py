@@ -1,4 +1,4 @@
-"""Experiment tracking: an MLflow server in the cluster, its database, its secrets and its rights."""
+"""Experiment tracking: an MLflow server in the cluster, its database, its secrets and its permissions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,18 +17,18 @@ from components.kubernetes.tracking.pod import NAME, DoorArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
 
-# The program by which pods read secrets.
+# The module with which pods read secrets.
 SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
-# Everything the server stores lies below this folder of the artifact bucket.
+# Everything the server stores is below this folder of the artifact bucket.
 ARTIFACT_PREFIX = "mlflow"
 
 
 class AwsTrackingArgs(TypedDict):
-    """Where the server runs, how big it and its database are, and how safe."""
+    """Cluster of the server, sizes of server and database, and protection of data."""
 
     region: str
     cluster_name: pulumi.Input[str]
-    """EKS cluster whose pods the server is."""
+    """EKS cluster of the server's pods."""
     cluster_arn: pulumi.Input[str]
     vpc_id: pulumi.Input[str]
     subnet_ids: Sequence[pulumi.Input[str]]
@@ -49,7 +49,7 @@ class AwsTrackingArgs(TypedDict):
     max_acu: float
     """Largest capacity of the database in Aurora capacity units."""
     log_retention_days: int
-    """How long the database's log is kept."""
+    """Days for which the database's log is kept."""
     backup_retention_days: NotRequired[int]
     """Days of continuous backup of the database, 1 to 35. Default: 7."""
     namespace: NotRequired[str]
@@ -57,7 +57,7 @@ class AwsTrackingArgs(TypedDict):
     deletion_protection: NotRequired[bool]
     """Refuse to delete the database; keep deleted secrets restorable for a month. Default: yes."""
     door: NotRequired[DoorArgs]
-    """The way of a load balancer to the server. Default: none."""
+    """The load balancer in front of the server. Default: none."""
     last_snapshot: NotRequired[bool]
     """Take a snapshot of the database when it is deleted after all. Default: yes."""
 
@@ -67,7 +67,7 @@ class AwsTracking(Component):
 
     Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`).
 
-    The server's service account holds one role, by EKS Pod Identity: its folder of the artifact bucket (to
+    The server's service account has one role, by EKS Pod Identity: its folder of the artifact bucket (to
     read and write, not to delete: the artifacts of a run stay), the key they are encrypted with, and two
     secrets. One of them starts empty; the server fills it with the password of its first user.
 
@@ -93,7 +93,7 @@ class AwsTracking(Component):
         )
         role = self._role(f"{name}-mlflow", args, admin.arn, database.secret_arn)
         reader = self._logins_role(name, args, admin.arn)
-        # Whoever is told of it by this component may read it.
+        # Readers of this output may read the secret.
         self.admin_secret_arn = after(admin.arn, [reader])
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
         wanted: MlflowServerArgs = {
@@ -102,7 +102,7 @@ class AwsTracking(Component):
             "workers": args["workers"],
             "grants": pod_identity(args["region"]),
             "secret_store": SECRET_STORE,
-            # EKS gives a pod its rights when it is made: the rights must exist before.
+            # EKS grants a pod its permissions at its creation: they must exist before.
             "database_uri": after(database_uri(database.endpoint), [role]),
             "database_secret": database.secret_arn,
             "admin_secret": admin.arn,
@@ -170,7 +170,7 @@ class AwsTracking(Component):
     def _logins_role(
         self, name: str, args: AwsTrackingArgs, admin_secret_arn: pulumi.Output[str]
     ) -> AwsPodRole:
-        """What makes users in the server reads its first one, and may do nothing else."""
+        """A role that reads the server's first user, for the Job that creates users."""
         known = pulumi.Output.all(secret_arn=admin_secret_arn, key_arn=args["kms_key_arn"])
         return AwsPodRole(
             f"{name}-logins",
@@ -186,7 +186,7 @@ class AwsTracking(Component):
 
 
 def database_uri(endpoint: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The URI the server fills with user and password; the database refuses it without TLS anyway."""
+    """The URI with placeholders for user and password; the database requires TLS."""
     return pulumi.Output.concat(
         "postgresql+psycopg2://{username}:{password}@", endpoint, f":{POSTGRES_PORT}/mlflow?sslmode=require"
     )

@@ -1,1 +1,1 @@
-"""What the validation of a stack needs from AWS."""
+"""Alerts of the validation of a stack on AWS."""

@@ -1,4 +1,4 @@
-"""Where a stack reports that training got worse."""
+"""The topic for alerts that training got worse."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -7,14 +7,14 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.aws.account import Account, current_account
+from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
 from components.base import Component
 from components.ordering import after
 
 # AWS's own key for topics: any principal of the account may use it through SNS, so publishers need no
-# right on a key. Services of AWS cannot use it: an alarm of CloudWatch then says in its history that it has
-# no access to the key, and nobody is told. Source: SNS developer guide, "Managing Amazon SNS encryption
+# permission on a key. Services of AWS cannot use it: an alarm of CloudWatch then notes in its history that it
+# has no access to the key, and sends nothing. Source: SNS developer guide, "Managing Amazon SNS encryption
 # keys"; AWS re:Post, "configure a CloudWatch alarm with an encrypted SNS topic" (read 2026-11-26).
 ENCRYPTION_KEY = "alias/aws/sns"
 
@@ -25,14 +25,14 @@ class AwsAlertTopicArgs(TypedDict):
     emails: Sequence[str]
     """Addresses that get the alerts. Each gets one mail that asks to confirm the subscription."""
     alarms_of: NotRequired[str]
-    """Region whose alarms of CloudWatch publish here, too, which takes a key of ours. Default: none do."""
+    """Region whose CloudWatch alarms publish here, too, which requires a key of ours. Default: none do."""
 
 
 class AwsAlertTopic(Component):
-    """An encrypted topic with people subscribed to it; the roles of publishers decide who may publish."""
+    """An encrypted topic with subscribed addresses; the roles of publishers grant publishing."""
 
     topic_arn: pulumi.Output[str]
-    """The topic; what publishes to it comes after its subscriptions."""
+    """The topic; its publishers come after its subscriptions."""
 
     def __init__(
         self, name: str, args: AwsAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
@@ -63,12 +63,12 @@ class AwsAlertTopic(Component):
         return key.arn
 
 
-def topic_key_statements(account: Account, region: str) -> list[Mapping[str, object]]:
-    """What the key of a topic allows besides IAM.
+def topic_key_statements(account: AwsAccount, region: str) -> list[Mapping[str, object]]:
+    """Statements of the key of a topic besides IAM.
 
-    To principals of the account what AWS's own key allows them: its use through SNS, where a policy lets them
-    publish. To CloudWatch the same, for alarms of this account. The topic needs no policy of its own: that
-    which SNS makes lets the account's own resources publish.
+    For principals of the account the same as AWS's own key: its use through SNS, where a policy allows
+    publishing. For CloudWatch the same, for alarms of this account. The topic needs no policy of its own:
+    SNS's default lets the account's own resources publish.
     """
     uses = {"Action": ["kms:Decrypt", "kms:GenerateDataKey*"], "Resource": "*"}
     alarms = f"arn:{account.partition}:cloudwatch:{region}:{account.id}:alarm:*"

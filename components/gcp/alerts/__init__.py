@@ -1,1 +1,1 @@
-"""Mail about alerts that a pod of the cluster writes to its log."""
+"""Mail alerts of Cloud Monitoring: policies, log lines of pods, storage."""

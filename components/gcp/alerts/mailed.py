@@ -1,4 +1,4 @@
-"""Mail about the lines that a pod writes for one receiver of alerts."""
+"""Mail for the lines that a pod logs for one receiver of alerts."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import TypedDict
 import pulumi
 
 from components.base import Component
-from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.validation.alert_lines import alerts_of
 from components.ordering import after
 
@@ -17,11 +17,11 @@ class GcpMailedAlertsArgs(TypedDict):
 
     project: str
     cluster_name: pulumi.Input[str]
-    """Cluster of the pod; its workloads' logs have to go to Cloud Logging."""
+    """Cluster of the pod; its workloads' logs must go to Cloud Logging."""
     namespace: str
-    """Namespace of the pod that writes alerts to its log."""
+    """Namespace of the pod that logs alerts."""
     receiver: str
-    """Which lines count: the receiver, as Alertmanager calls it."""
+    """Receiver of the lines, by its name in Alertmanager."""
     emails: Sequence[str]
     """Addresses that get the alerts, one to sixteen."""
 
@@ -29,9 +29,9 @@ class GcpMailedAlertsArgs(TypedDict):
 class GcpMailedAlerts(Component):
     """A policy on a log that mails each alert of a receiver.
 
-    No secret is stored anywhere: the pod may do nothing, GKE collects what it prints, and Cloud Monitoring
-    mails it. An incident is one alert of one subject; it is closed after half an hour without a mail, and the
-    next line, twice a day while the alert goes on, opens another. There is a mail every five minutes at most.
+    No secret is stored: the pod has no permissions, GKE collects its output, and Cloud Monitoring mails it.
+    An incident is one alert of one subject; it is closed after half an hour without a mail, and the next
+    line, twice a day while the alert fires, opens another. There is a mail every five minutes at most.
 
     Untested in a real project.
     """
@@ -43,7 +43,7 @@ class GcpMailedAlerts(Component):
         self, name: str, args: GcpMailedAlertsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        people = told(self, name, args["emails"], "emails")
+        people = channels_of(self, name, args["emails"], "emails")
         lines = pulumi.Output.from_input(args["cluster_name"]).apply(
             lambda cluster: " AND ".join(
                 (

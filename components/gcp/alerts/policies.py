@@ -1,4 +1,4 @@
-"""Policies of Cloud Monitoring that mail people."""
+"""Policies of Cloud Monitoring that send mail."""
 
 from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
@@ -11,33 +11,35 @@ from components.gcp.mail import mail_channels
 from infra.catalog.gcp.money import email_problems
 from infra.errors import UserError
 
-# The shortest times that Cloud Monitoring takes, in seconds. Source: Cloud Monitoring documentation,
+# The minimum times of Cloud Monitoring, in seconds. Source: Cloud Monitoring documentation,
 # "Configure log-based alerting policies" (time between notifications; incident autoclose duration).
 _MAIL_AT_MOST_EVERY_S = 300
 _CLOSE_AFTER_S = 1800
 
 SUBJECT = "${log.extracted_label.subject}"
-"""The subject of a line of a log, of which a condition extracts the label `subject`."""
+"""The subject of a log line, which a condition extracts as the label `subject`."""
 
 
 class PolicyArgs(TypedDict):
-    """What people are told, and how."""
+    """The content of an alert policy and its mail."""
 
     title: str
-    """Name of the policy as people read it."""
+    """Display name of the policy."""
     condition: Any
     """The condition, with its `display_name`. Any: mypy needs 10 GB for literals against the SDK's types."""
     documentation: str
     """Markdown in the mail."""
     by_line: NotRequired[bool]
-    """Whether the condition is about lines of a log: the mail's subject is theirs, and an incident is closed
-    after half an hour without a mail, so that the next line is mailed. Default: no."""
+    """Whether the condition is about log lines: the mail's subject is theirs, and an incident is closed after
+    half an hour without a mail, so that the next line is mailed. Default: no."""
     subject: NotRequired[str]
     """Subject of mail about a line. Default: the label `subject` that the condition extracts."""
 
 
-def told(component: Component, name: str, emails: Sequence[str], path: str) -> list[pulumi.Output[str]]:
-    """The channels of people, one for each address. Raises UserError about addresses, which are at `path`."""
+def channels_of(
+    component: Component, name: str, emails: Sequence[str], path: str
+) -> list[pulumi.Output[str]]:
+    """The notification channels of addresses. Raises UserError about addresses, which are at `path`."""
     problems = [*email_problems(path, emails, "policy")]
     if problems:
         raise UserError(problems)

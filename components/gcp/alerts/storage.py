@@ -1,4 +1,4 @@
-"""Mail about storage that no metric of the cluster shows, or none while nothing in it watches."""
+"""Mail alerts about storage without a metric in the cluster, or without monitoring in it."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.runbooks import BUCKET, HOMES, LUSTRE, page_of_storage
 
 _GIB, _GB = 2**30, 10**9
@@ -16,32 +16,32 @@ _GIB, _GB = 2**30, 10**9
 # documentation, "Google Cloud metrics" (lustre, file, storage), read 2026-11-26.
 _ALIGNED, _FOR = "300s", "900s"
 _LUSTRE = "lustre.googleapis.com/Instance"
-# Each target (OST) says what it has left; the documents call those of metadata "mdt", the others not at all.
+# Each target (OST) reports its free space; the documents call those of metadata "mdt", the others not at all.
 _DATA = 'metric.labels.component!="mdt"'
 
 
 class WatchedLustreArgs(TypedDict):
-    """A Managed Lustre instance, and how much of it has to be free."""
+    """A Managed Lustre instance, and its minimum of free space."""
 
     instance: pulumi.Input[str]
     """`projects/<project>/locations/<zone>/instances/<name>`."""
     least_free: float
-    """Share of its space, 0 to 1, below which people are told."""
+    """Share of its space, 0 to 1, below which an alert is sent."""
 
 
 class WatchedHomesArgs(TypedDict):
-    """A Filestore instance, and how much may be in it."""
+    """A Filestore instance, and its maximum use."""
 
     instance: pulumi.Input[str]
     """Its name."""
     location: str
     """Its zone, or the region."""
     limit_gib: float
-    """GiB above which people are told."""
+    """GiB above which an alert is sent."""
 
 
 class GcpStorageAlertsArgs(TypedDict):
-    """What is watched, and who is told."""
+    """Monitored storage, and the addresses of alerts."""
 
     emails: Sequence[str]
     """Addresses that get the alerts, one to sixteen."""
@@ -51,15 +51,15 @@ class GcpStorageAlertsArgs(TypedDict):
     """Default: there are none."""
     checkpoint_bucket: pulumi.Input[str]
     checkpoint_limit_gb: NotRequired[float]
-    """GB (1e9 bytes) of checkpoints, of all storage classes, above which people are told, with what was
-    deleted and can be restored. Default: nobody knows how large checkpoints are."""
+    """GB (1e9 bytes) of checkpoints, of all storage classes and with deleted objects that can be restored,
+    above which an alert is sent. Default: the size of checkpoints is unknown."""
 
 
 class GcpStorageAlerts(Component):
-    """Policies that need no cluster: file systems nearly full, and more checkpoints than the policy leaves.
+    """Policies that need no cluster: file systems nearly full, and more checkpoints than the policy allows.
 
     The driver of Managed Lustre reports no volumes to the kubelet. That of Filestore does, for claims that a
-    pod mounts, to a monitoring that may not be there. Raises UserError for addresses that make no sense.
+    pod mounts, to a monitoring that may not exist. Raises UserError for invalid addresses.
     *Untested in a real project.*
     """
 
@@ -70,7 +70,7 @@ class GcpStorageAlerts(Component):
         self, name: str, args: GcpStorageAlertsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        people = told(self, name, args["emails"], f"{name}.emails")
+        people = channels_of(self, name, args["emails"], f"{name}.emails")
         made: list[gcp.monitoring.AlertPolicy] = []
         if "lustre" in args:
             made.append(self._policy(f"{name}-lustre", LUSTRE, _lustre(args["lustre"]), people))
@@ -94,7 +94,7 @@ class GcpStorageAlerts(Component):
 
 
 def _lustre(wanted: WatchedLustreArgs) -> dict[str, Any]:
-    """What is left, as a share of what there is: usable space is less than what the instance is sold as."""
+    """Free space as a share of the total: usable space is less than the sold size of the instance."""
 
     def measured(metric: str) -> pulumi.Output[str]:
         whole = f"lustre.googleapis.com/instance/{metric}"
@@ -116,7 +116,7 @@ def _place(instance: str) -> dict[str, str]:
 
 
 def _homes(wanted: WatchedHomesArgs) -> dict[str, Any]:
-    """Bytes, not the percentage: documents leave open whether that ends at 1 or at 100."""
+    """Bytes, not the percentage: documents do not state whether that ends at 1 or at 100."""
     asked = pulumi.Output.from_input(wanted["instance"]).apply(
         lambda name: _of(
             "filestore_instance",
@@ -129,7 +129,7 @@ def _homes(wanted: WatchedHomesArgs) -> dict[str, Any]:
 
 
 def _bucket(bucket: pulumi.Input[str], limit_gb: float) -> dict[str, Any]:
-    """Every storage class, and what was deleted: all of it is stored."""
+    """Every storage class, and deleted objects: all of it is stored."""
     metric = "storage.googleapis.com/storage/v2/total_bytes"
     asked = pulumi.Output.from_input(bucket).apply(lambda name: _of("gcs_bucket", metric, bucket_name=name))
     return {"filter": asked, **_when("COMPARISON_GT", limit_gb * _GB, "ALIGN_MAX")}
@@ -163,8 +163,8 @@ def _sum(aligner: str) -> dict[str, str]:
 
 _WHAT = {
     LUSTRE: "The fast file system is nearly full: the next checkpoint may not fit.",
-    HOMES: "The home folders are nearly full: nobody can save a file when they are.",
-    BUCKET: "The bucket of checkpoints holds more than the policy of the stack leaves there.",
+    HOMES: "The home folders are nearly full: files cannot be saved when they are.",
+    BUCKET: "The bucket of checkpoints holds more than the policy of the stack allows.",
 }
 DOCUMENTATION = {
     alert: f"{text}\n\nWhat it means and what to do first: {page_of_storage(alert)}\n"

@@ -1,4 +1,4 @@
-"""What a cluster is made of, and which wishes GKE would refuse or a security review would."""
+"""Arguments of a GKE cluster, and combinations that GKE rejects or that are insecure."""
 
 from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -15,12 +15,12 @@ _CHANNELS = ("rapid", "regular", "stable", "extended")
 
 
 class MaintenanceArgs(TypedDict):
-    """When Google may upgrade the cluster."""
+    """Maintenance windows for upgrades."""
 
     days: Sequence[str]
     """Days of the week, such as `SA`."""
     start: str
-    """When windows begin, in UTC, such as `02:00`."""
+    """Start of windows, in UTC, such as `02:00`."""
     hours: int
     """Length of a window in hours."""
     hold_nodes: bool
@@ -39,12 +39,12 @@ class SystemPoolArgs(TypedDict):
 
 
 class GcpClusterArgs(TypedDict):
-    """What a `GcpCluster` is made of."""
+    """Arguments of a `GcpCluster`."""
 
     project: str
     """The project's id."""
     project_number: pulumi.Input[str]
-    """The project's number, after which Google's own service accounts are named."""
+    """The project's number, which is part of the names of Google's own service accounts."""
     region: str
     """The region of control plane and nodes; the provider's."""
     name: str
@@ -56,13 +56,13 @@ class GcpClusterArgs(TypedDict):
     network: pulumi.Input[str]
     """The VPC network's id."""
     subnetwork: pulumi.Input[str]
-    """The id of the subnetwork of nodes, with a way out."""
+    """The id of the subnetwork of nodes, with a route to the internet."""
     pod_range_name: pulumi.Input[str]
     """The subnetwork's secondary range for pods."""
     service_range_name: pulumi.Input[str]
     """The subnetwork's secondary range for services."""
     zones: Sequence[str]
-    """Zones of nodes, where a pool says nothing else."""
+    """Zones of nodes, unless a pool has its own."""
     pods_per_node: int
     """Most pods of a node, 8 to 256; cannot be changed."""
     endpoint: str
@@ -72,7 +72,7 @@ class GcpClusterArgs(TypedDict):
     admins: Sequence[str]
     """IAM members that administer the cluster, the one that deploys included; at least one."""
     maintenance: MaintenanceArgs
-    """When it is upgraded."""
+    """Its maintenance windows."""
     log_retention_days: int
     """Days that logs of the control plane are kept, 1 to 3650."""
     system_pool: SystemPoolArgs
@@ -85,9 +85,9 @@ class GcpClusterArgs(TypedDict):
     readiness_addon: NotRequired[bool]
     """Whether the Node Readiness Controller is installed. Default: no."""
     groups: NotRequired[str]
-    """`gke-security-groups@DOMAIN`: groups of Google that RBAC may name. Default: users alone."""
+    """`gke-security-groups@DOMAIN`: Google groups that RBAC may name. Default: users alone."""
     notifications: NotRequired[pulumi.Input[str]]
-    """The id of a Pub/Sub topic that is sent upgrades and security bulletins. Default: none."""
+    """The id of a Pub/Sub topic for upgrades and security bulletins. Default: none."""
     labels: NotRequired[Mapping[str, str]]
     """Labels of machines and disks of the system pool, which the provider's default labels do not reach."""
     deletion_protection: NotRequired[bool]
@@ -95,7 +95,7 @@ class GcpClusterArgs(TypedDict):
 
 
 def cluster_problems(args: GcpClusterArgs) -> list[Problem]:
-    """Everything in `args` that GKE would refuse or that would leave the cluster unusable or open."""
+    """Everything in `args` that GKE would reject or that would leave the cluster unusable or open."""
     pool, maintenance = args["system_pool"], args["maintenance"]
     least_path, least = "system_pool.min_nodes", pool["min_nodes"]
     most_path, most = "system_pool.max_nodes", pool["max_nodes"]
@@ -122,4 +122,4 @@ def cluster_problems(args: GcpClusterArgs) -> list[Problem]:
 def _one_of(path: str, value: str, known: Sequence[str]) -> list[Problem]:
     if value in known:
         return []
-    return [Problem(path, value, "unknown", f"Choose from {', '.join(known)}.")]
+    return [Problem(path, value, "unknown", f"Choose from {', '.join(known)}.", code="unknown-gke-choice")]

@@ -17,9 +17,9 @@ from infra.errors import UserError
 from infra.naming import sanitize
 
 _ADMIN = "roles/container.admin"
-# What is said of the first pool means nothing once that is gone, as every pool has its own, and a change does
-# harm. Of `nodeConfig` the provider then shows that of some other pool; another one replaces the cluster, as
-# other pods per node do. Other zones of a cluster become those of all its pools (GKE API v1, ClusterUpdate,
+# Settings of the first pool have no meaning once it is deleted, as every pool has its own, and a change does
+# harm. The provider then shows another pool's `nodeConfig`; a different one replaces the cluster, as do
+# other pods per node. Other zones of a cluster become those of all its pools (GKE API v1, ClusterUpdate,
 # desiredLocations).
 _OF_FIRST_POOL = ["nodeConfig", "defaultMaxPodsPerNode", "nodeLocations"]
 
@@ -27,15 +27,15 @@ _OF_FIRST_POOL = ["nodeConfig", "defaultMaxPodsPerNode", "nodeLocations"]
 class GcpCluster(Component):
     """A regional GKE Standard cluster with private nodes, encrypted secrets, drivers, and a system pool.
 
-    Outputs carry the order in which things must exist and go. `endpoint` and `certificate_authority` come
-    with the admins' access and the system nodes: what is deployed through a provider made from them can run
-    at once, and is destroyed while access and nodes still work. `node_service_account` comes with its roles,
-    `key_id` with the right of Google's services to use it, `workload_pool` with the cluster that brings it.
+    Outputs carry the order of creation and deletion. `endpoint` and `certificate_authority` depend on the
+    admins' access and the system nodes: what is deployed through a provider made from them can run at once,
+    and is destroyed while access and nodes still work. `node_service_account` depends on its roles, `key_id`
+    on the permission of Google's services to use it, `workload_pool` on the cluster that creates it.
 
-    Admins have `roles/container.admin` in the project: GKE's own roles are given on projects alone, so they
-    reach every cluster there; a project should hold one stack. How long a node may be idle is not a setting
-    of GKE: its autoscaler takes idle nodes away sooner with the profile `OPTIMIZE_UTILIZATION`.
-    *Untested in a real project.*
+    Admins have `roles/container.admin` in the project: GKE's own roles are granted on projects only, so they
+    reach every cluster there; a project should hold one stack. The idle time of nodes is not a setting of
+    GKE: its autoscaler removes idle nodes sooner with the profile `OPTIMIZE_UTILIZATION`. *Untested in a real
+    project.*
     """
 
     cluster_name: pulumi.Output[str]
@@ -49,7 +49,7 @@ class GcpCluster(Component):
     certificate_authority: pulumi.Output[str]
     """The API's certificate authority, base64; empty at the DNS endpoint, which has a public one."""
     workload_pool: pulumi.Output[str]
-    """`<project>.svc.id.goog`: where IAM finds the identities of pods."""
+    """`<project>.svc.id.goog`: the workload identity pool of pods."""
     node_service_account: pulumi.Output[str]
     """E-mail address of the service account of nodes."""
     key_id: pulumi.Output[str]
@@ -69,7 +69,7 @@ class GcpCluster(Component):
             users={"gke": gke_agent(number), "compute": compute_agent(number)},
         ).id
         self.node_service_account = node_account(self, name, project=args["project"])
-        # Before the cluster: what happens while it is made is kept, too.
+        # Before the cluster: logs of its creation are kept, too.
         self._logs = keep_control_plane_logs(self, name, args)
         cluster = self._control_plane(args)
         access = [self._admin(args["project"], member) for member in args["admins"]]
@@ -112,7 +112,7 @@ class GcpCluster(Component):
             location=args["region"],
             node_locations=list(args["zones"]),
             deletion_protection=args.get("deletion_protection", False),
-            # Nodes are in pools of their own. GKE makes none without a first pool, which goes at once.
+            # Nodes are in pools of their own. GKE needs a first pool, which is deleted at once.
             initial_node_count=1,
             remove_default_node_pool=True,
             node_config=settings.first_pool(self.node_service_account, self.key_id),
@@ -126,12 +126,12 @@ class GcpCluster(Component):
             database_encryption=gcp.container.ClusterDatabaseEncryptionArgs(
                 state="ENCRYPTED", key_name=self.key_id
             ),
-            # Pools are the stack's, never GKE's. A node is given back soon after its last pod, and pods are
-            # packed onto few nodes: GPUs are what costs.
+            # Pools are the stack's, never GKE's. A node is removed soon after its last pod, and pods are
+            # packed onto few nodes: GPUs are the main cost.
             cluster_autoscaling=gcp.container.ClusterClusterAutoscalingArgs(
                 enabled=False, autoscaling_profile="OPTIMIZE_UTILIZATION"
             ),
-            # Watching.
+            # Monitoring.
             logging_config=gcp.container.ClusterLoggingConfigArgs(enable_components=list(settings.LOGS)),
             monitoring_config=settings.monitoring(),
             cost_management_config=gcp.container.ClusterCostManagementConfigArgs(enabled=True),
@@ -146,7 +146,7 @@ class GcpCluster(Component):
         )
 
     def _admin(self, project: str, member: str) -> gcp.projects.IAMMember:
-        # Its place in the list is no name: reordering must not take access away.
+        # Independent of its place in the list: reordering must not remove access.
         digest = hashlib.sha256(member.encode()).hexdigest()[:6]
         name = f"{self._prefix}-admin-{sanitize(member.partition(':')[2], max_length=30)}-{digest}"
         return gcp.projects.IAMMember(name, project=project, role=_ADMIN, member=member, opts=self.child())

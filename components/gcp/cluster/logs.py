@@ -1,4 +1,4 @@
-"""Logs of a cluster's control plane, kept for as long as the stack says."""
+"""Logs of a cluster's control plane, with the stack's retention."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -6,17 +6,17 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.cluster.cluster_args import GcpClusterArgs
 
-# Most of what a log bucket's name may have.
+# Longest prefix of a log bucket's name.
 _LONGEST = 100
 
 
 def keep_control_plane_logs(component: Component, name: str, args: GcpClusterArgs) -> gcp.logging.ProjectSink:
-    """A log bucket with what the API server, the scheduler and the controllers of one cluster write.
+    """A log bucket for the API server, the scheduler and the controllers of one cluster.
 
-    The project's `_Default` bucket has them as well, for 30 days: it is where people look first. Who changed
-    which object of the cluster is in `_Required`, for 400 days, whatever a stack says (Cloud Audit Logs
-    documentation, Admin Activity). The bucket's name ends as the network's does: a deleted bucket keeps its
-    name for seven days. It has Google's key, as that of the network's logs.
+    The project's `_Default` bucket has them as well, for 30 days. Audit entries about changes of objects of
+    the cluster are in `_Required`, for 400 days, independent of the stack (Cloud Audit Logs documentation,
+    Admin Activity). The bucket's name ends as the network's does: a deleted bucket keeps its name for seven
+    days. It has Google's key, as that of the network's logs.
     """
     project, region = args["project"], args["region"]
     bucket = gcp.logging.ProjectBucketConfig(
@@ -35,7 +35,7 @@ def keep_control_plane_logs(component: Component, name: str, args: GcpClusterArg
         project=project,
         destination=pulumi.Output.concat("logging.googleapis.com/", bucket.id),
         filter=log_filter(args["name"], region),
-        unique_writer_identity=True,  # within a project it needs no right to the bucket
+        unique_writer_identity=True,  # within a project it needs no permission on the bucket
         opts=component.child(),
     )
 

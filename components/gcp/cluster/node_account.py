@@ -1,4 +1,4 @@
-"""The identity of nodes: what kubelet and GKE's agents need, and nothing that pods should have instead."""
+"""The service account of nodes: permissions of kubelet and GKE's agents, none of pods."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -7,7 +7,7 @@ from components.base import Component
 from components.ordering import after
 from infra.naming import sanitize
 
-# The least that GKE asks for a node's account (GKE documentation, "Configure GKE node service accounts", read
+# The minimum roles of a node's account (GKE documentation, "Configure GKE node service accounts", read
 # 2026-11-25), and images of the project's own registries ("Artifact Registry Reader" there).
 ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 # Ids have 6 to 30 characters (IAM documentation, "Create service accounts").

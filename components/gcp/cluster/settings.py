@@ -1,17 +1,17 @@
-"""The parts of a GKE cluster's description, each with its reasons."""
+"""The parts of a GKE cluster's configuration, each with its reasons."""
 
 import pulumi
 import pulumi_gcp as gcp
 
 from components.gcp.cluster.cluster_args import GcpClusterArgs, MaintenanceArgs
 
-# A day before any of our clusters: windows recur from then on, and upgrades are held from then on. A day that
+# A day before any of our clusters: windows recur and upgrades are held from then on. A day that
 # depended on the calendar would change the cluster with every deployment.
 _EPOCH = "2026-01-01"
 _HELD = "NO_MINOR_OR_NODE_UPGRADES"
 LOGS = ("SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "CONTROLLER_MANAGER", "SCHEDULER")
-# GPUs by GKE's own DCGM exporter, jobs, and what says why a pod does not run; the control plane's own metrics
-# are left out: they are for those who tune it.
+# GPUs by GKE's own DCGM exporter, jobs, and reasons why a pod does not run; the control plane's own metrics
+# are left out: they are for tuning it.
 METRICS = (
     *("SYSTEM_COMPONENTS", "DCGM", "JOBSET", "KUBELET", "CADVISOR"),
     *("POD", "DEPLOYMENT", "STATEFULSET", "DAEMONSET", "STORAGE"),
@@ -20,9 +20,9 @@ _EVENTS = ("UPGRADE_EVENT", "UPGRADE_AVAILABLE_EVENT", "SECURITY_BULLETIN_EVENT"
 
 
 def endpoints(args: GcpClusterArgs) -> gcp.container.ClusterControlPlaneEndpointsConfigArgs:
-    """A name that IAM guards, or an address that ranges guard; never both.
+    """A DNS name with IAM, or an address with allowed ranges; never both.
 
-    Client certificates and tokens of service accounts are not taken at the DNS endpoint: IAM is asked alone.
+    Client certificates and tokens of service accounts are not accepted at the DNS endpoint, only IAM.
     """
     by_name = args["endpoint"] == "dns"
     return gcp.container.ClusterControlPlaneEndpointsConfigArgs(
@@ -73,9 +73,9 @@ def maintenance(wanted: MaintenanceArgs) -> gcp.container.ClusterMaintenancePoli
 
 
 def addons(args: GcpClusterArgs) -> gcp.container.ClusterAddonsConfigArgs:
-    """Drivers of every kind of storage a stack may have, a DNS cache on every node; no Ingress.
+    """Drivers of every kind of storage of a stack, a DNS cache on every node; no Ingress.
 
-    The drivers cost nothing while no volume is theirs, and a data set may come later. Lustre is mounted at
+    The drivers cost nothing without volumes, and a data set may be added later. Lustre is mounted at
     its usual port 988, with as many NICs as a node has.
     """
     return gcp.container.ClusterAddonsConfigArgs(
@@ -90,9 +90,9 @@ def addons(args: GcpClusterArgs) -> gcp.container.ClusterAddonsConfigArgs:
             enabled=True, enable_legacy_lustre_port=False
         ),
         dns_cache_config=gcp.container.ClusterAddonsConfigDnsCacheConfigArgs(enabled=True),
-        # No object in the cluster can open a load balancer for HTTP, which would be a public one.
+        # No object in the cluster can create a load balancer for HTTP, which would be a public one.
         http_load_balancing=gcp.container.ClusterAddonsConfigHttpLoadBalancingArgs(disabled=True),
-        # Calico's: Dataplane V2 enforces NetworkPolicies by itself.
+        # Calico's: Dataplane V2 enforces NetworkPolicies itself.
         network_policy_config=gcp.container.ClusterAddonsConfigNetworkPolicyConfigArgs(disabled=True),
         high_scale_checkpointing_config=gcp.container.ClusterAddonsConfigHighScaleCheckpointingConfigArgs(
             enabled=args.get("checkpoint_addon", False)
@@ -109,7 +109,7 @@ def monitoring() -> gcp.container.ClusterMonitoringConfigArgs:
         enable_components=list(METRICS),
         managed_prometheus=gcp.container.ClusterMonitoringConfigManagedPrometheusArgs(
             enabled=True,
-            # What else is scraped, and paid for, a PodMonitoring names.
+            # Further scraped, and billed, metrics need a PodMonitoring.
             auto_monitoring_config=gcp.container.ClusterMonitoringConfigManagedPrometheusAutoMonitoringConfigArgs(
                 scope="NONE"
             ),
@@ -134,14 +134,14 @@ def notifications(topic: pulumi.Input[str] | None) -> gcp.container.ClusterNotif
 
 
 def groups(name: str | None) -> gcp.container.ClusterAuthenticatorGroupsConfigArgs | None:
-    """Groups of Google that RoleBindings may name: those that are members of this one."""
+    """Google groups for RoleBindings: the members of this group."""
     return gcp.container.ClusterAuthenticatorGroupsConfigArgs(security_group=name) if name else None
 
 
 def first_pool(account: pulumi.Input[str], key: pulumi.Input[str]) -> gcp.container.ClusterNodeConfigArgs:
-    """The pool that GKE makes with every cluster, and that is deleted at once.
+    """The pool that GKE creates with every cluster, and that is deleted at once.
 
-    It counts while it is there: disks without SSDs fit into the 250 GB that new projects have of these
+    It counts while it exists: disks without SSDs fit into the 250 GB that new projects have of these
     (terraform-google-kubernetes-engine issue 1795), and an organization that requires Shielded VMs requires
     them here (terraform-provider-google issue 4976).
     """
@@ -163,12 +163,12 @@ def first_pool(account: pulumi.Input[str], key: pulumi.Input[str]) -> gcp.contai
 
 
 def workload_pool(args: GcpClusterArgs) -> str:
-    """Where IAM finds the identities of pods."""
+    """The workload identity pool of pods."""
     return f"{args['project']}.svc.id.goog"
 
 
 def reach(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
-    """The network: addresses of pods are the VPC's own; Dataplane V2 enforces NetworkPolicies."""
+    """The network: pods have addresses of the VPC; Dataplane V2 enforces NetworkPolicies."""
     wanted.network = args["network"]
     wanted.subnetwork = args["subnetwork"]
     wanted.networking_mode = "VPC_NATIVE"
@@ -182,7 +182,7 @@ def reach(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
     wanted.enable_multi_networking = args.get("multi_networking", False)
     wanted.enable_intranode_visibility = True  # flow logs see pods of one node, too
     wanted.gateway_api_config = gcp.container.ClusterGatewayApiConfigArgs(channel="CHANNEL_DISABLED")
-    # With external addresses a Service takes over the traffic of others (CVE-2020-8554).
+    # With external addresses a Service can intercept traffic of others (CVE-2020-8554).
     wanted.service_external_ips_config = gcp.container.ClusterServiceExternalIpsConfigArgs(enabled=False)
     wanted.private_cluster_config = gcp.container.ClusterPrivateClusterConfigArgs(enable_private_nodes=True)
     wanted.control_plane_endpoints_config = endpoints(args)
@@ -190,7 +190,7 @@ def reach(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
 
 
 def guard(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
-    """Identities and rights, and how nodes start."""
+    """Identities and permissions, and the boot of nodes."""
     wanted.workload_identity_config = gcp.container.ClusterWorkloadIdentityConfigArgs(
         workload_pool=workload_pool(args)
     )
@@ -201,7 +201,7 @@ def guard(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
             issue_client_certificate=False
         )
     )
-    # Without a login, health checks and nothing else; no binding for everybody with an account.
+    # Without a login, only health checks; no binding for all accounts.
     wanted.anonymous_authentication_config = gcp.container.ClusterAnonymousAuthenticationConfigArgs(
         mode="LIMITED"
     )
@@ -209,10 +209,10 @@ def guard(wanted: gcp.container.ClusterArgs, args: GcpClusterArgs) -> None:
         enable_insecure_binding_system_authenticated=False,
         enable_insecure_binding_system_unauthenticated=False,
     )
-    # Which images may run, admission policies of the cluster say.
+    # Allowed images are defined by admission policies of the cluster.
     wanted.binary_authorization = gcp.container.ClusterBinaryAuthorizationArgs(evaluation_mode="DISABLED")
     wanted.enable_shielded_nodes = True
-    # Workloads are looked at; images are scanned in their registry.
+    # Workloads are scanned; images are scanned in their registry.
     wanted.security_posture_config = gcp.container.ClusterSecurityPostureConfigArgs(
         mode="BASIC", vulnerability_mode="VULNERABILITY_DISABLED"
     )

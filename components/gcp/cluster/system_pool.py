@@ -16,7 +16,7 @@ from infra.naming import sanitize
 
 # Nodes of the stack's own services have them.
 SYSTEM_LABELS = {f"{RESERVED_LABELS}pool": "system"}
-# GKE takes 40 characters for the name of a node pool, and Pulumi eight of these.
+# GKE allows 40 characters for the name of a node pool, and Pulumi eight of these.
 POOL_NAME_LENGTH = 32
 
 
@@ -36,7 +36,7 @@ def system_pool(
         cluster=cluster.name,
         location=args["region"],
         node_locations=list(args["zones"]),
-        # Per zone; the autoscaler decides from then on, and another number would replace the pool.
+        # Per zone; the autoscaler changes it from then on, and another number would replace the pool.
         initial_node_count=math.ceil(wanted["min_nodes"] / len(args["zones"])),
         autoscaling=gcp.container.NodePoolAutoscalingArgs(
             total_min_node_count=wanted["min_nodes"],
@@ -69,7 +69,7 @@ def _node(
         disk_size_gb=SYSTEM_DISK_GIB,
         boot_disk_kms_key=key,
         service_account=account,
-        # Rights are IAM's alone (GKE documentation, "Access scopes").
+        # Permissions are IAM's alone (GKE documentation, "Access scopes").
         oauth_scopes=["https://www.googleapis.com/auth/cloud-platform"],
         labels=SYSTEM_LABELS,
         resource_labels=labels,

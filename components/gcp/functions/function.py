@@ -1,4 +1,4 @@
-"""A Cloud Run function that runs modules of this tree: what is tested here is what runs there."""
+"""A Cloud Run function that runs modules of this tree, the tested ones."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -20,45 +20,45 @@ _ACCOUNT: Final = 30
 _NAME: Final = 55
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _PUBLISHED: Final = "google.cloud.pubsub.topic.v1.messagePublished"
-# An asset without any text comes back from the engine as none.
-_ABOVE: Final = '"""Above what runs here."""\n'
-# What building takes of an account of one's own. Source: Cloud Run functions documentation, "Custom service
+# The engine returns an asset without text as none.
+_ABOVE: Final = '"""Parent of the packages."""\n'
+# Permissions of an own account for builds. Source: Cloud Run functions documentation, "Custom service
 # account for Cloud Build".
 _BUILDS: Final = ("roles/logging.logWriter", "roles/artifactregistry.writer")
 _READS: Final = "roles/storage.objectViewer"
 
 
 class GcpFunctionArgs(TypedDict):
-    """What runs, as whom, and what wakes it."""
+    """The code of the function, its account and its trigger."""
 
     project: str
     """Id of the project."""
     region: str
     """Region of the function."""
     packages: Sequence[str]
-    """The packages whose modules are taken along; the first one's `function.handle` is called."""
+    """The packages whose modules are included; the first one's `function.handle` is called."""
     environment: Mapping[str, pulumi.Input[str]]
     """Variables of the function."""
     topic: pulumi.Input[str]
-    """`projects/<project>/topics/<topic>`, whose messages wake it."""
+    """`projects/<project>/topics/<topic>`, whose messages trigger it."""
     source_bucket: pulumi.Input[str]
-    """Name of the bucket in which the source lies."""
+    """Name of the bucket with the source."""
     timeout_s: int
-    """The longest that one message may take, up to 540 seconds."""
+    """Time limit of one message, up to 540 seconds."""
 
 
 class GcpFunction(Component):
-    """A function with an account of its own, woken by a topic, and reached by nothing else.
+    """A function with an account of its own, triggered by a topic, and reached by nothing else.
 
-    One message at a time: two would do the same twice. A message that fails is delivered again. Cloud Build
-    makes the function's image; it does so as an account that may read the source and write the image, because
-    the default one may change the whole project. *Untested in a real project.*
+    One message at a time: two would act twice. A message that fails is delivered again. Cloud Build
+    builds the function's image; it does so as an account that may read the source and write the image,
+    because the default one may change the whole project. *Untested in a real project.*
     """
 
     member: pulumi.Output[str]
-    """The function's account, as IAM calls it."""
+    """The function's account, as an IAM member."""
     service: pulumi.Output[str]
-    """Name of its Cloud Run service, under which it logs."""
+    """Name of its Cloud Run service, which is in its log entries."""
 
     def __init__(self, name: str, args: GcpFunctionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -89,7 +89,7 @@ class GcpFunction(Component):
     def _source(
         self, name: str, args: GcpFunctionArgs, builder: gcp.serviceaccount.Account
     ) -> tuple[gcp.storage.BucketObject, list[pulumi.Resource]]:
-        """The source, and the right of who builds it to read it and to write the image."""
+        """The source, and the permissions of its builder to read it and to write the image."""
         files = sources(args["packages"])
         folder = gcp.storage.ManagedFolder(
             f"{name}-{FOLDER}",
@@ -169,7 +169,7 @@ ENTRY: Final = "woken"
 
 
 def sources(packages: Sequence[str]) -> dict[str, str]:
-    """The text of every file of the source, by path: modules at their own paths, and what calls the first."""
+    """The text of every file of the source, by path: modules at their own paths, and the entry point."""
     files = {
         "main.py": (
             "import functions_framework\n"
@@ -178,7 +178,7 @@ def sources(packages: Sequence[str]) -> dict[str, str]:
             f"def {ENTRY}(event):\n"
             "    handle(event)\n"
         ),
-        # Cloud Run's builder has it, and adds it where it is not named.
+        # Cloud Run's builder includes it, and adds it where it is not named.
         "requirements.txt": "functions-framework>=3,<4\n",
     }
     for package in packages:
@@ -192,6 +192,6 @@ def sources(packages: Sequence[str]) -> dict[str, str]:
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """The identity of a source: the same for the same files."""
-    told = "\0".join(part for path in sorted(files) for part in (path, files[path]))
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    """Digest of a source."""
+    text = "\0".join(part for path in sorted(files) for part in (path, files[path]))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

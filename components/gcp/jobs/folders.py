@@ -1,4 +1,4 @@
-"""Folders of the artifacts to which people get rights: of code, and of what runs leave."""
+"""Managed folders of the artifacts for people: code, and outputs of runs."""
 
 from typing import TypedDict
 
@@ -8,28 +8,27 @@ import pulumi_gcp as gcp
 from components.base import Component
 
 CODE, RUNS = "code", "runs"
-"""In the bucket of artifacts: packs of code by their digest, and what jobs write besides checkpoints."""
+"""In the bucket of artifacts: packs of code by their digest, and outputs of jobs besides checkpoints."""
 
 
 class GcpJobFoldersArgs(TypedDict):
-    """In which bucket."""
+    """The bucket."""
 
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket of artifacts."""
 
 
 class GcpJobFolders(Component):
-    """Managed folders, which roles may be given on.
+    """Managed folders, on which roles can be granted.
 
-    Those of teams are of `GcpTeamData`, as in a cluster. Objects stay when a folder goes (`forceDestroy` of
-    a managed folder deletes only the folder's roles).
-    *Untested in a real project.*
+    Those of teams are of `GcpTeamData`, as in a cluster. Objects stay when a folder is deleted
+    (`forceDestroy` of a managed folder deletes only the folder's roles). *Untested in a real project.*
     """
 
     code: pulumi.Output[str]
     """Managed folder of packs of code."""
     runs: pulumi.Output[str]
-    """Managed folder of what jobs leave."""
+    """Managed folder of outputs of jobs."""
 
     def __init__(
         self, name: str, args: GcpJobFoldersArgs, opts: pulumi.ResourceOptions | None = None

@@ -1,4 +1,4 @@
-"""Somebody who trains: an account for jobs and notebooks, and the rights of account and person."""
+"""A person without a cluster: the account of jobs and notebooks, permissions of account and person."""
 
 from typing import TypedDict
 
@@ -22,9 +22,9 @@ class PersonFoldersArgs(TypedDict):
     dataset_bucket: pulumi.Input[str]
     """Name of the bucket of datasets."""
     shared: pulumi.Input[str]
-    """What every team may read there."""
+    """Readable by every team there."""
     datasets: pulumi.Input[str]
-    """What the person's team may read there."""
+    """Readable by the person's team there."""
     checkpoint_bucket: pulumi.Input[str]
     """Name of the bucket of checkpoints."""
     checkpoints: pulumi.Input[str]
@@ -34,11 +34,11 @@ class PersonFoldersArgs(TypedDict):
     code: pulumi.Input[str]
     """Folder of packs of code there."""
     runs: pulumi.Input[str]
-    """Folder of what jobs leave there."""
+    """Folder of outputs of jobs there."""
 
 
 class GcpPersonArgs(TypedDict):
-    """Who, and which rights."""
+    """The person, and the permissions."""
 
     project: str
     """Id of the project."""
@@ -47,9 +47,9 @@ class GcpPersonArgs(TypedDict):
     person: str
     """Name of the person."""
     email: str
-    """Address with which she or he logs in to Google Cloud."""
+    """Address of the person's login to Google Cloud."""
     folders: PersonFoldersArgs
-    """Where the person's data is."""
+    """Folders of the person's data."""
     jobs_role: pulumi.Input[str]
     """`GcpJobRoles.jobs`."""
     signs_role: pulumi.Input[str]
@@ -57,22 +57,22 @@ class GcpPersonArgs(TypedDict):
 
 
 class GcpPerson(Component):
-    """A service account as which one person's jobs and notebook run, and the same rights for the person.
+    """A service account for one person's jobs and notebook, and the same permissions for the person.
 
-    Both read the shared and the team's datasets, write the team's checkpoints and what jobs leave, and
-    add packs of code: a pack is called by the digest of what it holds, so nobody has to replace one, and
-    nobody can. Both may run jobs, as this account and as no other: `actAs` is given on the account itself, so
-    neither reaches what another person's account does.
+    Both read the shared and the team's datasets, write the team's checkpoints and outputs of jobs, and add
+    packs of code: a pack is named by the digest of its content, so it never needs to be replaced, and
+    cannot be. Both may run jobs, as this account and as no other: `actAs` is granted on the account itself,
+    so neither has access to another person's account.
 
-    The person may not ask for tokens of the account: what somebody does by hand is in the audit log under her
+    The person cannot request tokens of the account: manual actions are in the audit log under the person's
     own name. For the tracking server alone, tokens are signed in the account's name (`GcpJobRoles`).
     *Untested in a real project.*
     """
 
     email: pulumi.Output[str]
-    """Address of the account; what runs as it comes after its rights."""
+    """Address of the account; its jobs come after its permissions."""
     member: pulumi.Output[str]
-    """The account, as IAM calls it."""
+    """The account, as an IAM member."""
 
     def __init__(self, name: str, args: GcpPersonArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

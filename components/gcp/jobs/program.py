@@ -1,4 +1,4 @@
-"""A program of this tree inside a container that takes no files: a zip in an environment variable."""
+"""A program of this tree in a container without files: a zip in an environment variable."""
 
 import base64
 import io
@@ -20,14 +20,14 @@ START: Final = (
     f"path='/tmp/trainstack.zip';open(path,'wb').write(base64.b64decode(os.environ.pop('{VARIABLE}')));"
     "sys.argv[0]=path;sys.path.insert(0,path);runpy.run_path(path,run_name='__main__')"
 )
-"""What `python3 -c` runs: the zip is written to memory (`/tmp` of Cloud Run) and run from there."""
+"""Program of `python3 -c`: the zip is written to memory (`/tmp` of Cloud Run) and run from there."""
 
 
 def zipped(main: str, modules: Sequence[str]) -> str:
     """Modules of this tree as a runnable zip in base64; `main` is the module whose `main(arguments)` runs.
 
     The same bytes for the same sources: another text is another revision of the service. Raises UserError
-    when it fits into no variable.
+    when it does not fit into a variable.
     """
     buffer = io.BytesIO()
     packages = {name.rsplit(".", depth)[0] for name in modules for depth in range(1, name.count(".") + 1)}
@@ -40,7 +40,9 @@ def zipped(main: str, modules: Sequence[str]) -> str:
     packed = base64.b64encode(buffer.getvalue()).decode()
     if len(packed) > _MOST_BYTES:
         rule = f"a variable of Cloud Run holds {_MOST_BYTES} bytes"
-        raise UserError([Problem(VARIABLE, len(packed), rule, "Make the program smaller.")])
+        raise UserError(
+            [Problem(VARIABLE, len(packed), rule, "Make the program smaller.", code="program-too-large")]
+        )
     return packed
 
 

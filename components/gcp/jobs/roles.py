@@ -1,4 +1,4 @@
-"""Roles of people: what running jobs and using a notebook takes, and no more."""
+"""Custom roles of people: permissions for jobs and for a notebook, and no more."""
 
 from typing import Final, TypedDict
 
@@ -14,14 +14,14 @@ JOBS: Final = (
     "aiplatform.customJobs.create",
     "aiplatform.customJobs.get",
     "aiplatform.customJobs.list",
-    # What a job says goes to Cloud Logging, and comes from there to who follows it.
+    # Jobs log to Cloud Logging, and followers of a job read it there.
     "logging.logEntries.create",
     "logging.logEntries.list",
-    # Whoever asks an API with a login of her own names a project that pays for the request.
+    # A caller of an API with a login of a person names a project that pays for the request.
     "serviceusage.services.use",
 )
-"""On the project. `roles/aiplatform.user`, the least that Google offers, holds hundreds more: to deploy
-models, to read and delete those of others, to delete jobs and with them the trace of what was run. Source:
+"""On the project. `roles/aiplatform.user`, the smallest of Google, has hundreds more: to deploy
+models, to read and delete those of others, to delete jobs and with them the trace of runs. Source:
 Vertex AI documentation, "IAM permissions" (projects.locations.customJobs), read 2026-11-26."""
 
 NOTEBOOK: Final = (
@@ -31,36 +31,36 @@ NOTEBOOK: Final = (
     "notebooks.instances.stop",
     "notebooks.instances.use",
 )
-"""On one instance: to open it, and to switch it on and off; not to change its owner, account or settings.
+"""On one instance: to open, start and stop it; not to change its owner, account or settings.
 Source: iann0036/iam-dataset gcp/roles/notebooks.*.json, read 2026-11-26."""
 
 SIGNS: Final = ("iam.serviceAccounts.signJwt",)
-"""On a person's own account: Identity-Aware Proxy lets a program in with a token that its account signed.
+"""On a person's own account: Identity-Aware Proxy admits a program with a token that its account signed.
 Source: IAP documentation, "Programmatic authentication" (service account signed JWT), read 2026-11-26."""
 
 
 class GcpJobRolesArgs(TypedDict):
-    """Where the roles are."""
+    """The stack of the roles."""
 
     stack: str
-    """Name of the stack, of which those of the roles begin."""
+    """Name of the stack, prefix of the roles' names."""
 
 
 class GcpJobRoles(Component):
     """Three custom roles of the project.
 
-    The role for jobs is about every custom job of the project: jobs take no roles of their own, and no
-    condition tells them apart (IAM documentation, "Resource types that accept conditions"). So people of one
-    project see each other's jobs and can cancel them; what they cannot do is run as somebody else. Teams that
-    must not see each other have projects of their own. *Untested in a real project.*
+    The role for jobs covers every custom job of the project: jobs have no roles of their own, and no
+    condition distinguishes them (IAM documentation, "Resource types that accept conditions"). So people of
+    one project see each other's jobs and can cancel them; they cannot run as another account. Teams that must
+    not see each other have projects of their own. *Untested in a real project.*
     """
 
     jobs: pulumi.Output[str]
-    """`projects/<project>/roles/<role>`: to run jobs; given on the project."""
+    """`projects/<project>/roles/<role>`: to run jobs; granted on the project."""
     notebook: pulumi.Output[str]
-    """To use a notebook; given on the notebook."""
+    """To use a notebook; granted on the notebook."""
     signs: pulumi.Output[str]
-    """To sign tokens of an account; given on the account."""
+    """To sign tokens of an account; granted on the account."""
 
     def __init__(self, name: str, args: GcpJobRolesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

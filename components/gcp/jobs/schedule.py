@@ -1,4 +1,4 @@
-"""The validation of a stack without a cluster, again and again: Cloud Scheduler asks for the job."""
+"""Scheduled validation of a stack without a cluster: Cloud Scheduler requests the job."""
 
 import base64
 import json
@@ -19,11 +19,11 @@ _ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
 _API = "https://{}-aiplatform.googleapis.com/v1"
 _ACTS = "roles/iam.serviceAccountUser"
 STARTS = ("aiplatform.customJobs.create",)
-"""All that whoever starts the job may do in the project."""
+"""The project permissions of the account that starts the job."""
 
 
 class GcpJobScheduleArgs(TypedDict):
-    """What is repeated, when, and who is told that it could not be."""
+    """The validation to repeat, its schedule, and the channels for failed starts."""
 
     project: str
     """Id of the project."""
@@ -31,24 +31,24 @@ class GcpJobScheduleArgs(TypedDict):
     stack: str
     """Name of the stack."""
     schedule: str
-    """Five fields, in UTC."""
+    """A cron expression of five fields, UTC."""
     request: pulumi.Input[str]
     """The request of a validation that passed, as JSON (`components.jobs.gate.JobGate.scheduled`)."""
     account: pulumi.Input[str]
-    """Address of the account as which the job runs."""
+    """Address of the account of the job."""
     channels: pulumi.Input[Sequence[str]]
-    """Notification channels of people."""
+    """Notification channels."""
 
 
 class GcpJobSchedule(Component):
-    """Starts the validation at its times, as an account that may start jobs as that of the job, and no more.
+    """Starts the validation at its times, as an account that may only start jobs as that of the job.
 
-    The body of the request is the same every time: the job itself takes a folder of its own
+    The body of the request is always the same: the job itself uses a folder of its own
     (`runplan.Vertex.folder_each`). A start that fails is an error in the log of Cloud Scheduler, and a policy
-    on the log mails it. It is not tried again: the service may have made a job of a request whose answer was
-    lost.
+    on the log mails it. It is not retried: the service may have created a job for a request whose response
+    was lost.
 
-    Cloud Scheduler's own agent lets it be the account, by the role that it gets when its API is switched on.
+    Cloud Scheduler's own agent may act as the account, with the role that it gets when its API is enabled.
     *Untested in a real project.*
     """
 
@@ -135,11 +135,11 @@ class GcpJobSchedule(Component):
 
 _STATUS = "${log.extracted_label.status}"
 DOCUMENTATION = f"""\
-Vertex AI made no job: {_STATUS}. Nothing was validated, and nothing is tried before the next time.
+Vertex AI created no job: {_STATUS}. Nothing was validated, and there is no retry before the next time.
 
-The log entry says in `jsonPayload.debugInfo` what was answered. With PERMISSION_DENIED, rights of the account
-that starts the job were taken away: `trainstack refresh`, then `trainstack up`, gives them again. With
-RESOURCE_EXHAUSTED, the quota of the machine type is too small: `trainstack preflight` says what is needed.
+The log entry has the response in `jsonPayload.debugInfo`. With PERMISSION_DENIED, permissions of the account
+that starts the job were removed: `trainstack refresh`, then `trainstack up`, grants them again. With
+RESOURCE_EXHAUSTED, the quota of the machine type is too small: `trainstack preflight` shows the requirement.
 """
 
 
@@ -156,5 +156,5 @@ def refused_starts(project: str, region: str, job: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    """In base64, as Cloud Scheduler takes a body."""
+    """In base64, as Cloud Scheduler requires a body."""
     return base64.b64encode(text.encode()).decode()

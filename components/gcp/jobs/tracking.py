@@ -17,7 +17,7 @@ from smoke_training.launchers.managed import IAP as PLUGIN
 
 IAP = "iap.googleapis.com"
 ASKED_BY = {"MLFLOW_TRACKING_AUTH": PLUGIN}
-"""What jobs of ours are told that ask the server."""
+"""Settings of jobs of ours that use the server."""
 VISITS = "roles/iap.httpsResourceAccessor"
 # The database user is the account: with `@`, the project's name and `.iam` at most 63 characters.
 _ACCOUNT = 28
@@ -28,12 +28,12 @@ _MODULES = (
     "agents.mlflow_server.libpq",
     "agents.mlflow_server.serve",
 )
-# Importing MLflow and looking at the schema takes a quarter of a minute on one processor.
+# Importing MLflow and checking the schema takes a quarter of a minute on one processor.
 _PROBE_S, _PROBES = 10, 24
 
 
 class GcpJobTrackingArgs(TypedDict):
-    """Where the server runs, and what it keeps."""
+    """Location of the server, and its storage."""
 
     project: str
     """Id of the project."""
@@ -42,9 +42,9 @@ class GcpJobTrackingArgs(TypedDict):
     network: pulumi.Input[str]
     """Id of the network."""
     subnetwork: pulumi.Input[str]
-    """Id of the subnetwork in which the server gets an address."""
+    """Id of the subnetwork of the server's address."""
     services_network: pulumi.Input[str]
-    """Id of the network, once private service access stands in it."""
+    """Id of the network, known once private service access exists."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket, with uniform access."""
     key_id: pulumi.Input[str]
@@ -52,7 +52,7 @@ class GcpJobTrackingArgs(TypedDict):
     image: pulumi.Input[str]
     """Image with MLflow, psycopg2 and google-cloud-storage, by digest."""
     replicas: int
-    """Most instances at a time; none runs while nobody asks."""
+    """Most instances at a time; none runs without requests."""
     workers: int
     """Worker processes of an instance, each with its own database connections."""
     tier: str
@@ -60,7 +60,7 @@ class GcpJobTrackingArgs(TypedDict):
     availability: str
     """`zonal`, or `regional` for a standby of the database in another zone."""
     disk_gib: int
-    """First size of the database's disk in GiB; it grows by itself."""
+    """First size of the database's disk in GiB; it grows automatically."""
     backup_retention_days: NotRequired[int]
     """Days of backups of the database, 1 to 365. Default: 7."""
     deletion_protection: NotRequired[bool]
@@ -70,17 +70,17 @@ class GcpJobTrackingArgs(TypedDict):
 
 
 class GcpJobTracking(Component):
-    """An MLflow server that costs nothing while nobody asks it, and a small database that always runs.
+    """An MLflow server that costs nothing without requests, and a small database that always runs.
 
     Every request passes Identity-Aware Proxy first: people log in with Google, jobs with a token that their
-    account signed (`GcpTrackingVisitors` says who). There is no load balancer: Cloud Run's own address is
-    behind the proxy, so it is reached from everywhere, and from nowhere without a login. It cannot be limited
-    to the network (`internal`): jobs run in a network of Google's, and people at home, both outside of it.
-    MLflow has no users of its own then, and everybody let in sees and changes all runs of the stack.
+    account signed (`GcpTrackingVisitors` lists them). There is no load balancer: Cloud Run's own address is
+    behind the proxy, so it is reachable from everywhere with a login, and from nowhere without. It cannot be
+    limited to the network (`internal`): jobs run in a network of Google's, and people at home, both outside.
+    MLflow has no users of its own then, and all admitted accounts see and change all runs of the stack.
 
-    The server logs in to PostgreSQL as the account it runs as, with tokens that its program renews
-    (ADR 27); there is no password. So its processor is not taken away between requests as long as an instance
-    lives; an instance without requests ends after some fifteen minutes. The first request after that waits
+    The server logs in to PostgreSQL as its own account, with tokens that its program renews
+    (ADR 27); there is no password. So its processor is kept between requests as long as an instance
+    exists; an instance without requests ends after some fifteen minutes. The first request after that waits
     while MLflow starts, some 20 seconds.
 
     Artifacts are read and written through the server, and not deleted; Cloud Storage counts replacing an
@@ -149,7 +149,7 @@ class GcpJobTracking(Component):
         account: gcp.serviceaccount.Account,
         database: GcpDatabase,
     ) -> tuple[pulumi.Output[str], list[pulumi.Resource]]:
-        """The database user of the account, and what a login waits for; see `GcpDatabaseLogin`."""
+        """The database user of the account, and the requirements of its login; see `GcpDatabaseLogin`."""
         called = account.email.apply(lambda email: email.removesuffix(".gserviceaccount.com"))
         right = gcp.projects.IAMMember(
             f"{name}-login",
@@ -170,7 +170,7 @@ class GcpJobTracking(Component):
             instance=database.instance,
             type="CLOUD_IAM_SERVICE_ACCOUNT",
             database_roles=["cloudsqlsuperuser"],
-            deletion_policy="ABANDON",  # it owns tables; it goes with its instance
+            deletion_policy="ABANDON",  # it owns tables; it is deleted with its instance
             opts=self.child(),
         )
         return called, [right, user]
@@ -229,7 +229,7 @@ class GcpJobTracking(Component):
     def _proxy(
         self, name: str, args: GcpJobTrackingArgs, service: gcp.cloudrunv2.Service
     ) -> gcp.cloudrunv2.ServiceIamMember:
-        """The proxy, and nobody else, may call the service; the console would grant it this."""
+        """Only the proxy may call the service; the console would grant it this."""
         proxy = gcp.projects.ServiceIdentity(f"{name}-iap", service=IAP, opts=self.child())
         return gcp.cloudrunv2.ServiceIamMember(
             f"{name}-from-iap",
@@ -242,7 +242,7 @@ class GcpJobTracking(Component):
 
 
 class GcpTrackingVisitorsArgs(TypedDict):
-    """Who comes."""
+    """The visitors."""
 
     region: str
     """Region of the service."""
@@ -253,7 +253,7 @@ class GcpTrackingVisitorsArgs(TypedDict):
 
 
 class GcpTrackingVisitors(Component):
-    """The right to pass Identity-Aware Proxy, one for each visitor.
+    """The permission to pass Identity-Aware Proxy, one for each visitor.
 
     *Untested in a real project.*
     """

@@ -1,4 +1,4 @@
-"""Who else encrypts with the key of the buckets: disks of notebooks, and jobs."""
+"""Further users of the key of the buckets: disks of notebooks, and jobs."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
@@ -19,19 +19,19 @@ class GcpKeyUsersArgs(TypedDict):
     key_id: pulumi.Input[str]
     """`projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>`."""
     services: Sequence[str]
-    """APIs whose service agents are made, such as `aiplatform.googleapis.com`."""
+    """APIs whose service agents are created, such as `aiplatform.googleapis.com`."""
     members: Mapping[str, pulumi.Input[str]]
-    """IAM members that are there already, by a short name of each."""
+    """Existing IAM members, by a short name of each."""
 
 
 class GcpKeyUsers(Component):
-    """Rights to use one key.
+    """Permissions to use one key.
 
     *Untested in a real project.*
     """
 
     key_id: pulumi.Output[str]
-    """The key; what encrypts with it comes after these rights."""
+    """The key; its users come after these permissions."""
 
     def __init__(self, name: str, args: GcpKeyUsersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

@@ -15,7 +15,7 @@ _ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
 
 
 class GcpValidatorArgs(TypedDict):
-    """What the validation reads and writes."""
+    """Data that the validation reads and writes."""
 
     project: str
     """Id of the project."""
@@ -30,7 +30,7 @@ class GcpValidatorArgs(TypedDict):
     code: pulumi.Input[str]
     """Managed folder of packs of code there."""
     runs: pulumi.Input[str]
-    """Managed folder of what jobs leave there."""
+    """Managed folder of outputs of jobs there."""
     tracking: pulumi.Input[str]
     """Name of the Cloud Run service of MLflow."""
     signs_role: pulumi.Input[str]
@@ -38,15 +38,15 @@ class GcpValidatorArgs(TypedDict):
 
 
 class GcpValidator(Component):
-    """An account for the validation alone: it sees no data of people, and they cannot run as it.
+    """An account for the validation alone: without access to data of people, and not usable by them.
 
-    It starts no jobs: whoever deploys starts this one. *Untested in a real project.*
+    It starts no jobs: the deployer starts this one. *Untested in a real project.*
     """
 
     email: pulumi.Output[str]
-    """Address of the account; what runs as it comes after its rights."""
+    """Address of the account; its jobs come after its permissions."""
     member: pulumi.Output[str]
-    """The account, as IAM calls it."""
+    """The account, as an IAM member."""
 
     def __init__(self, name: str, args: GcpValidatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

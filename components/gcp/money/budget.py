@@ -1,4 +1,4 @@
-"""Money: a budget that warns in time."""
+"""A budget that warns in time."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from infra.naming import sanitize
 # Share of the limit, and whether it is spent or expected to be spent by the end of the month.
 WARNINGS = ((0.5, "CURRENT_SPEND"), (0.8, "CURRENT_SPEND"), (1.0, "CURRENT_SPEND"), (1.0, "FORECASTED_SPEND"))
 
-# Discounts lower what is paid for good. What else Google calls a credit, free tiers and promotions, runs out,
+# Discounts lower the price permanently. Google's other credits, free tiers and promotions, run out,
 # and then the same usage costs money: it must not hide it. Source: Cloud Billing documentation, "Structure of
 # Detailed data export" (credits.type).
 LASTING_CREDITS = (
@@ -28,8 +28,8 @@ LASTING_CREDITS = (
     "SUSTAINED_USAGE_DISCOUNT",
 )
 
-# What Cloud Billing publishes as. Source: Resource Manager documentation, "Restricting identities by domain",
-# which lists it; the Budget API lets it publish when a topic is connected, which asks for the caller's
+# Cloud Billing's publisher. Source: Resource Manager documentation, "Restricting identities by domain",
+# which lists it; the Budget API grants it the topic when it is connected, which requires the caller's
 # `pubsub.topics.setIamPolicy`.
 PUBLISHER = "serviceAccount:billing-budget-alert@system.gserviceaccount.com"
 
@@ -37,43 +37,42 @@ _NAME_LENGTH = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
 
 class GcpBudgetArgs(TypedDict):
-    """Limit, recipients of warnings, and how costs are told apart."""
+    """Limit, recipients of warnings, and the label that separates costs."""
 
     project_number: pulumi.Input[str]
     """Number of the stack's project: the Budget API returns this, so an id would look changed every time."""
     billing_account: str
     """The account that pays for the project; US dollars have to be its currency."""
     region: str
-    """Where messages about the budget are kept."""
+    """Project of the topic of the budget."""
     label_key: str
     label_value: str
     """The label that every resource of the stack carries."""
     monthly_limit_usd: float
     """What the whole stack may cost in a calendar month, in USD."""
     alert_emails: Sequence[str]
-    """Addresses that are warned, one to five; for more, use the address of a mailing list."""
+    """Addresses for warnings, one to five; for more, use the address of a mailing list."""
 
 
 class GcpBudget(Component):
-    """A monthly budget for the stack; it sends mail, and publishes what was spent to a topic.
+    """A monthly budget for the stack; it sends mail, and publishes the costs to a topic.
 
-    A budget warns; it stops nothing. GPUs go on running past 100 %, and billing data is hours to more than a
-    day old, so a runaway job costs up to a day or two before a warning. What limits spending is the size of
+    A budget warns; it stops nothing. GPUs keep running past 100 %, and billing data is hours to more than a
+    day old, so a runaway job costs up to a day or two before a warning. Spending is limited by the size of
     the pools and the quotas of the queues. Months begin at midnight in UTC-8.
 
-    It sees usage in the project that carries the stack's label, and takes exactly one label. It does not see
-    what has no labels: traffic, logs and metrics, operations on keys and secrets, fees of the cluster and of
-    support, reservations that nobody uses, and disks and load balancers that pods ask for unless their class
-    labels them. A second budget without the label, for the whole project, would see these, and every other
-    stack in it.
+    It counts usage in the project with the stack's label, and takes exactly one label. It does not count
+    resources without labels: traffic, logs and metrics, operations on keys and secrets, fees of the cluster
+    and of support, unused reservations, and disks and load balancers of pods unless their class labels them.
+    A second budget without the label, for the whole project, would see these, and every other stack in it.
 
     Only named addresses are warned. The default would be all administrators and users of the billing account,
-    who may pay for a whole organization and cannot know what a stack is allowed to cost. Mail comes from
-    Cloud Monitoring, which asks nobody to confirm. The topic is for programs, and keeps a week of messages:
-    Cloud Billing publishes the amount spent several times a day, whatever the thresholds. It has no key of
-    ours: it holds amounts, and a key that is withdrawn would silence the budget.
+    who may pay for a whole organization and do not know the limit of a stack. Mail comes from
+    Cloud Monitoring, which needs no confirmation. The topic is for programs, and keeps a week of messages:
+    Cloud Billing publishes the amount spent several times a day, independent of thresholds. It has no key of
+    ours: it holds amounts, and a revoked key would silence the budget.
 
-    An account in another currency refuses the budget, rather than take euros for dollars. No budget watches a
+    An account in another currency rejects the budget, rather than take euros for dollars. No budget covers a
     team: teams share nodes, which carry no team's label. The split of nodes by namespace that GKE offers is
     in the detailed billing export, which no budget reads.
 
@@ -81,7 +80,7 @@ class GcpBudget(Component):
     """
 
     budget_name: pulumi.Output[str]
-    """As the billing account shows it."""
+    """Name of the budget in the billing account."""
     topic: pulumi.Output[str]
     """`projects/<project>/topics/<topic>`"""
 
@@ -96,7 +95,7 @@ class GcpBudget(Component):
         )
         people = mail_channels(self, f"{name}-mail", args["alert_emails"])
         budget = self._budget(name, args, topic, people)
-        # The API has given the right when it made the budget; it stays, whoever changes the topic.
+        # The API granted the permission when it created the budget; it stays when the topic changes.
         gcp.pubsub.TopicIAMMember(
             f"{name}-publisher",
             topic=topic.id,
@@ -141,7 +140,7 @@ class GcpBudget(Component):
 
 
 def amount(usd: float) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
-    """Whole dollars, and the rest in billionths of one: cents, where there are any."""
+    """Whole dollars, and the rest in billionths: cents, where there are any."""
     cents = round(usd * 100)
     found: gcp.billing.BudgetAmountSpecifiedAmountArgsDict = {
         "currency_code": "USD",
@@ -153,7 +152,7 @@ def amount(usd: float) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
 
 
 def check(args: GcpBudgetArgs) -> None:
-    """Raise UserError with everything that Cloud Billing would refuse."""
+    """Raise UserError with everything that Cloud Billing would reject."""
     problems = [*amount_problems("monthly_limit_usd", args["monthly_limit_usd"])]
     problems += email_problems("alert_emails", args["alert_emails"], "budget")
     if problems:

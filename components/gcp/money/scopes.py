@@ -1,4 +1,4 @@
-"""A budget of a stack, a team or a person, by the labels of what costs money."""
+"""A budget of a stack, a team or a person, by the labels of its resources."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -17,22 +17,22 @@ _NAME = 60  # pulumi-gcp 10.2.0, billing.Budget (display_name)
 
 
 class ScopeArgs(TypedDict):
-    """A budget and whom it is about."""
+    """A budget and its scope."""
 
     scope: str
     """stack, team or person."""
     value: str
-    """The stack, the team or the person, as the label `trainstack-<scope>` has it."""
+    """The stack, the team or the person, as in the label `trainstack-<scope>`."""
     monthly_usd: float
-    """What it may cost in a calendar month, in USD."""
+    """Its limit in a calendar month, in USD."""
     over_budget: str
     """stop or warn."""
     emails: Sequence[str]
-    """Addresses that are warned, one to five."""
+    """Addresses for warnings, one to five."""
 
 
 def budget_name(stack: str, scope: str, value: str) -> str:
-    """What the billing account shows, and a message about the budget names."""
+    """The name of a budget in the billing account and in messages."""
     label = stack if scope == "stack" else f"{stack}-{scope}-{sanitize(value)}"
     return sanitize(f"{label}-monthly", max_length=_NAME)
 
@@ -47,11 +47,11 @@ def scoped_budget(
     project_number: pulumi.Input[str],
     topic: pulumi.Input[str],
 ) -> gcp.billing.Budget:
-    """A monthly budget that mails people, and publishes what was spent to a topic.
+    """A monthly budget that sends mail, and publishes the costs to a topic.
 
-    A budget takes one label, so those of teams and people cannot name the stack as well: they are about the
-    label in the whole project, which a stack therefore has for itself. Raises UserError with everything that
-    Cloud Billing would refuse.
+    A budget takes one label, so those of teams and people cannot name the stack as well: they cover the
+    label in the whole project, which therefore holds one stack. Raises UserError with everything that
+    Cloud Billing would reject.
     """
     path = f"{args['scope']} {args['value']}"
     problems = [*amount_problems(f"{path}: monthly_usd", args["monthly_usd"])]

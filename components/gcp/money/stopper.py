@@ -1,4 +1,4 @@
-"""Budgets that act: of the stack, of teams and of people, and the function that they wake."""
+"""Budgets with actions: of the stack, of teams and of people, and the function that they call."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 
 from agents.gcp.budget_stop.function import AUDIT, EVENT, SETTINGS
 from components.base import Component
-from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
 from components.gcp.money.budget import PUBLISHER
@@ -18,7 +18,7 @@ from components.gcp.money.scopes import ScopeArgs, scoped_budget
 # Cancelling takes a second each.
 _TIMEOUT_S: Final = 300
 KEPT_S: Final = 24 * 3600
-"""How long the topic keeps a message: the next one has newer figures."""
+"""Retention of the topic's messages: the next one has newer figures."""
 
 STOPS: Final = (
     "aiplatform.customJobs.cancel",
@@ -33,7 +33,7 @@ gcp/roles/notebooks.*.json, read 2026-11-26."""
 
 
 class GcpBudgetStopArgs(TypedDict):
-    """Which budgets there are, and what the function needs."""
+    """The budgets, and the settings of the function."""
 
     project: str
     """Id of the project."""
@@ -48,26 +48,26 @@ class GcpBudgetStopArgs(TypedDict):
     scopes: Sequence[ScopeArgs]
     """Budgets, that of the stack first."""
     artifact_bucket: pulumi.Input[str]
-    """Name of the bucket: records of what was stopped lie below `audit/`, the source below `functions/`."""
+    """Name of the bucket: records of stopped workloads are below `audit/`, the source below `functions/`."""
     emails: Sequence[str]
-    """Addresses that are told what was stopped, one to sixteen."""
+    """Addresses for reports of stopped workloads, one to sixteen."""
 
 
 class GcpBudgetStop(Component):
-    """Budgets of Cloud Billing with one topic, and a function behind it that stops what runs.
+    """Budgets of Cloud Billing with one topic, and a function behind it that stops workloads.
 
-    Switching off billing would stop everything, and what it stops may be deleted for good; so single things
-    are stopped instead (Cloud Billing documentation, "Control your costs"). Of a budget with `warn` the
-    function says and records what it would have stopped. Its figures are those of the bill, some hours to a
-    day old: the longest run of a job, quotas and Spot prices bound what a day can cost.
+    Disabling billing would stop everything, and its resources may be deleted for good; so single workloads
+    are stopped instead (Cloud Billing documentation, "Control your costs"). For a budget with `warn` the
+    function reports and records what it would have stopped. Its figures are those of the bill, some hours to
+    a day old: the longest run of a job, quotas and Spot prices bound what a day can cost.
 
-    What carries the label `trainstack-budget-exempt` with a reason goes on. Labels are no rights: whoever may
-    start a job may give it this one, so every exemption is recorded and mailed like a stop.
+    Workloads with the label `trainstack-budget-exempt` and a reason are not stopped. Labels are no
+    permissions: any starter of a job may set it, so every exemption is recorded and mailed like a stop.
     *Untested in a real project.*
     """
 
     budget_names: dict[str, pulumi.Output[str]]
-    """By `<scope>-<value>`."""
+    """Budgets by `<scope>-<value>`."""
     topic: pulumi.Output[str]
     """`projects/<project>/topics/<topic>`"""
 
@@ -93,7 +93,7 @@ class GcpBudgetStop(Component):
             )
             for one in args["scopes"]
         ]
-        # The API has given the right when it made the budgets; it stays, whoever changes the topic.
+        # The API granted the permission when it created the budgets; it stays when the topic changes.
         gcp.pubsub.TopicIAMMember(
             f"{name}-publisher",
             topic=topic.id,
@@ -147,7 +147,7 @@ class GcpBudgetStop(Component):
         )
 
     def _rights(self, name: str, args: GcpBudgetStopArgs, function: GcpFunction) -> None:
-        """Looks and stops in the project, and adds records that it can neither read nor replace."""
+        """Read and stop in the project, and add records that it can neither read nor replace."""
         role = gcp.projects.IAMCustomRole(
             f"{name}-role",
             role_id=role_id(args["stack"], "budget-stop"),
@@ -179,14 +179,14 @@ class GcpBudgetStop(Component):
         )
 
     def _mail(self, name: str, args: GcpBudgetStopArgs, function: GcpFunction) -> None:
-        people = told(self, name, args["emails"], "emails")
-        said = function.service.apply(lambda service: lines_of(args["project"], service))
+        people = channels_of(self, name, args["emails"], "emails")
+        log_filter = function.service.apply(lambda service: lines_of(args["project"], service))
         asked: PolicyArgs = {
             "title": f"{name}: a budget is used up",
             "condition": {
-                "display_name": "the function that stops jobs said what it did",
+                "display_name": "the function that stops jobs reported an action",
                 "condition_matched_log": {
-                    "filter": said,
+                    "filter": log_filter,
                     "label_extractors": {
                         "subject": "EXTRACT(jsonPayload.subject)",
                         "text": "EXTRACT(jsonPayload.text)",
@@ -202,12 +202,12 @@ class GcpBudgetStop(Component):
 DOCUMENTATION: Final = """\
 ${log.extracted_label.text}
 
-What was stopped, and what was not, is recorded in the bucket of artifacts, below `audit/`.
+Stopped workloads, and exempt ones, are recorded in the bucket of artifacts, below `audit/`.
 """
 
 
 def lines_of(project: str, service: str) -> str:
-    """A filter of Cloud Logging: what the function says when it stopped something, or would have."""
+    """A filter of Cloud Logging for the function's reports of stopped workloads."""
     return " AND ".join(
         (
             'resource.type="cloud_run_revision"',

@@ -1,4 +1,4 @@
-"""The networks of the NICs beside GPUs, for pools whose networks GKE does not make by itself."""
+"""The networks of the NICs beside GPUs, for pools whose networks GKE does not create itself."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -7,7 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.network.interfaces import Interface, interfaces
+from components.gcp.network.interfaces import GpuInterface, interfaces
 from components.gcp.network.subnetwork import custom_network, flow_log, let_in, short
 from components.ordering import after
 from infra.catalog.gcp import facts, network
@@ -15,7 +15,7 @@ from infra.errors import Problem, UserError
 
 
 class GcpAcceleratorNetworksArgs(TypedDict):
-    """What the networks of a pool are made of."""
+    """Arguments of the networks of a pool."""
 
     project: str
     """The project's id."""
@@ -24,13 +24,13 @@ class GcpAcceleratorNetworksArgs(TypedDict):
     zone: str
     """The zone of the pool: a network with RDMA is in one zone."""
     pool: str
-    """Name of the pool; its Network objects begin with it."""
+    """Name of the pool, prefix of its Network objects."""
     machine: str
     """The machine type, such as `a3-megagpu-8g`."""
     gvnic: str
     """The range of the second gVNIC; only A3 Ultra and A4 have one."""
     accelerators: Sequence[str]
-    """Ranges of the NICs beside GPUs, one each; those that a machine does not need stay free."""
+    """Ranges of the NICs beside GPUs, one each; those that a machine does not need stay unused."""
 
 
 class NodeNetwork(TypedDict):
@@ -42,8 +42,8 @@ class NodeNetwork(TypedDict):
     """Name of the subnetwork."""
 
 
-class PodNetwork(TypedDict):
-    """What the Kubernetes objects of one interface are made of."""
+class PodNetworkArgs(TypedDict):
+    """The fields of the Kubernetes objects of one interface."""
 
     name: str
     """Name of the objects."""
@@ -58,15 +58,15 @@ class PodNetwork(TypedDict):
 class GcpAcceleratorNetworks(Component):
     """VPC networks for TCPX (4), TCPXO (8), or one for gVNIC and one for RDMA with 8 subnetworks.
 
-    A network of gVNICs lets its own range in. A network with the profile `<zone>-vpc-roce` is for RDMA NICs
-    of one zone, lets everything in and out by itself and takes no VPC firewall rules (VPC documentation,
-    "RDMA network profiles"). It refuses what it does not support, so its subnetworks have nothing that no
-    source shows there: no flow logs, no Private Google Access. Nothing routes between these networks, and no
+    A network of gVNICs admits its own range. A network with the profile `<zone>-vpc-roce` is for RDMA NICs
+    of one zone, allows all traffic by default and takes no VPC firewall rules (VPC documentation,
+    "RDMA network profiles"). It rejects what it does not support, so its subnetworks have only settings
+    documented there: no flow logs, no Private Google Access. No routes connect these networks, and no
     node has a public address in them. *Untested on hardware.*
     """
 
     attachments: Sequence[NodeNetwork]
-    """The pool's additional networks, in the order of its interfaces; usable once nodes can talk there."""
+    """The pool's additional networks, in the order of its interfaces; usable once traffic is allowed."""
 
     def __init__(
         self, name: str, args: GcpAcceleratorNetworksArgs, opts: pulumi.ResourceOptions | None = None
@@ -86,10 +86,10 @@ class GcpAcceleratorNetworks(Component):
 
         self.attachments = [{"network": one["vpc"], "subnetwork": one["subnetwork"]} for one in made]
         # A plain attribute: a handle inside one program, not part of the schema.
-        self.objects: Sequence[PodNetwork] = made
+        self.objects: Sequence[PodNetworkArgs] = made
         self.register_outputs({"attachments": self.attachments})
 
-    def _plain(self, nic: Interface, cidr: str) -> PodNetwork:
+    def _plain(self, nic: GpuInterface, cidr: str) -> PodNetworkArgs:
         part = nic.network.removeprefix(f"{self._args['pool']}-")
         name = f"{self._prefix}-{part}"
         network = custom_network(self, name, description=f"{nic.name} of {self._args['pool']}", mtu=self._mtu)
@@ -107,7 +107,7 @@ class GcpAcceleratorNetworks(Component):
         )
         return _pod_network(nic, network.name, after(subnetwork.name, [inside]))
 
-    def _rdma(self, nics: Sequence[Interface], cidrs: Sequence[str]) -> list[PodNetwork]:
+    def _rdma(self, nics: Sequence[GpuInterface], cidrs: Sequence[str]) -> list[PodNetworkArgs]:
         zone, project = self._args["zone"], self._args["project"]
         network = custom_network(
             self,
@@ -132,7 +132,9 @@ class GcpAcceleratorNetworks(Component):
         ]
 
 
-def _pod_network(nic: Interface, vpc: pulumi.Output[str], subnetwork: pulumi.Output[str]) -> PodNetwork:
+def _pod_network(
+    nic: GpuInterface, vpc: pulumi.Output[str], subnetwork: pulumi.Output[str]
+) -> PodNetworkArgs:
     return {"name": nic.network, "device_mode": nic.device_mode, "vpc": vpc, "subnetwork": subnetwork}
 
 
@@ -141,6 +143,12 @@ def _problems(args: GcpAcceleratorNetworksArgs, needed: int) -> list[Problem]:
     if len(args["accelerators"]) < needed:
         rule = f"{args['machine']} has {needed} NICs beside its GPUs, and each needs a range"
         problems.append(
-            Problem("accelerators", list(args["accelerators"]), rule, "Give it those of plan_ranges.")
+            Problem(
+                "accelerators",
+                list(args["accelerators"]),
+                rule,
+                "Give it those of plan_ranges.",
+                code="too-few-nic-ranges",
+            )
         )
     return [*problems, *network.zone_problem("zone", args["region"], args["zone"])]

@@ -1,11 +1,11 @@
-"""What may leave a stack's network; what may come in is left to GKE.
+"""Egress rules of a stack's network; GKE manages ingress.
 
-A custom network lets nothing in and everything out. GKE itself adds what a cluster needs to come in, for as
-long as it is there: nodes and pods to each other, the control plane to the kubelets, and, for each Service of
+A custom network denies all ingress and allows all egress. GKE itself adds the ingress rules of a cluster for
+its lifetime: nodes and pods to each other, the control plane to the kubelets, and, for each Service of
 type LoadBalancer, clients and health checks. A rule of ours for the same would only outlive the cluster.
-GKE adds nothing to the way out and counts on the rule that lets everything go: where the rest is denied,
-nodes, pods and the control plane have to be allowed (GKE documentation, "Automatically created firewall
-rules", read 2026-11-25). The metadata server, which also answers DNS and NTP, is always reachable (VPC
+GKE adds no egress rules and relies on the default one that allows all: where the rest is denied,
+nodes, pods and the control plane must be allowed (GKE documentation, "Automatically created firewall
+rules", read 2026-11-25). The metadata server, which also serves DNS and NTP, is always reachable (VPC
 documentation, "Always allowed traffic").
 """
 
@@ -16,7 +16,7 @@ from components.base import Component
 from components.gcp.network.subnetwork import short
 
 EVERYWHERE = "0.0.0.0/0"
-# A lower number goes first; GKE's own rules have 1000, the two rules of every network 65535.
+# A lower number has precedence; GKE's own rules have 1000, the two rules of every network 65535.
 _ALLOWED, _REST = 1000, 65000
 
 
@@ -26,8 +26,8 @@ def way_out(
     """Nodes and pods reach everything in the stack's own range, and HTTPS elsewhere; the rest is logged.
 
     The range holds the control plane's address in the nodes' subnetwork, and Cloud SQL, Lustre and Filestore
-    behind the peering. HTTPS are Google's APIs, registries of images and packages, and the public address of
-    a control plane that has one. Packages over plain HTTP and Git over SSH do not pass.
+    behind the peering. HTTPS is for Google's APIs, registries of images and packages, and the public address
+    of a control plane that has one. Packages over plain HTTP and Git over SSH are denied.
     """
     inside = gcp.compute.Firewall(
         short(f"{name}-out-inside"),
@@ -58,7 +58,7 @@ def way_out(
         destination_ranges=[EVERYWHERE],
         denies=[gcp.compute.FirewallDenyArgs(protocol="all")],
         log_config=gcp.compute.FirewallLogConfigArgs(metadata="INCLUDE_ALL_METADATA"),
-        # What is allowed is there first, and the last to go: GKE needs it as long as nodes are there.
+        # Allow rules are created first and deleted last: GKE needs them as long as nodes exist.
         opts=component.child(pulumi.ResourceOptions(depends_on=[inside, https])),
     )
     return [inside, https, rest]

@@ -1,4 +1,4 @@
-"""The NICs beside GPUs as a pod sees them: which Network object is behind which interface.
+"""The NICs beside GPUs in a pod: the Network object of each interface.
 
 The cluster's own network is `eth0`. Source: GoogleCloudPlatform/cluster-toolkit@10470803, examples/
 gke-a3-highgpu, gke-a3-megagpu, gke-a3-ultragpu, gke-a4 (names of networks, annotations of test jobs). Objects
@@ -13,7 +13,7 @@ from infra.errors import UserError
 
 
 @dataclass(frozen=True)
-class Interface:
+class GpuInterface:
     """One NIC beside the GPUs of a node."""
 
     name: str
@@ -24,7 +24,7 @@ class Interface:
     """`NetDevice`, or `RDMA`: as GKENetworkParamSet calls it."""
 
 
-def interfaces(pool: str, machine: str) -> tuple[Interface, ...]:
+def interfaces(pool: str, machine: str) -> tuple[GpuInterface, ...]:
     """The interfaces of a pool whose networks this stack makes, in the order of the pool's networks.
 
     A3 High and A3 Mega: `<pool>-vpc1` at `eth1` and so on. A3 Ultra and A4: `<pool>-gvnic-1` at `eth1`,
@@ -37,5 +37,6 @@ def interfaces(pool: str, machine: str) -> tuple[Interface, ...]:
     parts = [(f"{plain}{number}", "NetDevice") for number in range(1, needs.networks + 1)]
     parts += [(f"rdma-{number}", "RDMA") for number in range(needs.rdma_subnetworks)]
     return tuple(
-        Interface(f"eth{place}", f"{pool}-{part}", mode) for place, (part, mode) in enumerate(parts, start=1)
+        GpuInterface(f"eth{place}", f"{pool}-{part}", mode)
+        for place, (part, mode) in enumerate(parts, start=1)
     )

@@ -1,4 +1,4 @@
-"""Logs of a network, kept for as long as the stack says."""
+"""Logs of a network, with the stack's retention."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -19,9 +19,9 @@ def keep_logs(
 ) -> gcp.logging.ProjectBucketConfig:
     """A log bucket with the flows, the refused connections and the errors of NAT of one subnetwork.
 
-    The project's `_Default` bucket has them as well, for 30 days; it belongs to the project and is left as it
+    The project's `_Default` bucket has them as well, for 30 days; it belongs to the project and stays as it
     is. The bucket's name ends as the network's does: a deleted bucket keeps its name for seven days. It is
-    encrypted with Google's key: what it holds are addresses and names, no content.
+    encrypted with Google's key: it holds addresses and names, no content.
     """
     bucket = gcp.logging.ProjectBucketConfig(
         f"{name}-logs",
@@ -38,7 +38,7 @@ def keep_logs(
         project=project,
         destination=destination,
         filter=log_filter(project, subnetwork_name, gateway_name),
-        unique_writer_identity=True,  # within a project it needs no right to the bucket
+        unique_writer_identity=True,  # within a project it needs no permission on the bucket
         opts=component.child(),
     )
     return bucket

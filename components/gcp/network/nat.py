@@ -1,4 +1,4 @@
-"""The way of nodes without public addresses to the internet: Cloud Router with Cloud NAT."""
+"""Internet access of nodes without public addresses: Cloud Router with Cloud NAT."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -6,8 +6,8 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.network.subnetwork import short
 
-# Ports are connections to one address at a time. A machine begins with the first number and gets twice as
-# many again and again up to the second, as when images and packages come from one registry; a public address
+# Ports are connections to one address at a time. A machine begins with the first number and doubles it
+# again and again up to the second, as when images and packages come from one registry; a public address
 # has 64,512 (Cloud NAT documentation, "Ports").
 LEAST_PORTS, MOST_PORTS = 64, 4096
 
@@ -22,9 +22,9 @@ def nat(
 ) -> gcp.compute.RouterNat:
     """NAT for nodes and pods of one subnetwork, for outgoing connections only.
 
-    Google takes and gives back addresses as they are needed: nothing outside has to know them, since the
-    stack's own services are reached privately. Google's APIs do not come this way (Private Google Access).
-    What found no free port is logged.
+    Google allocates and releases addresses as needed: nothing outside depends on them, since the
+    stack's own services are reached privately. Google's APIs are not reached this way (Private Google
+    Access). Connections without a free port are logged.
     """
     router = gcp.compute.Router(
         short(f"{name}-router"), network=network, description="For Cloud NAT", opts=component.child()

@@ -1,4 +1,4 @@
-"""Networks beside GPUs as objects of Kubernetes, which pods name to get their interfaces."""
+"""Networks beside GPUs as Kubernetes objects, which pods name to get their interfaces."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -6,16 +6,16 @@ from typing import TypedDict
 import pulumi
 
 from components.base import Component
-from components.gcp.network.accelerators import PodNetwork
+from components.gcp.network.accelerators import PodNetworkArgs
 from components.kubernetes.manifest import Manifest
 
 _API = "networking.gke.io"
 
 
 class GcpNetworkObjectsArgs(TypedDict):
-    """Of which networks objects are made."""
+    """The networks of the objects."""
 
-    networks: Sequence[PodNetwork]
+    networks: Sequence[PodNetworkArgs]
     """The `objects` of a `GcpAcceleratorNetworks`."""
 
 
@@ -28,7 +28,7 @@ class GcpNetworkObjects(Component):
     """
 
     names: pulumi.Output[Sequence[str]]
-    """Names of the Network objects, in the order of the interfaces; usable once they are there."""
+    """Names of the Network objects, in the order of the interfaces; usable once they exist."""
 
     def __init__(
         self, name: str, args: GcpNetworkObjectsArgs, opts: pulumi.ResourceOptions | None = None
@@ -39,7 +39,7 @@ class GcpNetworkObjects(Component):
         self.names = pulumi.Output.all(*(network.urn for network in made)).apply(lambda _: known)
         self.register_outputs({"names": self.names})
 
-    def _network(self, one: PodNetwork) -> Manifest:
+    def _network(self, one: PodNetworkArgs) -> Manifest:
         name = one["name"]
         parameters = Manifest(
             f"{name}-parameters",

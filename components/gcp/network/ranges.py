@@ -1,6 +1,6 @@
-"""Where everything in the networks of a stack lies: pure arithmetic on address blocks.
+"""Address blocks of a stack's networks (pure arithmetic).
 
-The range is cut into sixteen equal parts. What does not grow with the number of nodes has one part each, and
+The range is cut into sixteen equal parts. Parts independent of the number of nodes have one part each, and
 nothing moves when nodes, pods per node or pools change:
 
     parts 0-7    pods: a block per node, by the number of pods on it
@@ -36,7 +36,7 @@ _POD_PARTS = 8
 
 @dataclass(frozen=True)
 class NetworkRanges:
-    """The address blocks of a stack, in CIDR notation, and what fits into them."""
+    """The address blocks of a stack, in CIDR notation, and their capacity."""
 
     nodes: str
     pods: str
@@ -55,7 +55,7 @@ class NetworkRanges:
 def plan_ranges(cidr: str, *, pods_per_node: int, nodes: Mapping[int, int] | None = None) -> NetworkRanges:
     """The ranges of a stack's networks in `cidr`, /16 to /20.
 
-    `nodes` says how many there may be at most, by how many pods may run on each. Raises UserError with every
+    `nodes` is the most nodes by the number of pods on each. Raises UserError with every
     problem of the range, or with the arithmetic when they do not fit.
     """
     if problems := list(limits.range_problems("cidr", cidr)):

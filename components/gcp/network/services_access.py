@@ -12,11 +12,11 @@ from components.gcp.network.subnetwork import short
 def services_access(
     component: Component, name: str, *, network: pulumi.Input[str], cidr: str
 ) -> gcp.servicenetworking.Connection:
-    """Lets managed services have private addresses in `cidr`.
+    """Give managed services private addresses in `cidr`.
 
-    Cloud SQL holds the connection for days after its last instance is gone, and its deletion then fails with
-    "Producer services are still using this connection" (terraform-provider-google issue 16275). The peering
-    is removed all the same, or the network could not be deleted. *Untested in a real project.*
+    Cloud SQL holds the connection for days after its last instance is deleted, and its deletion then fails
+    with "Producer services are still using this connection" (terraform-provider-google issue 16275). The
+    peering is removed all the same, or the network could not be deleted. *Untested in a real project.*
     """
     block = ipaddress.IPv4Network(cidr)
     reserved = gcp.compute.GlobalAddress(
@@ -35,7 +35,7 @@ def services_access(
         service="servicenetworking.googleapis.com",
         reserved_peering_ranges=[reserved.name],
         deletion_policy="REMOVE_PEERING",
-        # What a killed deployment left behind is taken over.
+        # Reuses what a killed deployment left behind.
         update_on_creation_fail=True,
         opts=component.child(),
     )

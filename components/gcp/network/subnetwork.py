@@ -1,4 +1,4 @@
-"""Networks and subnetworks as all of a stack are: custom, IPv4, watched."""
+"""Custom IPv4 networks and subnetworks with flow logs, as all of a stack are."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -9,11 +9,11 @@ from infra.naming import sanitize
 # A name has at most 63 characters (VPC documentation); Pulumi takes eight for what makes it unique.
 NAME_LENGTH = 55
 AGGREGATION = "INTERVAL_10_MIN"  # the shortest, 5 seconds, writes and bills up to 120 times the records
-SAMPLING = 0.5  # Google's own default: long transfers show all the same, and records cost half
+SAMPLING = 0.5  # Google's default: long transfers show all the same, and records cost half
 
 
 def short(name: str) -> str:
-    """A logical name that leaves room for Pulumi's characters; ends in a digest when it is too long."""
+    """A logical name with space for Pulumi's characters; ends in a digest when it is too long."""
     return sanitize(name, max_length=NAME_LENGTH)
 
 
@@ -27,9 +27,9 @@ def flow_log() -> gcp.compute.SubnetworkLogConfigArgs:
 def custom_network(
     component: Component, name: str, *, description: str, mtu: int, profile: str | None = None
 ) -> gcp.compute.Network:
-    """A VPC network without subnetworks of its own choice. `mtu` is its largest packet in bytes.
+    """A VPC network without automatic subnetworks. `mtu` is its largest packet in bytes.
 
-    Machines that run keep the old size when it changes, and lose what is larger: choose it once.
+    Running machines keep the old size when it changes, and lose larger packets: choose it once.
     """
     return gcp.compute.Network(
         short(name),
@@ -45,7 +45,7 @@ def custom_network(
 def let_in(
     component: Component, name: str, *, network: pulumi.Input[str], source: str, description: str
 ) -> gcp.compute.Firewall:
-    """A firewall rule: what has an address in `source` may connect to everything in the network."""
+    """A firewall rule: addresses in `source` may connect to everything in the network."""
     return gcp.compute.Firewall(
         short(name),
         network=network,

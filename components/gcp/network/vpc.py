@@ -1,4 +1,4 @@
-"""The network of a training stack: private nodes with room for pods, private ways to Google's services."""
+"""The network of a training stack: private nodes, addresses for pods, private access to Google's services."""
 
 from typing import NotRequired, TypedDict
 
@@ -19,7 +19,7 @@ POD_RANGE, SERVICE_RANGE = "pods", "services"
 
 
 class GcpNetworkArgs(TypedDict):
-    """What a `GcpNetwork` is made of."""
+    """Arguments of a `GcpNetwork`."""
 
     project: str
     """The project's id."""
@@ -28,7 +28,7 @@ class GcpNetworkArgs(TypedDict):
     cidr: str
     """The private IPv4 range of everything in the stack, /16 to /20."""
     pods_per_node: int
-    """How many pods may run on a node; decides how many nodes there may be."""
+    """Most pods of a node; determines the number of nodes."""
     flow_log_retention_days: int
     """Days that flow logs are kept, 1 to 3650."""
     nodes: NotRequired[dict[str, int]]
@@ -36,15 +36,15 @@ class GcpNetworkArgs(TypedDict):
     as fit."""
     mtu: NotRequired[int]
     """Largest packet in bytes, 1300 to 8896; at most 8244 with A3 High or A3 Mega nodes. Default: 8896. A
-    change needs every node to be started anew."""
+    change requires a restart of every node."""
 
 
 class GcpNetwork(Component):
     """VPC, subnetwork, NAT, firewall, flow logs and private service access.
 
-    The subnetwork's names are handed out together with its way out, and the network's for managed services
-    with the peering: what is placed there is created after these and destroyed before them. Names of Google's
-    APIs need no DNS zone of ours: nodes reach their usual addresses by Private Google Access.
+    The subnetwork's names depend on its NAT, and the network's for managed services on the peering: resources
+    there are created after these and destroyed before them. Google's APIs need no DNS zone of ours: nodes
+    reach their usual addresses by Private Google Access.
     *Untested in a real project.*
     """
 
@@ -63,7 +63,7 @@ class GcpNetwork(Component):
     service_range_name: pulumi.Output[str]
     """The subnetwork's secondary range for services."""
     services_network: pulumi.Output[str]
-    """The network's id for Cloud SQL, Managed Lustre and Filestore; usable once the peering stands."""
+    """The network's id for Cloud SQL, Managed Lustre and Filestore; usable once the peering exists."""
 
     def __init__(self, name: str, args: GcpNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)

@@ -1,4 +1,4 @@
-"""What pools with and without GPUs are both made of, and what holds for both."""
+"""Arguments and rules that pools with and without GPUs share."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NotRequired, TypedDict
@@ -11,7 +11,7 @@ from infra.errors import Problem
 
 
 class PoolArgs(TypedDict):
-    """What every pool is made of."""
+    """Arguments of every pool."""
 
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
@@ -26,7 +26,7 @@ class PoolArgs(TypedDict):
     machine: str
     """A machine type of Compute Engine."""
     node_service_account: pulumi.Input[str]
-    """E-mail of the account of nodes: it writes logs and measures and pulls images, no more."""
+    """E-mail of the account of nodes: it writes logs and metrics and pulls images, no more."""
     boot_disk_key: NotRequired[pulumi.Input[str]]
     """Key of Cloud KMS for boot disks, which Compute Engine's agent may use. Default: Google's own keys."""
     disk_gib: int
@@ -40,15 +40,15 @@ class PoolArgs(TypedDict):
     pods_per_node: int
     """Most pods of a node; its range of addresses has twice as many. A change replaces the pool."""
     resource_labels: Mapping[str, str]
-    """Labels of machines and disks, which cost reports see. A change touches no node that runs."""
+    """Labels of machines and disks, for cost reports. A change does not affect running nodes."""
 
 
 def common_problems(args: PoolArgs) -> Iterator[Problem]:
-    """What no pool can have."""
+    """Problems of any pool."""
     pool, least, most = args["pool"], args["min_nodes"], args["max_nodes"]
     yield from order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most)
     yield from pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most)
     yield from facts.limits["pods_per_node"].problems(f"{pool}.pods_per_node", args["pods_per_node"])
     yield from facts.limits["boot_disk_gib"].problems(f"{pool}.disk_gib", args["disk_gib"])
     if not args["zones"]:
-        yield Problem(f"{pool}.zones", [], "needs a zone", "Name one.")
+        yield Problem(f"{pool}.zones", [], "needs a zone", "Name one.", code="pool-without-zones")

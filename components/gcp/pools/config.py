@@ -1,4 +1,4 @@
-"""What the nodes of all pools share: identity, hardening, upgrades."""
+"""Shared configuration of the nodes of all pools: identity, hardening, upgrades."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,12 @@ from components.gcp.pools.args import PoolArgs
 from infra import naming
 from infra.catalog.gcp import facts
 
-# GKE takes 40 characters for the name of a pool, of which the provider adds a dash and seven.
+# GKE allows 40 characters for the name of a pool, of which the provider adds a dash and seven.
 _NAME = 32
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]  # IAM alone limits: scopes are a legacy
 # GKE drains at most 20 nodes of a pool at a time (GKE documentation, "Surge upgrades").
 _AT_ONCE, _AT_ONCE_SHARE = 20, 0.33
-# GKE counts nodes itself. A count in the program would take nodes away from jobs; a change of the first count
+# GKE counts nodes itself. A count in the program would remove nodes with jobs; a change of the first count
 # replaces the pool (google_container_node_pool, initial_node_count), and resizing by hand changes it.
 IGNORED: Final = ["initialNodeCount", "nodeCount"]
 
@@ -32,7 +32,7 @@ def common(
     *,
     secure_boot: bool = True,
 ) -> gcp.container.NodePoolNodeConfigArgs:
-    """Nodes whose pods have identities of their own, on an encrypted disk, with images that are streamed."""
+    """Nodes whose pods have identities of their own, on an encrypted disk, with streamed images."""
     return gcp.container.NodePoolNodeConfigArgs(
         machine_type=args["machine"],
         image_type="COS_CONTAINERD",
@@ -53,7 +53,7 @@ def common(
         workload_metadata_config=gcp.container.NodePoolNodeConfigWorkloadMetadataConfigArgs(
             mode="GKE_METADATA"
         ),
-        # Without authentication, whoever reaches the node reads all of its pods (CIS GKE 4.2.4).
+        # Without authentication, clients that reach the node read all of its pods (CIS GKE 4.2.4).
         kubelet_config=gcp.container.NodePoolNodeConfigKubeletConfigArgs(
             insecure_kubelet_readonly_port_enabled="FALSE"
         ),
@@ -72,12 +72,12 @@ def upgrades(max_nodes: int, *, spare: bool) -> gcp.container.NodePoolUpgradeSet
 
 
 def draining() -> list[gcp.container.NodePoolNodeDrainConfigArgs]:
-    """Pods that must not be disturbed hold the deletion of their pool, too, for an hour at most."""
+    """Pods that must not be disturbed also delay the deletion of their pool, for an hour at most."""
     return [gcp.container.NodePoolNodeDrainConfigArgs(respect_pdb_during_node_pool_deletion=True)]
 
 
 def autoscaling(least: int, most: int, *, anywhere: bool) -> gcp.container.NodePoolAutoscalingArgs:
-    """Bounds of all zones together; `anywhere`: nodes start where there are some, not evenly spread."""
+    """Bounds of all zones together; `anywhere`: nodes start in any zone with capacity, not evenly spread."""
     return gcp.container.NodePoolAutoscalingArgs(
         total_min_node_count=least,
         total_max_node_count=most,

@@ -13,11 +13,11 @@ from smoke_training.fabric import Fabric
 
 
 class GcpCpuPoolArgs(PoolArgs):
-    """What a `GcpCpuPool` is made of; `purchase` is `on_demand` or `spot`."""
+    """Arguments of a `GcpCpuPool`; `purchase` is `on_demand` or `spot`."""
 
 
 class GcpCpuPool(Component):
-    """A GKE node pool for jobs that ask for no GPU; other pods go there only for want of room.
+    """A GKE node pool for jobs without GPUs; other pods run there only for lack of space.
 
     Raises UserError with every impossible combination.
     """
@@ -25,7 +25,7 @@ class GcpCpuPool(Component):
     pool_id: pulumi.Output[str]
     """Id of the node pool: its cluster's, and its name."""
     labels: dict[str, str]
-    """The labels of every node: what pods and resource flavors select."""
+    """The labels of every node, for selectors of pods and resource flavors."""
 
     def __init__(self, name: str, args: GcpCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -42,7 +42,7 @@ class GcpCpuPool(Component):
             f"{RESERVED_LABELS}capacity": args["purchase"].replace("_", "-"),
             f"{RESERVED_LABELS}fabric": Fabric.TCP,
         }
-        # No job has to tolerate this. A pod of the system that strayed here would keep the node for ever.
+        # Jobs need no toleration for this. A system pod on such a node would keep the node forever.
         away = gcp.container.NodePoolNodeConfigTaintArgs(
             key=f"{RESERVED_LABELS}pool", value=args["pool"], effect="PREFER_NO_SCHEDULE"
         )

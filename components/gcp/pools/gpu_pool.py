@@ -1,4 +1,4 @@
-"""A group of identical GPU nodes on GKE: networks, placement, payment, and what schedulers see of them."""
+"""A group of identical GPU nodes on GKE: networks, placement, payment, and labels and taints."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -16,7 +16,7 @@ from smoke_training.fabric import Fabric
 TAINT_KEY = "nvidia.com/gpu"
 TAINT_VALUE = "present"
 QUEUED_KEY = "cloud.google.com/gke-queued"
-"""Taint that GKE gives nodes of queued provisioning, and the label that it does not give them."""
+"""Taint of GKE's nodes of queued provisioning, and the label that it does not set on them."""
 _DRANET = "cloud.google.com/gke-networking-dra-driver"
 _RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 # For sockets beside the fabric: data sets, checkpoints, rendezvous (cluster-toolkit@10470803
@@ -25,11 +25,11 @@ _SYSCTLS = {"net.ipv4.tcp_rmem": "4096 87380 16777216", "net.ipv4.tcp_wmem": "40
 
 
 class GcpGpuPool(Component):
-    """A GKE node pool with its driver, the networks of its GPUs and its place.
+    """A GKE node pool with its driver, the networks of its GPUs and its placement.
 
     GKE replaces all nodes for another version, machine, disk or setting of the operating system, and the pool
-    itself for another way of payment, GPU, network or account; bounds, labels, taints and cost labels change
-    beside nodes that run (`trainstack/plans/drains.py`).
+    itself for another payment, GPU, network or account; bounds, labels, taints and cost labels change
+    without replacing running nodes (`trainstack/plans/drains.py`).
     Raises UserError with every impossible combination; UnknownFactError for a type the catalog lacks.
     Untested in a real project.
     """
@@ -37,7 +37,7 @@ class GcpGpuPool(Component):
     pool_id: pulumi.Output[str]
     """Id of the node pool: its cluster's, and its name."""
     labels: dict[str, str]
-    """The labels of every node: what pods and resource flavors select."""
+    """The labels of every node, for selectors of pods and resource flavors."""
     taints: dict[str, str]
     """The taints of every node by key, as `value:Effect`."""
 
@@ -65,18 +65,18 @@ class GcpGpuPool(Component):
             location=args["location"],
             node_locations=list(args["zones"]),
             max_pods_per_node=args["pods_per_node"],
-            # Machines with GPUs are scarce: where there are some counts more than an even spread.
+            # Machines with GPUs are scarce: availability matters more than an even spread.
             autoscaling=config.autoscaling(args["min_nodes"], args["max_nodes"], anywhere=True),
             queued_provisioning=gcp.container.NodePoolQueuedProvisioningArgs(enabled=True)
             if purchase == "queued"
             else None,
-            # GKE refuses to repair nodes that it could not get again, and to upgrade those of the queue. It
-            # wants all others upgraded; when, and whether at all, the cluster's maintenance policy says.
+            # GKE refuses to repair nodes that it could not get again, and to upgrade those of the queue. All
+            # others must be upgradable; the cluster's maintenance policy decides when and whether.
             management=gcp.container.NodePoolManagementArgs(
                 auto_repair=purchase not in DYNAMIC, auto_upgrade=purchase != "queued"
             ),
-            # Old nodes end before new ones start: spare GPUs for both are rarely to be had. Nodes of Dynamic
-            # Workload Scheduler are upgraded as they end, which GKE sets by itself.
+            # Old nodes end before new ones start: spare GPUs for both are rarely available. Nodes of Dynamic
+            # Workload Scheduler are upgraded as they end, which GKE sets itself.
             upgrade_settings=None if purchase in DYNAMIC else config.upgrades(args["max_nodes"], spare=False),
             node_drain_configs=config.draining(),
             placement_policy=self._placement(args, machine),
@@ -109,12 +109,12 @@ class GcpGpuPool(Component):
 
 
 def fabric(args: GcpGpuPoolArgs, machine: MachineType) -> Fabric:
-    """What joins the nodes of a pool."""
+    """The fabric between the nodes of a pool."""
     return Fabric(machine.fabric) if args["rdma"] and machine.fabric else Fabric.TCP
 
 
 def node_labels(args: GcpGpuPoolArgs, machine: MachineType) -> dict[str, str]:
-    """The labels of a pool's nodes; GKE adds `cloud.google.com/gke-accelerator` and its like by itself."""
+    """The labels of a pool's nodes; GKE adds `cloud.google.com/gke-accelerator` and others itself."""
     return {
         **args["labels"],
         **machine.labels,
@@ -145,7 +145,7 @@ def _network(args: GcpGpuPoolArgs) -> gcp.container.NodePoolNetworkConfigArgs:
 def _nodes(
     args: GcpGpuPoolArgs, machine: MachineType, labels: dict[str, str]
 ) -> gcp.container.NodePoolNodeConfigArgs:
-    # Keeps everything off these nodes that does not ask for a GPU. That of the queue GKE adds itself.
+    # Keeps pods without a GPU request off these nodes. GKE adds the taint of the queue itself.
     taint = gcp.container.NodePoolNodeConfigTaintArgs(key=TAINT_KEY, value=TAINT_VALUE, effect="NO_SCHEDULE")
     found = config.common(args, labels, [taint], secure_boot=machine.secure_boot)
     found.guest_accelerators = [_accelerator(args, machine)]
@@ -176,7 +176,7 @@ def _nodes(
 
 
 def _whole_processors() -> gcp.container.NodePoolNodeConfigKubeletConfigArgs:
-    """Pods that ask for whole processors own them, where their GPU and their memory are."""
+    """Pods that request whole processors own them, near their GPU and their memory."""
     return gcp.container.NodePoolNodeConfigKubeletConfigArgs(
         insecure_kubelet_readonly_port_enabled="FALSE",
         cpu_manager_policy="static",
@@ -209,9 +209,9 @@ def _accelerator(
 def _reservation(
     args: GcpGpuPoolArgs,
 ) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs | None:
-    """Prepaid nodes use their reservation alone; on-demand ones may use what is open; the others use none."""
+    """Prepaid nodes use only their reservation; on-demand ones may use open ones; the others use none."""
     if args["purchase"] in PREPAID:
-        # Never fall back to on-demand in silence: that pays twice, for the reservation and for the node.
+        # Never fall back to on-demand silently: that pays twice, for the reservation and for the node.
         return gcp.container.NodePoolNodeConfigReservationAffinityArgs(
             consume_reservation_type="SPECIFIC_RESERVATION",
             key=_RESERVATION_KEY,

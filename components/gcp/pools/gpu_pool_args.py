@@ -1,4 +1,4 @@
-"""What a GPU pool is made of, and which combinations Compute Engine or GKE cannot run."""
+"""Arguments of a GPU pool on GKE, and combinations that Compute Engine or GKE cannot run."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ class AttachmentArgs(TypedDict):
 
 
 class SharingArgs(TypedDict):
-    """How pods share a GPU."""
+    """Sharing of a GPU by pods."""
 
     kind: str
     """`time_sharing`: pods take turns, and share memory and faults. `mig`: each has a part of its own."""
@@ -35,7 +35,7 @@ class SharingArgs(TypedDict):
 
 
 class GcpGpuPoolArgs(PoolArgs):
-    """What a `GcpGpuPool` is made of.
+    """Arguments of a `GcpGpuPool`.
 
     `purchase` is `on_demand`, `spot`, `reserved` (a reservation of one's own), `block` (the reservation that
     a future reservation in calendar mode makes), `flex_start` or `queued`.
@@ -44,19 +44,19 @@ class GcpGpuPoolArgs(PoolArgs):
     driver: str
     """Which NVIDIA driver GKE installs: `default` for the version of the nodes, or `latest`."""
     reservation_id: NotRequired[str]
-    """The reservation, `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one
-    is meant; needed with `reserved` and `block`."""
+    """The reservation, `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` for a
+    block; needed with `reserved` and `block`."""
     rdma: bool
     """Whether nodes get the networks of their GPUs."""
     attachments: NotRequired[Sequence[AttachmentArgs]]
-    """These networks, in the order of interfaces, where the stack makes them; with `rdma`. Default: GKE makes
-    them, and pods claim the devices (DRANET)."""
+    """These networks, in the order of interfaces, where the stack creates them; with `rdma`. Default: GKE
+    creates them, and pods claim the devices (DRANET)."""
     compact: bool
     """Whether nodes are placed close together, for machines without networks of their GPUs."""
     sharing: NotRequired[SharingArgs]
-    """How pods share a GPU. Default: each has its own."""
+    """Sharing of GPUs. Default: each pod has its own."""
     local_ssds: NotRequired[int]
-    """Local SSDs for what pods write to their disk. Default: as many as the type always has."""
+    """Local SSDs for ephemeral storage of pods. Default: as many as the type always has."""
     image_cache: NotRequired[str]
     """A disk image that holds container images: `projects/<project>/global/images/<name>`. Default: none."""
     labels: Mapping[str, str]
@@ -64,7 +64,7 @@ class GcpGpuPoolArgs(PoolArgs):
 
 
 def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
-    """Every combination in `args` that cannot run, each with the way out."""
+    """Every combination in `args` that cannot run, each with its fix."""
     return [
         *common_problems(args),
         *_purchase_problems(args),
@@ -77,7 +77,7 @@ def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
 
 
 def managed(args: GcpGpuPoolArgs) -> bool:
-    """Whether GKE makes the networks of the pool's GPUs."""
+    """Whether GKE creates the networks of the pool's GPUs."""
     return args["rdma"] and "attachments" not in args
 
 
@@ -85,14 +85,18 @@ def _purchase_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     pool, purchase = args["pool"], args["purchase"]
     if purchase not in pools.KINDS:
         fix = f"Choose from {', '.join(pools.KINDS)}."
-        yield Problem(f"{pool}.purchase", purchase, "unknown way to buy nodes", fix)
+        yield Problem(
+            f"{pool}.purchase", purchase, "unknown way to buy nodes", fix, code="unknown-purchase-kind"
+        )
     if purchase in pools.PREPAID:
         yield from reserved_zone_problems(f"{pool}.zones", len(args["zones"]))
     yield from pools.reservation_problems(f"{pool}.reservation_id", purchase, args.get("reservation_id"))
     yield from pools.queued_problems(f"{pool}.purchase", purchase, f"{pool}.min_nodes", args["min_nodes"])
     if args["driver"] not in _DRIVERS:
         fix = f"Choose from {', '.join(_DRIVERS)}."
-        yield Problem(f"{pool}.driver", args["driver"], "GKE knows no such driver", fix)
+        yield Problem(
+            f"{pool}.driver", args["driver"], "unknown driver of GKE", fix, code="unknown-gpu-driver"
+        )
 
 
 def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Problem]:
@@ -108,7 +112,8 @@ def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Pr
 def _unused_networks(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     if "attachments" in args:
         path = f"{args['pool']}.attachments"
-        yield Problem(path, len(args["attachments"]), "without rdma nodes have none", "Remove them.")
+        rule = "without rdma nodes have none"
+        yield Problem(path, len(args["attachments"]), rule, "Remove them.", code="attachments-without-rdma")
 
 
 def _placement_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
@@ -128,7 +133,7 @@ def _sharing_problems(args: GcpGpuPoolArgs, sharing: SharingArgs, machine: Machi
         yield from pools.partition_problems(f"{path}.partition", sharing.get("partition", ""), machine)
     else:
         fix = "Choose time_sharing or mig."
-        yield Problem(f"{path}.kind", kind, "unknown way to share a GPU", fix)
+        yield Problem(f"{path}.kind", kind, "unknown way to share a GPU", fix, code="unknown-gpu-sharing")
 
 
 def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
@@ -137,4 +142,10 @@ def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
         yield from pools.local_ssd_problems(f"{pool}.local_ssds", args["local_ssds"], args["machine"])
     if image is not None and not _IMAGE.fullmatch(image):
         rule = "must be the full name of a disk image"
-        yield Problem(f"{pool}.image_cache", image, rule, "Write projects/<project>/global/images/<name>.")
+        yield Problem(
+            f"{pool}.image_cache",
+            image,
+            rule,
+            "Write projects/<project>/global/images/<name>.",
+            code="invalid-image-cache",
+        )

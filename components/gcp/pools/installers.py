@@ -1,4 +1,4 @@
-"""The daemons that put the NCCL plugins of GKE's GPU networks on nodes."""
+"""The DaemonSets that install the NCCL plugins of GKE's GPU networks on nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -14,14 +14,14 @@ from smoke_training.launchers import gke
 
 Body = dict[str, Any]
 
-# Where GKE's own agents of nodes are: only there may pods have this priority, and reach into their node.
+# The namespace of GKE's own node agents: only there may pods have this priority, and access their node.
 NAMESPACE = "kube-system"
 _INJECTOR = (
     "gcr.io/gke-release/nri-device-injector"
     "@sha256:6e79483d52abdc28454bf186320b10a56b0f117a10e8d65d5c74dbb821a76970"
 )
 _TARGET = "/target"
-# The plugin's profile and its configurations name each other by where they lie.
+# The plugin's profile and its configurations refer to each other by their paths.
 _GIB = f"""\
 set -e
 /scripts/container_entry.sh install
@@ -56,25 +56,25 @@ class InstalledArgs(TypedDict):
 
 
 class GcpFabricInstallersArgs(TypedDict):
-    """What `GcpFabricInstallers` is made of."""
+    """Arguments of `GcpFabricInstallers`."""
 
     fabrics: Sequence[InstalledArgs]
-    """What is to be installed, each on its own pools; none twice."""
+    """Fabrics to install, each on its own pools; none twice."""
 
 
 class GcpFabricInstallers(Component):
     """One DaemonSet per fabric that copies its NCCL plugin to the nodes of its pools, once for each node.
 
     They are Google's manifests (GoogleCloudPlatform/container-engine-accelerators@992db812, for TCPXO
-    10c8d237) with fewer rights. What copies files sees one folder of the node and is not privileged, nor is
-    the device injector, and nothing has the network of the node. Only the set-up of TCPXO's devices enters
-    the node. gIB lies below the driver's folder, which every container with GPUs sees, so that no pod mounts
-    folders of its node. Google publishes no digests of the plugins: they are named by version. Untested on
-    hardware.
+    10c8d237) with fewer permissions. The copying container mounts one folder of the node and is not
+    privileged, nor is the device injector, and none has the network of the node. Only the set-up of TCPXO's
+    devices enters the node. gIB is installed below the driver's folder, which every container with GPUs
+    mounts, so that no pod mounts folders of its node. Google publishes no digests of the plugins: they are
+    named by version. Untested on hardware.
     """
 
     installed: pulumi.Output[list[str]]
-    """Names of the DaemonSets; what uses it comes after them."""
+    """Names of the DaemonSets; dependents come after them."""
 
     def __init__(
         self, name: str, args: GcpFabricInstallersArgs, opts: pulumi.ResourceOptions | None = None
@@ -148,7 +148,7 @@ def _copying(image: str, script: str) -> Body:
 def _device_setup(image: str) -> Body:
     """A kernel module and the NICs' memory windows below /dev, by commands of the node in its own namespaces.
 
-    The plugin's image has `nsenter` (it is Ubuntu's), so no further image gets such rights.
+    The plugin's image has `nsenter` (it is Ubuntu's), so no further image gets such permissions.
     """
     return {
         "name": "devices",
@@ -162,7 +162,7 @@ def _device_setup(image: str) -> Body:
 def _injector(pools: Sequence[str]) -> Body:
     """Gives the daemons in pods the GPUs that only the run's container requests, by the pods' annotations.
 
-    It tells containerd (NRI, on by default in 2.0) which devices a container gets, and for that only looks at
+    It sets the devices of a container in containerd (NRI, on by default in 2.0), and for that only reads
     the node's (nri_device_injector.go), so that it needs no privileges.
     """
     container = {
@@ -190,7 +190,7 @@ def _injector(pools: Sequence[str]) -> Body:
 def _daemon(
     name: str, image: str, pools: Sequence[str], before: Sequence[Body], *, enters_node: bool = False
 ) -> Body:
-    # A daemon needs a container that goes on. Its image is on the node already.
+    # A daemon needs a running container. Its image is on the node already.
     idle = {
         "name": "installed",
         "image": image,
@@ -204,14 +204,14 @@ def _daemon(
             "capabilities": {"drop": ["ALL"]},
         },
     }
-    # GKE makes the folder with the driver. An installer that came first would hide that there is none.
+    # GKE creates the folder with the driver. An earlier installer would hide that it is missing.
     driver = {"name": "driver", "hostPath": {"path": gke.NVIDIA_ON_NODE, "type": "Directory"}}
     pod: Body = {"initContainers": list(before), "containers": [idle], "volumes": [driver]}
     return _daemon_of(name, pools, {**pod, **({"hostPID": True} if enters_node else {})})
 
 
 def _daemon_of(name: str, pools: Sequence[str], pod: Mapping[str, Any]) -> Body:
-    # Not the label of other agents of nodes: GKE's own manifests, applied by hand, must not adopt these pods.
+    # Not the label of other node agents: GKE's own manifests, applied manually, must not adopt these pods.
     labels = {"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "trainstack-fabric"}
     chosen = {"key": POOL_LABEL, "operator": "In", "values": sorted(pools)}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}

@@ -1,4 +1,4 @@
-"""What a node on GKE offers to jobs."""
+"""The resources of a node on GKE for jobs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,23 +12,23 @@ from smoke_training.fabric import Fabric
 from smoke_training.launchers import gke
 from smoke_training.launchers.fabrics import PodNeeds
 
-# GKE keeps CPU and memory of a node by falling shares, and evicts pods for the last 100 MiB. Source: GKE
+# GKE reserves CPU and memory of a node by falling shares, and evicts pods for the last 100 MiB. Source: GKE
 # documentation, "Plan GKE Standard node sizes" (docs.cloud.google.com/kubernetes-engine/docs/concepts/
 # plan-node-sizes), as cloudpilot-ai/karpenter-provider-gcp pkg/utils has its rules (2025), and articles that
 # quote it on 2026-07-20: (up to so many cores, share), (up to so many GiB, share).
 _CPU = ((1, 0.06), (2, 0.01), (4, 0.005), (math.inf, 0.0025))
 _MEMORY = ((4, 0.25), (8, 0.20), (16, 0.10), (128, 0.06), (math.inf, 0.02))
 _EVICTION_MIB = 100
-# More pods than GKE's default take 0.4 of a core more (the same page).
+# More pods than GKE's default need 0.4 of a core more (the same page).
 _DEFAULT_PODS, _MANY_PODS_CPU = 110, 0.4
-# Of the disk for what pods write: a tenth before pods are evicted, and what the system takes; by local SSDs,
+# Of the disk for pods: a tenth before pods are evicted, and the system's part; by local SSDs,
 # or of the boot disk (the same page).
 _EVICTION_SHARE = 0.10
 _SSD_SYSTEM_GIB = (50, 75, 100)
 _BOOT_SHARE, _BOOT_SHARE_MORE, _BOOT_MORE_GIB, _BOOT_MOST_GIB = 0.50, 0.35, 6, 100
-# The agents on every node, GKE's own and ours: Cilium, DNS, CSI, logs, measures, DCGM, device plugin.
+# The agents on every node, GKE's own and ours: Cilium, DNS, CSI, logs, metrics, DCGM, device plugin.
 _AGENTS_CPU, _AGENTS_MEMORY_MIB = 1.0, 3072
-# What a kernel keeps for itself of the memory that a machine is sold with: 64 bytes a page of 4 KiB and some.
+# The kernel's part of a machine's nominal memory: 64 bytes a page of 4 KiB and some.
 # With it, and the disk's other partitions, the page's own example (4 cores, 16 GiB, a disk of 100 GiB) comes
 # out: 3920m, 13498416Ki and 47060071478 bytes are allocatable.
 _KERNEL_SHARE, _KERNEL_GIB = 1 / 64, 0.25
@@ -37,9 +37,9 @@ _OTHER_PARTITIONS_GIB = 6
 RDMA_CLASS = "mrdma.google.com"
 """Device class of RDMA adapters in DRANET."""
 RDMA_RESOURCE = "networking.gke.io/mrdma"
-"""What quotas count them as."""
+"""Their resource in quotas."""
 QUEUED_CLASS = "queued-provisioning.gke.io"
-"""Class of ProvisioningRequests that Dynamic Workload Scheduler answers."""
+"""Class of ProvisioningRequests of Dynamic Workload Scheduler."""
 
 
 def node_offer(
@@ -53,12 +53,12 @@ def node_offer(
     partition: str | None = None,
     local_ssds: int | None = None,
 ) -> NodeOffer:
-    """What jobs may request of one node.
+    """Resources of one node for jobs.
 
     `networks`: with `rdma`, the names in the cluster of the networks that pods use, in the order of their
     interfaces; empty where pods claim the adapters (DRANET). `clients` take turns on a GPU, or it is cut into
     parts of the size `partition`. A pod's daemon, where its network needs one, is
-    taken off before. Untested on hardware.
+    subtracted before. Untested on hardware.
     """
     kind = Fabric(machine.fabric) if rdma and machine.fabric else None
     needs = _needs(kind, networks)
@@ -76,14 +76,14 @@ def node_offer(
     if clients is not None or partition is not None:
         offer["shared"] = True
     if clients is not None:
-        # GKE documentation, "Share GPUs with multiple workloads using GPU time-sharing"; what refuses more is
+        # GKE documentation, "Share GPUs with multiple workloads using GPU time-sharing"; the limit is in
         # GoogleCloudPlatform/container-engine-accelerators pkg/gpu/nvidia/gpusharing.
         offer["gpus_per_pod"] = 1
     return offer
 
 
 def cpu_offer(vcpu: int, memory_gib: float, *, pods_per_node: int, disk_gib: int) -> NodeOffer:
-    """What jobs may request of one node without GPUs."""
+    """Resources of one node without GPUs for jobs."""
     return {
         "cpu": cores_for_jobs(vcpu, pods_per_node),
         "memory_gib": memory_for_jobs_gib(memory_gib),
@@ -93,20 +93,20 @@ def cpu_offer(vcpu: int, memory_gib: float, *, pods_per_node: int, disk_gib: int
 
 
 def cores_for_jobs(vcpu: int, pods_per_node: int) -> int:
-    """Whole cores per node that are left for jobs."""
+    """Whole cores per node for jobs."""
     many = _MANY_PODS_CPU if pods_per_node > _DEFAULT_PODS else 0
     return math.floor(vcpu - _reserved(vcpu, _CPU) - many - _AGENTS_CPU)
 
 
 def memory_for_jobs_gib(memory_gib: float, *, huge_pages: int = 0) -> int:
-    """Whole GiB per node that are left for jobs; huge pages (of 2 MiB) are set aside before."""
+    """Whole GiB per node for jobs, without huge pages (of 2 MiB)."""
     seen = memory_gib * (1 - _KERNEL_SHARE) - _KERNEL_GIB
     taken = _reserved(memory_gib, _MEMORY) + (_EVICTION_MIB + _AGENTS_MEMORY_MIB + 2 * huge_pages) / 1024
     return math.floor(seen - taken)
 
 
 def disk_for_jobs_gib(local_ssds: int, boot_disk_gib: int) -> int:
-    """Whole GiB that pods of a node may fill: of its local SSDs, or else of its boot disk."""
+    """Whole GiB that pods of a node may use: of its local SSDs, or else of its boot disk."""
     if local_ssds:
         size = float(local_ssds * LOCAL_SSD_GIB)
         system = float(_SSD_SYSTEM_GIB[min(local_ssds, len(_SSD_SYSTEM_GIB)) - 1])
@@ -118,7 +118,7 @@ def disk_for_jobs_gib(local_ssds: int, boot_disk_gib: int) -> int:
 
 
 def link_rates(machine: MachineType, *, rdma: bool) -> dict[str, float | None]:
-    """The declared rates of a node's training traffic, Gb/s; None where the catalog cannot know them.
+    """The declared rates of a node's training traffic, Gb/s; None where the catalog has none.
 
     The keys are those of a smoke plan.
     """
@@ -132,7 +132,7 @@ def link_rates(machine: MachineType, *, rdma: bool) -> dict[str, float | None]:
 
 
 def peak_tflops(machine: MachineType) -> dict[str, Any] | None:
-    """What one accelerator can do at most, as a smoke plan states it; None where no source says so."""
+    """The peak rate of one accelerator, as a smoke plan states it; None without a source."""
     known = facts.accelerators[machine.accelerator]
     if known.dense_bf16_tflops is None:
         return None
@@ -163,7 +163,7 @@ def _needs(kind: Fabric | None, networks: Sequence[str]) -> PodNeeds:
 
 def _fabric(kind: Fabric, machine: MachineType, networks: Sequence[str]) -> FabricOffer:
     if networks:
-        # Each network is a resource of its own, of which a node has one: who has the GPUs has these.
+        # Each network is a resource of its own, one per node: it belongs to the GPUs.
         requests: Mapping[str, str] = gke.network_requests(networks)
         return {"kind": kind, "count": len(networks), "pod_resources": requests}
     count = machine.nics or 0

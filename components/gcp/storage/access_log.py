@@ -1,4 +1,4 @@
-"""Where Google Cloud writes down who used the objects of a stack's buckets."""
+"""Access logs of a stack's buckets."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -10,17 +10,17 @@ from components.base import Component
 from components.ordering import after
 
 _STORAGE = "storage.googleapis.com"
-# Most of what a log bucket's name may have.
+# Longest prefix of a log bucket's name.
 _LONGEST = 100
 
 
 class GcpAccessLogArgs(TypedDict):
-    """Which buckets are watched, and how long the log is kept."""
+    """The buckets, and retention of the log."""
 
     project: str
     """Id of the project."""
     region: str
-    """Where the log is."""
+    """Location of the log."""
     buckets: Sequence[pulumi.Input[str]]
     """Names of the buckets; the log's own name begins like that of the first."""
     retention_days: int
@@ -30,11 +30,11 @@ class GcpAccessLogArgs(TypedDict):
 class GcpAccessLog(Component):
     """Data Access audit logs of Cloud Storage, and a log bucket for those of the stack's buckets.
 
-    Google recommends audit logs over the usage logs of buckets, which come hours late, promise nothing, and
-    need a right for a group of Google's own domain that many organizations forbid. They are switched on for
-    the whole project, as a project has one such setting for a service. It stays when the stack goes: another
-    stack may rely on it. Log is paid for by size, once for every log bucket, so what is kept here is left out
-    of the project's own `_Default`.
+    Google recommends audit logs over the usage logs of buckets, which come hours late, without guarantee, and
+    need a permission for a group of Google's own domain that many organizations forbid. They are enabled for
+    the whole project, as a project has one such setting for a service. It stays when the stack is deleted:
+    another stack may need it. Logs are billed by size, once for every log bucket, so these entries are
+    excluded from the project's own `_Default`.
 
     Encrypted with Google's key: it holds names of people and objects, no content. A deleted log bucket keeps
     its name for seven days, so its name ends in the random characters of a bucket's. *Untested in a real
@@ -42,7 +42,7 @@ class GcpAccessLog(Component):
     """
 
     bucket: pulumi.Output[str]
-    """Name of the log bucket; what uses it comes after entries arrive in it."""
+    """Name of the log bucket; dependents come after entries arrive in it."""
 
     def __init__(self, name: str, args: GcpAccessLogArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -71,7 +71,7 @@ class GcpAccessLog(Component):
             project=project,
             destination=pulumi.Output.concat("logging.googleapis.com/", bucket.id),
             filter=entries,
-            unique_writer_identity=True,  # within a project it needs no right to the bucket
+            unique_writer_identity=True,  # within a project it needs no permission on the bucket
             opts=self.child(),
         )
         gcp.logging.ProjectExclusion(

@@ -1,4 +1,4 @@
-"""The accounts by which Google's file services work in a project."""
+"""The service agents of Google's file services in a project."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -14,7 +14,7 @@ FILESTORE, LUSTRE = ("file", "cloud-filer"), ("lustre", "gcp-sa-lustre")
 def agent(
     component: Component, name: str, service: tuple[str, str], *, project: str, number: pulumi.Input[str]
 ) -> pulumi.Output[str]:
-    """The IAM member of a service's agent. It is made here: by itself it comes with the first instance."""
+    """The IAM member of a service's agent. It is created here; otherwise it comes with the first instance."""
     api, domain = service
     made = gcp.projects.ServiceIdentity(
         name, project=project, service=f"{api}.googleapis.com", opts=component.child()

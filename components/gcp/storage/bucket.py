@@ -1,4 +1,4 @@
-"""One bucket as every bucket of a stack must be: private, under our key, with a way back from mistakes."""
+"""A bucket with the settings of all buckets: private, with our key, with restorable objects."""
 
 from collections.abc import Iterator
 from typing import NotRequired, TypedDict
@@ -13,15 +13,15 @@ from infra.catalog.gcp.storage_classes import COLD, COOL
 from infra.errors import Problem, UserError
 from infra.naming import sanitize
 
-# Parts of an upload that was cut off are invisible in listings but billed; a week is ample for a retry.
+# Parts of an aborted upload are invisible in listings but billed; a week is ample for a retry.
 ABORTED_UPLOAD_DAYS = 7
 _DAY_S = 86400
-# A bucket has a name of at most 63 characters, of which Pulumi takes eight for what makes it unique.
+# A bucket has a name of at most 63 characters, of which Pulumi uses eight to make it unique.
 _NAME = 55
 
 
 class GcpBucketArgs(TypedDict):
-    """Where objects are, how long they live, and under which key."""
+    """Location, lifecycle and key of objects."""
 
     region: str
     """The region, such as `us-central1`."""
@@ -32,16 +32,16 @@ class GcpBucketArgs(TypedDict):
     expire_days: NotRequired[int]
     """Days after which an object is deleted. Default: never."""
     cool_after_days: NotRequired[int]
-    """Days after which an object goes to the class Nearline; not with `zone`. Default: never."""
+    """Days after which an object is moved to the class Nearline; not with `zone`. Default: never."""
     cold_after_days: NotRequired[int]
-    """Days after which it goes to the class Coldline; not with `zone`. Default: never."""
+    """Days after which it is moved to the class Coldline; not with `zone`. Default: never."""
     folders: NotRequired[bool]
     """Whether folders are real (hierarchical namespace): they are renamed at once, and eight times as many
     requests a second are served from the start. Excludes versions, `autoclass` and `object_retention`; can
     only be chosen at creation. Default: no."""
     zone: NotRequired[str]
-    """A zone of the region in which alone objects are: the fastest storage class (`RAPID`), lost with its
-    zone. Needs `folders`; what is deleted cannot be restored. Default: in several zones."""
+    """The one zone of the region with the objects: the fastest storage class (`RAPID`), lost with its zone.
+    Needs `folders`; deleted objects cannot be restored. Default: in several zones."""
     autoclass: NotRequired[bool]
     """Let Cloud Storage move objects between storage classes by their use, without a delay or a fee for
     reading. Default: no."""
@@ -54,14 +54,14 @@ class GcpBucketArgs(TypedDict):
 class GcpBucket(Component):
     """A hardened bucket.
 
-    Access by IAM alone and never by the public. Objects are encrypted with the given key; a writer who brings
-    a key along, or wants one of Google's, is refused. That nothing is asked without TLS is a policy of the
-    organization (`storage.secureHttpTransport`); buckets have no such setting.
+    Access by IAM only and never public. Objects are encrypted with the given key; writes with other keys, or
+    with Google's, are denied. Denying requests without TLS is a policy of the organization
+    (`storage.secureHttpTransport`); buckets have no such setting.
 
     Overwritten and deleted objects can be restored: from versions, or with `folders`, which exclude these, by
     soft delete. Not by both: everything would be paid for twice.
 
-    Raises UserError, with every problem, when what is asked for excludes itself. *Untested in a real
+    Raises UserError, with every problem, when arguments exclude each other. *Untested in a real
     project*, in particular that a zonal bucket takes a key of ours.
     """
 
@@ -76,7 +76,7 @@ class GcpBucket(Component):
         bucket = gcp.storage.Bucket(
             sanitize(name, max_length=_NAME),
             location=args["region"],
-            # The region is the location, the zone a place in it; the SDK's list of classes leaves RAPID out.
+            # The region is the location, the zone is its placement; the SDK's list of classes lacks RAPID.
             storage_class="RAPID" if zone else None,
             custom_placement_config={"data_locations": [zone]} if zone else None,
             uniform_bucket_level_access=True,
@@ -100,12 +100,12 @@ class GcpBucket(Component):
 
 
 def soft_delete_s(args: GcpBucketArgs) -> int:
-    """Seconds that deleted objects can be restored; 0 where versions do that, or nothing does."""
+    """Seconds that deleted objects can be restored; 0 with versions, or without."""
     return args["noncurrent_days"] * _DAY_S if args.get("folders", False) and "zone" not in args else 0
 
 
 def lifecycle_rules(args: GcpBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
-    """The bucket's lifecycle: old versions and aborted uploads always go, the rest as `args` asks."""
+    """The bucket's lifecycle: old versions and aborted uploads are always deleted, the rest as in `args`."""
     rules: list[BucketLifecycleRuleArgsDict] = [
         {"action": {"type": "AbortIncompleteMultipartUpload"}, "condition": {"age": ABORTED_UPLOAD_DAYS}}
     ]
@@ -129,7 +129,7 @@ def lifecycle_rules(args: GcpBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
         if days is not None
     ]
     if "expire_days" in args:
-        # Of an object with versions, this makes one that is no longer current.
+        # With versions, this makes the current object a non-current one.
         rules.append(
             {
                 "action": {"type": "Delete"},
@@ -146,7 +146,13 @@ def _problems(name: str, args: GcpBucketArgs) -> Iterator[Problem]:
     for other in ("autoclass", "object_retention"):
         if folders and args.get(other, False):
             rule = "a bucket with folders has none"
-            yield Problem(f"{name}.{other}", value=True, rule=rule, fix="Leave out one of the two.")
+            yield Problem(
+                f"{name}.{other}",
+                value=True,
+                rule=rule,
+                fix="Leave out one of the two.",
+                code="bucket-with-folders",
+            )
     if "zone" in args:
         for other, after in (
             ("cool_after_days", args.get("cool_after_days")),
@@ -154,10 +160,17 @@ def _problems(name: str, args: GcpBucketArgs) -> Iterator[Problem]:
         ):
             if after is not None:
                 rule = "objects of a bucket in one zone have one class"
-                yield Problem(f"{name}.{other}", after, rule, "Leave it out.")
+                yield Problem(f"{name}.{other}", after, rule, "Leave it out.", code="class-in-zonal-bucket")
         if not folders:
             rule = "a bucket in one zone has folders"
-            yield Problem(f"{name}.folders", value=False, rule=rule, fix="Set it to true.")
+            yield Problem(
+                f"{name}.folders",
+                value=False,
+                rule=rule,
+                fix="Set it to true.",
+                code="zonal-bucket-without-folders",
+            )
         if args["zone"].rpartition("-")[0] != args["region"]:
             rule = f"is not in {args['region']}"
-            yield Problem(f"{name}.zone", args["zone"], rule, f"Name a zone of {args['region']}.")
+            fix = f"Name a zone of {args['region']}."
+            yield Problem(f"{name}.zone", args["zone"], rule, fix, code="bucket-zone-elsewhere")

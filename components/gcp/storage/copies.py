@@ -1,4 +1,4 @@
-"""Copies between Managed Lustre and buckets, by the clock: the service has no link that does it by itself."""
+"""Scheduled copies between Managed Lustre and buckets: the service has no automatic link."""
 
 import base64
 import json
@@ -15,43 +15,43 @@ from infra.naming import sanitize
 CHECKPOINTS, DATASETS = "checkpoints", "datasets"
 """Folders of the file system that have a bucket."""
 EXPORTS = "*/30 * * * *"
-"""When checkpoints are copied to their bucket, in UTC: what a run writes twice an hour at most is lost with
-the file system. A copy takes only what is new."""
+"""Schedule of copies of checkpoints to their bucket, in UTC: at most half an hour of a run's writes is lost
+with the file system. A copy takes only new files."""
 IMPORTS = "15 * * * *"
-"""When datasets are copied from their bucket, in UTC; between two exports, as an instance copies once at a
-time."""
+"""Schedule of copies of datasets from their bucket, in UTC; between two exports, as an instance runs one
+copy at a time."""
 _API = "https://lustre.googleapis.com/v1/"
 # An account of Google Cloud has an id of at most 30 characters.
 _ACCOUNT = 30
 
 
 class GcpLustreCopiesArgs(TypedDict):
-    """Which file system, and which buckets."""
+    """The file system, and the buckets."""
 
     project: str
     """Id of the project."""
     project_number: pulumi.Input[str]
     """Number of that project."""
     region: str
-    """Region of the file system, where Cloud Scheduler calls from."""
+    """Region of the file system and of Cloud Scheduler."""
     instance: pulumi.Input[str]
     """`projects/<project>/locations/<zone>/instances/<name>`."""
     checkpoint_bucket: pulumi.Input[str]
-    """What is written to `/checkpoints` is copied here."""
+    """Copy of `/checkpoints`."""
     dataset_bucket: pulumi.Input[str]
-    """What is here is copied to `/datasets`."""
+    """Source of `/datasets`."""
 
 
 class GcpLustreCopies(Component):
-    """Cloud Scheduler asks the file system to export checkpoints and to import datasets.
+    """Cloud Scheduler requests exports of checkpoints and imports of datasets.
 
-    FSx for Lustre does both by itself, at once. Managed Lustre only copies when it is asked (`exportData`,
-    `importData`), and takes what is new or changed. So a checkpoint is durable after the next export, up to
-    half an hour and the time of the copy later; a job that needs certainty writes to the bucket itself. What
-    is deleted on one side stays on the other.
+    FSx for Lustre does both automatically, at once. Managed Lustre copies only on request (`exportData`,
+    `importData`), and takes new and changed files. So a checkpoint is durable after the next export, up to
+    half an hour and the time of the copy later; a job that needs certainty writes to the bucket itself.
+    Deletions are not copied.
 
-    A call that fails, as one does while another copy runs, is in the log of Cloud Scheduler, and the next one
-    makes up for it. How a copy ended is in the log of Managed Lustre. *Untested in a real project.*
+    A call that fails, as during another copy, is in the log of Cloud Scheduler, and the next one
+    catches up. The result of a copy is in the log of Managed Lustre. *Untested in a real project.*
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class GcpLustreCopies(Component):
         self.register_outputs({})
 
     def _service(self, name: str, args: GcpLustreCopiesArgs) -> list[pulumi.Resource]:
-        """What Managed Lustre's own agent may do: write checkpoints, and read datasets."""
+        """Permissions of Managed Lustre's own agent: write checkpoints, and read datasets."""
         own = agent(self, f"{name}-agent", LUSTRE, project=args["project"], number=args["project_number"])
         return [
             gcp.storage.BucketIAMMember(
@@ -102,7 +102,7 @@ class GcpLustreCopies(Component):
         ]
 
     def _caller(self, name: str, project: str, account: gcp.serviceaccount.Account) -> pulumi.Resource:
-        """The right to ask for copies, in a role of its own: the service's roles may delete, too."""
+        """The permission to request copies, in a role of its own: the service's roles may delete, too."""
         role = gcp.projects.IAMCustomRole(
             f"{name}-role",
             role_id=sanitize(name).replace("-", "_"),
@@ -117,7 +117,7 @@ class GcpLustreCopies(Component):
 
 
 def request(folder: str, bucket: str) -> str:
-    """The body of an import or an export, in base64 as Cloud Scheduler takes it.
+    """The body of an import or an export, in base64 for Cloud Scheduler.
 
     A path in a bucket ends with a slash (Managed Lustre API v1, `GcsPath`).
     """

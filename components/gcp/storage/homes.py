@@ -14,8 +14,8 @@ from infra.errors import UserError
 SHARE = "homes"
 """Name of the share; an instance has one."""
 BACKUP_DAYS = 35
-"""How long a daily backup is kept: as long as those that EFS makes by itself."""
-# A backup cannot be deleted before, whoever asks: not even by a thief of credentials.
+"""Retention of a daily backup: as that of EFS's automatic ones."""
+# A backup cannot be deleted earlier, not even with stolen credentials.
 _ENFORCED = f"{7 * 86400}s"
 _KIND = "file.googleapis.com/Instance"
 # A backup plan has an id of at most 63 characters.
@@ -23,19 +23,19 @@ _ID = 63
 
 
 class GcpHomesArgs(TypedDict):
-    """Where homes are, who mounts them, and under which key."""
+    """Location, clients and key of the homes."""
 
     region: str
     """The region, such as `us-central1`."""
     zone: NotRequired[str]
-    """The zone whose failure takes the homes with it, for half the price. Default: homes are in several
+    """The one zone of the homes, for half the price; they are lost with it. Default: homes are in several
     zones."""
     capacity_gib: int
     """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
     network_name: pulumi.Input[str]
     """Name of the VPC network of its clients, which has private service access."""
     client_cidrs: Sequence[str]
-    """Address ranges of the nodes, which alone may mount it."""
+    """Address ranges of the nodes, the only clients."""
     key_id: pulumi.Input[str]
     """Key of Cloud KMS in the region, which Filestore may use."""
     backups: NotRequired[bool]
@@ -45,14 +45,14 @@ class GcpHomesArgs(TypedDict):
 
 
 class GcpHomes(Component):
-    """An encrypted Filestore instance that speaks NFS 4.1, reached by nodes alone.
+    """An encrypted Filestore instance with NFS 4.1, reachable from nodes only.
 
-    NFS encrypts nothing on the way and believes who a client says it is, so what a team sees is decided by
-    what its pods can mount (`components.gcp.storage.volumes`). Root of a node is root here: folders are made
-    by a Job that is root.
+    NFS has no encryption in transit and trusts the client's user id, so a team's access is limited by
+    what its pods can mount (`components.gcp.storage.volumes`). Root of a node is root here: folders are
+    created by a Job that is root.
 
-    Daily backups are kept 35 days in a vault, of which the first seven cannot be cut short by anybody. The
-    vault stays when the stack goes.
+    Daily backups are kept 35 days in a vault, of which the first seven cannot be shortened by anyone. The
+    vault stays when the stack is deleted.
 
     Raises UserError for a size that is not offered. *Untested in a real project.*
     """

@@ -25,7 +25,7 @@ class GcpLustreArgs(TypedDict):
     capacity_gib: int
     """Storage in GiB; the steps depend on the throughput (see the catalog)."""
     throughput_mb_s_per_tib: int
-    """125, 250, 500 or 1000 MB/s per TiB; another one is another file system."""
+    """125, 250, 500 or 1000 MB/s per TiB; another value is another file system."""
     protect: NotRequired[bool]
     """Refuse to delete the file system (Lustre has no such switch, so Pulumi refuses). Default: yes."""
 
@@ -34,7 +34,7 @@ class GcpLustre(Component):
     """A Managed Lustre instance for nodes of GKE.
 
     Encrypted with a key of Google's: an instance with a key of ours cannot be used from GKE (Managed Lustre
-    documentation, "Customer-managed encryption keys", Limitations). Clients speak on port 988, that of
+    documentation, "Customer-managed encryption keys", Limitations). Clients use port 988, that of
     Lustre; the other one, which `gkeSupportEnabled` opens, is for GKE before 1.33.2-gke.4655000.
 
     It is in one zone and has no backups. `components.gcp.storage.copies` copies parts of it to buckets.

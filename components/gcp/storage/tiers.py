@@ -16,9 +16,9 @@ from components.gcp.storage.homes import GcpHomes, GcpHomesArgs
 from components.gcp.storage.lustre import GcpLustre
 
 SHARED = "shared/"
-"""What every team may read, in the bucket of the datasets."""
+"""Readable by every team, in the bucket of the datasets."""
 CACHE_TTL = "604800s"
-"""How long a part of an object stays in a cache after its last use: seven days, the most there is. Training
+"""Time that a part of an object stays in a cache after its last use: seven days, the maximum. Training
 reads the same data every epoch."""
 
 
@@ -30,7 +30,7 @@ class LustreArgs(TypedDict):
     capacity_gib: int
     """Storage in GiB; the steps depend on the throughput (see the catalog)."""
     throughput_mb_s_per_tib: int
-    """125, 250, 500 or 1000 MB/s per TiB; another one is another file system."""
+    """125, 250, 500 or 1000 MB/s per TiB; another value is another file system."""
 
 
 class HomesArgs(TypedDict):
@@ -39,15 +39,15 @@ class HomesArgs(TypedDict):
     capacity_gib: int
     """Size in GiB; the steps depend on the tier (see the catalog). It can grow."""
     zone: NotRequired[str]
-    """The zone whose failure takes the homes with it, for half the price. Default: several zones."""
+    """The one zone of the homes, for half the price; they are lost with it. Default: several zones."""
     client_cidrs: Sequence[str]
-    """Address ranges of the nodes, which alone may mount it."""
+    """Address ranges of the nodes, the only clients."""
     backups: NotRequired[bool]
     """Whether there are daily backups, which outlive the stack. Default: yes."""
 
 
 class GcpStorageArgs(TypedDict):
-    """Which tiers exist, who may mount them, and how long data is kept."""
+    """The tiers, their clients, and the retention of data."""
 
     project: str
     """Id of the project."""
@@ -56,19 +56,19 @@ class GcpStorageArgs(TypedDict):
     region: str
     """Region of buckets and key."""
     network_name: pulumi.Input[str]
-    """Name of the VPC network of those who mount."""
+    """Name of the VPC network of the clients."""
     services_network: pulumi.Input[str]
     """Id of that network, known once it has private service access."""
     checkpoint_retention_days: int
-    """Days a checkpoint is kept in its bucket."""
+    """Days for which a checkpoint is kept in its bucket."""
     checkpoint_cool_days: NotRequired[int]
-    """Days after which a checkpoint goes to the class Nearline. Default: never."""
+    """Days after which a checkpoint is moved to the class Nearline. Default: never."""
     checkpoint_cold_days: NotRequired[int]
-    """Days after which it goes to the class Coldline. Default: never."""
+    """Days after which it is moved to the class Coldline. Default: never."""
     noncurrent_days: int
     """Days an overwritten or deleted object can still be restored, 7 to 90, in every bucket."""
     log_retention_days: int
-    """Days the log of who used which object is kept."""
+    """Days for which the access log of objects is kept."""
     lustre: NotRequired[LustreArgs]
     """Default: no fast file system."""
     homes: NotRequired[HomesArgs]
@@ -84,7 +84,7 @@ class GcpStorageArgs(TypedDict):
 
 
 class BucketPurpose(TypedDict, total=False):
-    """What sets one bucket apart from the others; see `GcpBucketArgs`."""
+    """Settings of one bucket that differ from the others; see `GcpBucketArgs`."""
 
     expire_days: int
     cool_after_days: int
@@ -99,8 +99,8 @@ class GcpStorage(Component):
     """Three buckets under one key, and on demand Lustre with copies of two of them and Filestore for homes.
 
     Checkpoints are in folders and expire; datasets move between classes by their use; artifacts stay, and
-    single ones can be locked by object retention or a hold. Lustre alone has a key of Google's (see
-    `GcpLustre`). The key stays when buckets do: without it, nobody reads them.
+    single ones can be locked by object retention or a hold. Only Lustre has a key of Google's (see
+    `GcpLustre`). The key stays when buckets do: without it, they are unreadable.
     """
 
     checkpoint_bucket: pulumi.Output[str]
@@ -110,11 +110,11 @@ class GcpStorage(Component):
     artifact_bucket: pulumi.Output[str]
     """Name of the bucket of artifacts."""
     key_id: pulumi.Output[str]
-    """Key of Cloud KMS of all of them; what uses it comes after the services may."""
+    """Key of Cloud KMS of all of them; dependents come after the services have access."""
     log_bucket: pulumi.Output[str]
-    """Log bucket with the use of the others."""
+    """Log bucket with the others' access log."""
     shared_folder: pulumi.Output[str]
-    """Managed folder of the datasets for what every team may read."""
+    """Managed folder of the datasets that every team may read."""
 
     def __init__(self, name: str, args: GcpStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -155,7 +155,7 @@ class GcpStorage(Component):
             f"{name}-datasets-shared",
             bucket=self.dataset_bucket,
             name=SHARED,
-            # What is in it stays, without the roles on it.
+            # Its objects stay, without the roles on it.
             force_destroy=True,
             opts=self.child(),
         ).name
@@ -176,7 +176,7 @@ class GcpStorage(Component):
         )
 
     def _key(self, name: str, args: GcpStorageArgs) -> pulumi.Output[str]:
-        """The key, for the agents of the services that encrypt with it; asking for one makes it."""
+        """The key, for the agents of the services that encrypt with it; requesting an agent creates it."""
         storage = gcp.storage.get_project_service_account_output(
             project=args["project"], opts=pulumi.InvokeOutputOptions(parent=self)
         )
@@ -246,7 +246,7 @@ class GcpStorage(Component):
     def _homes(self, name: str, args: GcpStorageArgs) -> GcpHomes | None:
         if "homes" not in args:
             return None
-        # A private service access that is there, too, though Filestore wants the network's name.
+        # Requires private service access, too, though Filestore takes the network's name.
         network = pulumi.Output.all(args["network_name"], args["services_network"]).apply(
             lambda known: str(known[0])
         )

@@ -11,18 +11,18 @@ FILESTORE_DRIVER = "filestore.csi.storage.gke.io"
 
 
 def lustre_source(system: GcpLustre, folder: str = "", *, read_only: bool = False) -> VolumeSourceArgs:
-    """A Managed Lustre instance; `folder`: only that, which has to exist.
+    """A Managed Lustre instance; `folder`: only that one, which must exist.
 
-    The driver mounts `<ip>@tcp:/<filesystem>` as it is told (GoogleCloudPlatform/lustre-csi-driver v0.6.11
-    pkg/csi_driver/node.go, `NodeStageVolume`), and a Lustre client shows no more than what is named there. So
-    the name of the file system goes on with the folder. A later driver has an attribute `subPath` for it,
-    which this one refuses, with handles of the same form (examples/pre-prov/preprov-subpath-pvc-pv.yaml).
+    The driver mounts `<ip>@tcp:/<filesystem>` as given (GoogleCloudPlatform/lustre-csi-driver v0.6.11
+    pkg/csi_driver/node.go, `NodeStageVolume`), and a Lustre client shows only what is named there. So
+    the name of the file system includes the folder. A later driver has an attribute `subPath` for it,
+    which this one rejects, with handles of the same form (examples/pre-prov/preprov-subpath-pvc-pv.yaml).
 
     On a node with a folder mounted, the driver refuses to mount the whole file system until the folder is
-    gone (`hasMountWithSameFSName`): pods that mount all of it do not share nodes with teams' pods.
+    unmounted (`hasMountWithSameFSName`): pods that mount all of it do not share nodes with teams' pods.
 
-    Only a mount option makes a volume read-only for every pod: of `readOnly` the kubelet hands on only what
-    the pod says (kubernetes v1.36.2 pkg/volume/csi/csi_util.go, `getReadOnlyFromSpec`). The driver mounts a
+    Only a mount option makes a volume read-only for every pod: the kubelet passes `readOnly` only as set by
+    the pod (kubernetes v1.36.2 pkg/volume/csi/csi_util.go, `getReadOnlyFromSpec`). The driver mounts a
     volume once for a node, by its handle, so every folder has its own. *Untested on hardware.*
     """
     name, handle = system.file_system, system.instance.apply(lustre_handle)
@@ -38,11 +38,11 @@ def lustre_source(system: GcpLustre, folder: str = "", *, read_only: bool = Fals
 
 
 def filestore_source(homes: GcpHomes, folder: str = "") -> VolumeSourceArgs:
-    """The share of a Filestore instance; `folder`: only that, which has to exist.
+    """The share of a Filestore instance; `folder`: only that one, which must exist.
 
     The driver mounts `<ip>:/<volume>` (kubernetes-sigs/gcp-filestore-csi-driver@2edb466b
     pkg/csi_driver/node.go, `NodeStageVolume`), and reads nothing else from the handle of an instance without
-    multishares. It mounts a volume once for a node, by its handle: with one handle for all, a team would see
+    multishares. It mounts a volume once for a node, by its handle: with one handle for all, a team would get
     the folder that another one mounted before. *Untested in a real project.*
     """
     handle = pulumi.Output.concat(f"modeInstance/{homes.location}/", homes.instance, f"/{SHARE}")

@@ -1,4 +1,4 @@
-"""A notebook of one person, which goes off by itself when nobody uses it."""
+"""A notebook of one person, which stops when it is idle."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -11,25 +11,25 @@ from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, notebook_problems
 from infra.errors import UserError
 from infra.naming import sanitize
 
-# An instance has a name of at most 63 characters, of which Pulumi takes eight for what makes it unique.
+# An instance has a name of at most 63 characters, of which Pulumi uses eight to make it unique.
 _NAME = 55
 
 
 class GcpNotebookArgs(TypedDict):
-    """Whose notebook, where, and how large."""
+    """Owner, location and size of the notebook."""
 
     zone: str
     """The zone, such as `us-central1-a`."""
     person: str
     """Name of the person."""
     email: str
-    """Address of the person, who alone can open it."""
+    """Address of the person, the only one with access."""
     account: pulumi.Input[str]
-    """Address of the service account as which it runs."""
+    """Address of its service account."""
     network: pulumi.Input[str]
     """`projects/<project>/global/networks/<name>`."""
     subnetwork: pulumi.Input[str]
-    """`projects/<project>/regions/<region>/subnetworks/<name>`, with a way out."""
+    """`projects/<project>/regions/<region>/subnetworks/<name>`, with a route to the internet."""
     key_id: pulumi.Input[str]
     """Key of Cloud KMS in the region, which Compute Engine may use."""
     machine: str
@@ -37,11 +37,11 @@ class GcpNotebookArgs(TypedDict):
     disk_gib: int
     """Disk for the person's files, in GiB."""
     idle_minutes: int
-    """After how many minutes without use it is switched off, 10 to 1440."""
+    """Idle minutes after which it is stopped, 10 to 1440."""
     labels: Mapping[str, str]
-    """Labels of person and team, by which budgets and their stop know it."""
+    """Labels of person and team, for budgets and their actions."""
     role: pulumi.Input[str]
-    """`GcpJobRoles.notebook`, which the person gets on it."""
+    """`GcpJobRoles.notebook`, granted to the person on it."""
     protect: bool
     """Refuse to delete it, with the files on its disk."""
 
@@ -49,19 +49,19 @@ class GcpNotebookArgs(TypedDict):
 class GcpNotebook(Component):
     """A Workbench instance: JupyterLab on a machine in the stack's network.
 
-    A Workbench instance rather than a Colab Enterprise runtime: it runs as an account, so what works in it
-    works in a job; its terminal and downloads can be switched off, which organizations demand; and it is part
-    of this stack, so nothing of it is left when the stack goes. Runtimes of Colab belong to whoever starts
-    them, and hold the template and its network until they are found. The price is its disks, which are billed
-    while it is off: they are standard persistent disks, which start it slower and cost less than half.
+    A Workbench instance rather than a Colab Enterprise runtime: it runs as an account, so code that works in
+    it works in a job; its terminal and downloads can be disabled, which organizations require; and it is part
+    of this stack, so it is deleted with it. Runtimes of Colab belong to the user who started them, and hold
+    the template and its network until they are found. The price is its disks, which are billed while it is
+    stopped: they are standard persistent disks, which start it slower and cost less than half.
 
     Only its owner can open it, through Google's proxy; it has no public address. It is a Shielded VM with
-    secure boot. The owner is no root and may install packages for herself; the image stays as it is, and is
-    upgraded in the night to Sunday. Downloads to the browser and exports (`nbconvert`) are off: what leaves,
-    leaves through a bucket with a log. The terminal is on, for git needs one.
+    secure boot. The owner is not root and may install packages in the home; the image stays as it is, and is
+    upgraded in the night to Sunday. Downloads to the browser and exports (`nbconvert`) are off: data
+    leaves through a bucket with a log. The terminal is on, because git needs one.
 
-    It goes off after `idle_minutes` without use, which it can only tell with guest attributes. What Workbench
-    counts as use is not documented in full; a kernel that computes is.
+    It stops after `idle_minutes` without use, which it detects only with guest attributes. Workbench's
+    definition of use is not documented in full; a computing kernel counts.
     *Untested in a real project.*
     """
 
@@ -106,7 +106,7 @@ class GcpNotebook(Component):
                 "metadata": metadata(args["idle_minutes"]),
             },
             labels=dict(args["labels"]),
-            # People switch it on and off, and the service itself does.
+            # Users start and stop it, and the service itself does.
             opts=self.child(pulumi.ResourceOptions(ignore_changes=["desiredState"])),
         )
         gcp.workbench.InstanceIamMember(
@@ -122,13 +122,13 @@ class GcpNotebook(Component):
 
 
 def metadata(idle_minutes: int) -> dict[str, str]:
-    """What makes an instance go off, and what its owner may not do.
+    """Metadata that stops an idle instance, and restricts its owner.
 
     Source: Vertex AI Workbench documentation, "Manage metadata" and "Idle shutdown".
     """
     return {
         "idle-timeout-seconds": str(idle_minutes * 60),
-        # Without it the instance never finds itself idle.
+        # Without it the instance never detects that it is idle.
         "enable-guest-attributes": "true",
         "notebook-disable-root": "true",
         "notebook-disable-downloads": "true",

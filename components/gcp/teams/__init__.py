@@ -1,1 +1,1 @@
-"""What a team has on Google Cloud: who its members are, and its part of the data."""
+"""Teams on Google Cloud: access of their members, and their data."""

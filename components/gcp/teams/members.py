@@ -1,4 +1,4 @@
-"""The people of all teams, as Google Cloud lets them come to the cluster."""
+"""Access of the members of all teams to the clusters of the project."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from infra.errors import UserError
 from infra.naming import sanitize
 
 ROLE = "roles/container.clusterViewer"
-"""Finds clusters and connects to them (`container.clusters.get`, `.list`, `.connect`), and no more: the other
-roles of GKE come with rights to objects of every cluster, which no role binding could take back."""
+"""Find clusters and connect to them (`container.clusters.get`, `.list`, `.connect`), and no more: the other
+roles of GKE include permissions on objects of every cluster, which no role binding could revoke."""
 
 
 class GcpMembersArgs(TypedDict):
-    """Who may connect to clusters."""
+    """Members with access to clusters."""
 
     project: str
     """Id of the project."""
@@ -28,12 +28,12 @@ class GcpMembersArgs(TypedDict):
 
 
 class GcpMembers(Component):
-    """The right to connect to clusters of the project; what people may do there, bindings of their names say.
+    """The permission to connect to clusters of the project; role bindings grant the rest.
 
-    It is about every cluster of the project, because no source says that conditions on one are heeded where
-    people connect: in a cluster without bindings of their names, they may do nothing. All teams in one
-    component: whoever changes teams keeps theirs. Raises UserError for members of another form. *Untested in
-    a real project.*
+    It covers every cluster of the project, because no source states that conditions on one apply to
+    connections: in a cluster without role bindings, members have no permissions. All teams are in one
+    component: a member who changes teams keeps the permission. Raises UserError for members of another form.
+    *Untested in a real project.*
     """
 
     def __init__(self, name: str, args: GcpMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -57,9 +57,9 @@ def _short(member: str) -> str:
 
 
 def subject(member: str) -> SubjectArgs:
-    """A member as the API server of a GKE cluster knows it: by the e-mail address.
+    """A member as a subject of the API server of a GKE cluster: by the e-mail address.
 
-    A service account of Google Cloud is a user there. A group is known only where the cluster has
+    A service account of Google Cloud is a user there. A group is recognized only where the cluster has
     `authenticatorGroupsConfig`, and the group is below the `gke-security-groups` of its domain. Source: GKE
     documentation, "Authorize actions in clusters using RBAC" and "Configure Google Groups for RBAC".
     """

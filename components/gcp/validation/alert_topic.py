@@ -7,7 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
-from components.gcp.alerts.policies import PolicyArgs, mail_policy, told
+from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.validation.alert_lines import AlertLinesArgs
 from components.ordering import after
 
@@ -53,7 +53,7 @@ class GcpAlertTopic(Component):
         self, name: str, args: GcpAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(name, opts)
-        people = told(self, name, args["emails"], "emails")
+        people = channels_of(self, name, args["emails"], "emails")
         topic = gcp.pubsub.Topic(
             f"{name}-topic",
             message_storage_policy={"allowed_persistence_regions": [args["region"]]},

@@ -10,9 +10,9 @@ from agents.gpu_ledger.book_store import NAME
 from agents.gpu_ledger.check import CHECK
 from components.base import Component
 from components.kubernetes.monitoring.names import PROMETHEUS_PORT, QUERIES_LABEL
+from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 
 NAMESPACE = "trainstack-accounting"
 _KUEUE = "kueue.x-k8s.io"
@@ -20,6 +20,7 @@ _HERE = "agents.gpu_ledger"
 _PARTS = (
     "archive",
     "attempts",
+    "book_store",
     "budget",
     "check",
     "decisions",
@@ -27,7 +28,6 @@ _PARTS = (
     "metrics",
     "price",
     "row",
-    "shelf",
     "usage",
 )
 _SHARED = ("dcgm", "events", "exposition", "health", "prometheus", "times")

@@ -7,9 +7,9 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.capacity.args import WindowArgs, settings
+from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.ordering import after
 
 NAMESPACE = "trainstack-capacity"

@@ -8,9 +8,9 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.monitoring.names import PROMETHEUS_PORT, QUERIES_LABEL
+from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
 from components.kubernetes.programs.program import Program
-from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 
 NAMESPACE = "trainstack-idle"
 NAME = "idle"

@@ -16,8 +16,8 @@ from components.kubernetes.monitoring.names import LOGIN, NAMESPACE, PROMETHEUS_
 from components.kubernetes.monitoring.namespace import home
 from components.kubernetes.monitoring.routes import RouteArgs, config
 from components.kubernetes.people import RBAC
-from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
+from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.tracking.pod import AgentArgs
 from components.kubernetes.waiting.job import WaitingProgram, waiting_job
 from components.ordering import after

@@ -12,7 +12,7 @@ from components.gcp.cluster.gke import GcpCluster
 from components.gcp.cluster.kubeconfig import kubeconfig
 from components.gcp.money.budget import GcpBudget
 from components.gcp.money.idle import GcpIdleAlert
-from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetwork
+from components.gcp.network.accelerators import GcpAcceleratorNetworks, PodNetworkArgs
 from components.gcp.network.objects import GcpNetworkObjects
 from components.gcp.network.ranges import NetworkRanges, plan_ranges
 from components.gcp.network.vpc import GcpNetwork
@@ -328,7 +328,7 @@ class GcpCloud:
         )
 
 
-def _pod_networks(objects: Sequence[PodNetwork]) -> list[str]:
+def _pod_networks(objects: Sequence[PodNetworkArgs]) -> list[str]:
     """The networks that pods of a run use: the RDMA adapters where there are some."""
     rdma = [one["name"] for one in objects if one["device_mode"] == "RDMA"]
     return rdma or [one["name"] for one in objects]

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.capacity_windows.windows import DAYS, CapacityBlock, CapacityWindow, Hours, Period, moment, read
+from agents.capacity_windows.windows import DAYS, BlockPeriod, CapacityWindow, Hours, Period, moment, read
 from components.kubernetes.capacity.args import settings
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)  # a Tuesday
 _H = timedelta(hours=1)
-BLOCK = CapacityBlock(NOON, NOON + 48 * _H, timedelta(minutes=40))
+BLOCK = BlockPeriod(NOON, NOON + 48 * _H, timedelta(minutes=40))
 NIGHTS = Hours(DAYS, time(20), 10 * _H)
 
 moments = st.datetimes(datetime(2026, 1, 1), datetime(2027, 12, 31), timezones=st.just(UTC))
@@ -22,13 +22,13 @@ hours = st.builds(
     st.integers(1, 23).map(lambda count: count * _H),
 )
 blocks = st.builds(
-    lambda starts, length: CapacityBlock(starts, starts + length, timedelta(minutes=40)),
+    lambda starts, length: BlockPeriod(starts, starts + length, timedelta(minutes=40)),
     moments,
     st.timedeltas(_H, timedelta(days=182)),
 )
 
 
-def window(block: CapacityBlock | None = None, hours: Hours | None = None, *classes: str) -> CapacityWindow:
+def window(block: BlockPeriod | None = None, hours: Hours | None = None, *classes: str) -> CapacityWindow:
     return CapacityWindow("h100", block, hours, classes or ("sweep",))
 
 
@@ -56,18 +56,16 @@ def test_only_days_that_are_named_begin_hours() -> None:
 
 
 def test_hours_of_a_block_end_with_the_block() -> None:
-    short = CapacityBlock(NOON, NOON + 12 * _H, timedelta(minutes=40))
+    short = BlockPeriod(NOON, NOON + 12 * _H, timedelta(minutes=40))
     both = window(short, NIGHTS)
     assert both.upcoming(NOON, "sweep") == Period(NOON + 8 * _H, NOON + timedelta(hours=11, minutes=20))
     assert both.upcoming(NOON, "default") == Period(NOON, NOON + timedelta(hours=11, minutes=20))
     # A block without a night: never.
-    assert window(CapacityBlock(NOON, NOON + 6 * _H, _H), NIGHTS).upcoming(NOON, "sweep") is None
+    assert window(BlockPeriod(NOON, NOON + 6 * _H, _H), NIGHTS).upcoming(NOON, "sweep") is None
 
 
 @given(blocks, hours, moments)
-def test_a_period_is_within_every_limit_and_not_over(
-    block: CapacityBlock, hours: Hours, now: datetime
-) -> None:
+def test_a_period_is_within_every_limit_and_not_over(block: BlockPeriod, hours: Hours, now: datetime) -> None:
     found = window(block, hours).upcoming(now, "sweep")
     if found is None:
         return

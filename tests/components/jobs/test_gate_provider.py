@@ -87,7 +87,7 @@ def test_a_verdict_that_opens_the_gate_is_told_with_what_was_billed() -> None:
         (service("INCONCLUSIVE"), r"INCONCLUSIVE so\. The gate opens for PASS"),
         (service(None), "holds no result"),
         (service(None, state=JobState.FAILED, reason="FAIL scaling_efficiency 0.4"), "failed. FAIL scaling"),
-        (service("PASS", state=JobState.STOPPED), "stopped. Somebody stopped it"),
+        (service("PASS", state=JobState.STOPPED), "stopped by a user"),
     ],
 )
 def test_everything_else_closes_it(found: Scripted, words: str) -> None:

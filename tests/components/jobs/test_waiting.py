@@ -39,7 +39,7 @@ def test_a_job_is_followed_through_all_its_phases() -> None:
         (job(JobState.FAILED, JobPhase.OVER, "CapacityError: Unable to provision"), "smoke.pools"),
         (job(JobState.FAILED, JobPhase.OVER, "InternalServerError: We"), "A fault of the service"),
         (job(JobState.FAILED, JobPhase.OVER), "gave no reason"),
-        (job(JobState.STOPPED, JobPhase.OVER), "Somebody stopped it"),
+        (job(JobState.STOPPED, JobPhase.OVER), "stopped by a user"),
         (job(JobState.STOPPED, JobPhase.OUT_OF_TIME), "smoke.timeout_s"),
         (job(JobState.STOPPED, JobPhase.WAITED_TOO_LONG), "spot machines"),
     ],

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from components.aws.jobs.job_rights import RIGHTS
-from components.aws.jobs.person_rights import Place, Who, rights
+from components.aws.jobs.person_rights import PersonResources, Who, rights
 from infra.jobs.roles import JobClass
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account
 
-PLACE = Place(
+PLACE = PersonResources(
     region=REGION,
     account=ACCOUNT,
     partition="aws",

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 
+from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 from components.kubernetes.programs.program import ROOT, Program
 from tests.components.graph import deploy_graph
 

@@ -10,7 +10,7 @@ import pytest
 
 from agents.aws.budget_stop import running
 from agents.aws.leftovers import function
-from components.aws.account import Account as Owner
+from components.aws.account import AwsAccount as Owner
 from components.aws.jobs.cleaning import cleaning_rights
 from rehearsal.aws.cloud import EmulatedAws
 from rehearsal.core.fault_injection import FaultPlan
