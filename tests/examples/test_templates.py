@@ -1,7 +1,6 @@
 """Checks for every template."""
 
 import ast
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -28,11 +27,9 @@ def test_a_module_that_several_have_is_the_same_in_all() -> None:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_template_is_explained_in_three_sentences(name: str) -> None:
+def test_a_template_has_a_page_with_its_command(name: str) -> None:
     title, text = (EXAMPLES / name / "README.md").read_text().split("\n", 1)
     assert title == f"# {name}" and f"trainstack run examples/{name}" in text
-    plain = re.sub(r"`[^`]*`", "x", text)
-    assert len(re.findall(r"\.(?=\s)", plain)) == 3, plain
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
