@@ -27,9 +27,9 @@ TUTORIALS = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.m
 BLOCK = re.compile(r"^```(?:console|sh|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Names that pages use for a stack of the reader.
 NAMES = {"lab": "small-eks-aws", "STACK": "dev-aws"}
-# Run by `test_offline_commands_run`: no cloud, no rehearsal.
+# Run by `test_an_offline_command_runs`: no cloud, no rehearsal.
 OFFLINE = {("explain",), ("advise",), ("advise", "own"), ("smoke", "plan")}
-# The test, or folder of tests, that runs a command with a rehearsal or a recorded cloud and contains its name.
+# Test, or folder of tests, that runs a command with a rehearsal or a recorded cloud and contains its name.
 RUN_BY = {
     ("audit",): "tests/rehearsal/runs/life.py",
     ("collect",): "tests/trainstack/cli",
