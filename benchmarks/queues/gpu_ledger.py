@@ -35,8 +35,8 @@ from agents.gpu_ledger.ledger import TeamBook
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlaneOptions, running
-from tests.cluster.accounting.standing import Standing, ledger
-from tests.cluster.accounting.watcher import Watcher
+from tests.cluster.accounting.ledger_program import Standing, ledger
+from tests.cluster.accounting.usage_watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 
 JOBS, KILLS = 500, 4

@@ -18,7 +18,7 @@ _LEASE = "coordination.k8s.io/v1"
 
 @contextlib.contextmanager
 def joined(api: KubernetesApi, folder: Path, *, agent_api: KubernetesApi | None = None) -> Iterator[None]:
-    """The node has joined and sends its heartbeats; `agent_api` is what its agent asks, if not `api`."""
+    """The node has joined and sends heartbeats; `agent_api` is the agent's connection, if not `api`."""
     home, over = folder / "home", threading.Event()
     home.mkdir()
     state = State(home / "state.sqlite", daemon=True)

@@ -115,7 +115,7 @@ def test_the_users_own_kubeconfig_is_neither_read_nor_written(
     assert theirs.read_text() == "not: even yaml: {"
 
 
-def test_a_process_that_does_not_come_up_is_named_with_its_own_words(tmp_path: Path) -> None:
+def test_a_process_that_does_not_start_is_named_with_its_log(tmp_path: Path) -> None:
     config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnonsense: true\n"
     kueue = {"managerConfig": {"controllerManagerConfigYaml": config}}
     order = ControlPlaneOptions(tmp_path / "run", addons={"kueue": kueue})

@@ -1,4 +1,4 @@
-"""What our programs in pods do with an API server, against a real one: long lists, and changes since them."""
+"""The API client of our programs in pods with a real API server: long lists and watches."""
 
 import threading
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ def test_a_list_of_many_pages_is_whole_and_a_watch_goes_on_from_it(
     assert server.must("GET", f"{path}/one-2")["data"] == {"value": "1"}
 
 
-def test_what_is_refused_is_told_with_its_status(server: ApiServer, namespace: str) -> None:
+def test_an_error_has_its_status(server: ApiServer, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     for method, wanted, status in (
         ("GET", f"{path}/nothing", 404),

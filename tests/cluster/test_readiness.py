@@ -1,4 +1,4 @@
-"""The Job before the first queue asks a real API server until its webhooks answer, and gives up in time."""
+"""The Job before the first queue polls a real API server until its webhooks respond, with a timeout."""
 
 import base64
 import json
@@ -196,7 +196,7 @@ def test_its_account_may_ask_that_and_nothing_else(api: KubernetesApi, ready: Re
             assert refused.value.code == 403
 
 
-def test_an_account_without_the_right_is_told_so(ready: Ready) -> None:
+def test_an_account_without_the_right_is_reported(ready: Ready) -> None:
     code, message = ready.asked(60, account="default")
     assert code == 1
     assert "the account of this pod may not ask: 403 resourceflavors.kueue.x-k8s.io is forbidden" in message

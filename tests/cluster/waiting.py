@@ -10,7 +10,7 @@ from rehearsal.controlplane.api import KubernetesApi, Object
 def eventually(
     check: Callable[[], Any], what: str | Callable[[], object] = "it", patience_s: float = 60.0
 ) -> Any:
-    """What `check` says once it says something; fails with what was waited for."""
+    """The first true result of `check`; fails with a description of the condition."""
     deadline = time.monotonic() + patience_s
     while not (found := check()):
         if time.monotonic() > deadline:

@@ -16,7 +16,7 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 
 _BUDGET = "aws:budgets/budget:Budget"
 _HOUR_S = 3600.0
@@ -87,7 +87,7 @@ def counts(expression: Mapping[str, Any], tags: Mapping[str, str]) -> bool:
     return True
 
 
-def cost_usd(job: JobRecord, now: float) -> float:
+def cost_usd(job: TrainingJobRecord, now: float) -> float:
     """Cost of a job in this month (UTC) until now, all machines together."""
     if job.started is None:
         return 0.0

@@ -19,7 +19,7 @@ from rehearsal.jobs.aws.logs import LogsApi
 from rehearsal.jobs.aws.mlflow_apps import MlflowApps
 from rehearsal.jobs.aws.sagemaker.api import TYPE, SageMakerApi
 from rehearsal.jobs.aws.sagemaker.failures import INTERNAL
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.runner import JobRunner, TrainingContext
 from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
 from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobs
@@ -101,7 +101,7 @@ class AwsServices:
 
     # -- called by the SageMaker API -------------------------------------------------------------------
 
-    def begin(self, job: JobRecord, met: CreateFaults) -> None:
+    def begin(self, job: TrainingJobRecord, met: CreateFaults) -> None:
         """Start a new job."""
         region = self._region if job.spot else replace(self._region, interruption=lambda _: None)
         runner = JobRunner(job, region, slow_s=met.slow_s, capacity=met.capacity)
@@ -109,13 +109,13 @@ class AwsServices:
             self._runners[job.arn] = runner
         runner.start()
 
-    def stop_job(self, job: JobRecord) -> None:
+    def stop_job(self, job: TrainingJobRecord) -> None:
         """Stop a running job."""
         with self._lock:
             runner = self._runners[job.arn]
         runner.stop()
 
-    def retag(self, job: JobRecord, tags: Mapping[str, str]) -> None:
+    def retag(self, job: TrainingJobRecord, tags: Mapping[str, str]) -> None:
         """Replace the tags of a job."""
         with self._lock:
             runner = self._runners.get(job.arn)

@@ -1,4 +1,4 @@
-"""The ledger beside a real Kueue: its book over kills, and a budget that stops no job that runs."""
+"""The ledger with a real Kueue: its book across kills, and a budget that stops no running job."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,8 +9,8 @@ from agents.gpu_ledger.attempts import PROJECT_LABEL
 from agents.gpu_ledger.budget import LIMIT_LABEL
 from agents.gpu_ledger.check import CHECK
 from rehearsal.controlplane.api import KubernetesApi
-from tests.cluster.accounting.standing import Standing, booked, check_is_active, ledger
-from tests.cluster.accounting.watcher import Watcher
+from tests.cluster.accounting.ledger_program import Standing, booked, check_is_active, ledger
+from tests.cluster.accounting.usage_watcher import Watcher
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
 from tests.cluster.waiting import eventually
 
@@ -25,7 +25,7 @@ EXEMPT = {
 }
 # Every job here has 8 GPUs and, where it has a limit, 600 s: 1.33 GPU-hours at most.
 LIMIT = {LIMIT_LABEL: "600"}
-# Of a job with several pods nobody knows when each ended, unless somebody looked.
+# The end of each pod of a job with several pods is known only while the program watches.
 PROJECTS = {1: {PROJECT_LABEL: "llama"}, 2: {PROJECT_LABEL: "pairs"}}
 PLENTY: dict[str, Any] = {"gpu_hours": 1_000_000, "stop": True}
 
@@ -66,7 +66,7 @@ def test_every_second_is_booked_once_however_often_the_program_is_killed(
     assert held[POOL, "llama"] == watcher.held[namespace, "llama"] > 0
     sure = held.get((POOL, "pairs"), 0)
     assert sure <= watcher.held[namespace, "pairs"] <= sure + sum(book.uncertain.values())
-    measures = eventually(standing.metrics, standing.last_words)
+    measures = eventually(standing.metrics, standing.final_output)
     assert f'trainstack_budget_gpu_hours{{team="{namespace}"}} 1000000.0' in measures
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from tests.cluster.our_objects import of_charts, of_program, pods
+from tests.cluster.stack_objects import of_charts, of_program, pods
 
 LEVEL = "pod-security.kubernetes.io/enforce"
 # Not ours: EKS makes it, and drivers of nodes, which need their node, lie there.
@@ -46,7 +46,7 @@ def test_every_pod_of_ours_is_admitted_in_its_namespace(api: KubernetesApi, leve
         if namespace != SYSTEM:
             admitted(api, pod, levels[namespaces()[namespace]["metadata"]["labels"][LEVEL]])
             asked.add(namespace)
-    # Those of teams are empty until somebody starts a job.
+    # Namespaces of teams are empty until a job starts.
     assert asked == {name for name in namespaces() if not name.startswith("team-")}
 
 

@@ -1,4 +1,4 @@
-"""Policies let the API server in to what charts serve it on, and nobody to anything else.
+"""Network policies admit the API server to the ports of charts that it needs, and to no others.
 
 No network enforces policies here: what they say is held against what the rendered charts declare, so that
 a chart that moves a port fails.
@@ -13,7 +13,7 @@ from components.kubernetes.network_policies import Ports
 from components.kubernetes.queueing import kueue_values
 from components.kubernetes.training import trainer
 from rehearsal.controlplane.api import Object
-from tests.cluster.our_objects import of_charts, of_program
+from tests.cluster.stack_objects import of_charts, of_program
 
 PORTS = {"kueue": kueue_values.PORTS, "jobset": trainer.JOBSET_PORTS, trainer.CHART: trainer.PORTS}
 # Served to pods of TrainJobs only where the feature TrainJobStatus is on, which no value here switches on.
@@ -73,7 +73,7 @@ def test_metrics_are_where_the_chart_serves_them(chart: str) -> None:
     assert PORTS[chart].metrics == (metrics,)
 
 
-def test_what_else_the_pods_serve_is_for_probes_or_for_nobody(chart: str) -> None:
+def test_other_ports_are_for_probes_or_closed(chart: str) -> None:
     known = {*PORTS[chart].api_server, *PORTS[chart].metrics}
     others = {name for name, number in declared(chart).items() if number not in known}
     assert others - UNUSED.get(chart, set()) <= {"health", "health-probe"}
@@ -81,7 +81,7 @@ def test_what_else_the_pods_serve_is_for_probes_or_for_nobody(chart: str) -> Non
     assert "TrainJobStatus" not in str(configuration)
 
 
-def test_the_policies_say_these_ports(chart: str) -> None:
+def test_the_policies_name_these_ports(chart: str) -> None:
     namespace = charts()[chart].namespace
     (policy,) = [
         body["spec"]

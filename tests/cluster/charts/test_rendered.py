@@ -10,7 +10,7 @@ import pytest
 from components.kubernetes.charts import charts
 from rehearsal.controlplane import binaries
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from tests.cluster.our_objects import rendered
+from tests.cluster.stack_objects import rendered
 from tests.components.charts.documented_values import FOLDER, handed_on, of_a_pod, of_source, unknown
 from tests.components.charts.installed import installed, keys, misspelt
 
@@ -37,7 +37,7 @@ def source(chart: str) -> Path:
 
 
 def refusals(api: KubernetesApi, objects: list[Object]) -> list[str]:
-    """What the API server says of objects; a field that their kind does not have is refused as well."""
+    """Errors of the API server about objects, unknown fields included."""
     said = []
     for body in objects:
         try:

@@ -1,4 +1,4 @@
-"""The emulated Kubernetes is held against a real API server of the same version.
+"""Compare the emulated Kubernetes with a real API server of the same version.
 
 What is compared. Each sequence of requests goes to the emulation as the engine would send it (Check, then
 Create, Update or Delete of the provider) and to the API server as the provider sends it: POST for a creation,
@@ -12,7 +12,7 @@ provider/pkg/await/await.go: Creation, ssaUpdate, fixCSAFieldManagers, Deletion)
   a decoding error nor server-side apply has them. Where it names none, the reasons are the same.
 
 What a provider adds. The provider's Check holds an object against the API server's OpenAPI document and
-reports nothing of what it finds (provider/pkg/provider/provider.go, Check). A field that nobody knows is
+reports nothing of what it finds (provider/pkg/provider/provider.go, Check). An unknown field is
 dropped by a creation, with a warning, and refused by the next update. The emulation refuses it at once; so
 the API server is asked with `fieldValidation=Strict`, which makes it refuse the same.
 
@@ -45,7 +45,7 @@ _EXCEPTIONS = Path(__file__).with_name("exceptions.toml")
 
 @dataclass
 class Comparison:
-    """Names of sequences; `disagree` says what both answered."""
+    """Names of sequences; `disagree` has both responses."""
 
     agree: list[str] = field(default_factory=list)
     foreseen: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ def exceptions() -> dict[str, dict[str, Any]]:
 
 
 def compare(sequences: tuple[Sequence, ...], rehearsed: Rehearsed, api: KubernetesApi) -> Comparison:
-    """Ask both for every sequence."""
+    """Run every sequence on both."""
     emulation, server = Emulation(rehearsed, ambient.VERSION), Server(api)
     found, listed = Comparison(), exceptions()
     try:
@@ -88,7 +88,7 @@ def compare(sequences: tuple[Sequence, ...], rehearsed: Rehearsed, api: Kubernet
 
 
 def _compared(sequence: Sequence, emulation: Emulation, server: Server) -> tuple[bool, str]:
-    """Whether the API server was asked for pods instead, and what both said where they disagree."""
+    """Whether the API server was asked for pods instead, and both responses where they disagree."""
     asked = [*sequence.steps]
     ours = emulation.answer(sequence)
     pods = [number for number, step in enumerate(asked) if foreseen(step, ours[number])]

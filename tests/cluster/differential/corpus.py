@@ -147,7 +147,7 @@ def _whole(value: Any) -> Any:
 
 
 def _surroundings(objects: Mapping[str, Object], one: Object) -> tuple[Object, ...]:
-    """The namespace of an object, and what decides there what is let in."""
+    """The namespace of an object and the objects that admission depends on."""
     own = one[1]["metadata"].get("namespace")
     found = [TRAINER if one[0] == _RUNTIME else KUEUE]
     for token, inputs in objects.values():
@@ -182,7 +182,7 @@ def _same(one: Object, other: Object) -> bool:
 
 
 def _lives() -> Iterator[Sequence]:
-    """What happens to a name over several requests."""
+    """Several requests for one name."""
     one = spaced("one", data={"a": "1"})
     other = {**copy.deepcopy(one), "data": {"a": "2"}}
     create, again = Step("create", CONFIG_MAP, one), Step("create", CONFIG_MAP, other)

@@ -1,4 +1,4 @@
-"""The emulation's answer to a sequence, through the provider's requests: Check, then Create or Update."""
+"""The emulation's response to a sequence, through the provider's requests: Check, then Create or Update."""
 
 import re
 
@@ -15,7 +15,7 @@ _CLUSTER = "aws:eks/cluster:Cluster"
 
 
 class Emulation:
-    """Answers sequences, each in a cluster of its own. Nothing is waited for."""
+    """Runs sequences, each in a cluster of its own, without waiting."""
 
     def __init__(self, rehearsed: Rehearsed, version: str) -> None:
         self._rehearsed, self._version, self._made = rehearsed, version, 0
@@ -23,7 +23,7 @@ class Emulation:
         rehearsed.config["kubeconfig"] = kubeconfig(_ENDPOINT)
 
     def answer(self, sequence: Sequence) -> list[Verdict]:
-        """What each step gets. Raises AssertionError when the world is not accepted."""
+        """The response to each step. Raises AssertionError when the world is not accepted."""
         self._made += 1
         name, version = f"c{self._made}", {"version": self._version}
         arn = f"arn:aws:eks:eu-central-1:123456789012:cluster/{name}"
@@ -103,6 +103,6 @@ def _refused(step: Step, error: RefusalError) -> Verdict:
 
 
 def foreseen(step: Step, verdict: Verdict) -> bool:
-    """Whether a refusal speaks of the pods that an accepted object will never get."""
+    """Whether an error is about the pods that an accepted object will never get."""
     kind = parse(step.token).kind
     return verdict.reason == "Forbidden" and verdict.text.startswith('pods "') and kind != "Pod"

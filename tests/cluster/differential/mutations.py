@@ -1,4 +1,4 @@
-"""Seeded faults in an object: what people mistype, forget, or change where nothing can be changed."""
+"""Seeded faults in an object: typical typing errors, omissions, and changes of immutable fields."""
 
 import copy
 import hashlib

@@ -1,4 +1,4 @@
-"""The API server's answer to a sequence, asked as the provider asks: POST to create, apply to update."""
+"""The API server's response to a sequence, with the provider's requests: POST to create, apply to update."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ _APPLY = "application/apply-patch+yaml"
 
 
 class Server:
-    """Answers sequences. The last request of each is a dry run, so most leave nothing behind."""
+    """Runs sequences. The last request of each is a dry run, so most leave nothing behind."""
 
     def __init__(self, api: KubernetesApi) -> None:
         self._api = api
@@ -87,7 +87,7 @@ class Server:
         body = made[-1]
         deadline = time.monotonic() + 30
         while body["kind"] == "ResourceQuota" and not self._again(body).get("status", {}).get("hard"):
-            assert time.monotonic() < deadline, f"{sequence.name}: nobody looks after the quota"
+            assert time.monotonic() < deadline, f"{sequence.name}: the quota has no status"
             time.sleep(0.05)
 
     def _ask(self, step: Step, places: dict[str, str], made: list[Object], *, dry: bool) -> Verdict:
@@ -166,6 +166,6 @@ def _placed(body: Object, places: dict[str, str]) -> Object:
 def _refused(error: ApiError) -> Verdict:
     text = str(error)
     paths = fields(error.fields) or named(text)
-    # What a patch cannot be decoded for is an error 500, whoever is at fault.
+    # A patch that cannot be decoded is always an error 500.
     reason = "Invalid" if paths or error.code in (400, 422, 500) else error.reason
     return Verdict(False, reason, paths, error.code == 422, text)

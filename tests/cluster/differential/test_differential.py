@@ -1,4 +1,4 @@
-"""The emulated Kubernetes answers as a real API server of the same version; see comparison.py."""
+"""The emulated Kubernetes responds as a real API server of the same version; see comparison.py."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An answer to a request: accepted or not, and which fields are at fault, in a form that can be compared."""
+"""Responses in a comparable form: accepted or not, and the invalid fields."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _KEY = r"\[[^\]]*\]"
 _ERROR = re.compile(rf"(?:^|(?<=[\[\s,]))\.?([a-z]\w*(?:\.[\w/-]+|{_KEY})*): (?={_WORDS})")
 _UNKNOWN = re.compile(r'unknown field "([^"]+)"')
 _MISTYPED = re.compile(r"Go struct field (\w+\.\S+) of type")
-# `[0]`, and `[name="main"]` or `[="Deny"]` by which a server-side apply tells the items of a list apart.
+# `[0]`, and `[name="main"]` or `[="Deny"]`, by which a server-side apply identifies items of a list.
 _PLACE = re.compile(r"\[(?:\d+|[a-zA-Z]*=[^\]]*)\]")
 # What the API server fills from a field that a program writes.
 _COPIES = {"spec.clusterIPs": "spec.clusterIP", "spec.persistentvolumesource": "spec"}
@@ -66,7 +66,7 @@ def fields(paths: Iterable[str]) -> frozenset[str]:
 
 
 def agree(ours: Verdict, theirs: Verdict) -> bool:
-    """Whether the emulation's answer says what the API server's does."""
+    """Whether the emulation's response matches that of the API server."""
     if ours.accepted or theirs.accepted:
         return ours.accepted == theirs.accepted
     if not theirs.fields:

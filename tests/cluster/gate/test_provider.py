@@ -103,7 +103,7 @@ def deployed(plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict
 def outcome(
     plane: ControlPlane, folder: Path, smoke: SmokeTestArgs, pods: dict[str, str]
 ) -> tuple[str, float]:
-    """What the engine says of a failed `up`, empty for one that went well, and the seconds it took."""
+    """The engine's error of a failed `up`, empty for a successful one, and its duration in seconds."""
     stack, said, began = deployed(plane, folder / "state", smoke, pods), "", time.monotonic()
     try:
         stack.up(on_output=lambda _: None)

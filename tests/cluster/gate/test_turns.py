@@ -48,7 +48,7 @@ def composed() -> list[Any]:
 
 @pytest.fixture
 def pool(api: KubernetesApi) -> Iterator[None]:
-    """Three idle nodes, their queues, and a schedule that never comes."""
+    """Three idle nodes, their queues, and a schedule that is never due."""
     with machines(api, [POOL], {"turns": "g6.2xlarge"}), queues(api, [POOL], TEAM, GATE):
         made = composed()
         for body in made:

@@ -16,7 +16,7 @@ def test_a_validation_that_passes_opens_the_gate(gate: Gate) -> None:
     assert found.run.startswith("trainstack-smoke/smoke-")
 
 
-def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> None:
+def test_a_failed_validation_closes_it_with_the_message_of_the_pod(gate: Gate) -> None:
     record = VerdictRecord("FAIL", "FAIL: rank 1 is slow")
     uid = gate.start(seconds="1s", exit_code="1", message=record.line())
     code, found = gate.watch(uid, queue_s=60, start_s=60)
@@ -24,7 +24,7 @@ def test_a_failed_validation_closes_it_with_the_words_of_the_pod(gate: Gate) -> 
     assert found.details[-1].startswith("[BackoffLimitExceeded]")
 
 
-def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words_of_kueue(gate: Gate) -> None:
+def test_a_validation_that_is_never_admitted_times_out_with_the_message_of_kueue(gate: Gate) -> None:
     queue = {"spec": {"stopPolicy": "Hold"}}
     gate.api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, queue)
     uid = gate.start()
@@ -34,7 +34,7 @@ def test_a_validation_that_is_never_admitted_ends_at_its_time_out_with_the_words
     assert "not admitted within 4 s" in found.message and QUEUE in found.message
 
 
-def test_pods_that_never_start_end_it_at_its_time_out_with_the_words_of_the_scheduler(gate: Gate) -> None:
+def test_pods_that_never_start_time_out_with_the_message_of_the_scheduler(gate: Gate) -> None:
     for index in range(2):
         gate.api.patch("v1", "Node", f"gate-{index}", {"spec": {"unschedulable": True}})
     uid = gate.start()

@@ -1,4 +1,4 @@
-"""Recorded states, as a real API server would keep their objects: a rule says of both the same."""
+"""Recorded states as objects of a real API server: a rule has the same verdict about both."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from policies.sources.live.question import Answers, Item
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
 from rehearsal.controlplane.api import KubernetesApi, Object
-from tests.cluster.live.comparing import place, verdicts
+from tests.cluster.live.rule_verdicts import place, verdicts
 from tests.policies.recording.example import rule_of
 from tests.policies.recording.recordings import VERDICTS, export, keys, rows
 from trainstack.collect.manifests import kept
@@ -25,7 +25,7 @@ BESIDE = ("kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "kubern
 UNSERVED = ("eks.amazonaws.com", "karpenter.sh", "kubeflow.org", "helm.sh")
 DIFFERENT = {
     "MLS-REP-04": "only the engine knows when and how a validation ended",
-    "MLS-TRK-03": "a cluster does not tell of buckets",
+    "MLS-TRK-03": "a cluster has no data about buckets",
 }
 TYPES = {sort.type(version): sort for sort in SORTS for version in sort.versions}
 
@@ -61,21 +61,21 @@ def test_examples_are_of_many_rules() -> None:
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 @pytest.mark.parametrize("key", [key for key in EXAMPLES if rule_of(key) not in DIFFERENT])
-def test_a_rule_says_of_objects_what_it_says_of_the_state(
+def test_a_rule_has_the_same_verdict_about_objects_and_state(
     api: KubernetesApi, _space: None, key: str, verdict: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "state.json"
     file.write_text(json.dumps(export(key, verdict)))
     managed = [one for one in state.read(file) if one.kind in TYPES]
     made = [row for row in rows(key, verdict) if row["type"] in TYPES]
-    told = account(snapshot(api, made))
-    assert {place(one) for one in told.resources} == {place(one) for one in managed}
+    collected = account(snapshot(api, made))
+    assert {place(one) for one in collected.resources} == {place(one) for one in managed}
     rules = [CATALOGUE.rules[rule_of(key)]]
-    assert verdicts(rules, told.resources, told.coverage) == verdicts(rules, managed)
+    assert verdicts(rules, collected.resources, collected.coverage) == verdicts(rules, managed)
 
 
 def snapshot(api: KubernetesApi, made: list[Any]) -> Snapshot:
-    """What a collector would bring: the server fills in its defaults, and keeps nothing."""
+    """The snapshot of a collector: the server fills in its defaults and stores nothing."""
     answers: dict[str, Answers] = {sort.question: Answers() for sort in SORTS}
     for row in made:
         _, version, kind = row["type"].split(":")

@@ -1,4 +1,4 @@
-"""Prometheus may read what controllers measure, as its chart's role says; who else may, each says itself."""
+"""Prometheus may read the metrics of controllers by the role of its chart; others may not."""
 
 import json
 import ssl
@@ -60,11 +60,11 @@ def accounts(api: KubernetesApi, namespace: str) -> Iterator[dict[str, str]]:
     [
         ("kueue", "kueue_build_info", 403),
         ("jobset", "controller_runtime", 403),
-        # Trainer 2.2.1 asks nobody who they are (pkg/config/config.go): its fence alone keeps others out.
+        # Trainer 2.2.1 does not authenticate (pkg/config/config.go): only its network policy protects it.
         ("kubeflow-trainer", "controller_runtime", 200),
     ],
 )
-def test_who_may_get_metrics_gets_them(
+def test_metrics_need_a_right(
     plane: ControlPlane, accounts: dict[str, str], controller: str, metric: str, strangers: int
 ) -> None:
     eventually(

@@ -1,4 +1,4 @@
-"""The API server refuses what the rules fail, and nothing that they pass: the same objects, asked of both."""
+"""The API server refuses exactly the objects that the rules fail."""
 
 import copy
 import uuid
@@ -109,7 +109,7 @@ CASES: dict[str, Object] = {
     "queue of named": a_queue(namespaceSelector={"matchExpressions": NAMES}),
     "queue of all": a_queue(namespaceSelector={}),
     "queue of all by their name": a_queue(namespaceSelector={"matchExpressions": ALL_NAMES}),
-    "queue of nobody": a_queue(),
+    "queue of none": a_queue(),
 }
 
 

@@ -1,4 +1,4 @@
-"""Which creates the real provider tries again: not those that meet a webhook which nobody answers."""
+"""Retries of creates by the real provider: none for an unreachable webhook."""
 
 import time
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ KIND = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
 
 @pytest.fixture
 def unanswered(api: KubernetesApi, namespace: str) -> Iterator[None]:
-    """A webhook for ConfigMaps of one namespace, at a port where nobody listens."""
+    """A webhook for ConfigMaps of one namespace, at a port without a listener."""
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     webhook = {
-        "name": "nobody.example.com", "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule],
+        "name": "closed.example.com", "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule],
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
         "sideEffects": "None", "admissionReviewVersions": ["v1"],
     }  # fmt: skip
@@ -33,7 +33,7 @@ def unanswered(api: KubernetesApi, namespace: str) -> Iterator[None]:
 
 
 @needs_provider
-def test_a_webhook_that_nobody_answers_fails_a_create_at_once(
+def test_an_unreachable_webhook_fails_a_create_at_once(
     plane: ControlPlane, namespace: str, tmp_path: Path, unanswered: None
 ) -> None:
     metadata: Any = {"name": "c", "namespace": namespace}
@@ -46,7 +46,7 @@ def test_a_webhook_that_nobody_answers_fails_a_create_at_once(
     stack, began = stacks(tmp_path / "state")(program), time.monotonic()
     said = refused(stack)
     assert "was not successfully created by the Kubernetes API server: Internal error occurred" in said
-    assert 'failed calling webhook "nobody.example.com"' in said
+    assert 'failed calling webhook "closed.example.com"' in said
     assert "connection refused" in said
     # With what is tried again it would take 63 s more.
     assert time.monotonic() - began < 60

@@ -1,4 +1,4 @@
-"""What an engine keeps of creates and updates that fail: the real provider, as the emulated one has to do."""
+"""State that an engine keeps after failed creates and updates, with the real provider."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.rehearsal.kubernetes.kept_state import Kept
 
 
 @needs_provider
-def test_what_is_kept_of_creates_and_updates_that_fail(plane: ControlPlane, tmp_path: Path) -> None:
+def test_state_after_failed_creates_and_updates(plane: ControlPlane, tmp_path: Path) -> None:
     kept = Kept(stacks(tmp_path / "state"), plane.kubeconfig.read_text())
     try:
         kept_state.a_create_that_is_not_ready(kept)

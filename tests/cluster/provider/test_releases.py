@@ -1,6 +1,6 @@
-"""Helm releases that fail or are left pending, with the real provider: what is kept, what the next `up` does.
+"""Failed and pending Helm releases with the real provider: state, and the next `up`.
 
-The chart is a Deployment for nodes of a pool; nobody runs its pods, so it is ready with no replicas only.
+The chart is a Deployment for nodes of a pool; its pods never run, so it is ready with no replicas only.
 """
 
 import subprocess
@@ -28,11 +28,13 @@ spec:
   template:
     metadata: {labels: {app: web, color: {{ .Values.color }}}}
     spec:
-      nodeSelector: {pool: nobody-has-it}
+      nodeSelector: {pool: missing}
       containers: [{name: main, image: python:3.11}]
 """
-# As the provider tells it, and what of it depends on the verb.
-TOLD = 'Helm release "{}/r" {}failed to initialize completely. Use Helm CLI to investigate: failed to become'
+# The provider's message; a part depends on the verb.
+NOT_LIVE = (
+    'Helm release "{}/r" {}failed to initialize completely. Use Helm CLI to investigate: failed to become'
+)
 BUSY = "another operation (install/upgrade/rollback) is in progress"
 pytestmark = needs_provider
 
@@ -99,11 +101,11 @@ def releases(plane: ControlPlane, namespace: str, tmp_path: Path) -> Releases:
 
 
 def test_a_failed_release_is_upgraded_and_a_refresh_forgets_that_it_failed(releases: Releases) -> None:
-    assert TOLD.format(releases.namespace, "was created, but ") in releases.refused()
+    assert NOT_LIVE.format(releases.namespace, "was created, but ") in releases.refused()
     status, (error,) = releases.kept()
     assert status == ("failed", 1)
     assert error.endswith(f"Error: Helm Release {releases.namespace}/r: context deadline exceeded")
-    assert TOLD.format(releases.namespace, "") in releases.refused()
+    assert NOT_LIVE.format(releases.namespace, "") in releases.refused()
     assert releases.kept()[0] == ("failed", 2)
     releases.stack.refresh(on_output=lambda _: None)
     assert releases.kept() == (("failed", 2), [])
@@ -111,7 +113,7 @@ def test_a_failed_release_is_upgraded_and_a_refresh_forgets_that_it_failed(relea
     releases.values = {"replicas": 0}
     assert releases.up() == {"same": 2, "update": 1}
     assert releases.kept() == (("deployed", 3), [])
-    # An upgrade that is killed stays in the way of every other one, until somebody rolls it back.
+    # An upgrade that is killed stays in the way of every other one, until it is rolled back.
     releases.killed("upgrade", 4)
     releases.values = {"replicas": 0, "color": "blue"}
     assert BUSY in releases.refused()
@@ -143,7 +145,7 @@ def test_an_atomic_release_leaves_nothing_or_what_was_before(releases: Releases)
     assert releases.up()["create"] == 1
     releases.values = {"replicas": 1}
     said = releases.refused()
-    assert TOLD.format(releases.namespace, "") in said
+    assert NOT_LIVE.format(releases.namespace, "") in said
     assert "release r failed, and has been rolled back due to atomic being set: context deadline" in said
     assert releases.kept()[0] == ("failed", 2)
     releases.stack.refresh(on_output=lambda _: None)

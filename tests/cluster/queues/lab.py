@@ -55,7 +55,7 @@ class Lab:
         priority: str = "", pod: Mapping[str, Any] | None = None, notes: Mapping[str, str] | None = None,
         cpu: str = "1", tolerate: bool | None = None, labels: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
-        """A Job as a person writes it: no queue, no node; it tolerates GPU nodes where it asks for GPUs."""
+        """A Job as a user writes it: no queue, no node; it tolerates GPU nodes where it requests GPUs."""
         asked = {"cpu": cpu, "memory": "1Gi", **({GPU: str(gpus)} if gpus else {})}
         container = {
             "name": "main", "image": "example.com/none:1", "command": ["true"],
@@ -98,8 +98,8 @@ class Lab:
         found = self.api.list("v1", "Pod", self.jobs[name], labels=labels)
         return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
-    def story(self, name: str, job: str) -> Object:
-        """What Kueue, the Job and its pods say of a run: for the message of a test that waited in vain."""
+    def history(self, name: str, job: str) -> Object:
+        """Events of Kueue, the Job and its pods, for the message of a failed wait."""
         return {
             "workload": self.workload(name).get("status"),
             "job": self.job(job).get("status"),
@@ -165,7 +165,7 @@ class Lab:
         return True
 
     def refusal(self, name: str) -> str:
-        """Why a Job waits, once Kueue has said so."""
+        """Why a Job waits, once Kueue has reported it."""
         eventually(lambda: self.condition(name, "QuotaReserved").get("status") == "False", f"{name} waits")
         return str(self.condition(name, "QuotaReserved")["message"])
 
@@ -321,17 +321,17 @@ def machines(
 def lost(api: KubernetesApi, node: str) -> Iterator[None]:
     """A node that sends no heartbeats any more, and is gone at the end.
 
-    Somebody else holds its lease, so KWOK does not renew it (pkg/kwok/controllers/node_lease_controller.go,
+    Another holder has its lease, so KWOK does not renew it (pkg/kwok/controllers/node_lease_controller.go,
     `tryAcquireOrRenew`, v0.8.0).
     """
     lease = ("coordination.k8s.io/v1", "Lease", node)
     eventually(lambda: api.find(*lease, "kube-node-lease"), f"{node} has a lease")
-    nobody = {"holderIdentity": "nobody", "leaseDurationSeconds": 3600}
-    api.patch(*lease, {"spec": nobody}, "kube-node-lease")
+    other = {"holderIdentity": "other", "leaseDurationSeconds": 3600}
+    api.patch(*lease, {"spec": other}, "kube-node-lease")
     try:
         yield
     finally:
-        # Nobody else says that they ended.
+        # No kubelet reports their end.
         for pod in api.list("v1", "Pod", fields=f"spec.nodeName={node}"):
             metadata = pod["metadata"]
             url = api.resource("v1", "Pod").url(metadata["namespace"], metadata["name"])

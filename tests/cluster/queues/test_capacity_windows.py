@@ -91,8 +91,8 @@ class Pools:
         rows: Any = (self.lab.workload(name).get("status") or {}).get("admissionChecks") or ({},)
         return dict(rows[0])
 
-    def sent_away(self, name: str) -> str:
-        """Why a job was sent away, as people see it at their Job; it has no quota any more."""
+    def eviction_message(self, name: str) -> str:
+        """Why a job lost its admission, as shown at its Job; it has no quota any more."""
         lab = self.lab
         eventually(lambda: lab.condition(name, "Evicted").get("status") == "True", lambda: lab.workload(name))
         eventually(lambda: lab.condition(name, "QuotaReserved").get("status") == "False")
@@ -115,7 +115,7 @@ def pools(api: KubernetesApi, tmp_path: Path) -> Iterator[Pools]:
     for body in rights:
         api.apply(body)
     try:
-        # Until somebody answers for its check, a queue is not active.
+        # A queue is not active until the controller of its check responds.
         with found.kept(windows), queues(api, flavors, TEAM) as found.lab:
             found.windows = windows
             yield found
@@ -134,8 +134,8 @@ def test_only_what_ends_in_time_or_checkpoints_starts_on_a_block(pools: Pools) -
     pools.submit("long", "block", **{LIMIT: "36000"})
     pools.submit("silent", "block")
     pools.lab.runs("short", "saves")
-    assert "may take 10 h 00 min" in pools.sent_away("long")
-    assert "says neither how long it takes" in pools.sent_away("silent")
+    assert "may take 10 h 00 min" in pools.eviction_message("long")
+    assert "says neither how long it takes" in pools.eviction_message("silent")
     # Two of four nodes are in use, and who was sent away keeps no quota.
     pools.submit("third", "block", **{LIMIT: "60"})
     pools.submit("fourth", "block", **{LIMIT: "60"})
@@ -147,7 +147,7 @@ def test_hours_hold_the_jobs_of_their_classes_alone(pools: Pools) -> None:
     pools.submit("sweep", "night", "sweep", **{LIMIT: "600"})
     pools.submit("urgent", "night", "production")
     pools.lab.runs("urgent")
-    assert "the pool opens at" in pools.sent_away("sweep")
+    assert "the pool opens at" in pools.eviction_message("sweep")
 
 
 def test_a_block_that_ends_while_jobs_run_stops_them_and_calls_them_back_when_it_is_extended(
@@ -156,18 +156,18 @@ def test_a_block_that_ends_while_jobs_run_stops_them_and_calls_them_back_when_it
     pools.submit("saves", "block", **{SAVES: "30"})
     pools.submit("late", "block", **{LIMIT: "36000"})
     pools.lab.runs("saves")
-    pools.sent_away("late")
+    pools.eviction_message("late")
     eventually(lambda: len(pools.lab.pods("saves")) == 1)
     pools.changed(block=block(-9, 0))
-    assert "the capacity of this pool ends now" in pools.sent_away("saves")
-    # Stopped as Kueue stops: its pod is told, and the Job is no failure but waits.
+    assert "the capacity of this pool ends now" in pools.eviction_message("saves")
+    # Stopped as Kueue stops: its pod gets SIGTERM, and the Job has not failed but waits.
     eventually(lambda: pools.lab.pods("saves") == [])
     assert pools.lab.job("saves")["spec"]["suspend"] and not pools.lab.job("saves")["status"].get("failed")
     pools.changed(block=block(-9, 12))
     pools.lab.runs("saves", "late")
 
 
-def test_what_nobody_answers_for_waits(pools: Pools) -> None:
+def test_jobs_wait_while_the_program_is_down(pools: Pools) -> None:
     pools.submit("running", "block", **{SAVES: "30"})
     pools.lab.runs("running")
     pools.stop()
@@ -175,8 +175,8 @@ def test_what_nobody_answers_for_waits(pools: Pools) -> None:
     eventually(lambda: pools.check("waiting").get("state") == "Pending")
     assert not pools.lab.admitted("waiting") and pools.lab.admitted("running")
     pools.start({**pools.windows, "block": block(5, 9)})
-    # It has not begun yet: nobody uses it, and who waits is told until when.
-    assert "the pool opens at" in pools.sent_away("waiting")
-    assert "has closed, and opens at" in pools.sent_away("running")
+    # It has not begun yet: no job runs, and waiting jobs have its start in their message.
+    assert "the pool opens at" in pools.eviction_message("waiting")
+    assert "has closed, and opens at" in pools.eviction_message("running")
     pools.changed()
     pools.lab.runs("waiting", "running")

@@ -1,4 +1,4 @@
-"""Which nodes a job gets: none with GPUs for one without, the cheapest that fits, spot before on-demand."""
+"""Nodes of jobs: none with GPUs for a job without, the cheapest that fits, spot before on-demand."""
 
 import itertools
 from typing import Any
@@ -121,7 +121,7 @@ def train_job(namespace: str, gpus: int) -> Object:
     }  # fmt: skip
 
 
-def test_a_job_that_asks_for_gpus_and_tolerates_none_is_told(api: KubernetesApi) -> None:
+def test_a_job_that_requests_gpus_and_tolerates_none_gets_a_message(api: KubernetesApi) -> None:
     with queues(api, [L4], [{"name": "Applied ML", "weight": 1}]) as lab:
         lab.submit("Applied ML", "evaluate", gpus=1, tolerate=False)
         assert "untolerated taint" in lab.refusal("evaluate")

@@ -55,7 +55,7 @@ def test_a_gang_that_borrows_comes_and_goes_whole(api: KubernetesApi) -> None:
         lab.nodes("gang", 2)
 
 
-def test_a_gang_whose_nodes_do_not_all_come_makes_room_and_starts_again(api: KubernetesApi) -> None:
+def test_a_gang_with_missing_nodes_is_requeued(api: KubernetesApi) -> None:
     with machines(api, [A100], MACHINES), queues(api, [A100], TEAM) as lab:
         api.patch("v1", "Node", "a100-1", {"spec": {"unschedulable": True}})  # as if it had not come
         lab.submit("Research", "gang", gpus=8, pods=2)

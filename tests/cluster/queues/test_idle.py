@@ -1,4 +1,5 @@
-"""Idle GPUs on a real control plane: told, then stopped; what works or has a fresh checkpoint is left alone.
+"""Idle GPUs on a real control plane: a warning, then a stop; active pods and fresh checkpoints are left
+alone.
 
 The program runs as its pod does, with the rights that its component gives. Prometheus is a server that
 answers in its form: no GPU is here to be measured.
@@ -142,7 +143,7 @@ def inside(api: KubernetesApi, space: str, tmp_path: Path, monkeypatch: pytest.M
     return folder
 
 
-def test_a_pod_says_of_itself_when_it_wrote_a_checkpoint_and_changes_nothing_else(
+def test_a_pod_reports_its_checkpoint_and_can_change_nothing_else(
     api: KubernetesApi, space: str, inside: Any
 ) -> None:
     for name in ("says", "silent"):
@@ -155,7 +156,7 @@ def test_a_pod_says_of_itself_when_it_wrote_a_checkpoint_and_changes_nothing_els
         # Policies are in force a moment after they are made.
         bad = partial(patched, api, space, "says", token, {"annotations": {LAST: "tomorrow"}})
         eventually(lambda: "write UTC" in bad(), bad)
-        # Another pod, and a token that is nobody's.
+        # Another pod, and an unknown token.
         for folder in (
             inside(pod, called="silent"),
             inside(other, called="says"),
@@ -210,7 +211,7 @@ def prometheus(space: str) -> Iterator[Prometheus]:
             self.wfile.write(text)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads it."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
@@ -293,7 +294,7 @@ def metrics(
     assert "Traceback" not in errors, errors
 
 
-def test_idle_gpus_are_told_then_stopped_and_nothing_is_where_nobody_measures(
+def test_idle_gpus_get_a_warning_then_a_stop_and_nothing_without_metrics(
     api: KubernetesApi, lab: Lab, prometheus: Prometheus, pods: str, metrics: Callable[[], str]
 ) -> None:
     space = lab.namespaces[TEAM]
@@ -308,7 +309,7 @@ def test_idle_gpus_are_told_then_stopped_and_nothing_is_where_nobody_measures(
     )
     eventually(lambda: lab.job("forgotten")["spec"]["suspend"] is True, "and waits")
     assert events(api, space, "GpusIdleStopped") == {"idle", pods}
-    # Neither of the others was told anything in all of these rounds.
+    # The others got no event in all of these rounds.
     assert not {"works", "fresh"} & events(api, space, "GpusIdle")
     for name in ("works", "fresh"):
         assert running(api, space, name) and STOP_AT not in notes(api, space, name)

@@ -1,4 +1,4 @@
-"""What our launchers make of a run, under Kueue and the real Job controller: stopped, it goes on later."""
+"""Runs of our launchers under Kueue and the real Job controller: a stopped run resumes later."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ def test_a_run_of_which_a_node_is_lost_is_queued_again_and_runs_elsewhere(
         # Before, it would be a start that failed.
         eventually(
             lambda: lab.condition("train", "PodsReady").get("status") == "True",
-            lambda: f"all pods are ready: {lab.story('train', job)}",
+            lambda: f"all pods are ready: {lab.history('train', job)}",
         )
         with lost(api, gone):
             eventually(lambda: lab.condition("train", "PodsReady").get("reason") == "WaitForRecovery")

@@ -1,4 +1,4 @@
-"""A pool whose nodes do not come: where its jobs go, and what makes them go elsewhere (docs/runbooks)."""
+"""A pool without capacity: its jobs, and how they move to another pool (docs/runbooks)."""
 
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.quotas import TeamArgs

@@ -1,4 +1,4 @@
-"""Pods of networks with a daemon, asked of a real API server: as the stack renders them, and spoiled."""
+"""Pods of networks with a daemon on a real API server: as the stack renders them, and modified."""
 
 import copy
 import uuid
@@ -167,9 +167,7 @@ def test_the_daemon_of_one_network_is_not_that_of_another(api: KubernetesApi, fe
 @pytest.mark.parametrize(
     ("container", "kept"), [("tcpxo-daemon", True), ("tcpx-daemon", True), ("node", False)]
 )
-def test_nobody_starts_a_shell_in_a_daemon(
-    container: str, kept: bool, api: KubernetesApi, fenced: str
-) -> None:
+def test_a_shell_in_a_daemon_is_refused(container: str, kept: bool, api: KubernetesApi, fenced: str) -> None:
     path = f"/api/v1/namespaces/{fenced}/pods/case/exec"
     with pytest.raises(ApiError) as refused:
         api.request("POST", path, query={"container": container, "command": "sh", "stdout": "true"})

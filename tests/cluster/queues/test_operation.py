@@ -1,4 +1,4 @@
-"""What those who run a cluster see: drained queues, jobs without a queue, validations among teams."""
+"""Operation of a cluster: drained queues, jobs without a queue, validations among teams."""
 
 import uuid
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A run that makes way for a more urgent one goes on later from its checkpoint; its processes are real."""
+"""A run preempted by a more urgent one resumes from its checkpoint; its processes are real."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from rehearsal.controlplane.api import KubernetesApi, Object
 from smoke_training.launchers import kubernetes
 from smoke_training.launchers.runplan import Mount, RunPlan
 from tests.cluster import local_node
-from tests.cluster.queues import resuming
+from tests.cluster.queues import resuming_run as resuming
 from tests.cluster.queues.lab import queues
 from tests.cluster.waiting import eventually
 

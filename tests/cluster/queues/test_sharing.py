@@ -1,4 +1,4 @@
-"""Who gets idle quota, who gives it back, and to whom it comes."""
+"""Distribution of idle quota among teams, and its return."""
 
 from components.kubernetes.queueing.quotas import TeamArgs
 from rehearsal.controlplane.api import KubernetesApi
@@ -36,7 +36,7 @@ def test_a_team_borrows_beyond_its_quota_and_gives_back_when_the_owner_asks(api:
 
 def test_the_shares_of_three_teams_converge_to_their_weights(api: KubernetesApi) -> None:
     weights = {"Research": 2.0, "Vision": 1.0, "Applied ML": 1.0}
-    # Nobody owns anything: all 32 GPUs are borrowed, and divided by weight alone.
+    # No team has quota: all 32 GPUs are borrowed and divided by weight alone.
     teams: list[TeamArgs] = [
         {"name": name, "weight": weight, "gpus": {"a100": 0}} for name, weight in weights.items()
     ]

@@ -1,4 +1,4 @@
-"""What members of a team may do, asked of the real API server: all in their namespace, nothing elsewhere."""
+"""Rights of team members on the real API server: all in their namespace, none elsewhere."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,7 +27,7 @@ SHOWN = [
     (API_VERSION, "ClusterQueue"), (API_VERSION, "Cohort"), (API_VERSION, "ResourceFlavor"),
     (API_VERSION, "Topology"),
 ]  # fmt: skip
-# What nobody of a team sees, not even by its name.
+# Resources that no member can read, not even by name.
 HIDDEN = [
     ("v1", "PersistentVolume"),
     (API_VERSION, "WorkloadPriorityClass"), (API_VERSION, "AdmissionCheck"),
@@ -65,7 +65,7 @@ def refused_as_invalid(attempt: Callable[..., Any], *args: Any, **more: Any) -> 
 
 
 def watched(mine: KubernetesApi, version: str, kind: str, namespace: str) -> Object:
-    """The first object that a watch tells of."""
+    """The first object of a watch."""
     return next(mine.watch(version, kind, namespace, timeout_s=5))[1]
 
 
@@ -117,10 +117,10 @@ def test_members_see_queues_and_pools_and_change_none(tenants: Tenants) -> None:
     refused(mine.patch, API_VERSION, "ClusterQueue", tenants.own, {"spec": {"stopPolicy": "Hold"}})
     refused(mine.delete, API_VERSION, "ResourceFlavor", "cpu")
     places = "/apis/visibility.kueue.x-k8s.io/v1beta2"
-    told = f"{places}/namespaces/{tenants.own}/localqueues/default/pendingworkloads"
-    assert mine.request("GET", told)["items"] == []
+    pending = f"{places}/namespaces/{tenants.own}/localqueues/default/pendingworkloads"
+    assert mine.request("GET", pending)["items"] == []
     for path in (
-        told.replace(tenants.own, tenants.other),
+        pending.replace(tenants.own, tenants.other),
         f"{places}/clusterqueues/{tenants.own}/pendingworkloads",
     ):
         refused(mine.request, "GET", path)
@@ -163,7 +163,7 @@ def test_a_pod_past_its_queue_is_refused_or_waits(tenants: Tenants) -> None:
     made = mine.create(pod, dry_run=True)
     assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
     assert {"name": "kueue.x-k8s.io/admission"} in made["spec"]["schedulingGates"]
-    # What belongs to a job Kueue leaves to that job, whoever says so.
+    # Kueue manages an owned object through its owner job, whatever its labels.
     owner = mine.list("v1", "Pod", own)[0]["metadata"]["ownerReferences"]
     queued = {"labels": {"kueue.x-k8s.io/queue-name": "default"}}
     for more in (

@@ -1,4 +1,4 @@
-"""The node agent while the API server refuses it something, as one does that has just started."""
+"""The node agent while the API server denies it rights, as after its start."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.cluster import local_node
 from tests.cluster.waiting import eventually
 
 _RBAC = "rbac.authorization.k8s.io/v1"
-# What an agent asks for; nobody is refused what the last test of a right did not name.
+# Rights of an agent, one of which each test removes.
 _RIGHTS = (
     *("nodes", "nodes/status", "pods", "pods/status", "services", "services/status", "endpoints"),
     *("endpointslices", "jobs", "serviceaccounts", "serviceaccounts/token", "configmaps", "secrets"),

@@ -18,13 +18,13 @@ from policies.sources import state
 from policies.sources.live.records import account
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, choose
-from tests.cluster.live.comparing import Verdicts, verdicts
+from tests.cluster.live.rule_verdicts import Verdicts, verdicts
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import NOTHING, Done
 from trainstack.collect.kubernetes import collect
 
-# Rules that a cluster leaves open, of some object that its state tells of.
-UNTOLD = {
+# Rules that are undetermined in a cluster for objects that its state describes.
+UNDETERMINED = {
     "MLS-GPU-10": "whether EKS starts nodes by itself, the account knows",
     "MLS-REP-04": "when and how a validation ended, the engine knows",
     "MLS-TRK-03": "which buckets there are, the account knows",
@@ -96,15 +96,15 @@ def test_the_cluster_is_judged_as_its_state(lived: Life) -> None:
     managed = {key for key in lived.managed if key[1] and key[1][0] != "kubernetes:helm.sh/v3:Release"}
     assert len(managed) > 100
     different = {key for key in managed if results(lived.live, key) != results(lived.managed, key)}
-    assert {rule for rule, _ in different} == UNTOLD.keys()
+    assert {rule for rule, _ in different} == UNDETERMINED.keys()
     assert all(results(lived.live, key) == {"undetermined"} for key in different)
     # Beside that there are what charts and Kubernetes itself brought.
     broken = {key for key in lived.live.keys() - lived.managed.keys() if "fail" in results(lived.live, key)}
     assert broken == {("MLS-K8S-03", ("kubernetes:core/v1:Namespace", None, "default"))}
 
 
-def results(told: Verdicts, key: tuple[str, Any]) -> set[str]:
-    return {result for result, _, _ in told.get(key, ())}
+def results(found_verdicts: Verdicts, key: tuple[str, Any]) -> set[str]:
+    return {result for result, _, _ in found_verdicts.get(key, ())}
 
 
 def test_kueue_admits_the_validation(lived: Life) -> None:
@@ -120,7 +120,7 @@ def test_a_killed_daemon_leaves_no_process_and_destroy_goes_on(lived: Life) -> N
 
 
 def _judged(home: Path) -> tuple[Verdicts, Verdicts]:
-    """What rules say of the state, and of its cluster."""
+    """Verdicts of rules about the state and about its cluster."""
     export, rules = home.parent / "live.json", CATALOGUE.rules.values()
     assert life.native(home, "stack", "export", "--stack", life.STACK, "--file", str(export)).returncode == 0
     with pytest.MonkeyPatch.context() as patched:

@@ -1,4 +1,4 @@
-"""The provider of the rehearsal against a real control plane: what the API server and its controllers say."""
+"""The rehearsal's provider with a real control plane: responses of the API server and its controllers."""
 
 import time
 from collections.abc import Iterator

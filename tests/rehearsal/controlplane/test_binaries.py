@@ -1,4 +1,4 @@
-"""What a machine lacks for a control plane is said; what it has in the right version is used."""
+"""Binaries of a control plane: missing tools are reported, binaries of the right version are used."""
 
 import re
 from pathlib import Path
@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing of this machine is found or written."""
+def isolated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Isolate the test from files of this machine."""
     monkeypatch.setattr(binaries, "HOME", tmp_path)
     monkeypatch.setattr(binaries, "FOLDER", tmp_path / "bin")
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
@@ -29,31 +29,33 @@ def released(folder: Path, name: str, version: str) -> Path:
     return path
 
 
-def test_without_go_it_says_what_to_install_and_is_not_ready() -> None:
+def test_without_go_it_reports_what_to_install_and_is_not_ready() -> None:
     assert binaries.ready() is None
     with pytest.raises(SetupError, match=r"no Go to build etcd with. Install Go"):
         binaries.require()
 
 
-def test_the_build_before_the_tests_says_so_and_lets_them_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_build_before_the_tests_is_reported_and_not_fatal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert binaries.main() == 0
     assert "control plane: not available on this machine: there is no Go" in capsys.readouterr().out
 
 
 def test_a_released_binary_of_exactly_the_version_is_used(
-    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+    isolated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = binaries.BINARIES["kube-apiserver"].version
-    monkeypatch.setenv(binaries.ASSETS_VARIABLE, str(elsewhere / "assets"))
-    path = released(elsewhere / "assets", "kube-apiserver", wanted)
+    monkeypatch.setenv(binaries.ASSETS_VARIABLE, str(isolated / "assets"))
+    path = released(isolated / "assets", "kube-apiserver", wanted)
     assert binaries._found("kube-apiserver") == path
-    released(elsewhere / "assets", "kube-apiserver", wanted + "0")
+    released(isolated / "assets", "kube-apiserver", wanted + "0")
     assert binaries._found("kube-apiserver") is None
 
 
-def test_what_was_built_from_other_sources_is_built_again(elsewhere: Path) -> None:
-    path = released(elsewhere / "bin", "etcd", "v0")
-    stamp = elsewhere / "bin" / "etcd.stamp"
+def test_what_was_built_from_other_sources_is_built_again(isolated: Path) -> None:
+    path = released(isolated / "bin", "etcd", "v0")
+    stamp = isolated / "bin" / "etcd.stamp"
     stamp.write_text(binaries._fingerprint("etcd"))
     assert binaries._found("etcd") == path
     stamp.write_text("of another go.mod")

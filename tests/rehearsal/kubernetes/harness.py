@@ -1,4 +1,4 @@
-"""What the tests share: a rehearsal with one EKS cluster, and calls as the engine would make them."""
+"""Shared fixtures: a rehearsal with one EKS cluster, and calls as the engine makes them."""
 
 import json
 import threading
@@ -36,7 +36,7 @@ def kubeconfig(endpoint: str = ENDPOINT) -> str:
 
 
 def living() -> set[int]:
-    """The living processes below this one, those that read the SDK left out."""
+    """Living processes below this one, except those that read the SDK."""
     found = set()
     for process in psutil.Process().children(recursive=True):
         try:
@@ -49,7 +49,7 @@ def living() -> set[int]:
 
 @dataclass
 class Rehearsed:
-    """One rehearsal home and how to talk to its kubernetes cloud."""
+    """One rehearsal home with its kubernetes cloud."""
 
     state: State
     home: Path
@@ -60,7 +60,7 @@ class Rehearsed:
     others: set[int] = field(default_factory=living)
 
     def processes(self) -> set[int]:
-        """Those that came with this rehearsal; the control plane of other tests may run beside it."""
+        """Processes of this rehearsal; the control plane of other tests may run beside it."""
         return living() - self.others
 
     def call(self, token: str, name: str, timeout_s: float | None = 20) -> Call:
@@ -77,7 +77,7 @@ class Rehearsed:
     def create(
         self, token: str, inputs: Properties, name: str = "r", *, timeout_s: float | None = 20
     ) -> tuple[str, Properties]:
-        """Check, then create, as the engine does. Raises RefusalError for what either refuses."""
+        """Check, then create, as the engine does. Raises RefusalError."""
         call = self.call(token, name, timeout_s)
         checked, failures = self.cloud.check(call, None, inputs)
         if failures:

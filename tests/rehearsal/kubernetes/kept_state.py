@@ -1,4 +1,4 @@
-"""What an engine keeps of creates and updates that fail, on any provider: one stack, changed step by step.
+"""State that an engine keeps after failed creates and updates, on any provider: one stack in several steps.
 
 tests/cluster/provider runs the same steps on the real provider and a real control plane.
 """
@@ -20,7 +20,7 @@ REFUSED = "value: Forbidden: may not be changed in an update."
 
 
 class Kept:
-    """A namespace, a ConfigMap whose label is waited for, a suspended Job, and a PriorityClass."""
+    """A namespace, a ConfigMap with an awaited label, a suspended Job, and a PriorityClass."""
 
     def __init__(self, select: Select, kubeconfig: str) -> None:
         self._select, self._kubeconfig = select, kubeconfig
@@ -48,11 +48,11 @@ class Kept:
         return counts(self._select(self._program).up(on_output=_ignore).summary.resource_changes)
 
     def refused(self) -> str:
-        """What an `up` that has to fail says, on one line."""
+        """The error of an `up` that has to fail, on one line."""
         return refused(self._select(self._program))
 
     def preview(self) -> dict[str, list[str]]:
-        """What the next update would change, resource by resource: the properties."""
+        """Properties that the next update would change, by resource."""
         found: dict[str, list[str]] = {}
 
         def hear(event: Any) -> None:
@@ -64,7 +64,7 @@ class Kept:
         return found
 
     def refresh(self) -> str:
-        """What a refresh prints, on one line."""
+        """Output of a refresh, on one line."""
         said: list[str] = []
         self._select(self._program).refresh(on_output=said.append)
         return re.sub(r"\s+", " ", " ".join(said))
@@ -73,7 +73,7 @@ class Kept:
         self._select(self._program).destroy(on_output=_ignore)
 
     def state(self, name: str) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-        """The inputs, outputs and errors that the engine keeps of a resource."""
+        """Inputs, outputs and errors of a resource in the engine's state."""
         rows: Any = (self._select(self._program).export_stack().deployment or {})["resources"]
         (row,) = [row for row in rows if row["urn"].endswith(f"::{name}")]
         return row["inputs"], row["outputs"], row.get("initErrors", [])

@@ -27,5 +27,7 @@ def test_the_kinds_that_a_refresh_judges_are_those_of_the_rows() -> None:
     lines = [line for line in DOCUMENT.read_text().splitlines() if line.startswith("| ")]
     start = next(n for n, line in enumerate(lines) if line.startswith("| kind | a refresh finds it unready"))
     cells = [line.strip("| ").split(" | ") for line in lines[start + 1 : start + 9]]
-    told = {kind for kinds, when, _ in cells if not when.startswith("never") for kind in kinds.split(", ")}
-    assert told == {row.kind.rpartition(" ")[2] for row in awaited().values() if row.read}
+    documented = {
+        kind for kinds, when, _ in cells if not when.startswith("never") for kind in kinds.split(", ")
+    }
+    assert documented == {row.kind.rpartition(" ")[2] for row in awaited().values() if row.read}

@@ -78,7 +78,7 @@ def test_the_audience_may_be_another_one(rehearsed: Rehearsed) -> None:
     assert _warnings(rehearsed, trust, **{"eks.amazonaws.com/audience": "sts.example.com"}) == []
 
 
-def test_accounts_that_a_chart_makes_are_looked_at(rehearsed: Rehearsed) -> None:
+def test_accounts_of_a_chart_are_checked(rehearsed: Rehearsed) -> None:
     trust = _trust(ISSUER, **_equals())
     rehearsed.aws("aws:iam/role:Role", "reader", {"assumeRolePolicy": trust}, {"arn": ROLE, "name": "reader"})
     for name, warned in (("reader", False), ("writer", True)):

@@ -1,4 +1,4 @@
-"""What pods find in the cluster: nodes, devices, queues, volumes, identities, and a real MLflow server."""
+"""Environment of pods in a cluster: nodes, devices, queues, volumes, identities, a real MLflow server."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def printed(rehearsed: Rehearsed, name: str) -> dict[str, str]:
     ("ami", "values", "message"),
     [
         ("AL2023_x86_64_NVIDIA", None, "Insufficient nvidia.com/gpu"),  # no device plugin at all
-        ("AL2023_x86_64_NVIDIA", {}, "Insufficient nvidia.com/gpu"),  # it wants a node label that nobody sets
+        ("AL2023_x86_64_NVIDIA", {}, "Insufficient nvidia.com/gpu"),  # needs a node label that nothing sets
         ("AL2023_x86_64_STANDARD", {"gfd": {"enabled": True}}, "Insufficient nvidia.com/gpu"),  # no driver
         ("AL2023_x86_64_NVIDIA", {"gfd": {"enabled": True}}, ""),
     ],
@@ -238,8 +238,8 @@ def test_what_a_pod_needs_and_does_not_find(rehearsed: Rehearsed) -> None:
     with pytest.raises(InitFailedError, match='configmap "env" not found'):
         rehearsed.create(JOB, job("a", script_pod("env")), "a", timeout_s=0.4)
     rehearsed.config_map("env", {"main.py": PRINT_ENV})
-    with pytest.raises(InitFailedError, match='serviceaccount "nobody" not found'):
-        rehearsed.create(JOB, job("b", script_pod("env", serviceAccountName="nobody")), "b", timeout_s=0.4)
+    with pytest.raises(InitFailedError, match='serviceaccount "missing" not found'):
+        rehearsed.create(JOB, job("b", script_pod("env", serviceAccountName="missing")), "b", timeout_s=0.4)
 
 
 def _trusted_role(rehearsed: Rehearsed, *secrets: str) -> str:

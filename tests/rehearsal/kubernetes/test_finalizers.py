@@ -1,4 +1,4 @@
-"""Deletes wait for finalizers as long as another delete, which may end the use, is under way."""
+"""Deletes wait for finalizers as long as another delete, which may end the use, is in progress."""
 
 import threading
 import time
@@ -49,7 +49,7 @@ def test_a_claim_goes_when_the_deployment_beside_it_is_gone(rehearsed: Rehearsed
     assert sorted(ends, key=ends.__getitem__) == ["lab/user", "lab/c", "v"]
 
 
-def test_a_claim_that_nobody_frees_is_named_with_its_user(rehearsed: Rehearsed) -> None:
+def test_a_claim_in_use_is_reported_with_its_user(rehearsed: Rehearsed) -> None:
     said = "timed out waiting for the condition: .*pvc-protection stays while Deployment lab/user"
     with pytest.raises(RefusalError, match=said):
         rehearsed.cloud.delete(rehearsed.call(CLAIM, "c"), "lab/c", {})

@@ -30,7 +30,7 @@ def test_documents_and_lists_become_objects_in_their_namespace() -> None:
 
 
 @pytest.mark.parametrize("text", ["a: [", "just: a mapping"])
-def test_what_is_no_manifest_is_refused(text: str) -> None:
+def test_an_invalid_manifest_is_refused(text: str) -> None:
     with pytest.raises(RefusalError, match=r"InvalidYaml|InvalidManifest"):
         call(DECODE, {"text": text})
 

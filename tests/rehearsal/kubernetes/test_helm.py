@@ -1,4 +1,4 @@
-"""Helm releases, the CRDs they bring, and what happens to those."""
+"""Helm releases and the lifetime of their CRDs."""
 
 import contextlib
 import threading
@@ -88,7 +88,7 @@ def test_an_unknown_chart_is_accepted_with_a_warning(rehearsed: Rehearsed) -> No
     assert any(
         "does not know chart" in message for severity, message in rehearsed.log if severity == "warning"
     )
-    # It may bring kinds that nobody here has heard of.
+    # It may bring unknown kinds.
     rehearsed.create("kubernetes:example.com/v1:Mystery", {"metadata": {"name": "m"}}, "m")
 
 
@@ -113,7 +113,9 @@ def status(rehearsed: Rehearsed, key: str) -> tuple[str, int]:
 
 
 # tests/cluster/provider/test_releases.py shows the same with the real provider.
-TOLD = 'Helm release "kueue-system/kueue" {}failed to initialize completely. Use Helm CLI to investigate: '
+NOT_LIVE = (
+    'Helm release "kueue-system/kueue" {}failed to initialize completely. Use Helm CLI to investigate: '
+)
 LATE = "context deadline exceeded"
 
 
@@ -123,14 +125,14 @@ def test_a_failed_release_is_upgraded_and_a_refresh_forgets_that_it_failed(rehea
     with pytest.raises(InitFailedError) as failed:
         rehearsed.create(RELEASE, late, "kueue")
     key, outputs = failed.value.id, failed.value.outputs
-    assert failed.value.reasons[0].startswith(TOLD.format("was created, but "))
+    assert failed.value.reasons[0].startswith(NOT_LIVE.format("was created, but "))
     assert failed.value.reasons[0].endswith(f"Error: Helm Release {key}: {LATE}")
     assert outputs["status"]["status"] == "failed"
     with pytest.raises(RefusalError, match="cannot re-use a name that is still in use"):
         rehearsed.create(RELEASE, late, "kueue")
     with pytest.raises(InitFailedError) as failed:
         rehearsed.cloud.update(call, key, outputs, late, preview=False)
-    assert failed.value.reasons[0].startswith(TOLD.format(""))
+    assert failed.value.reasons[0].startswith(NOT_LIVE.format(""))
     assert status(rehearsed, key) == ("failed", 2)
     rehearsed.node_group()
     rehearsed.cloud.update(call, key, outputs, late, preview=False)
@@ -176,7 +178,7 @@ def test_an_interrupted_install_has_failed_and_one_that_was_killed_is_pending(re
     waiting.start()
     while status(rehearsed, key)[0] != "pending-upgrade":
         assert waiting.is_alive()
-    # Nothing tells the next engine from one that comes after a daemon that was killed here.
+    # For the next engine this is the same as after a killed daemon.
     with pytest.raises(RefusalError, match="another operation") as refused:
         upgrade()
     assert "helm rollback kueue --namespace kueue-system" in str(refused.value)
@@ -187,7 +189,7 @@ def test_an_interrupted_install_has_failed_and_one_that_was_killed_is_pending(re
     assert rehearsed.state.count("kubernetes") == 0
 
 
-def test_names_are_made_up_and_changes_are_seen(rehearsed: Rehearsed) -> None:
+def test_names_are_generated_and_changes_detected(rehearsed: Rehearsed) -> None:
     call = rehearsed.call(RELEASE, "kueue")
     nameless = {name: value for name, value in KUEUE.items() if name != "name"}
     inputs, _ = rehearsed.cloud.check(call, None, nameless)

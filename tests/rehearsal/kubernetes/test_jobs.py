@@ -1,4 +1,4 @@
-"""How Jobs end, as their controller decides, and what the provider makes of it.
+"""Ends of Jobs by their controller, and the provider's reaction.
 
 tests/cluster/awaits holds the same Jobs against the real controller.
 """
@@ -43,7 +43,7 @@ def planned(rehearsed: Rehearsed, codes: list[Any], restart: str = "Never", **sp
 
 
 def ended(rehearsed: Rehearsed, inputs: Properties) -> Properties:
-    """The status in which a Job that nobody awaits ends."""
+    """The final status of a Job that is not awaited."""
     inputs["metadata"]["annotations"] = SKIP
     key, _ = rehearsed.create(JOB, inputs, "planned")
     deadline = time.monotonic() + 20
@@ -76,7 +76,7 @@ def test_a_matching_exit_code_fails_the_whole_job(rehearsed: Rehearsed) -> None:
     assert said.endswith("failed with exit code 42 matching FailJob rule at index 0")
 
 
-def test_a_reason_that_the_provider_does_not_know_is_no_error_to_it(rehearsed: Rehearsed) -> None:
+def test_an_unknown_failure_reason_is_no_error_for_the_provider(rehearsed: Rehearsed) -> None:
     inputs = planned(rehearsed, [42], **rule("FailJob", onExitCodes=IN_42))
     with pytest.raises(InitFailedError) as failed:
         rehearsed.create(JOB, inputs, "planned", timeout_s=600)
@@ -96,7 +96,7 @@ def test_a_reason_that_the_provider_does_not_know_is_no_error_to_it(rehearsed: R
         rehearsed.fresh_cloud().update(call, key, outputs, inputs, preview=False)
 
 
-def test_a_job_that_nobody_resumes_is_not_waited_for_for_ever(
+def test_a_suspended_job_is_not_awaited_forever(
     rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(awaits, "_STUCK_S", 0.5)
@@ -105,9 +105,7 @@ def test_a_job_that_nobody_resumes_is_not_waited_for_for_ever(
     assert any("it is suspended" in reason for reason in failed.value.reasons)
 
 
-def test_a_job_whose_pod_runs_without_a_word_is_waited_for(
-    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_with_a_silent_pod_is_awaited(rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(awaits, "_STUCK_S", 1.5)
     rehearsed.namespace()
     rehearsed.config_map("slow", {"main.py": "import time; time.sleep(3)"})
@@ -202,7 +200,7 @@ def test_a_success_policy_ends_a_job_early(rehearsed: Rehearsed) -> None:
     assert "failed" not in status
 
 
-def test_a_work_queue_is_done_when_one_pod_says_so(rehearsed: Rehearsed) -> None:
+def test_a_work_queue_is_done_when_one_pod_succeeds(rehearsed: Rehearsed) -> None:
     status = ended(rehearsed, planned(rehearsed, [0], parallelism=3))
     assert verdict(status) == ("Complete", "CompletionsReached")
     assert status["succeeded"] == 3

@@ -44,7 +44,7 @@ def test_ids_scopes_and_what_the_server_sets(rehearsed: Rehearsed) -> None:
     assert outputs["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
 
 
-def test_made_up_names_follow_the_seed_and_are_kept(rehearsed: Rehearsed) -> None:
+def test_generated_names_follow_the_seed_and_are_kept(rehearsed: Rehearsed) -> None:
     call = rehearsed.call(CONFIG_MAP, "x")
     first, _ = rehearsed.cloud.check(call, None, {"data": {}})
     again, _ = rehearsed.cloud.check(call, None, {"data": {}})
@@ -156,7 +156,7 @@ def test_what_a_change_does(
     assert found.delete_before_replace is first
 
 
-def test_replacement_of_made_up_names_and_of_mutable_maps(rehearsed: Rehearsed) -> None:
+def test_replacement_of_generated_names_and_of_mutable_maps(rehearsed: Rehearsed) -> None:
     call = rehearsed.call(CONFIG_MAP, "x")
     inputs, _ = rehearsed.cloud.check(call, None, {"data": {"a": "1"}})
     key, outputs = rehearsed.cloud.create(call, inputs, preview=False)
@@ -189,7 +189,7 @@ def test_a_claim_binds_to_its_volume_or_waits(rehearsed: Rehearsed) -> None:
         "accessModes": ["ReadWriteMany"], "resources": {"requests": size}, "volumeName": "data",
         "storageClassName": "",
     }  # fmt: skip
-    # The provider asks no custom time-out of a claim, so somebody interrupts the `up`.
+    # The provider ignores custom timeouts of claims, so the `up` is interrupted.
     threading.Timer(0.5, rehearsed.cancelled.set).start()
     with pytest.raises(InitFailedError, match='persistentvolume "data" not found'):
         rehearsed.create(CLAIM, {"metadata": {"name": "data"}, "spec": claim}, "claim")
@@ -200,12 +200,12 @@ def test_a_claim_binds_to_its_volume_or_waits(rehearsed: Rehearsed) -> None:
 
 
 def test_a_binding_to_a_missing_role_is_warned_about(rehearsed: Rehearsed) -> None:
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "nobody"}
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "missing"}
     rehearsed.create(BINDING, {"metadata": {"name": "b"}, "roleRef": role}, "b")
-    assert any("nobody" in message and severity == "warning" for severity, message in rehearsed.log)
+    assert any("missing" in message and severity == "warning" for severity, message in rehearsed.log)
 
 
-def test_reading_what_is_gone(rehearsed: Rehearsed) -> None:
+def test_reading_a_deleted_object(rehearsed: Rehearsed) -> None:
     key, outputs = rehearsed.create(CONFIG_MAP, {"metadata": {"name": "x"}, "data": {}}, "x")
     call = rehearsed.call(CONFIG_MAP, "x")
     found = rehearsed.cloud.read(call, key, {})

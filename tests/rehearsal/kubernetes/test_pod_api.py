@@ -1,4 +1,4 @@
-"""Pods of an emulated cluster read and ask with the rights of their account, and no more."""
+"""Pods of an emulated cluster have the rights of their account at the API server, and no more."""
 
 import json
 
@@ -121,7 +121,7 @@ def test_a_pod_reads_and_asks_what_its_roles_allow(reader: Rehearsed) -> None:
     assert not list(reader.state.find(name="new"))
 
 
-def test_a_token_of_nobody_reads_nothing(reader: Rehearsed) -> None:
+def test_an_unknown_token_reads_nothing(reader: Rehearsed) -> None:
     assert reader.cloud._pod_api.answer("guess", next(iter(PATHS)))[0] == 401
 
 

@@ -1,4 +1,4 @@
-"""Which creates are tried again, and for how long: a missing namespace or kind, ten times as fast."""
+"""Retries of creates: for a missing namespace or kind, ten times as fast as the provider's."""
 
 import threading
 import time
@@ -36,7 +36,7 @@ def test_a_missing_namespace_or_kind_is_asked_for_six_times_in_31_s(rehearsed: R
         assert len(tries(rehearsed)) == 5
 
 
-def test_nothing_else_is_tried_again(rehearsed: Rehearsed) -> None:
+def test_other_errors_are_not_retried(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.create(CONFIG_MAP, INPUTS, "c")
     with pytest.raises(RefusalError, match="already exists"):

@@ -1,4 +1,4 @@
-"""When the Kubernetes provider replaces everything that was made through it."""
+"""Provider settings whose change replaces all resources."""
 
 import json
 from typing import Any

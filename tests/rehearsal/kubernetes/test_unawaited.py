@@ -1,4 +1,4 @@
-"""What nobody waits for: the API server accepts the object, and only its pods are refused."""
+"""Objects that are not awaited: the API server accepts them and refuses only their pods."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Objects whose pods are not run here are ready when a node would take them; an Ingress gets an address."""
+"""Objects whose pods do not run here are ready when a node would fit them; an Ingress gets an address."""
 
 from typing import Any
 
@@ -32,12 +32,12 @@ def _hurry(rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch) -> None:
     rehearsed.namespace()
 
 
-def test_what_a_node_takes_is_ready(rehearsed: Rehearsed) -> None:
+def test_a_pod_that_fits_a_node_is_ready(rehearsed: Rehearsed) -> None:
     assert rehearsed.create(POD, pod(), "p")[1]["status"]["phase"] == "Running"
     assert rehearsed.create(STATEFUL_SET, stateful_set(), "s")[1]["status"]["readyReplicas"] == 2
 
 
-def test_what_no_node_takes_is_not(rehearsed: Rehearsed) -> None:
+def test_a_pod_that_fits_no_node_is_not_ready(rehearsed: Rehearsed) -> None:
     with pytest.raises(InitFailedError) as failed:
         rehearsed.create(STATEFUL_SET, stateful_set(nodeSelector=LARGE), "s")
     assert failed.value.reasons[0].endswith("become live: 's' timed out waiting to be Ready")
@@ -56,7 +56,7 @@ def test_what_no_node_takes_is_not(rehearsed: Rehearsed) -> None:
     assert outputs["status"]["phase"] == "Running"
 
 
-def test_nobody_waits_for_a_pod_that_is_not_awaited(rehearsed: Rehearsed) -> None:
+def test_a_pod_with_skip_await_is_not_awaited(rehearsed: Rehearsed) -> None:
     unawaited = pod(nodeSelector=LARGE)
     unawaited["metadata"]["annotations"] = {"pulumi.com/skipAwait": "true"}
     assert rehearsed.create(POD, unawaited, "p")[0] == "lab/p"

@@ -48,7 +48,7 @@ def mounted(rehearsed: Rehearsed, home: Path, *claims: str) -> None:
     assert paths.keys() == {f"/{one}" for one in claims}
 
 
-def test_a_volume_below_another_one_is_found_through_it(rehearsed: Rehearsed, tmp_path: Path) -> None:
+def test_a_nested_volume_is_reached_through_its_parent(rehearsed: Rehearsed, tmp_path: Path) -> None:
     """A program looks for ~/.mlflow/credentials below the folder that HOME names."""
     rehearsed.namespace()
     login = {"metadata": {"name": "login", "namespace": "lab"}, "data": {"credentials": "bG9naW4="}}

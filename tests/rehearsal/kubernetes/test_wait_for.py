@@ -1,4 +1,4 @@
-"""`pulumi.com/waitFor` and `pulumi.com/skipAwait`: what they wait for instead of the provider's own choice.
+"""Conditions of `pulumi.com/waitFor` and `pulumi.com/skipAwait`.
 
 Many expressions are those of provider/pkg/jsonpath/jsonpath_test.go.
 """
@@ -62,13 +62,13 @@ def test_a_condition_that_holds(annotation: str) -> None:
     ("condition=Complete", "Complete=False (want True)"),
     ("condition=Done", "Waiting for condition Done=True"),
 ])  # fmt: skip
-def test_a_condition_that_does_not_hold_says_what_it_found(annotation: str, said: str) -> None:
+def test_an_unmet_condition_reports_the_value(annotation: str, said: str) -> None:
     (text,) = missing(annotation)
     assert said in text
 
 
 @pytest.mark.parametrize("annotation", ["jsonpath={.metadata.uid}", "condition=Failed"])
-def test_what_the_controller_has_not_seen_yet_does_not_count(annotation: str) -> None:
+def test_an_old_observed_generation_does_not_count(annotation: str) -> None:
     assert missing(annotation, {**STATUS, "metadata": {"uid": "1", "generation": 3}})
 
 
@@ -83,7 +83,7 @@ def test_what_the_controller_has_not_seen_yet_does_not_count(annotation: str) ->
     ("jsonpath={ .webhooks[].clientConfig.caBundle }", "parsing"),
     ("jsonpath={.status.list[}", "parsing"),
 ])  # fmt: skip
-def test_what_cannot_be_read_is_refused_before_anything_is_made(
+def test_an_invalid_annotation_is_refused_before_the_create(
     rehearsed: Rehearsed, annotation: str, said: str
 ) -> None:
     metadata = {"name": "c", "namespace": "lab", "annotations": {WAIT_FOR: annotation}}
@@ -115,7 +115,7 @@ def test_a_job_that_is_only_to_exist_is_not_awaited(rehearsed: Rehearsed) -> Non
     assert any("exit code 3" in reason for reason in reasons)
 
 
-def test_a_job_is_awaited_as_far_as_its_annotation_says(rehearsed: Rehearsed) -> None:
+def test_a_job_is_awaited_by_its_annotation(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.config_map("wait", {"main.py": "raise SystemExit(3)"})
     both = json.dumps(["jsonpath={.metadata.uid}", "condition=Failed"])
@@ -138,7 +138,7 @@ def test_what_never_holds_ends_at_the_time_limit(rehearsed: Rehearsed) -> None:
     assert outputs["data"] == {"key": "new"}
 
 
-def test_a_cancelled_wait_says_so(rehearsed: Rehearsed) -> None:
+def test_a_cancelled_wait_is_reported(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     metadata = {"name": "c", "namespace": "lab", "annotations": {WAIT_FOR: "condition=Ready"}}
     threading.Timer(0.5, rehearsed.cancelled.set).start()

@@ -1,4 +1,4 @@
-"""Deployments and Jobs really run: processes, addresses, names, messages, faults, ends."""
+"""Deployments and Jobs that run: processes, addresses, names, messages, faults, ends."""
 
 import json
 import os
@@ -209,7 +209,7 @@ def test_the_gate_fails_is_kept_and_runs_again_only_when_asked(rehearsed: Rehear
     assert rehearsed.cloud.diff(call, key, asked, live, asked).changed == ()
 
 
-def test_cancelling_ends_the_processes_of_a_job_and_says_so(rehearsed: Rehearsed) -> None:
+def test_cancelling_ends_the_processes_of_a_job_and_is_reported(rehearsed: Rehearsed) -> None:
     rehearsed.namespace()
     rehearsed.config_map("slow", {"main.py": "import subprocess; subprocess.run(['sleep', '600'])"})
     threading.Timer(1.0, rehearsed.cancelled.set).start()

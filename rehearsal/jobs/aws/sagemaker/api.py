@@ -18,7 +18,7 @@ from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
 from rehearsal.jobs.aws.sagemaker.endpoints import EndpointsApi
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.studio import Studio
 from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
 from rehearsal.jobs.faults import CreateFaults, JobFaults
@@ -38,13 +38,13 @@ _TAGS_AT_ONCE = 50  # source: botocore 1.44.5, ListTagsInput$MaxResults
 class TrainingJobControl(Protocol):
     """Runs training jobs."""
 
-    def begin(self, job: JobRecord, met: CreateFaults) -> None:
+    def begin(self, job: TrainingJobRecord, met: CreateFaults) -> None:
         """Start a new job."""
 
-    def stop_job(self, job: JobRecord) -> None:
+    def stop_job(self, job: TrainingJobRecord) -> None:
         """Stop a running job."""
 
-    def retag(self, job: JobRecord, tags: Mapping[str, str]) -> None:
+    def retag(self, job: TrainingJobRecord, tags: Mapping[str, str]) -> None:
         """Replace the tags of a job."""
 
 
@@ -78,7 +78,7 @@ class SageMakerApi(JsonService):
         tags = {str(one["Key"]): str(one["Value"]) for one in body.get("Tags") or ()}
         now = time.time()
         rest = {member: value for member, value in body.items() if member != "Tags"}
-        job = JobRecord(account, request.region, name, rest, tags, now, now)
+        job = TrainingJobRecord(account, request.region, name, rest, tags, now, now)
         context = context_of(request.region)
         passed = AccessCheck(
             "iam:PassRole", role, {**context, "iam:PassedToService": "sagemaker.amazonaws.com"}
@@ -154,7 +154,7 @@ class SageMakerApi(JsonService):
         self._jobs.retag(job, tags)
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
-    def _job(self, request: Request, body: dict[str, Any]) -> JobRecord:
+    def _job(self, request: Request, body: dict[str, Any]) -> TrainingJobRecord:
         """The requested job. Raises ServiceError."""
         name = str(body["TrainingJobName"])
         found = next(
@@ -174,7 +174,7 @@ class SageMakerApi(JsonService):
             raise ServiceError("ValidationException", "Requested resource not found.")
         return found
 
-    def _by_arn(self, request: Request, arn: str) -> JobRecord | None:
+    def _by_arn(self, request: Request, arn: str) -> TrainingJobRecord | None:
         check = AccessCheck(f"sagemaker:{request.action}", arn, context_of(request.region))
         authorise(self._state, request.caller, [check])
         match = _JOB_ARN.fullmatch(arn)

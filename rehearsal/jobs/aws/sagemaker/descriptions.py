@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 
 # Fields of the request that DescribeTrainingJob returns unchanged; source: botocore 1.44.5,
 # CreateTrainingJobRequest and DescribeTrainingJobResponse.
@@ -24,7 +24,7 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def described(job: JobRecord) -> dict[str, Any]:
+def described(job: TrainingJobRecord) -> dict[str, Any]:
     """Response of DescribeTrainingJob."""
     request = job.request
     echoed = {name: request.get(name, _DEFAULTS.get(name)) for name in _ECHOED}
@@ -48,7 +48,7 @@ def described(job: JobRecord) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def times(job: JobRecord) -> dict[str, Any]:
+def times(job: TrainingJobRecord) -> dict[str, Any]:
     """Billed time: from start to end on the machines, in whole seconds.
 
     "You are billed for the time interval between" TrainingStartTime and TrainingEndTime (botocore 1.44.5,
@@ -61,7 +61,7 @@ def times(job: JobRecord) -> dict[str, Any]:
     return {"TrainingTimeInSeconds": seconds, "BillableTimeInSeconds": seconds}
 
 
-def summary(job: JobRecord) -> dict[str, Any]:
+def summary(job: TrainingJobRecord) -> dict[str, Any]:
     """One entry of ListTrainingJobs."""
     found = {
         "TrainingJobName": job.name,

@@ -15,7 +15,7 @@ from rehearsal.dataplane.aws.identity import TOKEN_VARIABLE
 from rehearsal.jobs.aws.sagemaker import toolkit
 from rehearsal.jobs.aws.sagemaker.channels import mode_of
 from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError
-from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, program
 
 ML = "/opt/ml"
@@ -40,7 +40,7 @@ class HostEnvironment:
 class TrainingHost(MachineProcess):
     """A machine of a training job; `addresses` maps the names of the job's machines."""
 
-    def __init__(self, job: JobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
+    def __init__(self, job: TrainingJobRecord, name: str, folder: Path, addresses: Mapping[str, str]) -> None:
         super().__init__(name, folder, addresses)
         self.job, self.ml = job, folder / "ml"
         local = (job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS

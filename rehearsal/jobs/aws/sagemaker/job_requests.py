@@ -14,13 +14,13 @@ from rehearsal.core.state import State
 from rehearsal.dataplane.aws.http import ServiceError
 from rehearsal.dataplane.aws.iam_policies import role_record, trusts
 from rehearsal.jobs.aws.sagemaker import plans
-from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 
 _SUBNET, _GROUP = "aws:ec2/subnet:Subnet", "aws:ec2/securityGroup:SecurityGroup"
 _LONGEST_S = 28 * 86_400  # "The maximum value is 28 days" (StoppingCondition$MaxRuntimeInSeconds)
 
 
-def check(state: State, request: Mapping[str, Any], name_taken: JobRecord | None) -> None:
+def check(state: State, request: Mapping[str, Any], name_taken: TrainingJobRecord | None) -> None:
     """Raise ServiceError for the first violation."""
     arn = str(request["RoleArn"])
     role = role_record(state, arn)
@@ -41,7 +41,9 @@ def check(state: State, request: Mapping[str, Any], name_taken: JobRecord | None
         )
 
 
-def check_quota(request: Mapping[str, Any], running: list[JobRecord], quotas: Mapping[str, float]) -> None:
+def check_quota(
+    request: Mapping[str, Any], running: list[TrainingJobRecord], quotas: Mapping[str, float]
+) -> None:
     """Raise ServiceError where a quota is exceeded; without a row there is no limit.
 
     `quotas` maps names such as `ml.g6.xlarge for spot training job usage`.

@@ -29,7 +29,7 @@ _FAILURE_LENGTH = 1024  # source: botocore 1.44.5, shape FailureReason
 
 
 @dataclass(frozen=True)
-class JobRecord:
+class TrainingJobRecord:
     """One training job; times are seconds since 1970, `request` is that of CreateTrainingJob."""
 
     account: str
@@ -74,7 +74,7 @@ class JobRecord:
         """Names of the machines."""
         return tuple(f"algo-{index + 1}" for index in range(self.count))
 
-    def entered(self, secondary: str, status: str = "InProgress", message: str = "") -> "JobRecord":
+    def entered(self, secondary: str, status: str = "InProgress", message: str = "") -> "TrainingJobRecord":
         """The record with a further secondary status; ends the previous one."""
         now = time.time()
         before = [dict(one) for one in self.transitions]
@@ -92,7 +92,7 @@ class JobRecord:
             self, modified=now, status=status, secondary=secondary, transitions=(*before, row), ended=ended
         )
 
-    def failed(self, reason: str) -> "JobRecord":
+    def failed(self, reason: str) -> "TrainingJobRecord":
         """The record after a failure."""
         return replace(self.entered("Failed", "Failed"), failure=reason[:_FAILURE_LENGTH])
 
@@ -103,15 +103,15 @@ class TrainingJobStore:
 
     state: State
 
-    def put(self, record: JobRecord) -> None:
+    def put(self, record: TrainingJobRecord) -> None:
         """Store the current record of a job."""
         self.state.put_document(_SPACE, _key(record.account, record.region, record.name), asdict(record))
 
-    def get(self, account: str, region: str, name: str) -> JobRecord | None:
+    def get(self, account: str, region: str, name: str) -> TrainingJobRecord | None:
         """A job by name."""
         return _record(self.state.document(_SPACE, _key(account, region, name)))
 
-    def all(self, region: str | None = None) -> Iterator[JobRecord]:
+    def all(self, region: str | None = None) -> Iterator[TrainingJobRecord]:
         """All jobs, or those of one region."""
         for key, kept in self.state.documents(_SPACE).items():
             if region is None or key.split("/")[1] == region:
@@ -124,5 +124,5 @@ def _key(account: str, region: str, name: str) -> str:
     return f"{account}/{region}/{name}"
 
 
-def _record(kept: Any) -> JobRecord | None:
-    return JobRecord(**{**kept, "transitions": tuple(kept["transitions"])}) if kept else None
+def _record(kept: Any) -> TrainingJobRecord | None:
+    return TrainingJobRecord(**{**kept, "transitions": tuple(kept["transitions"])}) if kept else None

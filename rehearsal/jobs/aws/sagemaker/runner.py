@@ -21,7 +21,7 @@ from rehearsal.jobs.aws.sagemaker import channels, outputs, plans
 from rehearsal.jobs.aws.sagemaker.checkpoints import CheckpointSync
 from rehearsal.jobs.aws.sagemaker.failures import CAPACITY, INTERNAL, TrainingJobError, algorithm_error
 from rehearsal.jobs.aws.sagemaker.host import HostEnvironment, TrainingHost, command
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 from rehearsal.jobs.log_store import LogStore
 from rehearsal.jobs.rows import row
 from rehearsal.jobs.running.job import JobThread
@@ -71,11 +71,11 @@ class TrainingContext:
         return self.state.path.parent
 
 
-class JobRunner(JobThread[JobRecord, TrainingHost]):
+class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
     """Runs one job; `slow_s` delays its machines, `capacity` is False when there are none."""
 
     def __init__(
-        self, job: JobRecord, shared: TrainingContext, *, slow_s: float = 0.0, capacity: bool = True
+        self, job: TrainingJobRecord, shared: TrainingContext, *, slow_s: float = 0.0, capacity: bool = True
     ) -> None:
         super().__init__(
             job,

@@ -14,7 +14,7 @@ from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
-from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobRecord, TuningJobs
 
 _ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):hyper-parameter-tuning-job/(.+)")
@@ -167,7 +167,7 @@ class TuningApi:
         }
         return {name: value for name, value in found.items() if value is not None}
 
-    def _trial(self, search: TuningJobRecord, job: JobRecord, value: float | None) -> dict[str, Any]:
+    def _trial(self, search: TuningJobRecord, job: TrainingJobRecord, value: float | None) -> dict[str, Any]:
         objective = search.config["HyperParameterTuningJobObjective"]
         final = {**objective, "Value": value}
         found = {

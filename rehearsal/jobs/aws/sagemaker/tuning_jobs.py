@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rehearsal.core.state import State
-from rehearsal.jobs.aws.sagemaker.records import JobRecord, TrainingJobStore
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
 from rehearsal.jobs.aws.sagemaker.runner import GROUP
 from rehearsal.jobs.aws.sagemaker.toolkit import METRIC
 from rehearsal.jobs.log_store import LogStore, events
@@ -88,8 +88,8 @@ class TuningJobs:
 
     state: State
     logs: LogStore
-    begin: Callable[[JobRecord], None]
-    end: Callable[[JobRecord], None]
+    begin: Callable[[TrainingJobRecord], None]
+    end: Callable[[TrainingJobRecord], None]
 
     def get(self, account: str, region: str, name: str) -> TuningJobRecord | None:
         """A tuning job by name."""
@@ -121,13 +121,13 @@ class TuningJobs:
         """A row for each running tuning job, in the form of a pod's."""
         return [row("TuningJob", one.region, one.name, one.status) for one in self.all() if not one.over]
 
-    def jobs(self, search: TuningJobRecord) -> list[JobRecord]:
+    def jobs(self, search: TuningJobRecord) -> list[TrainingJobRecord]:
         """The training jobs of a tuning job, in the order of their start."""
         store = TrainingJobStore(self.state)
         found = (store.get(search.account, search.region, name) for name in search.trials)
         return [job for job in found if job is not None]
 
-    def figure(self, search: TuningJobRecord, job: JobRecord) -> float | None:
+    def figure(self, search: TuningJobRecord, job: TrainingJobRecord) -> float | None:
         """Last value of the metric in the log of a trial, if any."""
         metric = search.config["HyperParameterTuningJobObjective"]["MetricName"]
         rows = search.definition["AlgorithmSpecification"]["MetricDefinitions"]
@@ -144,7 +144,7 @@ class TuningJobs:
                         found = _value(text, found)
         return found
 
-    def best(self, search: TuningJobRecord) -> tuple[JobRecord, float] | None:
+    def best(self, search: TuningJobRecord) -> tuple[TrainingJobRecord, float] | None:
         """The best completed trial and its metric."""
         done = [(job, self.figure(search, job)) for job in self.jobs(search) if job.status == "Completed"]
         known = [(job, value) for job, value in done if value is not None]
@@ -196,7 +196,7 @@ class TuningJobs:
         request = {**definition, "TrainingJobName": name, "HyperParameters": given}
         began = time.time()
         self.begin(
-            JobRecord(
+            TrainingJobRecord(
                 search.account, search.region, name, request, search.tags, began, began, tuning=search.arn
             )
         )

@@ -9,7 +9,7 @@ import pytest
 
 from infra.catalog.aws.jobs import JobPrice, jobs
 from rehearsal.jobs.aws.budgets import cost_usd, counts
-from rehearsal.jobs.aws.sagemaker.records import JobRecord
+from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, Account
 
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
@@ -73,7 +73,9 @@ def test_jobs_with_the_tags_of_a_budget_are_spent_at_their_price(
 def test_a_month_counts_what_ran_in_it_and_a_machine_without_a_price_nothing() -> None:
     noon = datetime.datetime(2026, 11, 1, 1, tzinfo=datetime.UTC).timestamp()
     request = {"ResourceConfig": {"InstanceType": "ml.g6.xlarge", "InstanceCount": 2}}
-    job = JobRecord(ACCOUNT, "us-west-2", "one", request, {}, noon, noon, started=noon - 7200, ended=noon)
+    job = TrainingJobRecord(
+        ACCOUNT, "us-west-2", "one", request, {}, noon, noon, started=noon - 7200, ended=noon
+    )
     assert cost_usd(job, noon + 86400) == pytest.approx(2 * 1.127)  # the second of two hours
     assert cost_usd(replace(job, ended=None), noon + 3600) == pytest.approx(2 * 2 * 1.127)
     assert cost_usd(job, noon + 40 * 86400) == 0

@@ -1,4 +1,4 @@
-"""How the examples are written: a sound object, and the change that breaks one rule."""
+"""Builders of rule examples: a valid object, and a change that breaks one rule."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class Example:
 
 
 def but(base: Properties, changes: Changes) -> Properties:
-    """A copy with changes at dotted paths; a number is a place in a list, `~` stands for a dot in a key."""
+    """A copy with changes at dotted paths; a number is an index of a list, `~` is a dot in a key."""
     made = copy.deepcopy(base)
     for path, value in changes.items():
         *parents, last = [name.replace("~", ".") for name in path.split(".")]

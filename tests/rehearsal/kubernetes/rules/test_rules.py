@@ -1,4 +1,4 @@
-"""Every rule of the book: one object that it accepts, and one that it refuses at a stated path."""
+"""Every rule of the book: one accepted object, and one that is refused at a stated path."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_what_is_not_known_yet_breaks_nothing(cluster: KubeCluster, example: Exa
 
 
 def hidden(value: Any) -> Iterator[Any]:
-    """Copies of an object in each of which one value is not known."""
+    """Copies of an object, each with one unknown value."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in pairs:
         for other in (UNKNOWN, *hidden(item)):

@@ -1,4 +1,4 @@
-"""The schemas that ship with the rehearsal, and what the cloud does with them."""
+"""The schemas that ship with the rehearsal, and validation with them."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_patterns_in_the_syntax_of_go(kind: str, fits: bool) -> None:
     )
 
 
-def test_a_pattern_that_python_cannot_read_says_nothing() -> None:
+def test_a_pattern_that_python_cannot_read_is_ignored() -> None:
     kept = {"type": "object", "properties": {"name": {"type": "string", "pattern": r"^\p{L}+$"}}}
     assert list(schema.misfits(kept, {"name": "1"})) == []
 
@@ -58,7 +58,7 @@ def test_what_has_a_default_may_be_left_out() -> None:
     assert list(schema.misfits(kept, {})) == []
 
 
-def test_a_check_says_everything_at_once_and_names_the_rules() -> None:
+def test_a_check_reports_all_errors_and_names_the_rules() -> None:
     inputs = {"metadata": {"name": "Web", "labels": {"a b": "c"}}, "spec": {"ports": [{"port": 0}]}}
     found = admission.check("kubernetes:core/v1:Service", inputs, custom=False, said=[])
     assert {failure.property for failure in found} == {

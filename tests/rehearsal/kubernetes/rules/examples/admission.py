@@ -1,4 +1,4 @@
-"""What a namespace lets its pods have and do."""
+"""Limits of a namespace on its pods."""
 
 from typing import Any
 

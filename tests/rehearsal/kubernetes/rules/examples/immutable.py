@@ -1,4 +1,4 @@
-"""What cannot be changed in an object that exists."""
+"""Immutable fields of existing objects."""
 
 from types import MappingProxyType
 
@@ -31,7 +31,7 @@ def fixed(
     number: int, token: str, base: Properties, bad: Changes, path: str, *,
     good: Changes = MappingProxyType({}),
 ) -> Example:  # fmt: skip
-    """The object exists as `base` is: to keep it is accepted, to change it is not."""
+    """The object exists as `base`: unchanged it is accepted, changed it is refused."""
     custom = "kueue" in token
     world = [*([KUEUE] if custom else []), (token, base)]
     return Example(f"K8S-IMM-{number:03}", token, base, bad, path, good, world, custom)

@@ -1,4 +1,4 @@
-"""Pods and what makes them."""
+"""Pods and their controllers."""
 
 from rehearsal.kubernetes.rules.book import CRON_JOB, DEPLOYMENT, JOB, POD, STATEFUL_SET
 from tests.rehearsal.kubernetes.rules.building import (

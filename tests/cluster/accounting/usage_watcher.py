@@ -1,4 +1,4 @@
-"""What jobs held, read a second time: from the changes of Workloads and pods, without the ledger's code."""
+"""Independent record of jobs' usage from changes of Workloads and pods, without the ledger's code."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ _LONGEST_S = 7200.0
 
 
 class Watcher:
-    """What Workloads held and pods lasted, from their changes alone: it has no line of the ledger's code."""
+    """Usage of Workloads and lifetimes of pods, from their changes alone."""
 
     def __init__(self, api: KubernetesApi) -> None:
         self._access = api.access
@@ -40,7 +40,7 @@ class Watcher:
 
     @property
     def sees(self) -> bool:
-        """Whether it still sees every change; one whose watch broke says nothing any more."""
+        """Whether it still receives every change; a broken watch invalidates its record."""
         return all(thread.is_alive() for thread in self._threads)
 
     def _watch(self, version: str, kind: str, see: Callable[[Object], None]) -> None:
@@ -60,7 +60,7 @@ class Watcher:
                 raise
 
     def stop(self) -> None:
-        """What it says now is all; the server may go."""
+        """End the record; the server may stop then."""
         self._over = True
 
     def _workload(self, body: Object) -> None:
@@ -77,8 +77,8 @@ class Watcher:
         holds = admitted["status"] == "True"
         changes = [(seconds(admitted["lastTransitionTime"]), asked * int(pods["count"]) if holds else 0)]
         if holds and done:
-            told = [row["time"] for row in metadata["managedFields"] if "reclaimable" in row["manager"]]
-            changes.append((seconds(max(told)), asked * (int(pods["count"]) - done)))
+            reclaimed = [row["time"] for row in metadata["managedFields"] if "reclaimable" in row["manager"]]
+            changes.append((seconds(max(reclaimed)), asked * (int(pods["count"]) - done)))
         if finished:
             changes.append((seconds(finished["lastTransitionTime"]), 0))
             self.finished.add(uid)

@@ -1,4 +1,4 @@
-"""The program of the ledger beside a real control plane: started, killed, and started again."""
+"""The GPU ledger's program beside a real control plane: start, kill, restart."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ _KINDS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "R
 
 
 def check_is_active(api: KubernetesApi) -> None:
-    """The AdmissionCheck before its queues: they take no job while nobody said that he answers."""
+    """The AdmissionCheck must exist before its queues: they admit no job until its controller responds."""
     api.apply({"apiVersion": API_VERSION, "kind": "AdmissionCheck", "metadata": {"name": CHECK},
                "spec": {"controllerName": CONTROLLER}})  # fmt: skip
     api.patch(API_VERSION, "AdmissionCheck", CHECK, dict(active(0)), subresource="status")
@@ -62,19 +62,19 @@ class Standing:
         self.process = started(PROGRAM, words, self.api.access, token, folder)
 
     def kill(self) -> None:
-        """End it as a node that is lost does: without a word."""
+        """Kill it, as the loss of its node does."""
         if self.process:
             self.process.kill()
             self.said += "".join(self.process.communicate())
             self.process = None
 
     def again(self, **budget: Any) -> None:
-        """Another one in its place."""
+        """Start another one in its place."""
         self.kill()
         self.start(**budget)
 
-    def last_words(self) -> str:
-        """End it, for the message of a test that failed: what it said."""
+    def final_output(self) -> str:
+        """End it and return its output, for the message of a failed test."""
         self.kill()
         return self.said
 
@@ -87,7 +87,7 @@ class Standing:
             return ""
 
     def book(self, namespace: str) -> TeamBook | None:
-        """A team's book as its ConfigMap has it."""
+        """A team's book in its ConfigMap."""
         found = self.api.find("v1", "ConfigMap", NAME, namespace)
         return TeamBook.parse(found["data"][KEY]) if found else None
 
@@ -131,5 +131,5 @@ def ledger(
 def booked(standing: Standing, namespace: str, what: Any) -> TeamBook:
     """The book once `what` holds of it."""
     return eventually(  # type: ignore[no-any-return]
-        lambda: (book := standing.book(namespace)) and what(book) and book, standing.last_words
+        lambda: (book := standing.book(namespace)) and what(book) and book, standing.final_output
     )

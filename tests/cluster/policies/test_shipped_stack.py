@@ -1,4 +1,4 @@
-"""What the shipped stack puts into its cluster breaks no policy that it deploys there, where they refuse."""
+"""The shipped stack's objects comply with the policies that it deploys in its cluster."""
 
 import copy
 import uuid
@@ -12,7 +12,7 @@ from policies.admission.manifests import SYSTEM
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from smoke_training.launchers import kubeflow, kubernetes
 from tests.cluster.manifests import manifests
-from tests.cluster.our_objects import PAIR, of_charts, of_program, pods
+from tests.cluster.stack_objects import PAIR, of_charts, of_program, pods
 from tests.cluster.waiting import eventually, gone
 from tests.smoke_training.launchers import plans
 from tests.stacks.composition.composed import composed

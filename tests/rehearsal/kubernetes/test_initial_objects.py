@@ -1,4 +1,4 @@
-"""What a program finds in a cluster without making it: storage classes, default pools, objects of charts."""
+"""Objects that a cluster has without a program: storage classes, default pools, objects of charts."""
 
 import pytest
 
@@ -55,9 +55,7 @@ def test_a_claim_without_a_class_gets_the_default_of_its_cluster(
         rehearsed.create(CLAIM, claim("aws", storageClassName="gp2"), "aws", timeout_s=0.3)
 
 
-def test_what_nobody_will_bring_is_not_waited_for(
-    rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wait_for_nothing_ends_early(rehearsed: Rehearsed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(awaits, "_STUCK_S", 0.2)
     with pytest.raises(InitFailedError, match="no storage class is set"):
         rehearsed.create(CLAIM, claim(), timeout_s=None)

@@ -1,4 +1,4 @@
-"""`trainstack queue` on a real Kueue: what runs, what waits where and why; for administrators and members."""
+"""`trainstack queue` on a real Kueue: running and waiting jobs; for administrators and members."""
 
 import json
 import shutil
@@ -35,13 +35,13 @@ HOUR = {MAX_EXEC_TIME: "3600"}
 
 @dataclass
 class Seen:
-    """A cluster with jobs in it, and the kubeconfigs of those who look."""
+    """A cluster with jobs, and the kubeconfigs of an administrator and a member."""
 
     lab: Lab
     logins: Mapping[str, str]
 
     def shown(self, who: str, *words: str) -> dict[str, Any]:
-        """The queue as somebody is shown it."""
+        """The queue as shown to one of them."""
         teams = tuple(
             TeamOutputs(name=name, namespace=at, queue="default") for name, at in self.lab.namespaces.items()
         )
@@ -97,14 +97,14 @@ def _ready(lab: Lab, name: str) -> bool:
 
 
 def _member(plane: ControlPlane, api: KubernetesApi, lab: Lab) -> str:
-    """The kubeconfig of somebody who is in team Research and nothing else."""
+    """The kubeconfig of a member of team Research only."""
     (subject,) = api.list(RBAC, "RoleBinding", lab.namespaces["Research"])[0]["subjects"]
     pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
     access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
     return json.dumps(access.kubeconfig())
 
 
-def test_an_administrator_sees_who_runs_who_waits_and_why(seen: Seen) -> None:
+def test_an_administrator_sees_running_and_waiting_jobs_with_reasons(seen: Seen) -> None:
     found = seen.shown("admin")
     assert {(row["job"], row["team"], row["gpus"], *row["pools"]) for row in found["running"]} == {
         ("half-research", "Research", 4, "any"), ("half-vision", "Vision", 4, "any"),
@@ -117,10 +117,10 @@ def test_an_administrator_sees_who_runs_who_waits_and_why(seen: Seen) -> None:
     assert rows["split"]["reason"]["text"] == "8 GPUs are free in any, at most 4 on one node; a pod needs 8"
     assert rows["first"]["reason"]["text"] == "needs 4 GPUs in one pool; free: 0 of 16 in any"
     assert "32 GPUs are free in near, but not close together" in rows["wide"]["reason"]["text"]
-    assert found["notes"] == ["places with ~ are by priority and age: Kueue told none"]
+    assert found["notes"] == ["places with ~ are by priority and age: Kueue reports none"]
 
 
-def test_places_are_those_that_kueue_tells(seen: Seen) -> None:
+def test_places_are_those_of_kueue(seen: Seen) -> None:
     places = {name: row["place"] for name, row in seen.waiting("admin").items()}
     # Those of the same second, in which clocks of API servers count, it puts in any order.
     assert sorted(places.pop(name)["number"] for name in ("first", "second")) == [1, 2]
@@ -148,7 +148,7 @@ def test_starts_follow_from_the_ends_of_those_that_run(seen: Seen) -> None:
     assert rows["held"]["estimate"] == unknown
 
 
-def test_pools_are_told_in_quota_nodes_and_fragments(seen: Seen) -> None:
+def test_pools_have_quota_nodes_and_fragmentation(seen: Seen) -> None:
     whole, near = (
         next(row for row in seen.shown("admin")["pools"] if row["name"] == name) for name in ("any", "near")
     )
@@ -158,7 +158,7 @@ def test_pools_are_told_in_quota_nodes_and_fragments(seen: Seen) -> None:
     assert (near["gpus"], near["free"], near["largest_free"], near["fragmentation"]) == (32, 32, 8, 0)
 
 
-def test_a_member_sees_the_jobs_of_the_team_with_places_and_what_is_hidden_is_said(seen: Seen) -> None:
+def test_a_member_sees_the_jobs_of_the_team_with_places_and_a_note_about_the_rest(seen: Seen) -> None:
     found = seen.shown("member", "--team", "Research")
     assert [row["job"] for row in found["running"]] == ["half-research"]
     rows = {row["job"]: row for row in found["waiting"]}
@@ -174,7 +174,7 @@ def test_a_member_sees_the_jobs_of_the_team_with_places_and_what_is_hidden_is_sa
     assert any("jobs of other teams are not shown" in note for note in found["notes"])
 
 
-def test_a_member_who_asks_about_all_teams_is_told_how_to_ask(seen: Seen) -> None:
+def test_a_member_without_a_team_option_gets_a_hint(seen: Seen) -> None:
     with pytest.raises(UserError, match=r"does not show you its jobs.*--team TEAM"):
         seen.shown("member")
     with pytest.raises(UserError, match="does not show you its jobs"):

@@ -1,4 +1,4 @@
-"""A training run of two ranks in one pod that goes on from its newest whole checkpoint, and says so.
+"""A training run of two ranks in one pod that resumes from its newest complete checkpoint and reports it.
 
 Its evidence is one line of JSON a step: the step that was trained, the exact loss of rank 0, its process.
 """

@@ -1,4 +1,4 @@
-"""What the shipped stack puts into its cluster, the objects of its charts included, and the pods of these."""
+"""Objects that the shipped stack creates in its cluster, those of its charts included, and their pods."""
 
 import functools
 from collections.abc import Iterator, Mapping

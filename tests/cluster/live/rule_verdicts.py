@@ -1,4 +1,4 @@
-"""What rules say of the objects of a state, and of the same in their cluster."""
+"""Verdicts of rules about the objects of a state and about the same objects in a cluster."""
 
 import datetime
 from collections.abc import Iterable, Sequence
@@ -23,10 +23,10 @@ def place(one: Resource) -> tuple[str, Any, Any]:
 
 
 def verdicts(rules: Iterable[Rule], found: Sequence[Resource], coverage: Coverage = WHOLE) -> Verdicts:
-    """Of objects of Kubernetes alone."""
-    told: Verdicts = {}
+    """Verdicts about Kubernetes objects only."""
+    verdicts_by_place: Verdicts = {}
     for one in evaluate(Stack(found, SETTINGS, coverage), rules):
         if one.resource is None or one.resource.kind.startswith("kubernetes:"):
             key = one.rule.id, place(one.resource) if one.resource else None
-            told.setdefault(key, set()).add((one.result, one.message, one.path))
-    return told
+            verdicts_by_place.setdefault(key, set()).add((one.result, one.message, one.path))
+    return verdicts_by_place
