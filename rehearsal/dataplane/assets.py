@@ -16,12 +16,12 @@ from rehearsal.core.validate import SIGNATURE
 _ASSET = "c44067f5952c0a294b673a41bacd8c17"
 
 
-class UnreadableError(Exception):
+class AssetError(Exception):
     """An asset or archive whose content is not on this machine."""
 
 
 def unpack(archive: Mapping[str, Any], folder: Path) -> None:
-    """Extract an archive into a folder. Raises UnreadableError."""
+    """Extract an archive into a folder. Raises AssetError."""
     if archive.get("assets"):
         for name, inside in archive["assets"].items():
             place = _within(folder, name)
@@ -33,7 +33,7 @@ def unpack(archive: Mapping[str, Any], folder: Path) -> None:
         return
     path = Path(str(archive.get("path") or ""))
     if not archive.get("path") or not path.exists():
-        raise UnreadableError(f"the archive {archive.get('path') or archive.get('uri')} is not here any more")
+        raise AssetError(f"the archive {archive.get('path') or archive.get('uri')} is not here any more")
     if path.is_dir():
         for file in path.rglob("*"):
             if file.is_file():
@@ -45,7 +45,7 @@ def unpack(archive: Mapping[str, Any], folder: Path) -> None:
 
 
 def content(asset: Mapping[str, Any]) -> bytes:
-    """The content of an asset; of an archive, a zip of its files. Raises UnreadableError."""
+    """The content of an asset; of an archive, a zip of its files. Raises AssetError."""
     if asset.get(SIGNATURE) == _ASSET:
         return _asset(asset)
     packed = BytesIO()
@@ -59,7 +59,7 @@ def content(asset: Mapping[str, Any]) -> bytes:
 
 
 def unpack_bytes(content: bytes, folder: Path) -> None:
-    """Extract a zip or tar archive into a folder. Raises UnreadableError."""
+    """Extract a zip or tar archive into a folder. Raises AssetError."""
     folder.mkdir(parents=True, exist_ok=True)
     if zipfile.is_zipfile(BytesIO(content)):
         with zipfile.ZipFile(BytesIO(content)) as packed:
@@ -69,22 +69,22 @@ def unpack_bytes(content: bytes, folder: Path) -> None:
         with tarfile.open(fileobj=BytesIO(content)) as packed:
             packed.extractall(folder, filter="data")
     except tarfile.TarError as error:
-        raise UnreadableError(f"the archive is neither zip nor tar: {error}") from error
+        raise AssetError(f"the archive is neither zip nor tar: {error}") from error
 
 
 def _asset(asset: Mapping[str, Any]) -> bytes:
     if asset.get("path"):
         path = Path(str(asset["path"]))
         if not path.is_file():
-            raise UnreadableError(f"the file {path} is not here any more")
+            raise AssetError(f"the file {path} is not here any more")
         return path.read_bytes()
     if asset.get("uri"):
-        raise UnreadableError(f"a rehearsal does not fetch {asset['uri']}")
+        raise AssetError(f"a rehearsal does not fetch {asset['uri']}")
     return str(asset.get("text") or "").encode()
 
 
 def _within(folder: Path, name: str) -> Path:
     place = (folder / name).resolve()
     if not place.is_relative_to(folder.resolve()):
-        raise UnreadableError(f"{name} leads out of the archive")
+        raise AssetError(f"{name} leads out of the archive")
     return place

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.translate import Plan
+from rehearsal.workloads.translate import ProcessPlan
 
 SOCKET = "server.sock"
 """Path of the socket, relative to the folder in which the server starts."""
@@ -27,7 +27,7 @@ class ServerStartError(Exception):
 class ServerProcess:
     """Runs from construction to `end`; `plan` must make it listen at `SOCKET` of the folder."""
 
-    def __init__(self, folder: Path, plan: Callable[[Path], Plan]) -> None:
+    def __init__(self, folder: Path, plan: Callable[[Path], ProcessPlan]) -> None:
         for name in ("home", "tmp"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / SOCKET).unlink(missing_ok=True)

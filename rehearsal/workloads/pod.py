@@ -10,7 +10,15 @@ from typing import Any, Protocol
 
 from rehearsal.workloads import probes
 from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.translate import ContainerConfigError, Object, Plan, Pod, Surroundings, is_ours, plan
+from rehearsal.workloads.translate import (
+    ContainerConfigError,
+    Object,
+    Pod,
+    ProcessPlan,
+    Surroundings,
+    is_ours,
+    plan,
+)
 
 NOT_OURS = "not run: image is not ours"
 _TICK_S = 0.05
@@ -219,7 +227,7 @@ class PodRunner:
         )  # fmt: skip
         return code
 
-    def _prepared(self, container: Object) -> tuple[Surroundings, Plan | None] | None:
+    def _prepared(self, container: Object) -> tuple[Surroundings, ProcessPlan | None] | None:
         """Wait until a container may start; no plan if it does not run here, None if stopped first."""
         while not self._stopping.is_set():
             try:
@@ -236,7 +244,9 @@ class PodRunner:
             self._stopping.wait(_RETRY_S)
         return None
 
-    def _launch(self, container: Object, around: Surroundings, wanted: Plan) -> ContainerProcess | None:
+    def _launch(
+        self, container: Object, around: Surroundings, wanted: ProcessPlan
+    ) -> ContainerProcess | None:
         _termination_file(container, around).write_bytes(b"")
         # Respect the grace period, but a rehearsal does not wait for minutes.
         grace_s = min(float(self.pod.spec.get("terminationGracePeriodSeconds") or 30), 5.0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rehearsal.workloads.supervisor import descendants
-from rehearsal.workloads.translate import Plan
+from rehearsal.workloads.translate import ProcessPlan
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 
@@ -16,7 +16,7 @@ _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 class ContainerProcess:
     """A running container; its output is appended to `log`."""
 
-    def __init__(self, plan: Plan, log: Path, cpus: Sequence[int], grace_s: float) -> None:
+    def __init__(self, plan: ProcessPlan, log: Path, cpus: Sequence[int], grace_s: float) -> None:
         order = {
             "argv": list(plan.argv),
             "env": dict(plan.env),

@@ -77,7 +77,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ProcessPlan:
     """The process to start."""
 
     argv: tuple[str, ...]
@@ -96,7 +96,7 @@ def is_ours(container: Object, config_files: frozenset[str]) -> bool:
     return script in config_files
 
 
-def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
+def plan(container: Object, pod: Pod, around: Surroundings) -> ProcessPlan:
     """The process for one container. Raises ContainerConfigError for a missing reference."""
     pod = replace(pod, node=around.node)
     env = environment(container, pod, around)
@@ -112,7 +112,7 @@ def plan(container: Object, pod: Pod, around: Surroundings) -> Plan:
     local = {name: value if name.startswith(_PLUGINS) else here(value) for name, value in env.items()}
     argv = (sys.executable, *(here(word) for word in command[1:]))
     cwd = container.get("workingDir")
-    return Plan(
+    return ProcessPlan(
         argv=argv,
         env={**_base(pod, around), **local, **dict.fromkeys(INTERFACES, "lo")},
         cwd=Path(rewrite_paths(cwd, around.names.paths)) if cwd else around.folder / "home",

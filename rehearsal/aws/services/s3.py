@@ -48,7 +48,7 @@ def _put(site: Site, made: Record) -> None:
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
-    except (OSError, ValueError, assets.UnreadableError) as error:
+    except (OSError, ValueError, assets.AssetError) as error:
         site.call.log("info", f"{made.id} has no content in this rehearsal: {error}")
 
 

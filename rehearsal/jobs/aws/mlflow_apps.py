@@ -21,7 +21,7 @@ from rehearsal.jobs.rows import row
 from rehearsal.jobs.server_process import SOCKET, ServerProcess, ServerStartError
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.proxy import Proxy
-from rehearsal.workloads.translate import Plan, clean_start
+from rehearsal.workloads.translate import ProcessPlan, clean_start
 
 TYPE = "aws:sagemaker/mlflowApp:MlflowApp"
 _ARN = re.compile(r"arn:aws:sagemaker:[a-z0-9-]+:\d{12}:mlflow-app/[A-Za-z0-9-]+")
@@ -140,7 +140,7 @@ class MlflowApps:
         running.instance.end()
 
 
-def _plan(folder: Path, artifacts: Path, address: str) -> Plan:
+def _plan(folder: Path, artifacts: Path, address: str) -> ProcessPlan:
     """Command of a server with one worker; its socket is in a folder that only this user can open."""
     argv = (
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
@@ -154,4 +154,4 @@ def _plan(folder: Path, artifacts: Path, address: str) -> Plan:
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }
-    return Plan(argv=argv, env=env, cwd=folder)
+    return ProcessPlan(argv=argv, env=env, cwd=folder)

@@ -10,7 +10,7 @@ from typing import Any
 from rehearsal.workloads.process import ContainerProcess
 from rehearsal.workloads.rewriting import Host as Place
 from rehearsal.workloads.rewriting import LocalNames, rewrite
-from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, Plan, clean_start, port_of_run
+from rehearsal.workloads.translate import ALL_ADDRESSES, INTERFACES, ProcessPlan, clean_start, port_of_run
 
 _SHELL, _PYTHON = re.compile(r"(/usr)?(/bin/)?(bash|sh)"), re.compile(r"(.*/)?python3?(\.\d+)?")
 # Machines of jobs share processors, so waiting threads yield theirs (OpenMP 5.2, 21.1): a
@@ -44,7 +44,7 @@ class MachineProcess:
         here = {**dict.fromkeys(INTERFACES, "lo"), **dict.fromkeys(_PORTS, port_of_run(job))}
         env = {**clean_start(self.folder, self.name), **_SHARED, **environment, **here}
         self.process = ContainerProcess(
-            Plan(argv=tuple(argv), env=env, cwd=self.folder / "home"), self.log, cpus, grace_s
+            ProcessPlan(argv=tuple(argv), env=env, cwd=self.folder / "home"), self.log, cpus, grace_s
         )
 
     def exit_code(self) -> int | None:

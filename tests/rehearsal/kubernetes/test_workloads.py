@@ -295,8 +295,9 @@ def test_nothing_survives_a_killed_daemon(tmp_path: Path) -> None:
     daemon = (
         "import sys, time, pathlib\n"
         "from rehearsal.workloads.process import ContainerProcess\n"
-        "from rehearsal.workloads.translate import Plan\n"
-        f"plan = Plan((sys.executable, {str(script)!r}), {{'PATH': '/usr/bin:/bin'}}, pathlib.Path('/'))\n"
+        "from rehearsal.workloads.translate import ProcessPlan\n"
+        f"command = (sys.executable, {str(script)!r})\n"
+        "plan = ProcessPlan(command, {'PATH': '/usr/bin:/bin'}, pathlib.Path('/'))\n"
         f"process = ContainerProcess(plan, pathlib.Path({str(tmp_path / 'log')!r}), [], 5.0)\n"
         "while len(process.pids()) < 2: time.sleep(0.02)\n"
         "print(process.supervisor_pid, *process.pids(), flush=True)\n"

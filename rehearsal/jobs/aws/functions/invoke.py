@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.dataplane.assets import UnreadableError, unpack, unpack_bytes
+from rehearsal.dataplane.assets import AssetError, unpack, unpack_bytes
 from rehearsal.dataplane.aws import shapes
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import Request, Response, ServiceError, json_response
@@ -29,7 +29,7 @@ from rehearsal.dataplane.aws.s3.objects import Objects
 from rehearsal.jobs.log_store import LogStore, Tail
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.translate import Plan
+from rehearsal.workloads.translate import ProcessPlan
 
 TYPE = "aws:lambda/function:Function"
 _PATH = re.compile(r"/2015-03-31/functions/(?P<name>[^/]+)/invocations/?")
@@ -146,7 +146,7 @@ class Functions:
                 *(sys.executable, str(_BOOTSTRAP), str(inputs.get("handler"))),
                 *(str(folder / "event"), str(folder / "result")),
             )
-            plan, limit_s = Plan(argv, environment, code), _INITIALISE_S + timeout_s
+            plan, limit_s = ProcessPlan(argv, environment, code), _INITIALISE_S + timeout_s
             ended = self._run(name, plan, folder / "log", limit_s)
             lines = Tail(folder / "log").lines(rest=True)
             self._logs.append(function.scope.partition("/")[0], region, f"/aws/lambda/{name}", stream, lines)
@@ -155,7 +155,7 @@ class Functions:
             failed = "error" in found
             return found["error" if failed else "value"], failed, "\n".join(lines)
 
-    def _run(self, name: str, plan: Plan, log: Path, limit_s: float) -> int | None:
+    def _run(self, name: str, plan: ProcessPlan, log: Path, limit_s: float) -> int | None:
         """Run a process to its end; None after a timeout."""
         process = ContainerProcess(plan, log, (), 0.5)
         with self._lock:
@@ -178,7 +178,7 @@ class Functions:
                 str(inputs.get("s3Bucket")), str(inputs.get("s3Key"))
             )
             unpack_bytes(found.path.read_bytes(), folder)
-        except UnreadableError as error:
+        except AssetError as error:
             raise ServiceError("InvalidZipFileException", str(error), 502) from None
 
     def _environment(

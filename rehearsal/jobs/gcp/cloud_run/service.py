@@ -31,7 +31,7 @@ from rehearsal.jobs.rows import row
 from rehearsal.jobs.server_process import SOCKET, ServerProcess, ServerStartError
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.rewriting import LocalNames, rewrite
-from rehearsal.workloads.translate import Plan, clean_start
+from rehearsal.workloads.translate import ProcessPlan, clean_start
 
 TYPE = "gcp:cloudrunv2/service:Service"
 _DATABASE = "gcp:sql/databaseInstance:DatabaseInstance"
@@ -180,7 +180,7 @@ class _Open:
             return
         self.instance = instance
 
-    def _plan(self, folder: Path) -> Plan:
+    def _plan(self, folder: Path) -> ProcessPlan:
         """The container's command, with names in its variables replaced by local ones."""
         template = block(self._record.inputs, "template")
         (container,) = template["containers"]
@@ -205,7 +205,7 @@ class _Open:
         }
         argv = (sys.executable, *(rewrite(str(word), world) for word in words[1:]))
         start = clean_start(folder, self._name)
-        return Plan(argv=argv, env={**start, **added, **given}, cwd=folder)
+        return ProcessPlan(argv=argv, env={**start, **added, **given}, cwd=folder)
 
 
 def _current(state: State, record: Record) -> Record | None:

@@ -23,7 +23,7 @@ from rehearsal.dataplane.gcp.server import GooglePlane
 from rehearsal.gcp.rules.book import block
 from rehearsal.jobs.rows import row
 from rehearsal.workloads.process import ContainerProcess
-from rehearsal.workloads.translate import Plan, clean_start
+from rehearsal.workloads.translate import ProcessPlan, clean_start
 
 _FUNCTION, _SERVICE = "gcp:cloudfunctionsv2/function:Function", "gcp:cloudrunv2/service:Service"
 _OBJECT = "gcp:storage/bucketObject:BucketObject"
@@ -89,7 +89,7 @@ class TopicFunctions:
             event.write_text(json.dumps({"message": dict(message), "subscription": function.id}))
             entry = str(block(function.inputs, "buildConfig").get("entryPoint"))
             argv = (sys.executable, str(_BOOTSTRAP), entry, str(event))
-            plan = Plan(argv, dict(self._environment(function, name, folder)), folder / "code")
+            plan = ProcessPlan(argv, dict(self._environment(function, name, folder)), folder / "code")
             process = self._running[name] = ContainerProcess(plan, log, (), 0.5)
             try:
                 config = block(function.inputs, "serviceConfig")
