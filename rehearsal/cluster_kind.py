@@ -47,7 +47,7 @@ def chosen(home: Path) -> Choice:
 
 
 def real_cluster(home: Path) -> bool:
-    """Whether a home's clusters are real."""
+    """Return whether the clusters of a home are real."""
     return chosen(home).cluster is ClusterKind.REAL
 
 

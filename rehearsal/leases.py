@@ -20,7 +20,7 @@ class Leases:
         self._idle_since = time.monotonic()
 
     def engines(self) -> int:
-        """How many engines there are: each leases several servers."""
+        """Number of engines; each leases several servers."""
         with self._lock:
             return len(set(self._engines.values()))
 

@@ -97,7 +97,7 @@ class State:
             self._db.execute("DELETE FROM resource WHERE key = ?", (record.key,))
 
     def count(self, package: str | None = None) -> int:
-        """How many resources exist."""
+        """Number of resources."""
         where, values = ("package = ?", (package,)) if package else ("1", ())
         with self._lock:
             return int(self._db.execute(f"SELECT count(*) FROM resource WHERE {where}", values).fetchone()[0])  # noqa: S608

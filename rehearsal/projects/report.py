@@ -57,7 +57,7 @@ def show(console: Console, project: PulumiProject, report: ProjectReport) -> Non
         line("schema only", ", ".join(generic))
     others = dependencies.other_versions(project.folder)
     if others:
-        line("asks for", ", ".join(others))
+        line("requires", ", ".join(others))
 
 
 def _outcome(outcome: OperationOutcome | None) -> str:

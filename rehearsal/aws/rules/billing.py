@@ -47,7 +47,7 @@ def notification_has_a_subscriber(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-BUD-003", _BUDGET, source=_NOTICE)
 def subscriber_count(inputs: Properties) -> Iterator[Violation]:
-    """A notification goes to at most 10 email addresses and one SNS topic."""
+    """A notification has at most 10 email addresses and one SNS topic."""
     emails = int(facts.catalog().limits["budget_emails"].most)
     for path, notice in items(inputs, "notifications"):
         for name, most in (("subscriberEmailAddresses", emails), ("subscriberSnsTopicArns", _TOPICS)):
@@ -156,7 +156,7 @@ def topics_are_notified_immediately(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-CE-005", _SUBSCRIPTION, source="botocore 1.44.5 ce/2017-10-25 Subscriber")
 def address_of_the_type(inputs: Properties) -> Iterator[Violation]:
-    """A subscriber's address is an email address or the ARN of a topic, as its type says."""
+    """A subscriber's address is an email address or the ARN of a topic, by its type."""
     for path, one in items(inputs, "subscribers"):
         address = text(one.get("address"))
         email = bool(address and _EMAIL.fullmatch(address))

@@ -38,7 +38,7 @@ def fifo_suffix(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("AWS-SNS-003", _SUBSCRIPTION, source=_SUBSCRIBE)
 def endpoint_of_the_protocol(inputs: Properties) -> Iterator[Violation]:
-    """A subscription's endpoint is an URL or email address, as its protocol says."""
+    """A subscription's endpoint is an URL or email address, by its protocol."""
     form, endpoint = _ENDPOINTS.get(str(inputs.get("protocol"))), text(inputs.get("endpoint"))
     if form and endpoint is not None and not form.fullmatch(endpoint):
         yield Violation("endpoint", f"{endpoint} is not an endpoint of protocol {inputs['protocol']}")

@@ -81,8 +81,8 @@ def keep_name(site: BaseSite, row: Row, record: Record) -> None:
     """Reserve a name that the service does not release, or not soon, after the deletion."""
     days = _days(row.kept, record.outputs) if row.kept else 0
     begun = site.state.unconfirmed(record.urn)
-    taken_back = begun is not None and begun[0].key == record.key  # no engine knows the deleted resource
-    if days != 0 and not taken_back:
+    unconfirmed = begun is not None and begun[0].key == record.key  # no engine knows the deleted resource
+    if days != 0 and not unconfirmed:
         keep(site, row, record.id, record.outputs, days and time.time() + days * _DAY_S)
 
 

@@ -58,7 +58,7 @@ def test_a_certificate_exists_before_it_is_used(aws: Driver) -> None:
     refused("DuplicateListener", listening, aws, balancer, servers, "again")
 
 
-def test_it_goes_after_its_listener_and_not_while_it_is_protected(aws: Driver) -> None:
+def test_protection_and_listeners_block_the_deletion(aws: Driver) -> None:
     known_certificate(aws)
     balancer, servers = balanced(aws, enableDeletionProtection=True)
     listening(aws, balancer, servers)

@@ -57,7 +57,7 @@ def test_a_deleted_unconfirmed_create_reserves_no_name(aws: Driver) -> None:
     refused("already scheduled for deletion", aws.create, SECRET, "s", name="admin")
 
 
-def test_a_bucket_holds_what_pods_wrote_and_goes_with_it_when_forced(aws: Driver) -> None:
+def test_a_bucket_with_files_of_pods_is_deleted_only_when_forced(aws: Driver) -> None:
     home = Rehearsal(aws.state.path.parent)
     aws.create(BUCKET, "b", bucket="example-runs")
     written = home.local_path("s3://example-runs/smoke/result.json")
@@ -90,7 +90,7 @@ def test_a_repository_holds_the_image_that_a_function_was_made_of(aws: Driver) -
 LOGS = "/aws/eks/dev/cluster"
 
 
-def test_a_cluster_that_goes_after_its_log_group_leaves_one(aws: Driver) -> None:
+def test_a_cluster_deleted_after_its_log_group_recreates_the_group(aws: Driver) -> None:
     for order in (("cluster", "logs"), ("logs", "cluster")):
         aws.create(GROUP, "logs", name=LOGS)
         aws.cluster(enabledClusterLogTypes=["api"])

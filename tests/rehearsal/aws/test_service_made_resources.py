@@ -91,7 +91,7 @@ def test_the_nodes_of_a_group_hold_subnets_and_groups_of_their_template(clouds: 
     aws.delete("other")
 
 
-def test_a_load_balancer_goes_with_its_service(clouds: Clouds) -> None:
+def test_a_load_balancer_is_deleted_with_its_service(clouds: Clouds) -> None:
     before = clouds.state.count("aws")
     clouds.kubernetes.create(SERVICE, "web", **clouds.balancer())
     assert clouds.state.count("aws") == before + 2

@@ -150,7 +150,7 @@ def test_a_database_without_a_version_is_migrated(tmp_path: Path) -> None:
     assert ids(State(path)) == ["a"]
 
 
-def test_it_is_not_migrated_below_a_running_daemon(tmp_path: Path) -> None:
+def test_a_database_is_not_migrated_while_a_daemon_runs(tmp_path: Path) -> None:
     path = old_database(tmp_path)
     daemon = control.exclusive(tmp_path / "daemon.lock", time.monotonic())
     with daemon, pytest.raises(UserError) as caught:
@@ -159,7 +159,7 @@ def test_it_is_not_migrated_below_a_running_daemon(tmp_path: Path) -> None:
     assert b"hunter2" in path.read_bytes()
 
 
-def test_it_can_be_read_in_every_moment_in_which_a_daemon_makes_it(tmp_path: Path) -> None:
+def test_a_database_can_be_read_while_a_daemon_creates_it(tmp_path: Path) -> None:
     for number in range(20):
         home = tmp_path / f"{number}"
         control.private(home)

@@ -122,7 +122,7 @@ def test_scarce_machines_fail_the_up_with_zone_and_reason(lived: Life) -> None:
     assert seen.known == seen.clouds
 
 
-def test_the_next_up_takes_the_pool_as_it_is_and_goes_on(lived: Life) -> None:
+def test_the_next_up_continues_with_the_pool_as_it_is(lived: Life) -> None:
     before, after = lived.sold_out.pool, lived.killed.pool
     assert after["id"] == before["id"] and not after.get("initErrors")
     assert {*lived.sold_out.known} < {*lived.killed.known}

@@ -188,7 +188,7 @@ class TestLife(Lives):
     # The data access log of Cloud Storage is a setting of the project, which outlives the stack.
     stays = {**NOTHING, "gcp": 1}  # noqa: RUF012 - read only
 
-    def test_a_run_goes_on_from_its_checkpoint(self, lived: Life) -> None:
+    def test_a_run_continues_from_its_checkpoint(self, lived: Life) -> None:
         assert "goes on after step 20" in lived.ran["finetune"].stdout
 
     @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])

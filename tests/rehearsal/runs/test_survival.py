@@ -67,7 +67,7 @@ def wait_for(rehearsal: Rehearsal, count: int) -> None:
         time.sleep(0.01)
 
 
-def test_a_daemon_killed_between_updates_is_not_missed(rehearsal: Rehearsal, start: Run) -> None:
+def test_a_daemon_killed_between_updates_is_restarted(rehearsal: Rehearsal, start: Run) -> None:
     finish(start("up"))
     connection, _ = control.lease(rehearsal.home, {"op": "status"})
     running = daemon(rehearsal)

@@ -39,7 +39,7 @@ _OF_CLUSTER = 5
 @BOOK.rule_around(
     "AWS-EKS-047",
     _CLUSTER,
-    source="awsdocs/amazon-eks-user-guide network-reqs.adoc; what EKS says: elastic-ipfs/infrastructure "
+    source="awsdocs/amazon-eks-user-guide network-reqs.adoc; messages of EKS: elastic-ipfs/infrastructure "
     "pull request 221, aws/containers-roadmap issue 1693",
 )
 def subnets_have_addresses(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
@@ -92,7 +92,7 @@ def growth_has_addresses(inputs: Properties, site: AwsContext) -> Iterator[Viola
     "AWS-EKS-050",
     _GROUP,
     source="aws/amazon-vpc-cni-k8s@b52188387f2e docs/prefix-and-ip-target.md (a node without pods has as "
-    "many prefixes as WARM_PREFIX_TARGET says, one where targets of addresses override it), "
+    "many prefixes as WARM_PREFIX_TARGET, one where targets of addresses override it), "
     "pkg/ipamd/ipamd.go (InsufficientCidrBlocks)",
     advice=True,
 )

@@ -62,7 +62,7 @@ def one_minor_version_up(inputs: Properties, site: AwsContext) -> Iterator[Viola
     "AWS-EKS-003", _CLUSTER, source="eksworkshop.com, security/cluster-access-management/managing"
 )
 def authentication_goes_one_way(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
-    """The authentication mode goes from CONFIG_MAP over both to API, and not back."""
+    """The authentication mode changes from CONFIG_MAP over both to API, and not back."""
     before, path = site.current("eks/cluster:Cluster"), "accessConfig.authenticationMode"
     old, new = at(before.outputs, path) if before else None, at(inputs, path)
     if old in _MODES and new in _MODES and _MODES.index(new) - _MODES.index(old) not in (0, 1):

@@ -45,9 +45,9 @@ def efa_group_open_outwards(inputs: Properties, site: AwsContext) -> Iterator[Vi
 
 
 def _closed(
-    inputs: Properties, site: AwsContext, way: str, word: str, preposition: str
+    inputs: Properties, site: AwsContext, direction: str, word: str, preposition: str
 ) -> Iterator[Violation]:
-    """One violation for the first EFA device none of whose groups is open to itself that way."""
+    """One violation for the first EFA device none of whose groups is open to itself in that direction."""
     template = template_of(site, inputs)
     if template is None or site.preview:
         return
@@ -57,7 +57,7 @@ def _closed(
         found = [site.find(value, GROUP) for value in ids]
         if interface.get("interfaceType") not in EFA_DEVICES or None in found or not found:
             continue
-        if not any(group and _open(site, group, way) for group in found):
+        if not any(group and _open(site, group, direction) for group in found):
             yield Violation(
                 "launchTemplate",
                 f"no security group of {path} allows all {word} traffic {preposition} itself, as EFA needs",
@@ -67,6 +67,6 @@ def _closed(
             return
 
 
-def _open(site: AwsContext, group: Record, way: str) -> bool:
+def _open(site: AwsContext, group: Record, direction: str) -> bool:
     # The cluster's own group has no program: EKS makes it open to itself.
-    return not group.urn or any(one.own and one.everything for one in openings(site, group, way))
+    return not group.urn or any(one.own and one.everything for one in openings(site, group, direction))

@@ -35,20 +35,20 @@ class Opening:
         return self.protocol in _TCP and ports
 
 
-def openings(site: AwsContext, group: Record, way: str) -> Iterator[Opening]:
+def openings(site: AwsContext, group: Record, direction: str) -> Iterator[Opening]:
     """The rules of a group in one direction: "ingress" or "egress"."""
-    for _, rule in each(group.outputs, f"{way}[]"):
+    for _, rule in each(group.outputs, f"{direction}[]"):
         if isinstance(rule, Mapping):
             own = rule.get("self") is True or group.id in (rule.get("securityGroups") or [])
             yield _opening(rule, "protocol", own)
-    kind = way.capitalize()
+    kind = direction.capitalize()
     for one in site.users(group, f"vpc/securityGroup{kind}Rule:SecurityGroup{kind}Rule"):
         if one.outputs.get("securityGroupId") == group.id:
             yield _opening(
                 one.outputs, "ipProtocol", one.outputs.get("referencedSecurityGroupId") == group.id
             )
     for one in site.users(group, "ec2/securityGroupRule:SecurityGroupRule"):
-        if one.outputs.get("securityGroupId") == group.id and one.outputs.get("type") == way:
+        if one.outputs.get("securityGroupId") == group.id and one.outputs.get("type") == direction:
             own = one.outputs.get("self") is True or one.outputs.get("sourceSecurityGroupId") == group.id
             yield _opening(one.outputs, "protocol", own)
 

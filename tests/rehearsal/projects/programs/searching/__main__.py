@@ -35,7 +35,7 @@ def google_default() -> str:
 
 
 def google_metadata() -> str:
-    """Where the client libraries look for the metadata server."""
+    """Address of the metadata server for the client libraries."""
     return os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
 
 

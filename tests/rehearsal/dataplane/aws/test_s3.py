@@ -97,7 +97,7 @@ def test_an_object_is_a_file_of_the_bucket(storage: Storage) -> None:
     assert not (storage.home / "s3" / "data" / "a").exists()
 
 
-def test_what_programs_write_as_files_are_objects(storage: Storage) -> None:
+def test_files_of_programs_are_objects(storage: Storage) -> None:
     file = storage.home / "s3" / "data" / "runs" / "1" / "model"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"weights")

@@ -21,7 +21,7 @@ from rehearsal.jobs.gcp.cloud_run.front import Backend, Front
 from rehearsal.jobs.gcp.cloud_run.iap import GENERATED, IapDeniedError
 from rehearsal.workloads.proxy import Proxy
 
-STRANGER = 65534
+OTHER_USER = 65534
 # The interpreter may lie where only its owner may read: everything is imported before the user changes.
 PRELUDE = """
 import encodings.idna, http.client, os, socket, sys
@@ -64,10 +64,10 @@ def run(user: int, code: str, *arguments: object) -> str:
 
 
 @pytest.mark.parametrize("package", ["kubernetes", "aws"])
-def test_a_provider_refuses_every_request_of_a_stranger(rehearsal: Rehearsal, package: str) -> None:
+def test_a_provider_refuses_every_request_of_another_user(rehearsal: Rehearsal, package: str) -> None:
     rehearsal.environment()
     lease, answer = control.lease(rehearsal.home, {"op": "serve", "package": package, "engine": os.getpid()})
-    output = run(STRANGER, CREATE, answer["port"]).splitlines()
+    output = run(OTHER_USER, CREATE, answer["port"]).splitlines()
     assert output == [
         f"{name} PERMISSION_DENIED" for name in ("Configure", "Create", "Read", "Invoke", "GetPluginInfo")
     ]
@@ -92,11 +92,11 @@ def test_the_files_of_a_home_are_closed_even_where_it_was_open_before(public: Pa
     connection, _ = control.lease(rehearsal.home, {"op": "status"})
     connection.close()
     look = "print('closed' if not os.access(sys.argv[2], os.R_OK | os.X_OK) else os.listdir(sys.argv[2]))"
-    assert run(STRANGER, look, rehearsal.home) == "closed"
+    assert run(OTHER_USER, look, rehearsal.home) == "closed"
     rehearsal.stop()
 
 
-def test_the_daemon_hangs_up_on_a_stranger(public: Path) -> None:
+def test_the_daemon_closes_connections_of_other_users(public: Path) -> None:
     rehearsal = Rehearsal(public / "rehearsal")
     rehearsal.environment()
     # An engine that stays keeps the daemon alive.
@@ -114,12 +114,12 @@ def test_the_daemon_hangs_up_on_a_stranger(public: Path) -> None:
         print("nothing")
     """
     assert "resources" in run(os.geteuid(), ask, path)
-    assert run(STRANGER, ask, path) == "nothing"
+    assert run(OTHER_USER, ask, path) == "nothing"
     connection.close()
     rehearsal.stop()
 
 
-def test_a_stranger_who_listens_in_the_daemons_place_gets_no_request(public: Path) -> None:
+def test_another_user_in_place_of_the_daemon_gets_no_request(public: Path) -> None:
     home = public / "home"
     home.mkdir()
     home.chmod(0o777)
@@ -131,11 +131,11 @@ def test_a_stranger_who_listens_in_the_daemons_place_gets_no_request(public: Pat
     print(listener.accept()[0].recv(100) or "nothing", flush=True)
     """
     squatter = subprocess.Popen(
-        command(STRANGER, listen, control.socket_path(home)), stdout=subprocess.PIPE, text=True
+        command(OTHER_USER, listen, control.socket_path(home)), stdout=subprocess.PIPE, text=True
     )
     assert squatter.stdout is not None
     assert squatter.stdout.readline() == "listening\n"
-    with pytest.raises(control.ControlError, match=f"user {STRANGER} listens at"):
+    with pytest.raises(control.ControlError, match=f"user {OTHER_USER} listens at"):
         control.connect(home)
     assert squatter.communicate(timeout=20)[0] == "nothing\n"
 
@@ -143,8 +143,8 @@ def test_a_stranger_who_listens_in_the_daemons_place_gets_no_request(public: Pat
 def test_a_home_of_another_user_is_refused(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    os.chown(home, STRANGER, STRANGER)
-    with pytest.raises(control.ControlError, match=f"belongs to user {STRANGER}.*TRAINSTACK_REHEARSAL_HOME"):
+    os.chown(home, OTHER_USER, OTHER_USER)
+    with pytest.raises(control.ControlError, match=f"user {OTHER_USER}.*TRAINSTACK_REHEARSAL_HOME"):
         Rehearsal(home).environment()
 
 
@@ -158,19 +158,19 @@ except OSError:
 """
 
 
-def test_the_servers_that_pods_call_hang_up_on_a_stranger(tmp_path: Path) -> None:
+def test_the_servers_that_pods_call_close_connections_of_other_users(tmp_path: Path) -> None:
     plane = Dataplane(State(tmp_path / "state.sqlite"))
     host, _, port = plane.url.removeprefix("http://").partition(":")
     assert run(os.geteuid(), FETCH, host, port, CREDENTIALS_PATH) == "400"
-    assert run(STRANGER, FETCH, host, port, CREDENTIALS_PATH) == "nothing"
+    assert run(OTHER_USER, FETCH, host, port, CREDENTIALS_PATH) == "nothing"
     plane.stop()
 
 
-def test_the_services_of_a_rehearsal_hang_up_on_a_stranger(rehearsal: Rehearsal) -> None:
+def test_the_services_of_a_rehearsal_close_connections_of_other_users(rehearsal: Rehearsal) -> None:
     with rehearsal.serving() as environment:
         host, _, port = environment["AWS_ENDPOINT_URL_S3"].removeprefix("http://").partition(":")
         assert run(os.geteuid(), FETCH, host, port, "/") == "403"
-        assert run(STRANGER, FETCH, host, port, "/") == "nothing"
+        assert run(OTHER_USER, FETCH, host, port, "/") == "nothing"
 
 
 class Pod(BaseHTTPRequestHandler):
@@ -190,19 +190,19 @@ def pod() -> Iterator[tuple[str, int]]:
     server.shutdown()
 
 
-def test_a_service_address_hangs_up_on_a_stranger(pod: tuple[str, int]) -> None:
+def test_a_service_address_closes_connections_of_other_users(pod: tuple[str, int]) -> None:
     proxy = Proxy()
     proxy.open("127.64.3.4", {28080: lambda: pod})
     assert run(os.geteuid(), FETCH, "127.64.3.4", 28080, "/") == "204"
-    assert run(STRANGER, FETCH, "127.64.3.4", 28080, "/") == "nothing"
+    assert run(OTHER_USER, FETCH, "127.64.3.4", 28080, "/") == "nothing"
     proxy.stop()
 
 
-def test_a_service_of_cloud_run_hangs_up_on_a_stranger() -> None:
+def test_a_service_of_cloud_run_closes_connections_of_other_users() -> None:
     def judge(_: str, __: Mapping[str, str]) -> None:
         raise IapDeniedError(302, "Invalid IAP credentials: empty token", GENERATED)
 
     front = Front("127.64.3.5", 28080, Backend(judge, lambda: http.client.HTTPConnection("localhost")))
     assert run(os.geteuid(), FETCH, "127.64.3.5", 28080, "/") == "302"
-    assert run(STRANGER, FETCH, "127.64.3.5", 28080, "/") == "nothing"
+    assert run(OTHER_USER, FETCH, "127.64.3.5", 28080, "/") == "nothing"
     front.stop()

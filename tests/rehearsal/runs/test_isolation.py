@@ -1,4 +1,4 @@
-"""A program in a rehearsal finds no credential of a real cloud where the clouds' SDKs look for one."""
+"""A program in a rehearsal finds no credential of a real cloud in the places where SDKs look for one."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def rich(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "HOME": str(home), **dict.fromkeys(VARIABLES, MARK), "AWS_REGION": "us-east-1"}
 
 
-def test_a_program_that_searches_finds_nothing(rehearsal: Rehearsal, rich: dict[str, str]) -> None:
+def test_a_program_finds_no_credentials(rehearsal: Rehearsal, rich: dict[str, str]) -> None:
     def run(*arguments: str) -> str:
         done = subprocess.run(
             [TRAINSTACK, "rehearse", "run", PROGRAM, "--", *arguments],

@@ -89,7 +89,7 @@ def plane(account: Account) -> Iterator[Dataplane]:
 
 @pytest.fixture
 def pod(account: Account, plane: Dataplane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A boto3 session as a program in the pod makes it."""
+    """The boto3 session of a program in the pod."""
     token = plane.identities.token(account.association, "mlflow-0", tmp_path)
     for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.delenv(name, raising=False)
