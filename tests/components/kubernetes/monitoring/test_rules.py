@@ -104,12 +104,6 @@ def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
         assert sections[1].count("\n- ") >= 1
 
 
-def test_pages_lead_to_pages_that_exist() -> None:
-    for page in (ROOT / RUNBOOKS).rglob("*.md"):
-        for link in re.findall(r"\]\(([^)]+\.md)\)", page.read_text()):
-            assert (page.parent / link).resolve().is_file(), f"{page}: {link}"
-
-
 def test_no_alert_of_the_chart_is_called_like_one_of_ours() -> None:
     """Ours takes the place of the chart's Watchdog, which is switched off there."""
     disabled = values(retention_days=1, storage_gib=10, alertmanager={})["defaultRules"]["disabled"]
