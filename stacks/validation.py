@@ -107,7 +107,7 @@ def _outputs(
         "job": gate.job_name,
         "namespace": GATE_NAMESPACE,
         "result_uri": uri,
-        # Named after the result by the run (smoke_training/record/book.py).
+        # Named after the result by the run (smoke_training/record/run_record.py).
         "baseline_uri": uri.apply(lambda known: f"{known.removesuffix('.json')}.baseline.json"),
         "schedule": schedule and schedule.cron_job,
         "alert_topic": access.alerts and access.alerts.topic,

@@ -19,7 +19,9 @@ from components.jobs.services import SERVICES
 from components.jobs.waiting import REAL, Clock, JobError, stop, wait, why_not_completed
 from infra.errors import UserError
 from infra.jobs.service import JobService, JobState, LostError, ServiceJob
-from smoke_training.launchers import bundle, managed, runplan
+from smoke_training.launchers import bundle, runplan
+from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.runplan import RunPlan
 from smoke_training.launchers.validation import PLAN_FILE
 
@@ -163,8 +165,8 @@ def _scheduled(props: Mapping[str, Any]) -> str | None:
     plan = _run(props, SCHEDULED)
     plan = replace(plan, command=tuple(word.replace(PLAN_FILE, SCHEDULED_PLAN) for word in plan.command))
     if plan.vertex is None:
-        return json.dumps(managed.sagemaker(plan))
-    return json.dumps(managed.vertex(replace(plan, vertex=replace(plan.vertex, folder_each=True))))
+        return json.dumps(sagemaker.training_job(plan))
+    return json.dumps(vertex.custom_job(replace(plan, vertex=replace(plan.vertex, folder_each=True))))
 
 
 def _keep(props: Mapping[str, Any], service: JobService) -> None:

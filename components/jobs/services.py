@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.jobs.service import JobService
-from smoke_training.launchers.managed import VERTEX_CODE
+from smoke_training.launchers.gcp.vertex import VERTEX_CODE
 from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
 from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
 

@@ -15,7 +15,8 @@ from infra.jobs.roles import account_of
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
 from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs
-from smoke_training.launchers import bundle, managed, trial
+from smoke_training.launchers import bundle, managed
+from smoke_training.launchers.aws import trial
 from smoke_training.launchers.runplan import RunPlan
 
 

@@ -14,7 +14,7 @@ from smoke_training.cli import files
 from smoke_training.model import EXIT_CODES, Verdict
 from smoke_training.reader import DocumentError
 from smoke_training.record import accepted
-from smoke_training.record.words import interval, number
+from smoke_training.record.formatting import interval, number
 from smoke_training.statistics import baseline as baselines
 from smoke_training.statistics.baseline import LIMIT, Comparison
 

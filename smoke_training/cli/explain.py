@@ -9,7 +9,7 @@ from typing import Any
 
 from smoke_training.cli import files
 from smoke_training.reader import DocumentError
-from smoke_training.record import words
+from smoke_training.record import formatting
 from smoke_training.record.explanations import EXPLANATIONS, UNKNOWN
 
 NAME = "explain"
@@ -52,11 +52,11 @@ def _check(check: Mapping[str, Any]) -> Iterator[str]:
     yield from _folded("Measures", measures)
     yield from _folded("Judged", judged)
     yield from _folded("Here", check["message"])
-    for label, parts in (("Measured", words.measured(check)), ("Expected", words.expected(check))):
+    for label, parts in (("Measured", formatting.measured(check)), ("Expected", formatting.expected(check))):
         if parts:
-            yield from _folded(label, words.joined(parts))
+            yield from _folded(label, formatting.joined(parts))
     for item in check["references"]:
-        yield from _folded(item["kind"].capitalize(), words.joined(words.reference(item)))
+        yield from _folded(item["kind"].capitalize(), formatting.joined(formatting.reference(item)))
     for culprit in check["culprits"]:
         where = f" on node {culprit['node']}" if culprit["node"] else ""
         yield from _folded("Culprit", f"{culprit['kind']} {culprit['id']}{where}: {culprit['cause']}")

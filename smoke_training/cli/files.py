@@ -12,7 +12,7 @@ from smoke_training import evidence, plan
 from smoke_training.model import SCHEMA
 from smoke_training.plan import Plan
 from smoke_training.reader import DocumentError, parsed
-from smoke_training.record import book
+from smoke_training.record import run_record
 
 T = TypeVar("T")
 _NEEDED = ("run_id", "verdict", "plan", "checks", "comparable")
@@ -77,7 +77,7 @@ def samples(path: Path, sha256: str | None = None) -> list[str]:
     if unreadable:
         rule = "every line must be one evidence record of this version; was the file cut?"
         raise DocumentError([f"{path}: {'; '.join(unreadable[:5])}; {rule}"])
-    digest = hashlib.sha256(book.text_of(lines)).hexdigest()
+    digest = hashlib.sha256(run_record.text_of(lines)).hexdigest()
     if sha256 not in (None, digest):
         rule = f"these are not the samples of the run, or not all of them ({len(lines)} lines)"
         raise DocumentError([f"{path}: SHA-256 is {digest}, the result names {sha256}; {rule}"])
@@ -86,5 +86,5 @@ def samples(path: Path, sha256: str | None = None) -> list[str]:
 
 def samples_of(document: dict[str, Any], path: Path) -> list[str]:
     """The samples beside the result at `path`, which must be those of its run."""
-    recorded = {item["name"]: item["sha256"] for item in document.get("artifacts", ())}.get(book.SAMPLES)
-    return samples(book.beside(path, book.SAMPLES), recorded)
+    digests = {item["name"]: item["sha256"] for item in document.get("artifacts", ())}
+    return samples(run_record.beside(path, run_record.SAMPLES), digests.get(run_record.SAMPLES))

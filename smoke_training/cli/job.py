@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 
 from smoke_training.job import run as job
-from smoke_training.job.folders import BASE, MOVED, Folders
+from smoke_training.job.folders import BASE, MOVED
+from smoke_training.job.services import folders_of
 
 NAME = "job"
 HELP = "one node of a job of a managed training service; reads TRAINSTACK_* from the environment"
@@ -19,4 +20,4 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(chosen: argparse.Namespace) -> int:
     """Run the script in the working folder; its exit code."""
-    return job.run(os.environ, Folders.of(os.environ, chosen.base), Path.cwd())
+    return job.run(os.environ, folders_of(os.environ, chosen.base), Path.cwd())

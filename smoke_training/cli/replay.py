@@ -8,7 +8,7 @@ from pathlib import Path
 
 from smoke_training.cli import files
 from smoke_training.reader import DocumentError
-from smoke_training.record import book
+from smoke_training.record import run_record
 from smoke_training.record.tracking import PATIENCE_S
 
 NAME = "replay"
@@ -39,7 +39,7 @@ def _replayed(path: Path) -> str:
     if result["mlflow"]["synced"]:
         return f"recorded before, run {result['mlflow']['run_id']}"
     lines = files.samples_of(result, path)
-    outcome = book.publish(result, lines, path, os.environ, time.monotonic() + PATIENCE_S)["mlflow"]
+    outcome = run_record.publish(result, lines, path, os.environ, time.monotonic() + PATIENCE_S)["mlflow"]
     if not outcome["synced"]:
         raise DocumentError([f"{path}: {outcome['reason']}"])
     return f"recorded, run {outcome['run_id']}"

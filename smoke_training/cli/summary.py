@@ -6,7 +6,7 @@ from pathlib import Path
 
 from smoke_training import evidence
 from smoke_training.cli import files
-from smoke_training.record import book
+from smoke_training.record import run_record
 from smoke_training.record.html import page
 
 NAME = "summary"
@@ -23,14 +23,16 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(chosen: argparse.Namespace) -> int:
     """Write the page; 0."""
     path: Path = chosen.result
-    target: Path = chosen.out or book.beside(path, book.SUMMARY)
+    target: Path = chosen.out or run_record.beside(path, run_record.SUMMARY)
     result, lines = files.result(path), []
     if chosen.samples is not None:
         lines = files.samples(chosen.samples)
-    elif book.beside(path, book.SAMPLES).exists():
+    elif run_record.beside(path, run_record.SAMPLES).exists():
         lines = files.samples_of(result, path)
     else:
-        sys.stderr.write(f"{book.beside(path, book.SAMPLES)}: not found; the plots are left out\n")
+        sys.stderr.write(
+            f"{run_record.beside(path, run_record.SAMPLES)}: not found; the plots are left out\n"
+        )
     files.write(target, page.render(result, evidence.parse(lines)))
     sys.stdout.write(f"{target}\n")
     return 0

@@ -31,8 +31,8 @@ Checkpoints that `run.saving()` gave a folder are committed, announced and prune
 (docs/explanation/checkpoints.md), in a thread of their own.
 """
 
-from smoke_training.instrumentation.bookkeeper import Record as Record
 from smoke_training.instrumentation.retention import Retention as Retention
 from smoke_training.instrumentation.run import InstrumentedRun as InstrumentedRun
 from smoke_training.instrumentation.run import instrument as instrument
 from smoke_training.instrumentation.run import metrics as metrics
+from smoke_training.instrumentation.step_records import Record as Record

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.hooks import RemovableHandle
 
-from smoke_training.instrumentation.bookkeeper import Bookkeeper, Record
+from smoke_training.instrumentation.checkpoint_keeper import CheckpointKeeper
 from smoke_training.instrumentation.checkpoints import begin
-from smoke_training.instrumentation.keeper import CheckpointKeeper
 from smoke_training.instrumentation.marks import (
     CHECKPOINT,
     COMPUTE,
@@ -25,6 +24,7 @@ from smoke_training.instrumentation.marks import (
     StepTimes,
 )
 from smoke_training.instrumentation.retention import Retention, retention
+from smoke_training.instrumentation.step_records import Bookkeeper, Record
 
 Batch = TypeVar("Batch")
 

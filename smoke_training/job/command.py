@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from smoke_training.job.folders import Folders
-from smoke_training.job.place import JobNode
+from smoke_training.job.job_node import JobNode
 from smoke_training.job.settings import JobSettings
 from smoke_training.runtime import host
 from smoke_training.runtime.launch import LOOPBACK
@@ -30,7 +30,7 @@ def distributed(settings: JobSettings, place: JobNode) -> bool:
 def command(settings: JobSettings, place: JobNode) -> list[str]:
     """Return the command line: plain Python, or torchrun with one process per GPU.
 
-    Static rendezvous, for the reasons in `smoke_training.launchers.place`.
+    Static rendezvous, for the reasons in `smoke_training.launchers.rendezvous`.
     """
     start = [sys.executable, "-u"]
     if distributed(settings, place):

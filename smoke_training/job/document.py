@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from smoke_training.job.job_node import JobNode
 from smoke_training.job.ledger import AttemptLedger
-from smoke_training.job.place import JobNode
 from smoke_training.job.settings import JobSettings
 from smoke_training.record.fields import TEXT_LIMIT
 

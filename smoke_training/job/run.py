@@ -10,15 +10,14 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from smoke_training.job import command, machine, settings
-from smoke_training.job import place as places
+from smoke_training.job import command, machine, services, settings
 from smoke_training.job.document import FAILED, FINISHED, KILLED, NAME, JobRecord
+from smoke_training.job.failure_reason import LIMIT, reason
 from smoke_training.job.folders import Folders
 from smoke_training.job.ledger import NAME as LEDGER
 from smoke_training.job.ledger import AttemptLedger
-from smoke_training.job.reason import LIMIT, reason
+from smoke_training.job.mlflow_run import MlflowRun
 from smoke_training.job.supervisor import BY_SIGNAL, ProgramExit, Supervisor
-from smoke_training.job.tracked import MlflowRun
 from smoke_training.reader import DocumentError
 from smoke_training.runtime import facts, files, host, output
 
@@ -36,7 +35,7 @@ def run(environment: Mapping[str, str], folders: Folders, folder: Path) -> int:
     environment = dict(environment)  # a copy: changes of this process do not reach the script
     with Supervisor() as supervisor:
         try:
-            place = places.find(environment, folders)
+            place = services.find_node(environment, folders)
             declared = settings.read(environment)
             _check(declared.script, folder)
         except DocumentError as error:
@@ -140,7 +139,7 @@ class _Job:
             if time.monotonic() > deadline:
                 say(f"{self._place.first} still has no address after {NAME_S:.0f} s")
                 return
-            time.sleep(places.POLL_S)
+            time.sleep(services.POLL_S)
 
     def _tick(self) -> None:
         if self._place.index or time.monotonic() < self._alive_at + ALIVE_S:

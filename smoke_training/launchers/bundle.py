@@ -24,7 +24,7 @@ _DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: smoke-training\nVersion: 0\n",
-    "entry_points.txt": "[mlflow.request_auth_provider]\niap = smoke_training.record.iap:IapAuth\n",
+    "entry_points.txt": "[mlflow.request_auth_provider]\niap = smoke_training.record.gcp.iap:IapAuth\n",
 }
 """Read by `importlib.metadata`: mlflow finds its plug-ins by it."""
 

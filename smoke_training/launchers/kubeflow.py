@@ -9,8 +9,8 @@ import dataclasses
 
 from smoke_training.launchers import kubernetes, pods
 from smoke_training.launchers.fabrics import PodNeeds, on_nodes
-from smoke_training.launchers.place import JOIN, joining_command, joining_environment
 from smoke_training.launchers.pods import Body
+from smoke_training.launchers.rendezvous import JOIN, joining_command, joining_environment
 from smoke_training.launchers.runplan import PER_NODE, RunPlan, RunPlanError
 
 _GROUP = "trainer.kubeflow.org"

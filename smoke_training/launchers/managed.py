@@ -1,197 +1,25 @@
-"""Managed training: the request of SageMaker's CreateTrainingJob, the CustomJob of Vertex AI (pure).
+"""Common parts of the requests of managed training services (pure).
 
-Both describe a node's rank in their own document, which two lines of Python in the container read. The
-shapes are checked against the services' own models; neither was run against the services.
+Each service describes a node's rank in its own document, which two lines of Python in the container read.
 """
 
-import re
 from typing import TypeVar
 
-from smoke_training.launchers.place import JOIN, joining_command, joining_environment
-from smoke_training.launchers.pods import Body, given
+from smoke_training.launchers.rendezvous import JOIN
 from smoke_training.launchers.runplan import RunPlan, RunPlanError, SageMakerOptions, VertexOptions
 
-Place = TypeVar("Place", SageMakerOptions, VertexOptions)
+Options = TypeVar("Options", SageMakerOptions, VertexOptions)
 
 START = "TRAINSTACK_START"
-# Archive in a folder of code, and the folder where it is unpacked.
-PACK, CODE_FOLDER = "code.tar.gz", "/opt/ml/code"
-# Folders of the code and of the work in a job of Vertex AI.
-VERTEX_CODE, VERTEX_FOLDER = "/tmp/trainstack/code", "/tmp/trainstack/run"  # noqa: S108 - the container's own
-IAP = "trainstack-iap"
-"""MLFLOW_TRACKING_AUTH of a server behind Identity-Aware Proxy: our plug-in for mlflow (`record.iap`)."""
-# Mount point of buckets on Vertex AI (documentation, "Prepare training code").
-BUCKETS = "/gcs"
-# A repeated request has the same name: only the service distinguishes its jobs, by an id in all replicas.
-# Source: googleapis/python-aiplatform training_utils/environment_variables.py, and
-# training_utils/cloud_profiler, where it is the id of the job's experiment. It is not documented, so the time
-# replaces it if absent: results come from node 0 alone.
-_FOLDER_EACH = 'export WORK_DIR="$WORK_DIR-${CLOUD_ML_JOB_ID:-$(date -u +%y%m%d%H%M%S)}"; '
-_RESERVATION = "compute.googleapis.com/reservation-name"
-# `hosts` is the same list on every node, in no promised order (SageMaker developer guide, "Distributed
-# Training Configuration").
-_SAGEMAKER = (
-    "import json;"
-    'c=json.load(open("/opt/ml/input/config/resourceconfig.json"));'
-    'h=sorted(c["hosts"]);'
-    'print(h.index(c["current_host"]),h[0])'
-)
-# Vertex AI, "Distributed training", CLUSTER_SPEC: {"cluster": {"workerpool0": ["host:port"], ...},
-# "task": {"type": "workerpool1", "index": 0}}.
-_VERTEX = (
-    "import json,os;"
-    'c=json.loads(os.environ["CLUSTER_SPEC"]);p=c["cluster"];t=c["task"];'
-    "h=[n for k in sorted(p) for n in p[k]];"
-    'print(h.index(p[t["type"]][int(t["index"])]),h[0].rsplit(":",1)[0])'
-)
+PACK = "code.tar.gz"  # archive in a folder of code
 
 
-def sagemaker(plan: RunPlan) -> Body:
-    """The request for `boto3.client("sagemaker").create_training_job(**request)`.
-
-    Raises RunPlanError for fields that the service does not support.
-    """
-    missing = "sagemaker: missing; must be an object with role_arn and output_uri"
-    place = _managed(plan, "SageMakerOptions", plan.sagemaker, missing)
-    machines = {
-        "InstanceType": f"ml.{plan.instance_type}",
-        "InstanceCount": plan.nodes,
-        "VolumeSizeInGB": place.volume_gib,
-        "VolumeKmsKeyId": place.volume_kms_key,
-        "KeepAlivePeriodInSeconds": place.keep_alive_s,
-        "TrainingPlanArn": place.training_plan_arn or None,
-    }
-    network = {"Subnets": list(place.subnets), "SecurityGroupIds": list(place.security_groups)}
-    # The service accepts MaxWaitTimeInSeconds only for spot jobs, and at least MaxRuntimeInSeconds
-    # (StoppingCondition of its API).
-    max_wait_s = max(place.max_wait_s or 0, plan.deadline_s) if place.spot else None
-    request = {
-        "TrainingJobName": place.job_name or plan.name,
-        "AlgorithmSpecification": {
-            "TrainingImage": plan.image,
-            "TrainingInputMode": "File",
-            "ContainerEntrypoint": ["bash", "-c", f'eval "${START}"', "node"],
-            "ContainerArguments": joining_command(plan),
-        },
-        "Environment": {**joining_environment(plan), START: _start(_SAGEMAKER, _unpack(place))},
-        "RoleArn": place.role_arn,
-        "InputDataConfig": [_channel(name, uri) for name, uri in place.channels.items()] or None,
-        "OutputDataConfig": given({"S3OutputPath": place.output_uri, "KmsKeyId": place.kms_key}),
-        "ResourceConfig": given(machines),
-        "StoppingCondition": given(
-            {"MaxRuntimeInSeconds": plan.deadline_s, "MaxWaitTimeInSeconds": max_wait_s}
-        ),
-        "EnableManagedSpotTraining": place.spot,
-        "CheckpointConfig": {"S3Uri": place.checkpoint_uri} if place.checkpoint_uri else None,
-        "VpcConfig": network if place.subnets else None,
-        "Tags": [{"Key": key, "Value": value} for key, value in plan.labels.items()] or None,
-    }
-    return given(request)
-
-
-def vertex(plan: RunPlan) -> Body:
-    """The CustomJob for `projects.locations.customJobs.create`; the first pool is node 0.
-
-    Raises RunPlanError for fields that the service does not support.
-    """
-    place = _managed(plan, "Vertex AI", plan.vertex, "vertex: missing; must be an object, which may be empty")
-    counts = [1] if plan.nodes == 1 else [1, plan.nodes - 1]
-    # Spot machines are preempted during runs. Otherwise a job without restarts fails once.
-    again = plan.max_restarts > 0 or place.spot
-    scheduling = {
-        "timeout": f"{plan.deadline_s}s",
-        "strategy": "SPOT" if place.spot else None,
-        # A worker restarted alone could not rejoin the others.
-        "restartJobOnWorkerRestart": again,
-        "disableRetries": None if again else True,
-    }
-    spec = {
-        "workerPoolSpecs": [_worker_pool(plan, place, count) for count in counts],
-        "scheduling": given(scheduling),
-        "serviceAccount": place.service_account or None,
-        "network": place.network or None,
-        "baseOutputDirectory": {"outputUriPrefix": place.output_uri} if place.output_uri else None,
-    }
-    job = {
-        "displayName": place.job_name or plan.name,
-        "jobSpec": given(spec),
-        "labels": {label_key(key): label_value(value) for key, value in plan.labels.items()} or None,
-        "encryptionSpec": {"kmsKeyName": place.kms_key} if place.kms_key else None,
-    }
-    return given(job)
-
-
-def mounted(uri: str) -> str:
-    """Return the mounted path of `gs://bucket/folder` in a job of Vertex AI."""
-    return f"{BUCKETS}/{uri.removeprefix('gs://').rstrip('/')}"
-
-
-def label_key(key: str) -> str:
-    """Return a key in the form of Google Cloud labels: `trainstack:stack` is `trainstack-stack`.
-
-    Resource Manager documentation, "Requirements for labels". Raises RunPlanError for one without a letter.
-    """
-    found = re.sub(r"[^a-z0-9_-]", "-", key.lower()).lstrip("-_0123456789")
-    if not found:
-        raise RunPlanError([f"labels.{key}: holds no letter"])
-    return found[:63]
-
-
-def label_value(value: str) -> str:
-    """Return a value in the form of Google Cloud labels: `ml@example.com` is `ml_at_example_com`."""
-    return re.sub(r"[^a-z0-9_-]", "_", value.lower().replace("@", "_at_"))[:63]
-
-
-def _channel(name: str, uri: str) -> Body:
-    source = {"S3DataType": "S3Prefix", "S3Uri": uri, "S3DataDistributionType": "FullyReplicated"}
-    return {"ChannelName": name, "DataSource": {"S3DataSource": source}, "InputMode": "File"}
-
-
-def _unpack(place: SageMakerOptions) -> str:
-    """Return the prefix of the node's command that unpacks the code from a channel."""
-    if place.code_channel is None:
-        return ""
-    packed = f"/opt/ml/input/data/{place.code_channel}/{PACK}"
-    return f"mkdir -p {CODE_FOLDER}; cd {CODE_FOLDER}; tar -xzf {packed}; "
-
-
-def _bring(place: VertexOptions) -> str:
-    """Return the prefix of the node's command that unpacks the code from a bucket."""
-    if place.code_uri is None:
-        return ""
-    link = f"mkdir -p {VERTEX_FOLDER}; ln -sfn {mounted(place.code_uri)} {VERTEX_CODE}; "
-    unpack = f"cd {VERTEX_FOLDER}; tar -xzf {VERTEX_CODE}/{PACK}; " if place.packed else ""
-    return f"set -e; {link}{unpack}"
-
-
-def _worker_pool(plan: RunPlan, place: VertexOptions, count: int) -> Body:
-    machine: Body = {"machineType": plan.instance_type}
-    if place.accelerator_type:
-        machine |= {"acceleratorType": place.accelerator_type, "acceleratorCount": plan.gpus_per_node}
-    if place.reservation:
-        affinity = {"reservationAffinityType": "SPECIFIC_RESERVATION", "key": _RESERVATION}
-        machine["reservationAffinity"] = {**affinity, "values": [place.reservation]}
-    first = _bring(place) + (_FOLDER_EACH if place.folder_each else "")
-    env = {**joining_environment(plan), START: _start(_VERTEX, first)}
-    return {
-        "machineSpec": machine,
-        "replicaCount": count,
-        "diskSpec": {"bootDiskType": "pd-ssd", "bootDiskSizeGb": place.boot_disk_gb},
-        "containerSpec": {
-            "imageUri": plan.image,
-            "command": ["bash", "-c", f'eval "${START}"', "node"],
-            "args": joining_command(plan),
-            "env": [{"name": name, "value": value} for name, value in env.items()],
-        },
-    }
-
-
-def _start(place: str, first: str = "") -> str:
+def start(rank: str, first: str = "") -> str:
     """Return the container's script: `first`, read the node's rank, then exec the node's command."""
-    return f"set -e; {first}P=$(python3 -c '{place}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
+    return f"set -e; {first}P=$(python3 -c '{rank}'); NODE_RANK=${{P% *}} MASTER_ADDR=${{P#* }}; {JOIN}"
 
 
-def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> Place:
+def part_of(plan: RunPlan, service: str, options: Options | None, missing: str) -> Options:
     """Return the plan's section for the service; RunPlanError for unsupported fields."""
     problems = [
         f"mounts[{index}]: {service} mounts no claims, ConfigMaps and Secrets; use its own storage"
@@ -200,8 +28,8 @@ def _managed(plan: RunPlan, service: str, place: Place | None, missing: str) -> 
     ]
     if not plan.instance_type:
         problems.append(f"instance_type: missing; {service} buys the machines itself")
-    if place is None:
+    if options is None:
         problems.append(missing)
-    if problems or place is None:
+    if problems or options is None:
         raise RunPlanError(problems)
-    return place
+    return options

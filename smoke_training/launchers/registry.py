@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from smoke_training.launchers import kubeflow, kubernetes, managed, shell
+from smoke_training.launchers import kubeflow, kubernetes, shell
+from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers.documents import readable_json, yaml
+from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.pods import Body
 from smoke_training.launchers.runplan import RunPlan
-from smoke_training.launchers.text import readable_json, yaml
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ LAUNCHERS: Mapping[str, Launcher] = {
     "pytorchjob": Launcher("a Kubeflow PyTorchJob; legacy", "yaml", _objects(kubeflow.pytorch_job)),
     "mpijob": Launcher("an MPIJob, which needs ssh in the image; legacy", "yaml", _objects(kubeflow.mpi_job)),
     "sbatch": Launcher("a script for Slurm", "sh", shell.sbatch),
-    "sagemaker": Launcher("a request of CreateTrainingJob", "json", _request(managed.sagemaker)),
-    "vertex": Launcher("a CustomJob of Vertex AI", "json", _request(managed.vertex)),
+    "sagemaker": Launcher("a request of CreateTrainingJob", "json", _request(sagemaker.training_job)),
+    "vertex": Launcher("a CustomJob of Vertex AI", "json", _request(vertex.custom_job)),
     "torchrun": Launcher("a script for every node, or for this machine", "sh", shell.torchrun),
 }
 

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator
 
-from smoke_training.launchers.place import JOIN, exports, joining_command
+from smoke_training.launchers.rendezvous import JOIN, exports, joining_command
 from smoke_training.launchers.runplan import RunPlan, RunPlanError
 
 _HEAD = "#!/bin/bash"

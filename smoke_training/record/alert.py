@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Protocol
 
 from smoke_training.plan import Plan
-from smoke_training.record import publishers
+from smoke_training.record.aws import api as aws
+from smoke_training.record.gcp import api as gcp
 
 SUBJECT_LIMIT = 100  # characters of ASCII, no line breaks (SNS API reference, Publish)
 # Characters of the text in the log, where each takes up to 6 bytes of JSON. Lines of a container's log end
@@ -81,7 +82,6 @@ def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, ob
 
 def _ways(plan: Plan) -> Iterator[tuple[str, Publish]]:
     """Yield the topics of a plan, with the publish function of each."""
-    if plan.alert_topic_arn is not None:
-        yield plan.alert_topic_arn, partial(publishers.sns, plan.alert_topic_arn)
-    if plan.alert_pubsub_topic is not None:
-        yield plan.alert_pubsub_topic, partial(publishers.pubsub, plan.alert_pubsub_topic)
+    for topic, publish in ((plan.alert_topic_arn, aws.publish), (plan.alert_pubsub_topic, gcp.publish)):
+        if topic is not None:
+            yield topic, partial(publish, topic)

@@ -1,15 +1,17 @@
 """Copy the result to a bucket, for users without access to the pods' volume."""
 
-import os
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from smoke_training.record import amazon, book, google
+from smoke_training.record import run_record
+from smoke_training.record.aws import api as aws
+from smoke_training.record.gcp import api as gcp
 from smoke_training.runtime import files
 
-_STORAGE = "https://storage.googleapis.com"
+_PUT: Mapping[str, Callable[[str, bytes, float], None]] = {"s3": aws.put_object, "gs": gcp.put_object}
 # A token, and then one request for each file, twice at most.
 _PATIENCE_S = 10.0
 
@@ -25,7 +27,7 @@ def send(folder: str, result: Path | None, until: float) -> dict[str, object]:
     if result is None:
         return _outcome(None, "there is no result to copy")
     place = f"{folder.rstrip('/')}/{result.parent.name}"
-    paths = [result, *(book.beside(result, name) for name in (book.BASELINE, book.SUMMARY))]
+    paths = [result, *(run_record.beside(result, name) for name in (run_record.BASELINE, run_record.SUMMARY))]
     try:
         for path in paths:
             if path.exists():
@@ -48,19 +50,7 @@ def _write(uri: str, content: bytes, seconds: float) -> None:
         target = Path(url2pathname(place.path))
         target.parent.mkdir(parents=True, exist_ok=True)
         files.write_durably(target, content)
-    elif place.scheme == "gs":
-        _upload(place.netloc, place.path.lstrip("/"), content, seconds)
-    elif place.scheme == "s3":
-        amazon.put_object(uri, content, seconds)
+    elif (put := _PUT.get(place.scheme)) is not None:
+        put(uri, content, seconds)
     else:
         raise ValueError(f"{uri} is neither in S3, nor in Cloud Storage, nor a file")
-
-
-def _upload(bucket: str, name: str, content: bytes, seconds: float) -> None:
-    """Upload one object, in one request (Cloud Storage JSON API v1, `objects.insert`, `uploadType=media`)."""
-    patience = seconds / (google.ATTEMPTS * 2)
-    # Google's own library reads another address from it.
-    api = os.environ.get("STORAGE_EMULATOR_HOST") or _STORAGE
-    query = f"uploadType=media&name={quote(name, safe='')}"
-    headers = {**google.authorization(patience), "Content-Type": "application/octet-stream"}
-    google.asked(f"{api.rstrip('/')}/upload/storage/v1/b/{bucket}/o?{query}", headers, content, patience)

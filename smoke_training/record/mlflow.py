@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from smoke_training.reader import parsed
-from smoke_training.record import amazon, google
+from smoke_training.record.aws import api as aws
+from smoke_training.record.gcp import api as gcp
 
 T = TypeVar("T")
 Sign = Callable[[str, str, bytes | None, Mapping[str, str]], dict[str, str]]
@@ -159,7 +160,7 @@ class TrackingServer:
         if artifact_uri.startswith("s3://"):
             try:
                 left = self._deadline - time.monotonic()
-                amazon.put_object(f"{artifact_uri.rstrip('/')}/{name}", content, left)
+                aws.put_object(f"{artifact_uri.rstrip('/')}/{name}", content, left)
             except Exception as error:  # boto3 creates its exception classes at run time
                 raise TrackingError(f"{artifact_uri}: {type(error).__name__}: {error}") from error
             return
@@ -260,13 +261,13 @@ def connect(environment: Mapping[str, str], seconds: float) -> TrackingServer:
     if not uri:
         raise TrackingError(NOT_SET)
     until = time.monotonic() + seconds
-    if google.sleeps(environment):
-        login = google.IapLogin(uri)
+    if gcp.sleeps(environment):
+        login = gcp.IapLogin(uri)
         return TrackingServer(uri, None, until, lambda _, __, ___, known: {**known, **login.header()})
     if not uri.startswith("arn:"):
         return TrackingServer(uri, _credentials(environment), until)
     try:
-        app = amazon.MlflowApp(uri, environment)
+        app = aws.MlflowApp(uri, environment)
     except Exception as error:  # boto3 creates its exception classes at run time
         raise TrackingError(f"{uri}: {type(error).__name__}: {error}") from error
     return TrackingServer(app.address, None, until, app.headers)

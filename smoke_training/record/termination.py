@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from smoke_training.evidence.world import RankFailure
 from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import Check, Culprit, Judgement, Verdict
-from smoke_training.record import words
+from smoke_training.record import formatting
 
 TERMINATION_LIMIT = 4096  # bytes; Kubernetes cuts a termination message there
 # Bytes that the parts may take: the first four always fit together, so that none of them is ever cut off.
@@ -50,7 +50,7 @@ def termination_message(judgement: Judgement, accept: Sequence[str] = ()) -> str
     if action:
         lines += ["", f"Next: {_short(action, _ACTION)}"]
     for check in judgement.checks if judgement.verdict is Verdict.PASS else ():
-        zone = f" (indifference zone {words.interval(check.zone)})" if check.zone else ""
+        zone = f" (indifference zone {formatting.interval(check.zone)})" if check.zone else ""
         lines.append(f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}{zone}")
     lines += [_short(f"Note: {note}", _NOTES) for note in judgement.notes]
     return _fitted(lines, wanted[1:])
@@ -104,8 +104,8 @@ def _block(check: Check) -> Iterator[str]:
     yield f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}"
     known = dataclasses.asdict(check)
     facts = {
-        "measured": words.joined(words.measured(known)),
-        "expected": words.joined(words.expected(known)),
+        "measured": formatting.joined(formatting.measured(known)),
+        "expected": formatting.joined(formatting.expected(known)),
         "noise": ", ".join(f"{name} {value:.3g}" for name, value in check.noise.items() if value is not None),
     }
     for name, text in facts.items():

@@ -15,7 +15,8 @@ from smoke_training.evidence import Evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.launchers.validation import EXPERIMENT
 from smoke_training.reader import UNFIT
-from smoke_training.record import accepted, fields, google, mlflow
+from smoke_training.record import accepted, fields, mlflow
+from smoke_training.record.gcp import api as gcp
 from smoke_training.record.mlflow import RecordedRun, TrackingError, TrackingServer
 from smoke_training.statistics import baseline as baselines
 from smoke_training.statistics.baseline import Fingerprint, RunBaseline
@@ -98,7 +99,7 @@ def find(stack: str, own: Fingerprint, environment: Mapping[str, str], seconds: 
     """
     if not environment.get("MLFLOW_TRACKING_URI"):
         return _none(mlflow.NOT_SET)
-    bound = min(google.WAKING_S if google.sleeps(environment) else LOOKUP_PATIENCE_S, seconds)
+    bound = min(gcp.WAKING_S if gcp.sleeps(environment) else LOOKUP_PATIENCE_S, seconds)
     try:
         return mlflow.within(bound, lambda: _find(stack, own, environment, bound))
     except TrackingError as error:

@@ -20,7 +20,7 @@ from smoke_training.launchers.validation import RESULT_COPIES
 from smoke_training.launchers.verdict_record import VerdictRecord, limit_of
 from smoke_training.model import EXIT_CODES, Check, Judgement, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record import alert, book, copies, document, termination
+from smoke_training.record import alert, copies, document, run_record, termination
 from smoke_training.runtime import facts, files, output
 from smoke_training.runtime.control.session import Line, Over
 from smoke_training.runtime.facts import NodeSettings
@@ -62,7 +62,7 @@ class Ending:
         `notify` is called with the outcome as soon as it is certain.
         """
         until = self.ends - RECORD_MARGIN_S
-        samples = samples + book.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
+        samples = samples + run_record.baseline_lines(self.plan, evidence.parse(samples), os.environ, until)
         path = self.place.result.with_suffix(SAMPLES_SUFFIX)
         unwritten = _write(files.write_durably, path, "".join(f"{s}\n" for s in samples).encode())
         result, judged = self._judged(samples + unwritten)
@@ -82,7 +82,7 @@ class Ending:
             output.say("\n".join(["--- torchrun.log, last lines of the ranks", *text]))
         notify(Over(verdict=str(judged.verdict), headline=termination.headline(judged), exit_code=status))
         kept = None if unwritten else self.place.result
-        final = book.publish(result, samples + unwritten, kept, os.environ, until)
+        final = run_record.publish(result, samples + unwritten, kept, os.environ, until)
         output.emit("mlflow", **final["mlflow"])
         if folder := os.environ.get(RESULT_COPIES):
             output.emit("copy", **copies.send(folder, kept, until))

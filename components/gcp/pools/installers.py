@@ -10,7 +10,7 @@ from components.base import Component
 from components.kubernetes.accelerators import POOL_LABEL
 from components.ordering import after
 from smoke_training.fabric import Fabric
-from smoke_training.launchers import gke
+from smoke_training.launchers.gcp import gke
 
 Body = dict[str, Any]
 

@@ -21,7 +21,7 @@ from infra.jobs.aws.search.tuning import TuningSpec, is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
 from infra.jobs.service import CallerIdentity, LostError, Moment, ServiceJob
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers import managed
+from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
@@ -72,7 +72,7 @@ class SageMakerService:
 
     def submit(self, plan: RunPlan) -> None:
         """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
-        request, client = managed.sagemaker(plan), self._client("sagemaker")
+        request, client = sagemaker.training_job(plan), self._client("sagemaker")
         try:
             with logged_in():
                 client.create_training_job(**request)
@@ -94,7 +94,7 @@ class SageMakerService:
 
     def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
         """Start a search. Raises UserError, and LostError where it is not known whether there is one."""
-        request = tuning_request(managed.sagemaker(plan), tuning)
+        request = tuning_request(sagemaker.training_job(plan), tuning)
         with _asked("start a search"):
             self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from infra.jobs.service import JobPhase, JobState, Moment, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers.managed import label_key
+from smoke_training.launchers.gcp.vertex import label_key
 
 WEEK_S = 7 * 86_400
 """How long a job may run that does not say (types/custom_job.py, Scheduling.timeout)."""

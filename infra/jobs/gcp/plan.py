@@ -5,7 +5,7 @@ from infra.catalog.gcp.jobs import jobs
 from infra.jobs.options import RunOrder
 from infra.jobs.service_part import ServicePart
 from smoke_training.launchers.bundle import NAME as WRAPPER
-from smoke_training.launchers.managed import IAP, VERTEX_CODE
+from smoke_training.launchers.gcp.vertex import IAP, VERTEX_CODE
 from smoke_training.launchers.runplan import VertexOptions
 
 COMMAND = ("python3", f"{VERTEX_CODE}/{WRAPPER}", "job")

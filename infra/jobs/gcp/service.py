@@ -24,8 +24,8 @@ from infra.jobs.gcp.described import described
 from infra.jobs.gcp.logs import PAGE, CloudLogging
 from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, PhaseChange, ServiceJob
 from infra.naming import TAG_PREFIX
-from smoke_training.launchers import managed
-from smoke_training.launchers.managed import label_key, label_value
+from smoke_training.launchers.gcp import vertex
+from smoke_training.launchers.gcp.vertex import label_key, label_value
 from smoke_training.launchers.runplan import RunPlan
 
 _ATTEMPTS = 4
@@ -76,7 +76,7 @@ class VertexService:
 
     def submit(self, plan: RunPlan) -> None:
         """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
-        request = managed.vertex(plan)
+        request = vertex.custom_job(plan)
         name = str(request["displayName"])
         if self._found(name) is not None:
             rule = "another run of this person and folder has just got this name"

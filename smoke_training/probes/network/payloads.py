@@ -14,7 +14,7 @@ from smoke_training.evidence.fabric import Payload, Wrong
 from smoke_training.formulae.bandwidth import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from smoke_training.probes.group import Group
 from smoke_training.probes.network import operations
-from smoke_training.probes.network.words import PERIOD, Error, chunk_of, sums, suspects, words
+from smoke_training.probes.network.rank_coded import PERIOD, Error, chunk_of, sums, suspects, words
 
 LISTED = 64  # wrong elements looked at per rank and size: enough to find the rank, few enough to be quick
 WORD = 8  # bytes of an int64

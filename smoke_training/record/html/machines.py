@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.storage import StorageTimes
 from smoke_training.evidence.world import System
+from smoke_training.record.formatting import number
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, why_missing
 from smoke_training.record.html.style import SERIES
 from smoke_training.record.html.svg import DASHES, LEFT, RIGHT, WIDTH, Drawing, Scale, axes, linear, rows
-from smoke_training.record.words import number
 
 Values = Sequence[float | None]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from smoke_training.evidence import Evidence
-from smoke_training.record import words
+from smoke_training.record import formatting
+from smoke_training.record.formatting import escaped, interval, number, with_unit
 from smoke_training.record.html import machines, ranks, style, wires
 from smoke_training.record.html.plot import Draw, Plot, Result, made
-from smoke_training.record.words import escaped, interval, number, with_unit
 
 MOST_ROWS = 400  # of a table under a plot; the samples have all of them
 _SEVERITY = ("FAIL", "ERROR", "INCONCLUSIVE", "PASS", "SKIPPED")
@@ -117,7 +117,7 @@ def _checks(result: Result) -> str:
             f'<strong class="{escaped(check["status"])}">{escaped(check["status"])}</strong>',
             f"<code>{escaped(check['id'])}</code>{'' if check['required'] else '<br>not gating'}",
             _measured(check),
-            _sourced(words.expected(check)),
+            _sourced(formatting.expected(check)),
             _text(check),
         ]
         for check in _ordered(result)
@@ -131,7 +131,7 @@ def _checks(result: Result) -> str:
 
 
 def _measured(check: Mapping[str, Any]) -> str:
-    value, *more = words.measured(check) or ["—"]
+    value, *more = formatting.measured(check) or ["—"]
     more += [f"{key.replace('_', ' ')} {number(v, 3)}" for key, v in check["noise"].items() if v is not None]
     return "<br>".join([f"<strong>{escaped(value)}</strong>", *map(escaped, more)])
 
@@ -165,7 +165,7 @@ def _references(result: Result) -> str:
     kinds = ("bound", "declared", "published", "baseline")
     rows = []
     for check in _ordered(result):
-        found = {item["kind"]: _sourced(words.reference(item)) for item in check["references"]}
+        found = {item["kind"]: _sourced(formatting.reference(item)) for item in check["references"]}
         if found and check["measured"] is not None:
             shown = escaped(with_unit(check["measured"]["value"], check["measured"]["unit"]))
             rows.append([f"<code>{escaped(check['id'])}</code>", shown, *(found[kind] for kind in kinds)])

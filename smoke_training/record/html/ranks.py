@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from smoke_training.evidence import Evidence
 from smoke_training.evidence.training import Decomposition, Parity
+from smoke_training.record.formatting import interval, number, seconds
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
 from smoke_training.record.html.svg import Drawing, Scale, axes, linear, rows
-from smoke_training.record.words import interval, number, seconds
 
 MOST_RANKS = 64  # in a plot; the table has all
 PARTS = ("data", "compute", "exposed", "checkpoint", "other")

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from smoke_training.record.words import escaped, number
+from smoke_training.record.formatting import escaped, number
 
 WIDTH = 760.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 30.0, 14.0, 48.0

@@ -8,9 +8,9 @@ from smoke_training.evidence.fabric import Collective
 from smoke_training.evidence.links import PairsSkipped, Tournament
 from smoke_training.evidence.world import World
 from smoke_training.formulae.bandwidth import COLLECTIVES, busbw_gb_s
+from smoke_training.record.formatting import number, size, with_unit
 from smoke_training.record.html.plot import Drawn, NothingToDrawError, Result, check_of, why_missing
 from smoke_training.record.html.svg import DASHES, LEFT, MARKERS, TOP, Drawing, axes, logarithmic
-from smoke_training.record.words import number, size, with_unit
 
 Curve = list[tuple[int, float]]
 _NAMES = {"baseline": "own last run"}

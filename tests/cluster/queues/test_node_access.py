@@ -13,7 +13,8 @@ from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import FlavorArgs
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
-from smoke_training.launchers import gke, kubernetes
+from smoke_training.launchers import kubernetes
+from smoke_training.launchers.gcp import gke
 from smoke_training.launchers.runplan import RunPlan
 from tests.cluster.waiting import eventually, gone
 from tests.smoke_training.launchers import plans

@@ -17,7 +17,8 @@ from components.jobs.gate_provider import (
 )
 from components.jobs.waiting import JobError
 from infra.jobs.service import JobPhase, JobState
-from smoke_training.launchers import bundle, managed, runplan
+from smoke_training.launchers import bundle, runplan
+from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan, SageMakerOptions
 from smoke_training.launchers.validation import ValidationFiles, validation
 from tests.components.jobs.scripted import ACCOUNT, Scripted, job
@@ -72,7 +73,7 @@ def test_a_verdict_that_opens_the_gate_is_told_with_what_was_billed() -> None:
         "headline": "PASS so",
     }  # fmt: skip
     (plan,) = found.submitted
-    request = managed.sagemaker(plan)
+    request = sagemaker.training_job(plan)
     assert request["TrainingJobName"] == NAME
     (channel,) = request["InputDataConfig"]
     folder = channel["DataSource"]["S3DataSource"]["S3Uri"]

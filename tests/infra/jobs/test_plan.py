@@ -13,7 +13,8 @@ from infra.errors import UserError
 from infra.jobs.aws.plan import part
 from infra.jobs.pack import CodePack
 from infra.jobs.plan import run_name, run_plan
-from smoke_training.launchers import managed, runplan
+from smoke_training.launchers import runplan
+from smoke_training.launchers.aws import sagemaker
 from tests.infra.jobs.samples import NOW, OUTPUTS, order
 from tests.smoke_training.launchers.test_managed import faults
 
@@ -25,7 +26,7 @@ CODE = "s3://small-aws-artifacts/code/abc/"
 
 
 def request(**changes: Any) -> dict[str, Any]:
-    made = managed.sagemaker(run_plan(order(**changes), PACK, CODE, NOW, part_of=part))
+    made = sagemaker.training_job(run_plan(order(**changes), PACK, CODE, NOW, part_of=part))
     report = _validate.ParamValidator().validate(made, MODEL)
     assert not report.has_errors(), report.generate_report()
     assert faults(MODEL, made) == []
@@ -64,7 +65,7 @@ def test_any_other_task_trains(task: str) -> None:
 
 def test_a_person_without_roles_of_jobs_has_one_role_for_all() -> None:
     asked = order(task="evaluation", person="bob")
-    made = managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part))
+    made = sagemaker.training_job(run_plan(asked, PACK, CODE, NOW, part_of=part))
     assert made["RoleArn"].endswith("role/small-aws-bob") and "CheckpointConfig" in made
 
 
@@ -128,7 +129,7 @@ def test_no_machine_is_asked_for_a_larger_disk_than_it_has() -> None:
         update={"machines": (OUTPUTS.machines[0].model_copy(update={"machine": "ml.g4dn.xlarge"}),)}
     )
     asked = replace(order(), outputs=outputs, machine=outputs.machines[0])
-    made = managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part))
+    made = sagemaker.training_job(run_plan(asked, PACK, CODE, NOW, part_of=part))
     assert made["ResourceConfig"]["VolumeSizeInGB"] == 125
 
 

@@ -15,7 +15,7 @@ from infra.jobs.report import rows
 from infra.jobs.service import JobState
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
-from smoke_training.launchers import managed
+from smoke_training.launchers.aws import sagemaker
 from tests.infra.jobs.conftest import Stack
 from tests.infra.jobs.samples import NOW, order
 from tests.infra.jobs.test_plan import CODE, PACK, _session, _validate
@@ -38,7 +38,7 @@ SEARCH = TuningSpec(
 def test_the_search_of_the_template_is_what_the_service_takes() -> None:
     tuning = read(SHIPPED, "sweep.toml")
     asked = order(tune=tuning, script="trial.py")
-    made = request(managed.sagemaker(run_plan(asked, PACK, CODE, NOW, part_of=part)), tuning)
+    made = request(sagemaker.training_job(run_plan(asked, PACK, CODE, NOW, part_of=part)), tuning)
     report = _validate.ParamValidator().validate(made, MODEL)
     assert not report.has_errors(), report.generate_report()
     assert faults(MODEL, made) == []

@@ -18,7 +18,7 @@ from infra.jobs.service import JobPhase, JobState, LostError, ServiceJob
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import Submission, prepare, start
 from rehearsal import service_ports
-from smoke_training.launchers.managed import IAP
+from smoke_training.launchers.gcp.vertex import IAP
 from tests.infra.jobs.vertex_samples import NOW, OUTPUTS, options
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER, Project
 

@@ -13,9 +13,9 @@ from torch import nn
 from torch._C._distributed_c10d import HashStore
 
 import smoke_training
-from smoke_training.instrumentation import Retention, keeper
-from smoke_training.instrumentation.bookkeeper import Peers
+from smoke_training.instrumentation import Retention, checkpoint_keeper
 from smoke_training.instrumentation.checkpoints import begin, commit, damaged, prune, whole
+from smoke_training.instrumentation.step_records import Peers
 from smoke_training.probes.state.store import step_folder
 
 
@@ -115,7 +115,7 @@ def test_whatever_was_written_the_newest_whole_one_stays(
 
 def test_a_loop_commits_announces_and_prunes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[float] = []
-    monkeypatch.setattr(keeper, "announce", said.append)
+    monkeypatch.setattr(checkpoint_keeper, "announce", said.append)
     model = nn.Linear(2, 1)
     batches = [torch.ones(4, 2)] * 6
     with smoke_training.instrument(model, None, batches, keep=Retention(keep_last=2)) as run:
@@ -153,8 +153,8 @@ def test_a_checkpoint_is_whole_once_every_rank_has_written(
     store = HashStore()
     kept = []
     for rank in (0, 1):
-        monkeypatch.setattr(keeper, "Peers", partial(Rank, rank, store))
-        kept.append(keeper.CheckpointKeeper(Retention(keep_last=1), pytest.fail))
+        monkeypatch.setattr(checkpoint_keeper, "Peers", partial(Rank, rank, store))
+        kept.append(checkpoint_keeper.CheckpointKeeper(Retention(keep_last=1), pytest.fail))
     first, second = kept
     write(tmp_path, 7)
     first.written(tmp_path, 7)
@@ -169,10 +169,10 @@ def test_a_checkpoint_is_whole_once_every_rank_has_written(
 def test_a_rank_that_is_gone_holds_up_the_end_of_a_failed_run_only_shortly(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "Peers", partial(Rank, 0, HashStore()))
-    monkeypatch.setattr(keeper, "FAILED_S", 0.5)
+    monkeypatch.setattr(checkpoint_keeper, "Peers", partial(Rank, 0, HashStore()))
+    monkeypatch.setattr(checkpoint_keeper, "FAILED_S", 0.5)
     problems: list[str] = []
-    alone = keeper.CheckpointKeeper(Retention(keep_last=1), problems.append)
+    alone = checkpoint_keeper.CheckpointKeeper(Retention(keep_last=1), problems.append)
     write(tmp_path, 7)
     alone.written(tmp_path, 7)
     alone.stop(failed=True)

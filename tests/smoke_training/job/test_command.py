@@ -5,7 +5,7 @@ from pathlib import Path
 
 from smoke_training.job import command
 from smoke_training.job.folders import Folders
-from smoke_training.job.place import ALONE, JobNode
+from smoke_training.job.job_node import ALONE, JobNode
 from smoke_training.job.settings import JobSettings
 
 TWO = JobNode(hosts=("127.0.0.1", "algo-2"), index=1, interface="no-such-interface")

@@ -1,7 +1,8 @@
 """Run plans that the tests of the launchers share."""
 
-from smoke_training.launchers import gke, pods
+from smoke_training.launchers import pods
 from smoke_training.launchers.fabrics import on_nodes
+from smoke_training.launchers.gcp import gke
 from smoke_training.launchers.runplan import Mount, RunPlan, SageMakerOptions, SlurmOptions, VertexOptions
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/train@sha256:" + "0a" * 32

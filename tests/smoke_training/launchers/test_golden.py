@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from smoke_training.launchers import kubeflow
+from smoke_training.launchers.documents import yaml
 from smoke_training.launchers.registry import LAUNCHERS, cron_text
-from smoke_training.launchers.text import yaml
 from tests.smoke_training.launchers import plans
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -14,6 +14,8 @@ import pytest
 
 from infra.naming import gcp_labels
 from smoke_training.launchers import managed
+from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.runplan import VertexOptions
 from tests.smoke_training.launchers import plans
 
@@ -66,7 +68,7 @@ def _size(shape: Any, size: int, path: str) -> list[str]:
 
 @pytest.mark.parametrize("nodes", [1, 2, 16])
 def test_sagemaker_takes_the_request(model: Any, nodes: int) -> None:
-    request = managed.sagemaker(replace(plans.managed(), nodes=nodes))
+    request = sagemaker.training_job(replace(plans.managed(), nodes=nodes))
     report = _validate.ParamValidator().validate(request, model)
     assert not report.has_errors(), report.generate_report()
     assert faults(model, request) == []
@@ -75,35 +77,35 @@ def test_sagemaker_takes_the_request(model: Any, nodes: int) -> None:
 
 
 def test_sagemaker_takes_a_spot_run_with_its_code_and_waits_no_shorter_than_it_runs(model: Any) -> None:
-    request = managed.sagemaker(plans.spot())
+    request = sagemaker.training_job(plans.spot())
     assert faults(model, request) == []
     assert not _validate.ParamValidator().validate(request, model).has_errors()
     place = plans.spot().sagemaker
     assert place is not None
     short = replace(plans.spot(), sagemaker=replace(place, max_wait_s=60))
-    stopping = managed.sagemaker(short)["StoppingCondition"]
+    stopping = sagemaker.training_job(short)["StoppingCondition"]
     assert stopping["MaxWaitTimeInSeconds"] == stopping["MaxRuntimeInSeconds"] == short.deadline_s
-    on_demand = managed.sagemaker(replace(short, sagemaker=replace(place, spot=False, keep_alive_s=600)))
+    on_demand = sagemaker.training_job(replace(short, sagemaker=replace(place, spot=False, keep_alive_s=600)))
     assert "MaxWaitTimeInSeconds" not in on_demand["StoppingCondition"]
     assert on_demand["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 600
 
 
 def test_the_model_does_refuse_what_is_wrong(model: Any) -> None:
-    request = managed.sagemaker(replace(plans.managed(), name="x" * 64, instance_type="p4d.huge"))
+    request = sagemaker.training_job(replace(plans.managed(), name="x" * 64, instance_type="p4d.huge"))
     found = "\n".join(faults(model, request))
     assert "TrainingJobName: size 64" in found and "ml.p4d.huge is none of" in found
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 16])
 def test_vertex_takes_the_job(nodes: int) -> None:
-    job = managed.vertex(replace(plans.vertex(), nodes=nodes))
+    job = vertex.custom_job(replace(plans.vertex(), nodes=nodes))
     jsonschema.validate(job, VERTEX)
     assert sum(pool["replicaCount"] for pool in job["jobSpec"]["workerPoolSpecs"]) == nodes
 
 
 def test_a_machine_without_accelerators_names_none() -> None:
     plan = replace(plans.vertex(), gpus_per_node=0, vertex=managed_vertex_without_gpu())
-    job = managed.vertex(plan)
+    job = vertex.custom_job(plan)
     jsonschema.validate(job, VERTEX)
     assert job["jobSpec"]["workerPoolSpecs"][0]["machineSpec"] == {"machineType": "a3-highgpu-8g"}
 
@@ -118,7 +120,7 @@ def bringing(**changes: Any) -> dict[str, Any]:
     plan = plans.vertex()
     assert plan.vertex is not None
     plan = replace(plan, max_restarts=0, vertex=replace(plan.vertex, **changes))
-    found: dict[str, Any] = managed.vertex(plan)
+    found: dict[str, Any] = vertex.custom_job(plan)
     jsonschema.validate(found, VERTEX)
     return found
 
@@ -146,7 +148,7 @@ def test_a_vertex_request_names_reservation_and_keys() -> None:
 
 def test_labels_of_vertex_are_those_of_every_resource() -> None:
     labels = {"trainstack:person": "Ada.L", "owner": "ml@example.com", "a/b.c": "x" * 70}
-    found = managed.vertex(replace(plans.vertex(), labels=labels))
+    found = vertex.custom_job(replace(plans.vertex(), labels=labels))
     jsonschema.validate(found, VERTEX)
     assert found["labels"] == gcp_labels(labels)
 
@@ -168,7 +170,7 @@ def test_jobs_of_one_request_have_a_folder_each_before_the_command(
 ) -> None:
     plan = plans.vertex()
     each = replace(plan, work_root="/tmp/runs", vertex=VertexOptions(code_uri="gs://b/c/", folder_each=True))
-    found = managed.vertex(each)
+    found = vertex.custom_job(each)
     jsonschema.validate(found, VERTEX)
     result = {one["name"]: one["value"] for one in _container(found)["env"]}
     brought, _, _ = result[managed.START].partition("P=$(")
@@ -179,7 +181,7 @@ def test_jobs_of_one_request_have_a_folder_each_before_the_command(
         capture_output=True, text=True, check=True, timeout=10,
     )  # fmt: skip
     assert re.fullmatch(f"/tmp/runs/{plan.name}-{ending}", ran.stdout.strip())
-    assert "CLOUD_ML_JOB_ID" not in json.dumps(managed.vertex(plan))
+    assert "CLOUD_ML_JOB_ID" not in json.dumps(vertex.custom_job(plan))
 
 
 def _container(job: dict[str, Any]) -> dict[str, Any]:

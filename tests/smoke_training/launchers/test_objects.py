@@ -12,7 +12,9 @@ from rehearsal.core.schema import Schemas
 from rehearsal.core.validate import validate
 from rehearsal.kubernetes.rules import alone
 from rehearsal.kubernetes.rules.objects.schema import misfits
-from smoke_training.launchers import gke, kubeflow, kubernetes, managed, runplan, shell
+from smoke_training.launchers import kubeflow, kubernetes, runplan, shell
+from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers.gcp import gke
 from smoke_training.launchers.pods import EFA_HUGE_PAGES
 from smoke_training.launchers.runplan import Mount, RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
@@ -229,7 +231,7 @@ def test_a_secret_is_mounted_and_in_no_variable(make: Callable[[RunPlan], list[B
     assert "secretKeyRef" not in rendered
 
 
-@pytest.mark.parametrize("make", [shell.sbatch, shell.torchrun, managed.sagemaker])
+@pytest.mark.parametrize("make", [shell.sbatch, shell.torchrun, sagemaker.training_job])
 def test_where_there_are_no_secrets_none_is_mounted(make: Callable[[RunPlan], object]) -> None:
     with pytest.raises(RunPlanError, match="Secrets"):
         make(replace(plans.managed(), mounts=(LOGIN,)))

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from smoke_training.launchers import managed, shell
+from smoke_training.launchers import shell
+from smoke_training.launchers.aws import sagemaker
+from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.runplan import Mount, RunPlan, RunPlanError
 from tests.smoke_training.launchers import plans
 
@@ -118,7 +120,7 @@ def container(request: dict[str, Any]) -> tuple[list[str], dict[str, str]]:
 
 
 def test_a_sagemaker_node_reads_its_place_from_the_services_file(tools: Path) -> None:
-    words, env = container(managed.sagemaker(plans.managed()))
+    words, env = container(sagemaker.training_job(plans.managed()))
     config = tools / "resourceconfig.json"
     config.write_text(json.dumps({"current_host": "algo-2", "hosts": ["algo-2", "algo-1"]}))
     env = {
@@ -138,7 +140,7 @@ def test_a_sagemaker_node_reads_its_place_from_the_services_file(tools: Path) ->
 def test_a_vertex_node_reads_its_place_from_the_cluster_spec(
     tools: Path, kind: str, index: int, rank: str
 ) -> None:
-    job = managed.vertex(replace(plans.vertex(), nodes=3))
+    job = vertex.custom_job(replace(plans.vertex(), nodes=3))
     assert [pool["replicaCount"] for pool in job["jobSpec"]["workerPoolSpecs"]] == [1, 2]
     spec = job["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
     cluster = {
@@ -150,7 +152,7 @@ def test_a_vertex_node_reads_its_place_from_the_cluster_spec(
     assert (node["PET_NODE_RANK"], node["PET_MASTER_ADDR"], node["PET_NNODES"]) == (rank, "w0-0", "3")
 
 
-@pytest.mark.parametrize("render", [shell.sbatch, shell.torchrun, managed.sagemaker, managed.vertex])
+@pytest.mark.parametrize("render", [shell.sbatch, shell.torchrun, sagemaker.training_job, vertex.custom_job])
 def test_mounts_that_a_place_does_not_have_are_refused(render: Any) -> None:
     plan: RunPlan = replace(
         plans.managed(), vertex=plans.vertex().vertex, mounts=(Mount(name="c", path="/c", config_map="m"),)
@@ -159,7 +161,7 @@ def test_mounts_that_a_place_does_not_have_are_refused(render: Any) -> None:
         render(plan)
 
 
-@pytest.mark.parametrize("render", [managed.sagemaker, managed.vertex])
+@pytest.mark.parametrize("render", [sagemaker.training_job, vertex.custom_job])
 def test_a_managed_service_needs_a_machine_type(render: Any) -> None:
     with pytest.raises(RunPlanError) as caught:
         render(replace(plans.cpu(), instance_type=None))

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from moto import mock_aws
 
-from smoke_training.record import book, copies
+from smoke_training.record import copies, run_record
 from tests.smoke_training.record.google_cloud import Answer, serving
 
 boto3: Any = importlib.import_module("boto3")  # without type hints
@@ -49,7 +49,7 @@ def result(tmp_path: Path) -> Path:
     path = tmp_path / "smoke-1" / "result.json"
     path.parent.mkdir()
     path.write_text('{"verdict": "FAIL"}')
-    book.beside(path, book.SUMMARY).write_text("<p>FAIL</p>")
+    run_record.beside(path, run_record.SUMMARY).write_text("<p>FAIL</p>")
     return path
 
 

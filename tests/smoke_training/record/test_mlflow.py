@@ -21,7 +21,7 @@ from smoke_training import cli, evidence
 from smoke_training.evidence.world import Lookup
 from smoke_training.judges.run.baseline import fingerprint
 from smoke_training.launchers.validation import EXPERIMENT
-from smoke_training.record import book, fields, tracking
+from smoke_training.record import fields, run_record, tracking
 from smoke_training.record.mlflow import connect
 from smoke_training.statistics import baseline
 from tests.smoke_training import results
@@ -239,7 +239,7 @@ def test_an_existing_run_is_used(client: mlflow.MlflowClient, address: str) -> N
 def published(address: str, folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     samples = [json.dumps(item) for item in lines()]
     path = folder / f"{result['run_id']}.json"
-    return book.publish(result, samples, path, variables(address), time.monotonic() + 60)
+    return run_record.publish(result, samples, path, variables(address), time.monotonic() + 60)
 
 
 def test_everything_of_a_run_is_kept_with_its_digest(

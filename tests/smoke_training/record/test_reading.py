@@ -13,7 +13,7 @@ from smoke_training import cli, verdict
 from smoke_training import plan as plans
 from smoke_training.cli import compare
 from smoke_training.model import Verdict
-from smoke_training.record import accepted, book, explanations
+from smoke_training.record import accepted, explanations, run_record
 from smoke_training.statistics import baseline
 from tests.smoke_training import results
 from tests.smoke_training.samples import CPU, hello, lines, parsed, plan
@@ -162,7 +162,7 @@ def test_samples_cut_in_the_middle_are_refused(
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     samples = [json.dumps(item) for item in (CPU, hello(), *lines())]
     path = tmp_path / "r.json"
-    book.publish(results.result(lines()), samples, path, {}, 0.0)
+    run_record.publish(results.result(lines()), samples, path, {}, 0.0)
     kept = path.with_suffix(".samples.jsonl")
     whole = kept.read_text()
     kept.write_text(whole[: len(whole) // 2])  # inside a line
@@ -190,23 +190,24 @@ def test_judge_of_samples_cut_in_the_middle_is_an_error(
 
 def test_a_result_names_its_artifacts_and_keeps_its_verdict_without_disk_or_tracking(tmp_path: Path) -> None:
     samples = [json.dumps(item) for item in lines()]
-    final = book.publish(results.passed(), samples, None, {}, 0.0)
+    final = run_record.publish(results.passed(), samples, None, {}, 0.0)
     assert final["verdict"] == "PASS"
     assert final["mlflow"] == {"synced": False, "run_id": None, "reason": "MLFLOW_TRACKING_URI is not set"}
-    assert [item["name"] for item in final["artifacts"]] == list(book.NAMES)
-    failed = book.publish(results.result(lines(slowdown=2)), samples, tmp_path / "r.json", {}, 0.0)
-    listed = next(item for item in failed["artifacts"] if item["name"] == book.BASELINE)
+    assert [item["name"] for item in final["artifacts"]] == list(run_record.NAMES)
+    failed = run_record.publish(results.result(lines(slowdown=2)), samples, tmp_path / "r.json", {}, 0.0)
+    name = run_record.BASELINE
+    listed = next(item for item in failed["artifacts"] if item["name"] == name)
     assert listed == {
-        "name": book.BASELINE, "sha256": None, "reason": "the run is FAIL, only a PASS may be a baseline",
+        "name": name, "sha256": None, "reason": "the run is FAIL, only a PASS may be a baseline",
     }  # fmt: skip
     assert not (tmp_path / "r.baseline.json").exists()
 
 
 def test_an_earlier_runs_baseline_file_never_passes_for_this_ones(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    book.publish(results.passed(), [], path, {}, 0.0)
+    run_record.publish(results.passed(), [], path, {}, 0.0)
     assert (tmp_path / "r.baseline.json").exists()
-    book.publish(results.result(lines(slowdown=2)), [], path, {}, 0.0)
+    run_record.publish(results.result(lines(slowdown=2)), [], path, {}, 0.0)
     assert not (tmp_path / "r.baseline.json").exists()
 
 
@@ -222,7 +223,7 @@ def test_an_earlier_runs_baseline_file_never_passes_for_this_ones(tmp_path: Path
 def test_a_baseline_is_looked_up_once_and_only_for_a_run_that_finished(
     items: list[dict[str, Any]], looked_for: bool
 ) -> None:
-    found = book.baseline_lines(plan(), parsed(items), {}, 0.0)
+    found = run_record.baseline_lines(plan(), parsed(items), {}, 0.0)
     assert bool(found) is looked_for
     if looked_for:
         assert json.loads(found[0])["reason"] == "MLFLOW_TRACKING_URI is not set"
@@ -231,4 +232,4 @@ def test_a_baseline_is_looked_up_once_and_only_for_a_run_that_finished(
 def test_the_plans_own_baseline_is_not_looked_up_again() -> None:
     made = accepted.offered(results.passed())
     assert made is not None
-    assert book.baseline_lines(plan(baseline=baseline.render(made)), parsed(lines()), {}, 0.0) == []
+    assert run_record.baseline_lines(plan(baseline=baseline.render(made)), parsed(lines()), {}, 0.0) == []

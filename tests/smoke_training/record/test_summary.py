@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.evidence import Evidence
-from smoke_training.record import accepted, words
+from smoke_training.record import accepted, formatting
 from smoke_training.record.html import page, style, svg
 from smoke_training.record.html.plot import Plot
 from smoke_training.statistics import baseline
@@ -237,9 +237,9 @@ def test_the_table_has_every_check_with_figure_interval_source_culprit_and_next_
     for check in result["checks"]:
         assert f"<code>{check['id']}</code>" in text
         if check["next_action"]:
-            assert words.escaped(check["next_action"]) in text
+            assert formatting.escaped(check["next_action"]) in text
     straggler = next(check for check in result["checks"] if check["id"] == "training.straggler")
-    assert words.interval(straggler["measured"]["ci"]) in text
+    assert formatting.interval(straggler["measured"]["ci"]) in text
     assert "Culprit: <strong>rank 1</strong>" in text
     assert "declared: the run plan" in text
 
@@ -321,4 +321,4 @@ def test_ticks_lie_inside_their_scale(low: float, factor: float) -> None:
     ],
 )  # fmt: skip
 def test_numbers_read_well(value: object, text: str) -> None:
-    assert words.number(value) == text
+    assert formatting.number(value) == text

@@ -12,7 +12,8 @@ from components.aws.validation.alert_topic import ENCRYPTION_KEY
 from infra import cost
 from infra.catalog.aws import facts
 from infra.stackspec.stack import JOB_STARTUP_S
-from smoke_training.launchers import managed, runplan
+from smoke_training.launchers import runplan
+from smoke_training.launchers.aws import sagemaker
 from tests.components.graph import Graph
 from tests.stacks.composition.composed import composed, stack_spec
 
@@ -39,7 +40,7 @@ def gate(graph: Graph) -> Mapping[str, Any]:
 def test_the_job_is_bought_on_demand_in_the_network_of_the_stack_and_ends_by_itself() -> None:
     spec = stack_spec(PAIR)
     plan = runplan.parse(gate(made())["run"])
-    request = managed.sagemaker(plan)
+    request = sagemaker.training_job(plan)
     machine = spec.layout.machines[0]  # type: ignore[union-attr]
     assert request["ResourceConfig"]["InstanceType"] == machine.machine
     assert request["ResourceConfig"]["InstanceCount"] == spec.smoke.nodes == 2
@@ -135,7 +136,7 @@ def test_the_topic_of_alarms_has_a_key_that_alarms_may_use() -> None:
 def test_a_validation_is_told_from_other_jobs_by_its_role() -> None:
     graph = made("0 5 * * 1")
     pattern = json.loads(graph.find("EventRule", f"{_REPEATED}-ended")["eventPattern"])
-    request = managed.sagemaker(runplan.parse(gate(graph)["run"]))
+    request = sagemaker.training_job(runplan.parse(gate(graph)["run"]))
     assert pattern["detail"]["RoleArn"] == [request["RoleArn"]]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import Problem, UserError
-from smoke_training.launchers import trial
+from smoke_training.launchers.aws import trial
 from smoke_training.launchers.pods import Body
 
 MOST_OF_A_NAME = 32

@@ -9,7 +9,7 @@ from policies.evaluate import evaluate
 from policies.resource import Resource
 from policies.rules import CATALOGUE
 from policies.stack import Stack
-from smoke_training.launchers import gke
+from smoke_training.launchers.gcp import gke
 from tests.components.graph import deploy_graph
 
 Body = dict[str, Any]

@@ -10,8 +10,8 @@ from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.errors import UserError
-from smoke_training.launchers import gke
 from smoke_training.launchers.fabrics import PodNeeds
+from smoke_training.launchers.gcp import gke
 from tests.components.graph import Graph, deploy_graph
 from tests.components.kubernetes.queueing.pools import ADAPTERS, GATE, cpu_flavor, fabric, gpu_flavor, teams
 

@@ -9,7 +9,7 @@ import pytest
 from components.kubernetes.queueing.admission import policies as shipped
 from components.kubernetes.queueing.node_access import NAME
 from policies.resource import Resource
-from smoke_training.launchers import gke
+from smoke_training.launchers.gcp import gke
 from tests.components.kubernetes.queueing.pools import gpu_flavor
 from tests.policies.rules.kubernetes.test_pods import judge, one, results
 

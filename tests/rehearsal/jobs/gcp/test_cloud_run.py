@@ -20,7 +20,7 @@ from rehearsal.gcp import service_agents
 from rehearsal.gcp.site import project_number
 from rehearsal.jobs.gcp.cloud_run import front, service
 from smoke_training.launchers import bundle
-from smoke_training.launchers.managed import IAP
+from smoke_training.launchers.gcp.vertex import IAP
 from tests.rehearsal.jobs.gcp.conftest import ADA, PROJECT, REGION, TRAINER, Project
 
 URI = "https://mlflow-0123456789-uc.a.run.app"

@@ -9,8 +9,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from smoke_training.launchers.managed import IAP
-from smoke_training.record.google import IapLogin
+from smoke_training.launchers.gcp.vertex import IAP
+from smoke_training.record.gcp.api import IapLogin
 
 
 class IapAuth:

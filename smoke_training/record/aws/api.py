@@ -3,12 +3,14 @@
 import hashlib
 import importlib
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 # Two attempts at most; connecting and reading take a part of the time each.
 _ATTEMPTS, _PARTS = 2, 4
+_MLFLOW_APP = re.compile(r"[^:]*:[^:]*:sagemaker:([^:]*):[^:]*:mlflow-app/")
 
 
 def client(service: str, seconds: float, region: str | None = None) -> Any:
@@ -36,12 +38,12 @@ class MlflowApp:
 
     def __init__(self, arn: str, environment: Mapping[str, str]) -> None:
         """Raises ImportError where an image lacks boto3, ValueError for another ARN or no credentials."""
-        parts = arn.split(":", 5)
-        if len(parts) != 6 or parts[2] != "sagemaker" or not parts[5].startswith("mlflow-app/"):
+        found = _MLFLOW_APP.match(arn)
+        if found is None:
             raise ValueError(
                 f"{arn} is no ARN of an MLflow App (arn:aws:sagemaker:REGION:ACCOUNT:mlflow-app/ID)"
             )
-        self._arn, region = arn, parts[3]
+        self._arn, region = arn, found[1]
         # A variable of Amazon's own plug-in for MLflow.
         self.address = (
             environment.get("SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT")
@@ -70,3 +72,9 @@ def put_object(uri: str, content: bytes, seconds: float) -> None:
     """Write one object of S3, `s3://bucket/key`. Raises ImportError, and boto3's exceptions."""
     place = urlsplit(uri)
     client("s3", seconds).put_object(Bucket=place.netloc, Key=place.path.lstrip("/"), Body=content)
+
+
+def publish(topic: str, subject: str, text: str, seconds: float) -> None:
+    """Publish to an SNS topic, by its ARN. Raises boto3's exceptions, ImportError where an image lacks it."""
+    sns = client("sns", seconds, region=topic.split(":")[3])
+    sns.publish(TopicArn=topic, Subject=subject, Message=text)

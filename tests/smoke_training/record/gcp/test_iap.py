@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from smoke_training.launchers.managed import IAP
+from smoke_training.launchers.gcp.vertex import IAP
 from smoke_training.record import mlflow
-from smoke_training.record.google import IapLogin
+from smoke_training.record.gcp.api import IapLogin
 from smoke_training.record.mlflow import TrackingError
 from tests.smoke_training.record.google_cloud import ACCOUNT, Answer, serving
 

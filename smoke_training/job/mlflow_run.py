@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from smoke_training.record import google
 from smoke_training.record.fields import TEXT_LIMIT
+from smoke_training.record.gcp import api as gcp
 from smoke_training.record.mlflow import NOT_SET, TrackingError, within
 from smoke_training.runtime.imports import large
 
@@ -36,7 +36,7 @@ class MlflowRun:
         self._uri = environment.get("MLFLOW_TRACKING_URI", "")
         self._experiment = environment.get("MLFLOW_EXPERIMENT_NAME") or "Default"
         # A server scaled to zero has to start first.
-        self._wakes_s = google.WAKING_S if google.sleeps(environment) else 0.0
+        self._wakes_s = gcp.WAKING_S if gcp.sleeps(environment) else 0.0
         self._say = say
         self._mlflow: Any = None
         self._client: Any = None

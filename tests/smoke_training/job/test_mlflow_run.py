@@ -16,8 +16,8 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
-from smoke_training.job import tracked
-from smoke_training.job.tracked import MlflowRun
+from smoke_training.job import mlflow_run
+from smoke_training.job.mlflow_run import MlflowRun
 from tests.smoke_training.job.conftest import Make
 from tests.smoke_training.job.managed import SUBMITTED, Managed
 
@@ -184,7 +184,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("alone")
 def test_no_call_lasts_longer_than_its_bound(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracked, "OPEN_S", 0.2)
+    monkeypatch.setattr(mlflow_run, "OPEN_S", 0.2)
     said: list[str] = []
     record = MlflowRun({"MLFLOW_TRACKING_URI": silent}, said.append)
     began = time.monotonic()

@@ -4,6 +4,7 @@ Standard library only: training images seldom have Google's. GCE_METADATA_HOST o
 Google's own tools. Times are in seconds, for one attempt.
 """
 
+import base64
 import json
 import os
 import threading
@@ -12,12 +13,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote, urlsplit
 
-from smoke_training.launchers.managed import IAP
+from smoke_training.launchers.gcp.vertex import IAP
 
 ATTEMPTS = 2
 WAKING_S = 60.0
 """Timeout for a server scaled to zero: MLflow on Cloud Run starts in about 20."""
+_STORAGE = "https://storage.googleapis.com"
 _ACCOUNT = "computeMetadata/v1/instance/service-accounts/default"
 _SIGNED_S, _EARLY_S, _SIGN_S = 3600, 300, 10.0
 
@@ -68,21 +71,21 @@ class IapLogin:
         address = f"{api}/v1/projects/-/serviceAccounts/{email}:signJwt"
         headers = {**authorization(_SIGN_S), "Content-Type": "application/json"}
         body = json.dumps({"payload": json.dumps(claims)}).encode()
-        self._token = str(asked(address, headers, body, _SIGN_S)["signedJwt"])
+        self._token = str(request(address, headers, body, _SIGN_S)["signedJwt"])
         self._until = now + _SIGNED_S
 
 
 def _metadata(what: str, seconds: float) -> Mapping[str, Any]:
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
-    return asked(f"http://{host}/{_ACCOUNT}/{what}", {"Metadata-Flavor": "Google"}, None, seconds)
+    return request(f"http://{host}/{_ACCOUNT}/{what}", {"Metadata-Flavor": "Google"}, None, seconds)
 
 
-def asked(url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Mapping[str, Any]:
+def request(url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Mapping[str, Any]:
     """Return the response of a server, with one retry if it is busy or silent. Raises OSError."""
     for attempt in range(1, ATTEMPTS + 1):
-        request = urllib.request.Request(url, body, dict(headers))  # noqa: S310 - addresses of this program
+        sent = urllib.request.Request(url, body, dict(headers))  # noqa: S310 - addresses of this program
         try:
-            with urllib.request.urlopen(request, timeout=seconds) as answer:  # noqa: S310
+            with urllib.request.urlopen(sent, timeout=seconds) as answer:  # noqa: S310
                 found: Mapping[str, Any] = json.loads(answer.read())
                 return found
         except urllib.error.HTTPError as error:
@@ -93,3 +96,27 @@ def asked(url: str, headers: Mapping[str, str], body: bytes | None, seconds: flo
             if attempt == ATTEMPTS:
                 raise
     raise AssertionError("unreachable")
+
+
+def publish(topic: str, subject: str, text: str, seconds: float) -> None:
+    """Publish to a Pub/Sub topic, by its resource name, with the permissions of the node's service account.
+
+    The variable CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB overrides the address, as in Google's own tools.
+    Raises OSError, and ValueError or KeyError for a malformed response.
+    """
+    api = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_PUBSUB") or "https://pubsub.googleapis.com/"
+    patience = seconds / (ATTEMPTS * 2)
+    message = {"data": base64.b64encode(text.encode()).decode(), "attributes": {"subject": subject}}
+    body = json.dumps({"messages": [message]}).encode()
+    headers = {**authorization(patience), "Content-Type": "application/json"}
+    request(f"{api.rstrip('/')}/v1/{topic}:publish", headers, body, patience)
+
+
+def put_object(uri: str, content: bytes, seconds: float) -> None:
+    """Write one object, `gs://bucket/key` (Cloud Storage JSON API v1, objects.insert)."""
+    place, patience = urlsplit(uri), seconds / (ATTEMPTS * 2)
+    # Google's own library reads another address from it.
+    api = os.environ.get("STORAGE_EMULATOR_HOST") or _STORAGE
+    query = f"uploadType=media&name={quote(place.path.lstrip('/'), safe='')}"
+    headers = {**authorization(patience), "Content-Type": "application/octet-stream"}
+    request(f"{api.rstrip('/')}/upload/storage/v1/b/{place.netloc}/o?{query}", headers, content, patience)

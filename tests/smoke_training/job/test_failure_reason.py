@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from smoke_training.job.reason import LIMIT, reason, traceback
+from smoke_training.job.failure_reason import LIMIT, reason, traceback
 from smoke_training.job.supervisor import ProgramExit
 
 HANDLED = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "KeyError: 'handled'"]

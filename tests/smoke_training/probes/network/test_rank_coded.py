@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.probes.network.words import BITS, PERIOD, Error, chunk_of, sums, suspects, words
+from smoke_training.probes.network.rank_coded import BITS, PERIOD, Error, chunk_of, sums, suspects, words
 
 RANKS = st.integers(2, 64)
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from smoke_training.job import place
+from smoke_training.job import services
+from smoke_training.job.aws import node
 from smoke_training.job.folders import Folders
+from smoke_training.job.job_node import ALONE
 from smoke_training.reader import DocumentError
 
 JOB = {"TRAINING_JOB_NAME": "small-aws-anna-1"}
@@ -24,12 +26,12 @@ def written(folders: Folders, **changes: object) -> None:
 def test_hosts_are_in_the_same_order_on_every_node(tmp_path: Path) -> None:
     folders = Folders(tmp_path)
     written(folders)
-    found = place.find(JOB, folders)
+    found = services.find_node(JOB, folders)
     assert (found.index, found.first, found.nodes, found.machine, found.job) == (
         1, "algo-1", 2, "ml.g6.xlarge", "small-aws-anna-1",
     )  # fmt: skip
     written(folders, hosts=["algo-1", "algo-2"], current_host="algo-1")
-    assert place.find(JOB, folders).index == 0
+    assert services.find_node(JOB, folders).index == 0
 
 
 def test_the_document_may_come_late_and_in_parts(tmp_path: Path) -> None:
@@ -42,24 +44,24 @@ def test_the_document_may_come_late_and_in_parts(tmp_path: Path) -> None:
         if looks == 1:
             folders.resources.write_text(folders.resources.read_text()[:20])
 
-    assert place.find(JOB, folders, wait).index == 1
+    assert services.find_node(JOB, folders, wait).index == 1
     assert looks == 2
 
 
 def test_a_document_that_never_comes_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(node, "PATIENCE_S", 0.0)
     with pytest.raises(DocumentError, match=r"resourceconfig\.json: not there after 0 s"):
-        place.find(JOB, Folders(tmp_path))
+        services.find_node(JOB, Folders(tmp_path))
 
 
 def test_a_host_that_is_none_of_the_hosts_is_a_fault(tmp_path: Path) -> None:
     written(Folders(tmp_path), current_host="algo-3")
     with pytest.raises(DocumentError, match="current_host 'algo-3' is not one of hosts"):
-        place.find(JOB, Folders(tmp_path))
+        services.find_node(JOB, Folders(tmp_path))
 
 
 def test_without_a_service_a_node_is_alone(tmp_path: Path) -> None:
-    assert place.find({}, Folders(tmp_path)) == place.ALONE
+    assert services.find_node({}, Folders(tmp_path)) == ALONE
 
 
 def test_vertex_has_it_in_a_variable(tmp_path: Path) -> None:
@@ -67,14 +69,14 @@ def test_vertex_has_it_in_a_variable(tmp_path: Path) -> None:
         "cluster": {"workerpool1": ["b:2222", "c:2222"], "workerpool0": ["a:2222"]},
         "task": {"type": "workerpool1", "index": 1},
     }
-    found = place.find({"CLUSTER_SPEC": json.dumps(spec), "CLOUD_ML_JOB_ID": "7"}, Folders(tmp_path))
+    found = services.find_node({"CLUSTER_SPEC": json.dumps(spec), "CLOUD_ML_JOB_ID": "7"}, Folders(tmp_path))
     assert (found.hosts, found.index, found.job) == (("a", "b", "c"), 2, "7")
     with pytest.raises(DocumentError, match="CLUSTER_SPEC: KeyError"):
-        place.find({"CLUSTER_SPEC": "{}"}, Folders(tmp_path))
+        services.find_node({"CLUSTER_SPEC": "{}"}, Folders(tmp_path))
 
 
 @pytest.mark.parametrize("environment", [{}, {"SAGEMAKER_BASE_DIR": "/data/ml"}])
 def test_folders_lie_where_the_service_says(environment: dict[str, str]) -> None:
     base = environment.get("SAGEMAKER_BASE_DIR", "/opt/ml")
-    assert str(Folders.of(environment).failure) == f"{base}/output/failure"
-    assert str(Folders.of(environment, Path("/other")).checkpoints) == "/other/checkpoints"
+    assert str(services.folders_of(environment).failure) == f"{base}/output/failure"
+    assert str(services.folders_of(environment, Path("/other")).checkpoints) == "/other/checkpoints"

@@ -4,7 +4,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from smoke_training.launchers import text
+from smoke_training.launchers import documents
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -25,8 +25,8 @@ LONG = "é" * 200
 
 @example([{LONG: 1, "a": [{LONG: {LONG: [2]}, "b": "two\nlines\n"}], "c": {LONG: "two\nlines\n"}}])
 @given(DOCUMENTS)
-def test_what_is_written_is_read_back(documents: list[dict[str, object]]) -> None:
-    assert list(yaml.safe_load_all(text.yaml(documents))) == documents
+def test_what_is_written_is_read_back(values: list[dict[str, object]]) -> None:
+    assert list(yaml.safe_load_all(documents.yaml(values))) == values
 
 
 @given(
@@ -34,7 +34,7 @@ def test_what_is_written_is_read_back(documents: list[dict[str, object]]) -> Non
 )
 def test_scripts_of_several_lines_survive_to_the_letter(lines: list[str]) -> None:
     script = "\n".join(lines) + "\n"
-    assert yaml.safe_load(text.yaml([{"script": script}])) == {"script": script}
+    assert yaml.safe_load(documents.yaml([{"script": script}])) == {"script": script}
 
 
 def test_words_with_a_meaning_of_their_own_are_quoted() -> None:
@@ -54,11 +54,11 @@ def test_words_with_a_meaning_of_their_own_are_quoted() -> None:
         "=",
         "<<",
     ]
-    written = text.yaml([{"words": awkward, "plain": "nvidia.com/gpu"}])
+    written = documents.yaml([{"words": awkward, "plain": "nvidia.com/gpu"}])
     assert yaml.safe_load(written) == {"words": awkward, "plain": "nvidia.com/gpu"}
     assert "plain: nvidia.com/gpu\n" in written
 
 
 def test_json_is_readable_and_ends_with_a_newline() -> None:
-    assert json.loads(text.readable_json({"a": [1]})) == {"a": [1]}
-    assert text.readable_json({"a": 1}) == '{\n  "a": 1\n}\n'
+    assert json.loads(documents.readable_json({"a": [1]})) == {"a": [1]}
+    assert documents.readable_json({"a": 1}) == '{\n  "a": 1\n}\n'

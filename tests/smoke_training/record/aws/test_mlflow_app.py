@@ -11,7 +11,7 @@ import pytest
 from moto import mock_aws
 
 from smoke_training.record import mlflow
-from smoke_training.record.amazon import MlflowApp
+from smoke_training.record.aws.api import MlflowApp
 from smoke_training.record.mlflow import TrackingError
 
 boto3: Any = importlib.import_module("boto3")  # without type hints

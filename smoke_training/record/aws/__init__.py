@@ -1,0 +1,1 @@
+"""Requests to AWS for the record of a run."""

@@ -1,0 +1,1 @@
+"""Requests to Google Cloud for the record of a run."""
