@@ -30,9 +30,7 @@ def main(chosen: argparse.Namespace) -> int:
     elif run_record.beside(path, run_record.SAMPLES).exists():
         lines = files.samples_of(result, path)
     else:
-        sys.stderr.write(
-            f"{run_record.beside(path, run_record.SAMPLES)}: not found; the plots are left out\n"
-        )
+        sys.stderr.write(f"{run_record.beside(path, run_record.SAMPLES)}: not found; plots are left out\n")
     files.write(target, page.render(result, evidence.parse(lines)))
     sys.stdout.write(f"{target}\n")
     return 0
