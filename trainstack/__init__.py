@@ -1,1 +1,1 @@
-"""The `trainstack` command and what its commands do."""
+"""The `trainstack` command and the logic of its commands."""

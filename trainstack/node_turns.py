@@ -1,4 +1,4 @@
-"""Every node of a pool validated in turns: which train together, and which of them are to blame (pure)."""
+"""Validation of every node of a pool in turns: groups of nodes, and suspect nodes (pure)."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ Object = Mapping[str, Any]
 Group = tuple[str, ...]
 
 HOSTNAME = "kubernetes.io/hostname"
-# Who looks at the pods afterwards has a day for it.
+# Pods remain for a day, for diagnosis.
 _KEPT_S = 24 * 3600
 
 
 def groups(nodes: Sequence[str], size: int) -> list[Group]:
     """Groups of `size` nodes in which each node is, and each group shares a node with the next one.
 
-    Of two nodes that fail together one is told from the other by the groups that they share with others.
+    Overlapping groups distinguish the faulty one of two nodes that fail together.
     Raises ValueError when there are fewer nodes than a group needs.
     """
     if not 1 <= size <= len(nodes):
@@ -29,7 +29,7 @@ def groups(nodes: Sequence[str], size: int) -> list[Group]:
 
 
 def suspects(passed: Mapping[Group, bool]) -> list[str]:
-    """The nodes of groups that did not pass which are in no group that did."""
+    """The nodes that are only in groups that did not pass."""
     good = {node for group, well in passed.items() if well for node in group}
     return sorted({node for group, well in passed.items() if not well for node in group} - good)
 
@@ -37,7 +37,7 @@ def suspects(passed: Mapping[Group, bool]) -> list[str]:
 def job(cron_job: Object, name: str, nodes: Group) -> dict[str, Any]:
     """A run of a scheduled validation at once, on exactly these nodes (by their label `HOSTNAME`).
 
-    It is queued as the schedule's own runs are: below all other work, on what is idle.
+    It is queued like scheduled runs: below all other work, on idle nodes.
     """
     template = copy.deepcopy(dict(cron_job["spec"]["jobTemplate"]))
     spec = template["spec"]
@@ -54,24 +54,24 @@ def job(cron_job: Object, name: str, nodes: Group) -> dict[str, Any]:
 
 
 def ended(found: Object) -> bool | None:
-    """Whether a Job completed; None while it goes on."""
+    """Return whether a Job completed; None while it runs."""
     rows = found.get("status", {}).get("conditions") or ()
     kinds = {row["type"] for row in rows if row["status"] == "True"}
     return None if not kinds & {"Complete", "Failed"} else "Complete" in kinds
 
 
 def begun(found: Object) -> bool:
-    """Whether all pods of a Job run, or have."""
+    """Return whether all pods of a Job run or have run."""
     status = found.get("status", {})
     there = status.get("ready", 0) + status.get("succeeded", 0) + status.get("failed", 0)
     return bool(there >= found["spec"]["completions"])
 
 
-def words(pods: Sequence[Object]) -> str:
+def result_text(pods: Sequence[Object]) -> str:
     """The sentence of the first verdict that a pod left, else the first line of a termination message."""
     for pod in pods:
         for row in pod.get("status", {}).get("containerStatuses") or ():
             message = (row.get("state", {}).get("terminated") or {}).get("message") or ""
             if message.strip():
                 return next((one.message for one in records(message)), message.strip().splitlines()[0])
-    return "it left no word"
+    return "no termination message"

@@ -1,4 +1,4 @@
-"""What of a stack refuses to be deleted: a destroy is refused for it before anything else is gone."""
+"""Protected resources of a stack, for which a destroy is refused before it deletes anything."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,21 +9,22 @@ from infra.errors import Problem
 # Switches of the clouds: deletionProtection (EKS, RDS, GKE, Cloud SQL), deletionProtectionEnabled (of
 # Cloud SQL, Filestore), enableDeletionProtection (load balancers).
 _SWITCH = re.compile(r"(enable)?deletionprotection(enabled)?", re.IGNORECASE)
+_CODE = "resource-is-protected"
 _FIX = "Set data.protect to false, run `trainstack up`, then destroy."
 
 
 def protected(resources: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
     """One problem for each resource of a state that Pulumi or its cloud does not delete.
 
-    The clouds refuse only when it is the turn of the resource itself: a database's comes when what uses it is
-    gone. A bucket that holds objects refuses, too; the state does not tell of objects.
+    Clouds refuse the deletion only when everything that uses the resource has been deleted. Buckets with
+    objects are refused as well, but the state does not contain objects.
     """
     for resource in resources:
         name = str(resource["urn"]).rpartition("::")[2]
         if resource.get("protect"):
-            yield Problem(f"{name}.protect", True, "Pulumi deletes no protected resource", _FIX)
+            yield Problem(f"{name}.protect", True, "Pulumi deletes no protected resource", _FIX, code=_CODE)
         for path in _switches(resource.get("outputs") or {}):
-            yield Problem(f"{name}.{path}", True, "the cloud deletes no protected resource", _FIX)
+            yield Problem(f"{name}.{path}", True, "the cloud deletes no protected resource", _FIX, code=_CODE)
 
 
 def _switches(value: object, path: str = "") -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Which nodes are validated together, and what a result says about each of them."""
+"""Groups of nodes that are validated together, and suspect nodes."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smoke_training.launchers.verdict_record import VerdictRecord
-from trainstack.node_turns import begun, ended, groups, suspects, words
+from trainstack.node_turns import begun, ended, groups, result_text, suspects
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,6 @@ def test_its_verdict_is_that_of_the_node_that_judges() -> None:
         state = {"terminated": {"exitCode": 1, "message": message}}
         return {"status": {"containerStatuses": [{"state": state}]}}
 
-    assert words([{"status": {}}, pod(""), pod("FAIL: link is slow\nmore")]) == "FAIL: link is slow"
-    assert words([pod(VerdictRecord("FAIL", "FAIL: rank 1").line())]) == "FAIL: rank 1"
-    assert words([]) == "it left no word"
+    assert result_text([{"status": {}}, pod(""), pod("FAIL: link is slow\nmore")]) == "FAIL: link is slow"
+    assert result_text([pod(VerdictRecord("FAIL", "FAIL: rank 1").line())]) == "FAIL: rank 1"
+    assert result_text([]) == "no termination message"

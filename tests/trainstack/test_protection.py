@@ -1,4 +1,4 @@
-"""What a destroy is refused for."""
+"""Resources for which a destroy is refused."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""Which machines a run of training fits on, for how long and for how much, and why others lost (pure).
+"""Machines for a training run, with duration and cost, and reasons why others do not fit (pure).
 
-An estimate, not a promise: it stands on the catalogs' prices and on `assumptions.toml`, shown on demand.
-Nothing here was compared with a run of our own on hardware.
+An estimate from the catalogs' prices and `assumptions.toml`; it was never compared with a run on hardware.
 """
 
 from collections.abc import Sequence
@@ -23,11 +22,11 @@ class Advice:
     question: Question
     need: Need
     best: Run | None
-    """The cheapest that keeps deadline and budget."""
+    """The cheapest within deadline and budget."""
     others: tuple[Run, ...]
-    """That keep them too, the cheapest first; one for each GPU model of a cloud."""
+    """Further ones within both, the cheapest first; one for each GPU model of a cloud."""
     lost: tuple[Lost, ...]
-    """Why each other GPU model of a cloud is out: what rules out the last of its machines in the catalog."""
+    """The other GPU models of a cloud, with the reason of the last of their machines in the catalog."""
 
 
 def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | None = None) -> Advice:
@@ -37,7 +36,8 @@ def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | N
     """
     if region is not None and not any(region in regions(cloud) for cloud in clouds):
         rule = f"no region of {' or '.join(clouds)} in the catalog"
-        raise UserError([Problem("--region", region, rule, "Leave it out to look everywhere.")])
+        fix = "Leave it out for all regions."
+        raise UserError([Problem("--region", region, rule, fix, code="unknown-region")])
     wanted = need(question)
     found: dict[tuple[str, str], list[Run | Lost]] = {}
     for cloud in clouds:

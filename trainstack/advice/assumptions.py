@@ -1,4 +1,4 @@
-"""What estimates take for granted, each with its source: read once from `assumptions.toml`."""
+"""Assumptions of estimates, each with its source, from `assumptions.toml`."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,7 +9,7 @@ from infra.catalog.tables import by_key, read_rows
 
 
 class Assumption(Fact):
-    """One figure that a question does not give."""
+    """One figure that a question does not contain."""
 
     key: Name
     value: float
@@ -19,7 +19,7 @@ class Assumption(Fact):
 
 @cache
 def assumptions() -> Mapping[str, Assumption]:
-    """All of them by key. Raises CatalogError where the table is malformed."""
+    """All assumptions by key. Raises CatalogError where the table is malformed."""
     file = Path(__file__).with_name("assumptions.toml")
     return by_key(read_rows(file, "assumption", Assumption), lambda row: row.key, file.name)
 

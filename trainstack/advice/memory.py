@@ -1,4 +1,4 @@
-"""The memory that training needs: what all GPUs hold together, and what each holds of its own (pure).
+"""The memory that training needs: shared by all GPUs, and of each GPU (pure).
 
 GB are 10^9 bytes. Formulae and their sources: `assumptions.toml`.
 """
@@ -16,19 +16,19 @@ class Need:
     """Memory in GB."""
 
     state_gb: float
-    """Weights, gradients and optimizer; GPUs can share it out."""
+    """Weights, gradients and optimizer, which can be sharded."""
     activations_gb: float
-    """Of one sequence; each GPU has its own."""
+    """Of one sequence, on each GPU."""
     arithmetic: str
-    """How the two come about, for people."""
+    """The computation as text."""
 
     def on_each(self, gpus: int) -> float:
-        """GB on each of so many GPUs that share the state out."""
+        """GB on each of so many GPUs that shard the state."""
         return self.state_gb / gpus + self.activations_gb
 
 
 def need(question: Question) -> Need:
-    """What a run needs, with one sequence at a time on each GPU."""
+    """The memory of a run with one sequence at a time on each GPU."""
     state, why = _state(question)
     layers, width = shape(question.parameters)
     kept = assumed("kept_bytes") * layers + assumed("layer_bytes")

@@ -1,6 +1,6 @@
-"""Whether servers of one's own pay beside rented ones, and from which use on (pure).
+"""Comparison of owned servers with rented ones: payback and break-even utilization (pure).
 
-All figures are the asker's: no source gives prices of servers, power or people that would hold for them.
+All figures come from the user: no source has general prices of servers, power or operators.
 """
 
 import math
@@ -12,33 +12,33 @@ from infra.errors import Problem, UserError
 
 _HOURS: Final = 8760
 LEAST_USE: Final = 0.70
-"""Steady use above which servers of one's own are worth a thought at all."""
+"""Steady utilization above which owned servers are considered."""
 LONGEST_PAYBACK: Final = 3.0
-"""Years after which they must have paid for themselves: GPUs are old by then."""
+"""Longest payback in years: older GPUs are obsolete."""
 
 
 @dataclass(frozen=True)
 class Servers:
-    """Servers that could be bought, and what they would replace. Raises UserError for impossible values."""
+    """Servers that could be bought, and the cloud use they replace. Raises UserError for invalid values."""
 
     price_usd: float
-    """Of all of them, with network and racks."""
+    """Price of all servers, with network and racks."""
     gpus: int
     kw: float
-    """What they draw, with cooling, while they are on: always."""
+    """Permanent power of all servers, with cooling."""
     usd_per_kwh: float
     staff_usd_per_year: float
-    """People who run them, by the share of their time."""
+    """Cost of operators, by the share of their time."""
     maintenance_share: float
     """Of the price, each year."""
     use: float
     """Share of all hours in which the GPUs train."""
     cloud_usd_per_gpu_hour: float
-    """What the same GPUs cost in the cloud, as you would pay it: reserved or spot where you would."""
+    """Price of the same GPU in the cloud, reserved or spot where the user would buy it so."""
     skills: bool
-    """Whether there are people who can run them, and a place with power and cooling."""
+    """Operators and a site with power and cooling are available."""
     must_stay: bool = False
-    """Whether data may not leave the house."""
+    """Data must stay on premises."""
 
     def __post_init__(self) -> None:
         problems = [*self._problems()]
@@ -53,16 +53,21 @@ class Servers:
             shared = field.name in ("use", "maintenance_share")
             if not math.isfinite(value) or value < 0 or (shared and value > 1):
                 rule = "must be 0 to 1" if shared else "must not be below 0"
-                yield Problem(f"--{field.name.replace('_', '-')}", value, rule, "Correct it.")
+                yield Problem(
+                    f"--{field.name.replace('_', '-')}",
+                    value,
+                    rule,
+                    "Correct it.",
+                    code="figure-out-of-range",
+                )
         if self.gpus < 1 or self.price_usd == 0:
-            yield Problem(
-                "--gpus, --price-usd", (self.gpus, self.price_usd), "must be above 0", "Correct it."
-            )
+            values, rule = (self.gpus, self.price_usd), "must be above 0"
+            yield Problem("--gpus, --price-usd", values, rule, "Correct it.", code="figure-out-of-range")
 
 
 @dataclass(frozen=True)
 class OwnershipVerdict:
-    """The answer with its figures."""
+    """The recommendation with its figures."""
 
     own: bool
     running_usd: float
@@ -70,14 +75,14 @@ class OwnershipVerdict:
     cloud_usd: float
     """A year of the same GPU hours in the cloud."""
     payback_years: float | None
-    """None: they never pay."""
+    """None: never."""
     break_even_use: float
-    """Use from which on they are cheaper over `LONGEST_PAYBACK` years; above 1: never."""
+    """Utilization above which they are cheaper over `LONGEST_PAYBACK` years; above 1: never."""
     reasons: tuple[str, ...]
 
 
 def judge(asked: Servers) -> OwnershipVerdict:
-    """Buy only with steady use, people and a place, and a payback in time, or where data must stay."""
+    """Recommend buying only with steady use, operators, a site and timely payback, or for local data."""
     power = asked.kw * asked.usd_per_kwh * _HOURS
     running = power + asked.staff_usd_per_year + asked.maintenance_share * asked.price_usd
     whole = asked.gpus * asked.cloud_usd_per_gpu_hour * _HOURS
@@ -94,13 +99,13 @@ def judge(asked: Servers) -> OwnershipVerdict:
 
 def _reasons(asked: Servers, payback: float | None) -> Iterator[str]:
     steady = "above" if asked.use > LEAST_USE else "not above"
-    yield f"use of {asked.use:.0%} is {steady} the {LEAST_USE:.0%} from which on it is worth a thought"
+    yield f"utilization of {asked.use:.0%} is {steady} the minimum of {LEAST_USE:.0%}"
     if payback is None:
-        yield "running them costs more than the cloud: they never pay"
+        yield "operation costs more than the cloud: no payback"
     else:
         late = "in time" if payback <= LONGEST_PAYBACK else "too late"
-        yield f"they pay for themselves in {payback:.1f} years, {late} ({LONGEST_PAYBACK:g} years)"
+        yield f"payback in {payback:.1f} years, {late} (limit {LONGEST_PAYBACK:g} years)"
     if not asked.skills:
-        yield "without people who can run them and a place with power and cooling, rent"
+        yield "without operators and a site with power and cooling, rent"
     if asked.must_stay:
-        yield "data may not leave: that decides, whatever it costs, if somebody can run them"
+        yield "data must stay on premises, which decides if operators are available"

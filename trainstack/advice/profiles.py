@@ -1,4 +1,4 @@
-"""Which profile suits a team, by its people and what it spends on training a month (pure).
+"""The profile that suits a team, by its size and monthly spending on training (pure).
 
 The bounds are those of the profiles themselves: 1 to 5, 5 to 20 and more than 20 people, who spend about
 $5,000 to 15,000, 15,000 to 75,000 and 75,000 to 500,000 and more.
@@ -29,9 +29,10 @@ class Suited:
 
 
 def profile(people: int, usd_per_month: float | None = None) -> Suited:
-    """The larger one of what the people and the money ask for. Raises UserError for fewer than one person."""
+    """The larger of the profiles for people and spending. Raises UserError for fewer than one person."""
     if people < 1:
-        raise UserError([Problem("--people", people, "must be at least 1", "Count those who train.")])
+        fix = "Count the members who train."
+        raise UserError([Problem("--people", people, "must be at least 1", fix, code="figure-out-of-range")])
     by_people = sum(people > most for most in _PEOPLE)
     why = f"{people} people"
     chosen = by_people

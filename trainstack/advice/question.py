@@ -1,4 +1,4 @@
-"""What somebody wants to train, and within which bounds."""
+"""The question: a training run and its limits."""
 
 import math
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ _LARGEST: Final = 1e15
 
 @dataclass(frozen=True)
 class Question:
-    """One run. Raises UserError for values that no run can have, all at once."""
+    """One run. Raises UserError with all invalid values."""
 
     parameters: float
-    """Of the model, all of them."""
+    """All parameters of the model."""
     tokens: float
-    """That it trains on, repetitions included."""
+    """Training tokens, with repetitions."""
     method: Method = "full"
     context: int = 2048
-    """Tokens of a sequence."""
+    """Sequence length in tokens."""
     deadline_h: float | None = None
     budget_usd: float | None = None
     """For this one run."""
     spot: bool = False
-    """Whether the run checkpoints, and so may lose its machines."""
+    """The run checkpoints, so its machines can be reclaimed."""
 
     def __post_init__(self) -> None:
         problems = [*self._problems()]
@@ -38,11 +38,15 @@ class Question:
         for name in ("parameters", "tokens"):
             value = getattr(self, name)
             if not 0 < value <= _LARGEST or not math.isfinite(value):
-                yield Problem(f"--{name}", value, f"must be above 0 and at most {_LARGEST:g}", "Such as 7e9.")
+                rule = f"must be above 0 and at most {_LARGEST:g}"
+                yield Problem(f"--{name}", value, rule, "Such as 7e9.", code="figure-out-of-range")
         if self.method not in METHODS:
-            yield Problem("--method", self.method, f"must be one of {', '.join(METHODS)}", "Choose one.")
+            rule = f"must be one of {', '.join(METHODS)}"
+            yield Problem("--method", self.method, rule, "Choose one.", code="unknown-method")
         if not 1 <= self.context <= 1_048_576:
-            yield Problem("--context", self.context, "must be 1 to 1048576 tokens", "Such as 4096.")
+            rule = "must be 1 to 1048576 tokens"
+            yield Problem("--context", self.context, rule, "Such as 4096.", code="figure-out-of-range")
         for name, value in (("--deadline", self.deadline_h), ("--budget", self.budget_usd)):
             if value is not None and not 0 < value < math.inf:
-                yield Problem(name, value, "must be above 0", "Leave it out for no limit.")
+                rule, fix = "must be above 0", "Leave it out for no limit."
+                yield Problem(name, value, rule, fix, code="figure-out-of-range")

@@ -1,4 +1,4 @@
-"""How a run goes on a machine type: on how many, for how long, for how much, or why not (pure)."""
+"""A run on a machine type: machines, duration and cost, or the reason why it does not fit (pure)."""
 
 import math
 from dataclasses import dataclass
@@ -21,45 +21,45 @@ class Run:
 
     machine: Machine
     price: Price
-    """Of an hour of one."""
+    """Per machine and hour."""
     count: int
-    """Machines."""
+    """Number of machines."""
     way: Way
-    """The simplest that fits."""
+    """The simplest method that fits."""
     gpu_gb: float
     """Needed on each GPU."""
     hours: float
 
     @property
     def usd(self) -> float:
-        """Of all machines, for all hours."""
+        """Cost of all machines for all hours."""
         return self.hours * self.count * self.price.usd
 
     @property
     def gpus(self) -> int:
-        """All of them."""
+        """GPUs of all machines."""
         return self.count * self.machine.gpus
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A machine type that cannot do it, or of which nobody can say."""
+    """A machine type that is unsuitable, or without data."""
 
     machine: Machine
     why: str
 
 
 def run_on(machine: Machine, question: Question, need: Need, price: Price | None) -> Run | Lost:
-    """The run on the fewest machines that keep the deadline."""
+    """The run on the fewest machines that meet the deadline."""
     has = machine.memory_gib * _GIB / _GB * assumed("usable_share")
     most = max(1, int(assumed("most_gpus")) // machine.gpus)
     if need.on_each(most * machine.gpus) > has:
         wants = f"{need.on_each(most * machine.gpus):,.0f} GB on each of {most * machine.gpus} GPUs"
         return Lost(machine, f"does not fit: {wants}, {has:,.0f} GB of it usable")
     if machine.tflops is None:
-        return Lost(machine, "no source says how fast it computes")
+        return Lost(machine, "its compute rate is unknown")
     if price is None:
-        return Lost(machine, "no price known where you look")
+        return Lost(machine, "no price is known for the region")
     fastest = math.inf
     for count in range(1, most + 1):
         way = _way(need, count * machine.gpus, has)
@@ -89,18 +89,18 @@ def _way(need: Need, gpus: int, has: float) -> Way | None:
 
 
 def _unknown(machine: Machine, count: int, way: Way) -> str:
-    """Which rate of the exchange no source gives, if the run needs it."""
+    """The unknown rate that the run would need; empty without any."""
     if way == "one GPU":
         return ""
     if machine.gpus > 1 and machine.inside_gb_s is None:
-        return "how fast its GPUs talk to each other no source says (they share PCIe, or are few of a board)"
+        return "the bandwidth between its GPUs is unknown (shared PCIe, or part of a board)"
     if count > 1 and machine.between_gb_s is None:
-        return "several of them have no network with a known rate"
+        return "the network rate between such machines is unknown"
     return ""
 
 
 def _hours(machine: Machine, question: Question, count: int, way: Way) -> float:
-    """Computing and exchange one after the other: what overlaps makes it shorter."""
+    """The sum of computing and exchange, as without overlap."""
     assert machine.tflops is not None
     gpus = count * machine.gpus
     tokens = assumed("tokens_per_step")
@@ -112,7 +112,7 @@ def _hours(machine: Machine, question: Question, count: int, way: Way) -> float:
 
 
 def _exchange(machine: Machine, question: Question, count: int, way: Way) -> float:
-    """Seconds of one step in which GPUs talk; the slowest link on the way decides."""
+    """Seconds of communication of one step, at the rate of the slowest link."""
     if way == "one GPU":
         return 0.0
     gpus = count * machine.gpus

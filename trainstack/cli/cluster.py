@@ -1,4 +1,4 @@
-"""`trainstack cluster`: a real Kubernetes control plane on this machine, for people to look at."""
+"""`trainstack cluster`: a real Kubernetes control plane on this machine, for inspection."""
 
 import signal
 import threading
@@ -16,19 +16,17 @@ MOST_NODES = 1000
 
 Nodes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--nodes", help="TYPE=COUNT: nodes of a machine type with GPUs, p4d.24xlarge=2 or a3-megagpu-8g=2."
-    ),
+    typer.Option("--nodes", help="TYPE=COUNT: simulated nodes of a GPU machine type (p4d.24xlarge=2)."),
 ]
-Home = Annotated[Path, typer.Option("--home", help="Where its files lie; what is there is removed first.")]
+Home = Annotated[Path, typer.Option("--home", help="Folder of its files; existing content is deleted first.")]
 
 
 def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
     """Run a real control plane until Ctrl-C: API server, controllers, scheduler, Kueue and JobSet.
 
-    Its nodes have no machines: pods that are bound to them only seem to run.
+    Nodes are simulated: pods on them do not run.
     """
-    from components.kubernetes.queueing import kueue_values  # noqa: PLC0415 - help comes without them
+    from components.kubernetes.queueing import kueue_values  # noqa: PLC0415 - help needs none of them
     from rehearsal.controlplane.control_plane import ControlPlaneOptions, running  # noqa: PLC0415
     from rehearsal.controlplane.nodes import KwokPool, add_nodes  # noqa: PLC0415
     from rehearsal.controlplane.processes import StartError  # noqa: PLC0415
@@ -46,18 +44,18 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
         with running(ControlPlaneOptions(home, addons={"jobset": {}, "kueue": values}), typer.echo) as plane:
             with plane.api() as api:
                 add_nodes(api, pools)
-            typer.echo(f"ready; its log files are in {home}\n\n  export KUBECONFIG={plane.kubeconfig}\n")
-            typer.echo("Ctrl-C ends it and removes every process.")
+            typer.echo(f"ready; log files are in {home}\n\n  export KUBECONFIG={plane.kubeconfig}\n")
+            typer.echo("Press Ctrl-C to stop it and all its processes.")
             while not over.wait(1.0):
                 if plane.process.poll() is not None:
-                    raise StartError(f"the control plane ended by itself; see the logs in {home}")
+                    raise StartError(f"the control plane ended unexpectedly; see the logs in {home}")
     except StartError as error:
         raise SetupError(str(error)) from error
 
 
 def _counts(nodes: list[str]) -> dict[str, int]:
-    """How many nodes of each machine type. Raises UserError, with every entry that is wrong."""
-    from infra.catalog.aws import facts as aws  # noqa: PLC0415 - help comes without them
+    """The number of nodes per machine type. Raises UserError with every invalid entry."""
+    from infra.catalog.aws import facts as aws  # noqa: PLC0415 - help needs none of them
     from infra.catalog.gcp import facts as google  # noqa: PLC0415
 
     types = {*aws.instance_types, *google.machine_types}
@@ -70,12 +68,12 @@ def _counts(nodes: list[str]) -> dict[str, int]:
         else:
             fix = "Write TYPE=COUNT with a GPU machine type, such as p4d.24xlarge=2 or a3-megagpu-8g=2."
             rule = f"must be a machine type of the catalog and a count from 1 to {MOST_NODES}"
-            problems.append(Problem("--nodes", text, rule, fix))
+            problems.append(Problem("--nodes", text, rule, fix, code="nodes-invalid"))
     if problems:
         raise UserError(problems)
     return found
 
 
 def _zone(kind: str) -> str:
-    """A zone of the cloud that has the machine type: EC2 writes a dot in its names, Compute Engine none."""
+    """A zone of the cloud of a machine type: names of EC2 have a dot, those of Compute Engine none."""
     return "us-east-1a" if "." in kind else "us-central1-a"

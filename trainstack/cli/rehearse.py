@@ -14,7 +14,7 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 
 @app.command()
 def env(stack: Stack = "dev-aws") -> None:
-    """Print the environment in which plain `pulumi` works on the rehearsed stack: eval "$(...)"."""
+    """Print the environment for plain `pulumi` commands on the rehearsed stack: eval "$(...)"."""
     from rehearsal.isolation import credentials  # noqa: PLC0415
     from trainstack.cli.session import checkout_workspace  # noqa: PLC0415
 
@@ -27,7 +27,7 @@ def env(stack: Stack = "dev-aws") -> None:
 
 @app.command()
 def login(stack: Stack = "dev-aws") -> None:
-    """Show where the rehearsed MLflow server answers, and its first user; they exist on this machine only."""
+    """Show the URL and the first user of the rehearsed MLflow server, which exist only on this machine."""
     from trainstack.cli.access import deployed, show_rehearsed  # noqa: PLC0415
 
     exported, rehearsal = deployed(stack, rehearse=True)
@@ -38,7 +38,7 @@ def login(stack: Stack = "dev-aws") -> None:
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a Pulumi project in Python.")]
 Arguments = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; without one: up, up again, destroy."),
+    typer.Argument(metavar="[-- PULUMI ARGS]", help="A Pulumi command; up, up and destroy by default."),
 ]
 ProjectStack = Annotated[
     str, typer.Option("--stack", "-s", help="The project's stack; needed when it has several.")
@@ -63,12 +63,12 @@ Values = Annotated[
     list[str],
     typer.Argument(metavar="KEY=VALUE", help="Such as tags.owner=me or enableDnsSupport=false."),
 ]
-Dir = Annotated[Path | None, typer.Option("--dir", help="The project's folder, for what `run` rehearses.")]
+Dir = Annotated[Path | None, typer.Option("--dir", help="The folder of a project of `rehearse run`.")]
 
 
 @app.command()
 def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
-    """Change a resource of the emulated clouds behind its program's back."""
+    """Change a resource of the emulated clouds outside of its program, as drift."""
     from rehearsal import drifting  # noqa: PLC0415
 
     typer.echo(drifting.change(urn, values, dir))
@@ -76,7 +76,7 @@ def drift(urn: Urn, values: Values, dir: Dir = None) -> None:
 
 @app.command()
 def delete(urn: Urn, dir: Dir = None) -> None:
-    """Delete a resource of the emulated clouds behind its program's back."""
+    """Delete a resource of the emulated clouds outside of its program, as drift."""
     from rehearsal import drifting  # noqa: PLC0415
 
     typer.echo(drifting.delete(urn, dir))
@@ -89,7 +89,7 @@ Existing = Annotated[
 
 @app.command()
 def seed(file: Existing, dir: Dir = None) -> None:
-    """Make known what an account or a project holds already, so that programs may refer to it."""
+    """Add existing resources of an account or project, so that programs can refer to them."""
     from rehearsal import seeding  # noqa: PLC0415
 
     typer.echo(seeding.seed(file, dir))
@@ -97,7 +97,7 @@ def seed(file: Existing, dir: Dir = None) -> None:
 
 @app.command()
 def stop() -> None:
-    """End every process of the rehearsal; what was created stays in its state."""
+    """Stop every process of the rehearsal; resources stay in its state."""
     from rehearsal import homes  # noqa: PLC0415
 
     homes.of_checkout().stop()

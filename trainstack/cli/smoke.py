@@ -1,32 +1,31 @@
-"""`trainstack smoke`: the validation's own command line, of the program that ships into the cluster."""
+"""`trainstack smoke`: the command line of the validation program, which ships into the cluster."""
 
 from collections.abc import Callable
 
 import typer
 
 app = typer.Typer(
-    help="Validate distributed training: on this machine, or from what a run recorded.\n\n"
-    "Exit codes: 0 PASS, 1 FAIL, 2 INCONCLUSIVE, 3 ERROR, 4 SKIPPED.",
+    help="Validate distributed training: on this machine, or from recorded runs.",
     no_args_is_help=True,
 )
 
-# Everything after a command's name, `--help` too, goes on as it is: one description of the options only.
-_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+# All arguments after a command's name, also `--help`, are passed to the program, which describes them.
+_FORWARDED = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 COMMANDS = {
     "run": "Validate this machine: --ranks N --out FILE; quick unless --full, a part with --only.",
-    "plan": "What a run would do, how long it would take, what it would cost, what would be judged.",
+    "plan": "Show the steps, duration, cost and checks of a run.",
     "judge": "Judge the recorded samples of a run again, offline.",
     "compare": "Compare two results, figure by figure.",
-    "explain": "Explain a result: what was found, how surely, and what to do.",
-    "render": "A run plan as a Job, JobSet, TrainJob, batch script or request of a managed service.",
-    "summary": "The summary of a result, as HTML.",
+    "explain": "Explain a result: findings, confidence, and next steps.",
+    "render": "Render a run plan as a Job, JobSet, TrainJob, batch script or request of a managed service.",
+    "summary": "Write the summary of a result as HTML.",
     "replay": "Send a result that was recorded during an outage to the tracking server.",
 }
 
 
-def _passing_on(name: str) -> Callable[[typer.Context], None]:
+def _forwarding(name: str) -> Callable[[typer.Context], None]:
     def command(context: typer.Context) -> None:
-        from smoke_training.__main__ import ERROR, STOPPED  # noqa: PLC0415 - only who asks for it waits for it
+        from smoke_training.__main__ import ERROR, STOPPED  # noqa: PLC0415 - help needs none of them
 
         try:
             from smoke_training.cli import main  # noqa: PLC0415
@@ -40,4 +39,4 @@ def _passing_on(name: str) -> Callable[[typer.Context], None]:
 
 
 for _name, _help in COMMANDS.items():
-    app.command(_name, help=_help, context_settings=_PASSED_ON)(_passing_on(_name))
+    app.command(_name, help=_help, context_settings=_FORWARDED)(_forwarding(_name))

@@ -1,4 +1,4 @@
-"""`trainstack validate`: every node of a pool in turns, on a stack that stands."""
+"""`trainstack validate`: validate every node of a deployed pool in turns."""
 
 import json
 import tempfile
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
 from infra.gate import POOL_LABEL
 from trainstack import node_turns
 from trainstack.cli.access import deployed, kubeconfig_of, kubectl
@@ -21,21 +22,19 @@ if TYPE_CHECKING:
 
 LOOK_S = 2.0
 _JSON = "--output=json"
-_FAILED_EXIT_CODE = 1
 _FIX = "Log in to the cloud as an administrator of the stack."
 
-Pool = Annotated[str, typer.Option("--pool", "-p", help="A pool of the stack that is validated.")]
+Pool = Annotated[
+    str, typer.Option("--pool", "-p", help="A pool of the stack that has scheduled validations.")
+]
 Ask = Callable[..., str]
 Patience = Annotated[
-    int, typer.Option("--patience", help="Seconds for a group of nodes to be idle and to start.", min=1)
+    int, typer.Option("--patience", help="Seconds to wait until a group of nodes is idle and starts.", min=1)
 ]
 
 
 def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
-    """Validate every running node of a pool in turns: groups of nodes that overlap, on what is idle.
-
-    Exit codes: 0 every node passed, 1 one did not, or was not idle in time.
-    """
+    """Validate every running node of a pool in turns, in overlapping groups of idle nodes."""
     exported, _ = deployed(stack, rehearse=False)
     run = _scheduled(exported, pool)
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
@@ -45,26 +44,29 @@ def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
         def ask(arguments: Sequence[str], given: str | None = None) -> str:
             done = kubectl(config, arguments, capture=True, given=given)
             if done.returncode:
-                raise UserError([Problem("kubectl", arguments[1], done.stderr.strip(), _FIX)])
+                raise UserError(
+                    [Problem("kubectl", arguments[1], done.stderr.strip(), _FIX, code="kubectl-failed")]
+                )
             return done.stdout
 
         if not in_turns(ask, run, pool, patience):
-            raise typer.Exit(_FAILED_EXIT_CODE)
+            raise typer.Exit(ExitCode.FAILED)
 
 
 def _scheduled(exported: "StackOutputs", pool: str) -> "ValidationRun":
     runs = {run.pool: run for run in exported.smoke if run.schedule}
     if pool not in runs:
         names = ", ".join(sorted(str(name) for name in runs)) or "none"
-        fix = f"Such pools are: {names}. Others need `smoke.pools`, `smoke.schedule` and an `up`."
-        raise UserError([Problem("--pool", pool, "is not validated on a schedule", fix)])
+        fix = f"Pools with a schedule: {names}. Others need `smoke.pools`, `smoke.schedule` and an `up`."
+        rule = "is not validated on a schedule"
+        raise UserError([Problem("--pool", pool, rule, fix, code="pool-without-validation")])
     return runs[pool]
 
 
 def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bool:
-    """Validate one group after the other and say how each ended; whether all nodes passed.
+    """Validate one group after the other, print each result, and return whether all nodes passed.
 
-    `ask` runs kubectl with arguments and an input, and returns what it prints.
+    `ask` runs kubectl with arguments and an input, and returns its output.
     """
     inside = f"--namespace={run.namespace}"
     cron_job = json.loads(ask([inside, "get", "cronjob", str(run.schedule), _JSON]))
@@ -72,12 +74,13 @@ def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bo
     found = json.loads(ask(["get", "nodes", f"--selector={POOL_LABEL}={pool}", _JSON]))["items"]
     nodes = sorted(node["metadata"]["labels"][node_turns.HOSTNAME] for node in found)
     if len(nodes) < size:
-        fix = "Nodes start when jobs ask for them: validate while some run, or raise min_nodes."
-        raise UserError([Problem("--pool", pool, f"{len(nodes)} of its nodes run, {size} are needed", fix)])
+        fix = "Nodes start when jobs need them: validate while some run, or raise min_nodes."
+        rule = f"{len(nodes)} of its nodes run, {size} are needed"
+        raise UserError([Problem("--pool", pool, rule, fix, code="too-few-nodes")])
     passed: dict[node_turns.Group, bool] = {}
     for group in node_turns.groups(nodes, size):
-        well, said = _turn(ask, inside, cron_job, group, patience_s)
-        typer.echo(f"{' + '.join(group)}: {said}")
+        well, text = _turn(ask, inside, cron_job, group, patience_s)
+        typer.echo(f"{' + '.join(group)}: {text}")
         if well is not None:
             passed[group] = well
     busy = [node for node in nodes if not any(node in group for group in passed)]
@@ -90,7 +93,7 @@ def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bo
 def _turn(
     ask: Ask, inside: str, cron_job: Any, group: node_turns.Group, patience_s: float
 ) -> tuple[bool | None, str]:
-    """Whether a run on these nodes completed, and its words; None when they were not idle in time."""
+    """Whether a run on these nodes completed, and its result; None when they were not idle in time."""
     name = f"{cron_job['metadata']['name']}-{uuid.uuid4().hex[:6]}"
     ask([inside, "create", "--filename=-"], json.dumps(node_turns.job(cron_job, name, group)))
     until = time.monotonic() + patience_s
@@ -100,7 +103,7 @@ def _turn(
         if well is not None:
             label = f"--selector=batch.kubernetes.io/job-name={name}"
             pods = json.loads(ask([inside, "get", "pods", label, _JSON]))["items"]
-            return well, node_turns.words(pods)
+            return well, node_turns.result_text(pods)
         if not node_turns.begun(seen) and time.monotonic() > until:
             ask([inside, "delete", "job", name])
             return None, f"not idle within {patience_s:g} s"

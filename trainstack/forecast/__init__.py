@@ -1,4 +1,4 @@
-"""How long a real deployment would take: durations of public logs over the engine's own graph."""
+"""The duration of a real deployment: durations of public logs over the engine's own graph."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]
 class Forecast:
     """Seconds from the first create to the last; `unknown` are the kinds of resources that count as 0.
 
-    Where there are any, the figures are lower bounds: any resource may be the one that the others wait for.
+    With unknown kinds, the figures are lower bounds.
     """
 
     shortest: float
@@ -25,14 +25,14 @@ class Forecast:
 
     @property
     def line(self) -> str:
-        """The forecast in words."""
+        """The forecast as text."""
         low, middle, high = (round(s / 60) for s in (self.shortest, self.expected.seconds, self.longest))
         bound = "at least" if self.unknown else "about"
-        return f"{bound} {middle} min ({low} to {high}) to create in the real cloud, by logs of other deploys"
+        return f"{bound} {middle} min ({low} to {high}) to create in the real cloud, by public logs"
 
     @property
     def path(self) -> str:
-        """The critical path in words; what counts 0 is left out."""
+        """The critical path as text, without steps of 0 seconds."""
         steps = [step for step in self.expected.steps if step.seconds]
         return " > ".join(f"{step.key.rsplit('::', 1)[-1]} {_duration(step.seconds)}" for step in steps)
 
@@ -55,16 +55,16 @@ def forecast(resources: Iterable[Mapping[str, Any]], durations: Durations) -> Fo
 
 
 def _duration_of(resource: Mapping[str, Any], durations: Durations) -> Duration | None:
-    """The row for the resource, the first that fits."""
+    """The first row that fits the resource."""
     rows = durations.get(resource["type"], ())
     return next((row for row in rows if row.fits(resource.get("inputs", {}))), None)
 
 
 def _kind(resource: Mapping[str, Any], durations: Durations) -> str:
-    """The type, and what tells its resources apart where logs of others of them are known."""
+    """The type, with the inputs by which rows of durations distinguish its resources."""
     inputs = resource.get("inputs", {})
-    told_by = {name for row in durations.get(resource["type"], ()) for name in row.where}
-    return " ".join([resource["type"], *(str(inputs.get(name)) for name in sorted(told_by))])
+    inputs_of_rows = {name for row in durations.get(resource["type"], ()) for name in row.where}
+    return " ".join([resource["type"], *(str(inputs.get(name)) for name in sorted(inputs_of_rows))])
 
 
 def _step(resource: Mapping[str, Any], durations: Durations, figure: Figure) -> Step:

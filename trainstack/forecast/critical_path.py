@@ -1,4 +1,4 @@
-"""How long steps take that wait for each other: the longest path through a graph without circles."""
+"""The critical path: the longest path of dependent steps through an acyclic graph."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from graphlib import TopologicalSorter
 
 @dataclass(frozen=True)
 class Step:
-    """Something that takes `seconds` once everything it is `after` is done."""
+    """A step of some seconds, which begins when the steps in `after` are done."""
 
     key: str
     seconds: float
@@ -16,22 +16,22 @@ class Step:
 
 @dataclass(frozen=True)
 class CriticalPath:
-    """The steps that decide how long everything takes, first to last, and the sum of their seconds."""
+    """The steps that determine the total duration, first to last, and the sum of their seconds."""
 
     seconds: float
     steps: tuple[Step, ...]
 
 
 def longest(steps: Iterable[Step]) -> CriticalPath:
-    """The critical path, were there no limit to how much is done at once; linear in steps and edges.
+    """The critical path without a limit of parallel steps; linear in steps and edges.
 
-    What a step is after but is no step itself is done already. Of equally long paths it is the one with the
-    smallest keys. Raises ValueError for a circle (graphlib.CycleError) or a key that is there twice.
+    Keys in `after` that are no steps count as done. Of equally long paths it is the one with the smallest
+    keys. Raises ValueError for a circle (graphlib.CycleError) or a duplicate key.
     """
     by_key: dict[str, Step] = {}
     for step in steps:
         if step.key in by_key:
-            raise ValueError(f"{step.key} is there twice")
+            raise ValueError(f"{step.key} is a duplicate key")
         by_key[step.key] = step
     end: dict[str, float] = {}
     before: dict[str, str | None] = {}

@@ -1,1 +1,1 @@
-"""The ledger of GPU-hours as people read it."""
+"""The ledger of GPU-hours, as tables and documents."""

@@ -18,7 +18,7 @@ Ask = Callable[[Sequence[str]], tuple[int, str, str]]
 
 @dataclass(frozen=True)
 class Line:
-    """What one project held of one resource of one pool on one day."""
+    """The use of one resource of one pool by one project on one day."""
 
     team: str
     namespace: str
@@ -38,17 +38,17 @@ class Line:
 
     @property
     def used_hours(self) -> float | None:
-        """Of the held ones, those in which the devices worked; None without any figure."""
+        """Held hours in which devices were used; None without utilization data."""
         return self.row.used_s / HOUR if self.row.measured_s else None
 
     @property
     def idle_hours(self) -> float | None:
-        """Of the held ones, those in which the devices did nothing; None without any figure."""
+        """Held hours in which devices were idle; None without utilization data."""
         return self.row.idle_s / HOUR if self.row.measured_s else None
 
     @property
     def unknown_hours(self) -> float:
-        """Of the held ones, those without a figure of what the devices did."""
+        """Held hours without utilization data."""
         return self.row.unknown_s / HOUR
 
 
@@ -60,12 +60,12 @@ class Month:
     namespace: str
     lines: Sequence[Line]
     uncertain_hours: float
-    """Device-hours that were held or not: at most these, beside the lines."""
+    """Device-hours that may have been held in addition to the lines."""
     seen: int
-    """Until when the book is complete, seconds since 1970."""
+    """The time until which the book is complete, in seconds since 1970."""
     budget: Mapping[str, Any] | None
     notes: Sequence[str]
-    """Whose jobs were held, or exempt, and why, in this month."""
+    """Jobs of this month that were held or exempt, with reasons."""
 
     @property
     def held_hours(self) -> float:
@@ -79,18 +79,20 @@ class Month:
 
     @property
     def unpriced(self) -> Sequence[str]:
-        """Pools whose hours are in no sum of dollars."""
+        """Pools without a price, which sums of dollars exclude."""
         return sorted({line.row.pool for line in self.lines if line.usd is None and line.row.held_s})
 
 
 def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
-    """A month of a team, such as 2026-11. Raises UserError where the book is not there or may not be read."""
-    from agents.shared.times import stamp  # noqa: PLC0415 - help comes without it
+    """A month of a team, such as 2026-11. Raises UserError for a missing or unreadable book."""
+    from agents.shared.times import stamp  # noqa: PLC0415 - help does not need it
 
     text = _config_map(ask, namespace, NAME)
     if text is None:
-        fix = "It is written a minute after `up`; look at the pod: kubectl -n trainstack-accounting get pods"
-        raise UserError([Problem("team", team, f"there is no book in namespace {namespace} yet", fix)])
+        fix = "It is written a minute after `up`; check the pod: kubectl -n trainstack-accounting get pods"
+        raise UserError(
+            [Problem("team", team, f"namespace {namespace} has no book yet", fix, code="ledger-book-missing")]
+        )
     book = TeamBook.parse(text)
     rows, terms = list(book.totals(month)), dict(book.terms)
     if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):
@@ -121,4 +123,4 @@ def _config_map(ask: Ask, namespace: str, name: str) -> str | None:
     if "NotFound" in errors:
         return None
     fix = "Log in to the cloud as a member of the team, or as an administrator."
-    raise UserError([Problem("kubectl", f"configmap/{name}", errors.strip(), fix)])
+    raise UserError([Problem("kubectl", f"configmap/{name}", errors.strip(), fix, code="kubectl-failed")])

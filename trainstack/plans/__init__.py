@@ -1,1 +1,1 @@
-"""What a plan of the engine ends: nodes, and data of people."""
+"""Nodes and user data that a plan of the engine ends."""

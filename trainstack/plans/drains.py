@@ -1,4 +1,4 @@
-"""Which nodes a plan ends: those of node groups that are replaced, or that get another image or template."""
+"""Nodes that a plan ends: of node groups that are replaced, or get another image or template."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from infra.engine.plan import PlannedStep
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a cloud changes the groups of one kind."""
+    """The update behaviour of one kind of node group."""
 
     replaces_nodes: tuple[str, ...]
-    """Properties that it puts into force by replacing every node; all else it changes beside them."""
+    """Properties whose change replaces every node; others are changed in place."""
     most: Callable[[Mapping[str, Any]], object]
-    """The largest number of nodes, by the group's inputs."""
+    """The maximum number of nodes, from the group's inputs."""
     pace: Callable[[Mapping[str, Any]], str]
-    """How many are replaced at a time, and in which order."""
+    """The number of nodes replaced at a time, and the order."""
     zones: str | None = None
-    """Where the zones of its nodes stand: those in a zone that is taken out end."""
+    """The property with the zones of its nodes: nodes in a removed zone end."""
 
 
 def drains(steps: Iterable[PlannedStep]) -> Iterator[str]:
@@ -32,16 +32,16 @@ def drains(steps: Iterable[PlannedStep]) -> Iterator[str]:
         if step.operation == "delete":
             yield f"{nodes} ends"
         elif step.operation == "replace":
-            because = ", ".join(step.changed) or "something that it depends on"
+            because = ", ".join(step.changed) or "a dependency"
             yield f"{nodes} ends: the group is replaced, because of {because}"
         elif why:
             pace = kind.pace(step.inputs)
             yield f"{nodes} is drained and replaced, {pace}, because of {', '.join(why)}"
-        elif left := _left(step, kind):
+        elif left := _removed_zones(step, kind):
             yield f"{step.name}: every node in {', '.join(left)} ends, because of {kind.zones}"
 
 
-def _left(step: PlannedStep, kind: _Kind) -> list[str]:
+def _removed_zones(step: PlannedStep, kind: _Kind) -> list[str]:
     """The zones that a group leaves."""
     if kind.zones is None:
         return []
@@ -82,7 +82,7 @@ _KINDS = {
         _eks_pace,
     ),
     # Source: GKE documentation, "Manage node upgrades": changes that use a node upgrade strategy; GKE API v1,
-    # UpdateNodePoolRequest (`locations`: nodes are made in zones that are added, and end in those that go).
+    # UpdateNodePoolRequest (`locations`: nodes are created in added zones, and end in removed ones).
     "gcp:container/nodePool:NodePool": _Kind(
         (
             "version",

@@ -1,4 +1,4 @@
-"""What a plan takes away that holds data of people, and what of it stays."""
+"""Resources with user data that a plan deletes, and those that stay."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,21 +8,21 @@ _EXPORT = "export them first (docs/how-to/growing.md)"
 _DATA = {
     "aws:s3/bucket:Bucket": "its objects",
     "aws:efs/fileSystem:FileSystem": "its files",
-    "aws:fsx/lustreFileSystem:LustreFileSystem": "what is on it alone",
+    "aws:fsx/lustreFileSystem:LustreFileSystem": "files that are only on it",
     "aws:rds/cluster:Cluster": f"runs of MLflow: {_EXPORT}",
     "aws:sagemaker/mlflowApp:MlflowApp": f"runs of MLflow: {_EXPORT}",
     "aws:sagemaker/domain:Domain": "disks of notebooks, and the home file system unless it is retained",
-    "aws:kms/key:Key": "whatever it encrypts, once its waiting period is over",
+    "aws:kms/key:Key": "all data that it encrypts, after its waiting period",
     "gcp:storage/bucket:Bucket": "its objects",
     "gcp:filestore/instance:Instance": "its files",
-    "gcp:lustre/instance:Instance": "what is on it alone",
+    "gcp:lustre/instance:Instance": "files that are only on it",
     "gcp:sql/databaseInstance:DatabaseInstance": f"runs of MLflow: {_EXPORT}",
 }
-"""What is lost with a resource of each kind."""
+"""The data that is lost with a resource, by its type."""
 
 
 def losses(steps: Iterable[PlannedStep]) -> Iterator[str]:
-    """One line for each resource with data that is deleted, or replaced by an empty one."""
+    """One line for each resource with data that is deleted or replaced."""
     for step in steps:
         lost = _DATA.get(step.type)
         if lost is not None and step.operation in ("delete", "replace"):

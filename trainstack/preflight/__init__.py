@@ -1,1 +1,1 @@
-"""Whether a stack can be deployed into its account: asked of the account itself, changing nothing."""
+"""Read-only checks of an account or project before a deployment."""

@@ -1,4 +1,4 @@
-"""What the machine that deploys can do: its address on the internet, what it reaches, what is installed."""
+"""The machine that deploys: its public address, the hosts it reaches, its installed programs."""
 
 import shutil
 import socket
@@ -6,14 +6,14 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# AWS's own service, which answers with the address that a request came from.
-_WHO_ASKS = "https://checkip.amazonaws.com"
+# A service of AWS that returns the address of the client.
+_ADDRESS_SERVICE = "https://checkip.amazonaws.com"
 _SECONDS = 5.0
 
 
 def _address() -> str:
-    with urllib.request.urlopen(_WHO_ASKS, timeout=_SECONDS) as answer:
-        return str(answer.read(64).decode("ascii").strip())
+    with urllib.request.urlopen(_ADDRESS_SERVICE, timeout=_SECONDS) as response:
+        return str(response.read(64).decode("ascii").strip())
 
 
 def _connects(host: str, port: int) -> bool:
@@ -25,12 +25,12 @@ def _connects(host: str, port: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """The machine that deploys; a test gives another one."""
+class LocalMachine:
+    """The machine that deploys; tests replace it."""
 
     address: Callable[[], str] = _address
-    """The address under which it appears on the internet. Raises OSError where it cannot be asked."""
+    """Its public address. Raises OSError where that cannot be requested."""
     connects: Callable[[str, int], bool] = _connects
-    """Whether a TCP connection to a host and port is accepted within 5 s."""
+    """Return whether a host and port accept a TCP connection within 5 s."""
     finds: Callable[[str], str | None] = shutil.which
-    """Where a program is installed."""
+    """The path of an installed program."""

@@ -1,1 +1,1 @@
-"""What waits in the queues of a stack, since when, why, until when: read from its cluster, kept nowhere."""
+"""The queues of a stack, read from its cluster: running and waiting jobs, reasons, estimated starts."""

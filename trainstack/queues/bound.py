@@ -1,4 +1,4 @@
-"""How long a wait is at most, from past waits alone: no model of the queue, no distribution.
+"""An upper bound on a wait from past waits alone, without a model of the queue or a distribution.
 
 Brevik, Nurmi, Wolski, "Predicting bounds on queuing delay for batch-scheduled parallel machines" (PPoPP
 2006): of n past waits, the k-th smallest is at least the quantile q of all waits with confidence C, for the
@@ -13,7 +13,7 @@ from functools import lru_cache
 
 QUANTILE = CONFIDENCE = 0.95
 NEWEST = 500
-"""Waits that count: older ones tell of another cluster, and 500 set the quantile well enough."""
+"""Waits that count: older ones are of another state of the cluster, and 500 suffice for the quantile."""
 IN_A_ROW = 3
 """Misses in a row that show that waits have changed: by chance 1 in 8000 with q = 0.95 (same paper, for waits
 that do not depend on each other)."""
@@ -21,7 +21,7 @@ that do not depend on each other)."""
 
 @dataclass(frozen=True)
 class Wait:
-    """A job that waited, or that still does."""
+    """The wait of a job, or of one that still waits."""
 
     submitted: datetime.datetime
     waited: datetime.timedelta | None
@@ -30,19 +30,18 @@ class Wait:
 
 @dataclass(frozen=True)
 class Bound:
-    """What 95 % of waits stay below, with a confidence of 95 %."""
+    """The duration that 95 % of waits stay below, with a confidence of 95 %."""
 
     wait: datetime.timedelta
     waits: int
-    """The waits that it was found from."""
+    """The number of waits that it is computed from."""
 
 
 def wait_bound(history: Sequence[Wait], now: datetime.datetime) -> Bound | None:
     """The bound on the wait of the next job like these; None where there are too few.
 
-    A job that still waits is no short wait, and none that is absent: it counts against every bound that it
-    has outlived. So only jobs that were submitted at least as long ago as a bound says are asked about it:
-    of each of these it is known whether it waited longer.
+    A job that still waits counts against every bound that it has exceeded. So a bound is tested only with
+    jobs that were submitted at least that long ago: for each it is known whether it waited longer.
     """
     newest = sorted(history, key=lambda one: one.submitted)[-NEWEST:]
     found = _bound(newest, now)
@@ -85,6 +84,6 @@ def _bound(history: Sequence[Wait], now: datetime.datetime) -> Bound | None:
 
 
 def _changed(history: Sequence[Wait], found: Bound, now: datetime.datetime) -> bool:
-    """Whether the last jobs of which it is known all waited longer than the bound."""
+    """Return whether the last jobs with a known result all waited longer than the bound."""
     known = [one for one in history if one.submitted <= now - found.wait][-IN_A_ROW:]
     return len(known) == IN_A_ROW and all(one.waited is None or one.waited > found.wait for one in known)

@@ -1,4 +1,4 @@
-"""When a job that waits starts: by simulation, else from past waits, else unknown, and which of them."""
+"""Estimated starts of waiting jobs: by simulation, else from past waits, else unknown."""
 
 import datetime
 from collections.abc import Mapping
@@ -12,17 +12,17 @@ from trainstack.queues.state import Job, State
 
 @dataclass(frozen=True)
 class Estimate:
-    """When a job is admitted; its nodes may still have to boot then."""
+    """The estimated admission of a job; its nodes may still have to boot."""
 
     kind: Literal["simulated", "history", "unknown"]
-    """`simulated`: if nobody comes, nobody is stopped, and jobs run until their deadlines. `history`: 95 % of
-    jobs like it start by then, with 95 % confidence."""
+    """`simulated`: without new jobs or preemptions, with jobs that run until their deadlines. `history`: 95 %
+    of jobs like it start by then, with 95 % confidence."""
     start: datetime.datetime | None
     """None where it is unknown."""
     waits: int
-    """How many past waits of its class there are."""
+    """The number of past waits of its class."""
     why: str = ""
-    """Why it is unknown, or what to make of it."""
+    """The reason why it is unknown, or a qualification."""
 
 
 def estimates(state: State) -> Mapping[tuple[str, str], Estimate]:

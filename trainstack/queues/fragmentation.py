@@ -1,12 +1,12 @@
-"""How much of what is free cannot be used, because it lies on too many nodes.
+"""The share of free GPUs that cannot be used because they are spread over too many nodes.
 
-Two measures, from 0 (all of it can be used) to 1 (none).
+Two measures, from 0 (all free GPUs can be used) to 1 (none).
 
 Of single pods: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
-Gradient Descent" (USENIX ATC 2023), for whole GPUs: those that are free on nodes which have too few for a
-pod, averaged over the pods that people run. Of whole jobs: the GPUs that are left after as many jobs of a
-shape as fit were placed, averaged over the shapes by the GPUs that they ask for; what does not add up to one
-more job counts, too.
+Gradient Descent" (USENIX ATC 2023), for whole GPUs: free GPUs on nodes that have too few for a pod,
+averaged over the pods of users. Of whole jobs: the GPUs that are left after as many jobs of a
+shape as fit were placed, averaged over the shapes by their requested GPUs, including the
+rest that is too small for one more job.
 """
 
 from collections import Counter
@@ -26,7 +26,7 @@ class Shape:
 
 
 def free_gpus(nodes: Iterable[Node], pods: Iterable[Pod]) -> Mapping[str, int]:
-    """GPUs of each usable node that no pod has; none on a node with more pods than GPUs."""
+    """GPUs of each usable node that no pod uses; 0 on a node with more requests than GPUs."""
     held: Counter[str] = Counter()
     for pod in pods:
         held[pod.node] += pod.gpus
@@ -34,14 +34,14 @@ def free_gpus(nodes: Iterable[Node], pods: Iterable[Pod]) -> Mapping[str, int]:
 
 
 def shapes(jobs: Iterable[Job]) -> Mapping[Shape, int]:
-    """How often each shape is asked for, by jobs that ask for GPUs."""
+    """The number of jobs per shape, of jobs that request GPUs."""
     return Counter(
         Shape(one.count, one.gpus) for job in jobs for one in job.pod_sets if one.gpus and one.count
     )
 
 
 def slots(free: Iterable[int], gpus: int) -> int:
-    """How many pods with that many GPUs find a node."""
+    """The number of pods with that many GPUs that fit."""
     return sum(amount // gpus for amount in free)
 
 
@@ -61,7 +61,7 @@ def of_pods(free: Sequence[int], asked: Mapping[Shape, int]) -> float | None:
 
 
 def of_jobs(domains: Sequence[Sequence[int]], asked: Mapping[Shape, int]) -> float | None:
-    """The share of the free GPUs that is left by as many jobs of a shape as fit; None without any job.
+    """The share of the free GPUs that remains after as many jobs of a shape as fit; None without any job.
 
     `domains`: free GPUs of the nodes of each part of the network that a job has to stay in; a pool without
     such parts is one domain.

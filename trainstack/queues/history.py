@@ -1,6 +1,6 @@
-"""Past waits, by classes of jobs that wait alike: those that the cluster still knows; nothing else is kept.
+"""Past waits by classes of similar jobs, from the Workloads that still exist in the cluster.
 
-A Workload goes with its Job, so a Job's `ttlSecondsAfterFinished` is how long its wait is remembered.
+A Workload is deleted with its Job, so a wait is known for the Job's `ttlSecondsAfterFinished`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from trainstack.queues.bound import Wait
 from trainstack.queues.state import Job
 
 Kind = tuple[str, int]
-"""A ClusterQueue, and the most GPUs that jobs of the class have."""
+"""A ClusterQueue, and the upper limit of GPUs of the class."""
 
 
 def kind(job: Job) -> Kind:
@@ -18,9 +18,9 @@ def kind(job: Job) -> Kind:
 
 
 def waits(jobs: Iterable[Job]) -> Mapping[Kind, Sequence[Wait]]:
-    """What jobs of each class waited, or wait, from submission to admission.
+    """The waits of each class from submission to admission; also of jobs that still wait.
 
-    Jobs that were evicted are left out: they waited several times, and their objects tell the last time.
+    Jobs that were evicted are left out: they waited several times, and their objects have only the last one.
     """
     found: dict[Kind, list[Wait]] = {}
     for job in jobs:

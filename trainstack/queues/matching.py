@@ -1,4 +1,4 @@
-"""Which pools a job may be given, as Kueue sees it."""
+"""The pools that Kueue can assign to a job."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,7 +10,7 @@ _KEEPS_AWAY = ("NoSchedule", "NoExecute")
 def candidates(job: Job, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> Iterator[str]:
     """The flavors of a queue whose nodes all pods of a job accept, in the order in which it tries them.
 
-    Of a pod's affinity only its node selector is looked at. Source: kubernetes-sigs/kueue v0.19.2
+    Of a pod's affinity only its node selector is evaluated. Source: kubernetes-sigs/kueue v0.19.2
     pkg/scheduler/flavorassigner/flavorassigner.go, `checkFlavorForPodSets`.
     """
     for name in queue.flavors:

@@ -1,4 +1,4 @@
-"""Objects of Kueue and Kubernetes, as the API server writes them, become records of the state."""
+"""Parsers of objects of Kueue and Kubernetes into records of the state."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -31,14 +31,14 @@ _ENDED = ("Succeeded", "Failed")
 
 
 def moment(text: str) -> Moment:
-    """A point in time as the API server writes it, `2026-11-25T20:17:32Z`."""
+    """A time in the format of the API server, `2026-11-25T20:17:32Z`."""
     return datetime.datetime.fromisoformat(text)
 
 
-def job(workload: Object, doors: Mapping[tuple[str, str], str], runs: Mapping[str, Object]) -> Job:
-    """A Workload with what its owner tells.
+def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[str, Object]) -> Job:
+    """A Workload, with data of its owner.
 
-    `doors`: ClusterQueue by namespace and LocalQueue; `runs`: Jobs by their uid.
+    `queues`: ClusterQueue by namespace and LocalQueue; `runs`: Jobs by their uid.
     """
     about, spec, status = workload["metadata"], workload["spec"], workload.get("status") or {}
     owner: Object = next(iter(about.get("ownerReferences") or ()), {})
@@ -54,7 +54,7 @@ def job(workload: Object, doors: Mapping[tuple[str, str], str], runs: Mapping[st
         workload=about["name"],
         name=str(owner.get("name") or about["name"]),
         local_queue=local,
-        cluster_queue=str(admission.get("clusterQueue") or doors.get((namespace, local), "")),
+        cluster_queue=str(admission.get("clusterQueue") or queues.get((namespace, local), "")),
         priority=int(spec.get("priority") or 0),
         created=moment(about["creationTimestamp"]),
         pod_sets=tuple(_pod_sets(spec, status)),
@@ -73,14 +73,14 @@ def job(workload: Object, doors: Mapping[tuple[str, str], str], runs: Mapping[st
 
 
 def _condition(row: Object) -> Condition:
-    said = str(row.get("reason") or ""), str(row.get("message") or "")
-    return Condition(row["status"] == "True", *said, moment(row["lastTransitionTime"]))
+    texts = str(row.get("reason") or ""), str(row.get("message") or "")
+    return Condition(row["status"] == "True", *texts, moment(row["lastTransitionTime"]))
 
 
 def _ends(
     spec: Object, status: Object, run: Object, admitted: Condition | None
 ) -> tuple[datetime.timedelta | None, Moment | None]:
-    """How long a job may run from its admission on, and when that is over if it runs.
+    """The time limit of a job from its admission, and its deadline if it runs.
 
     Kueue counts earlier attempts, a Job does not (kubernetes-sigs/kueue v0.19.2
     apis/kueue/v1beta2/workload_types.go; kubernetes v1.36.2 pkg/controller/job/job_controller.go: a Job that
@@ -100,7 +100,7 @@ def _ends(
 
 
 def _pod_sets(spec: Object, status: Object) -> Iterable[PodSet]:
-    """The pods of a job; what they count as is Kueue's own sum, defaults included, once it has made one."""
+    """The pods of a job, with Kueue's own sum of resources (with defaults) where it exists."""
     assigned = {row["name"]: row for row in (status.get("admission") or {}).get("podSetAssignments") or ()}
     asked = {row["name"]: row.get("resources") for row in status.get("resourceRequests") or ()}
     for row in spec["podSets"]:
@@ -117,11 +117,12 @@ def _shared(total: Object, count: int) -> Amounts:
 
 
 def pod_requests(spec: Object) -> Amounts:
-    """What the containers of a pod request together."""
+    """The sum of the requests of a pod's containers."""
     found: dict[str, Decimal] = {}
     for container in spec.get("containers") or ():
-        said = container.get("resources") or {}
-        for name, amount in {**(said.get("limits") or {}), **(said.get("requests") or {})}.items():
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        for name, amount in {**limits, **requests}.items():
             found[name] = found.get(name, Decimal(0)) + parse(amount)
     return found
 
@@ -136,7 +137,7 @@ def _assigned(admission: Object) -> FlavorAmounts:
 
 
 def cluster_queue(body: Object) -> ClusterQueue:
-    """A ClusterQueue with what its jobs hold."""
+    """A ClusterQueue with the reservations of its jobs."""
     spec, status = body["spec"], body.get("status") or {}
     quotas = {key: _quota(row) for key, row in _quotas(spec.get("resourceGroups"))}
     return ClusterQueue(
@@ -156,7 +157,7 @@ def cluster_queue(body: Object) -> ClusterQueue:
 
 
 def shared(cohort: Object) -> FlavorAmounts:
-    """What a cohort owns besides its queues."""
+    """The quota of a cohort beyond that of its queues."""
     return {key: _quota(row).nominal for key, row in _quotas(cohort["spec"].get("resourceGroups"))}
 
 
@@ -192,7 +193,7 @@ def flavor(body: Object) -> Flavor:
 
 
 def node(body: Object) -> Node:
-    """A Node with the GPUs that it offers."""
+    """A Node with its allocatable GPUs."""
     about, status = body["metadata"], body.get("status") or {}
     ready = any(row["type"] == "Ready" and row["status"] == "True" for row in status.get("conditions") or ())
     return Node(
@@ -204,7 +205,7 @@ def node(body: Object) -> Node:
 
 
 def pod(body: Object) -> Pod | None:
-    """A Pod; None for one that has ended, which holds nothing."""
+    """A Pod; None for one that has ended."""
     about, spec = body["metadata"], body["spec"]
     if (body.get("status") or {}).get("phase") in _ENDED:
         return None

@@ -1,4 +1,4 @@
-"""What each pool with GPUs has, and what of it can be used."""
+"""Pools with GPUs: size, use, free and fragmented GPUs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,48 +6,48 @@ from functools import cached_property
 
 from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL
 from trainstack.queues import fragmentation
-from trainstack.queues.quotas import Ledger
+from trainstack.queues.quotas import QuotaLedger
 from trainstack.queues.state import GPU, ClusterQueue, Flavor, Job, Node, State
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool in numbers of GPUs; None stands for what the one who asked may not see."""
+    """A pool in numbers of GPUs; None where the caller has no access."""
 
     name: str
     gpus: int
-    """As large as it can grow: its quotas together."""
+    """The sum of its quotas, up to which it can grow."""
     used: int
-    """Held by jobs, whether their nodes run already or not."""
+    """Reserved by jobs, also where their nodes do not run yet."""
     nodes: int | None = None
-    """Nodes that are up and take pods."""
+    """Ready and schedulable nodes."""
     on_nodes: int | None = None
-    """GPUs of nodes that are up."""
+    """GPUs of these nodes."""
     free_on_nodes: int | None = None
-    """Of these, GPUs that no pod has."""
+    """Of these, GPUs that no pod uses."""
     largest_free: int | None = None
-    """Most GPUs that are free on one node."""
+    """The most free GPUs on one node."""
     fragmentation: float | None = None
     """Share of the free GPUs on nodes that a pod cannot use (`fragmentation.of_pods`)."""
     stranded: float | None = None
-    """Share of the free GPUs on nodes that adds up to no further job (`fragmentation.of_jobs`)."""
+    """Share of the free GPUs on nodes that is too small for a further job (`fragmentation.of_jobs`)."""
 
     @property
     def free(self) -> int:
-        """Held by nobody; fewer than 0 while quotas were cut and jobs go on."""
+        """Not reserved; below 0 after a quota was reduced while jobs run."""
         return self.gpus - self.used
 
 
 class Capacity:
-    """The pools of a state, looked at several times."""
+    """The pools of a state, with cached intermediate results."""
 
     def __init__(self, state: State) -> None:
         self.state = state
 
     @cached_property
-    def ledger(self) -> Ledger:
-        """What is reserved now."""
-        return Ledger.now(self.state.cluster_queues or {}, self.state.shared)
+    def ledger(self) -> QuotaLedger:
+        """The present reservations."""
+        return QuotaLedger.now(self.state.cluster_queues or {}, self.state.shared)
 
     @cached_property
     def free(self) -> Mapping[str, int] | None:
@@ -97,7 +97,7 @@ class Capacity:
         )
 
     def _may_have(self, job: Job, flavor: str) -> bool:
-        """Whether a job says something about what a pool is asked for: it had it, or it waits for any."""
+        """Return whether a job counts as demand for a pool: it was assigned to it, or waits for any."""
         return any(name == flavor for name, _ in job.assigned) if job.assigned else job.queued
 
     def _domains(self, nodes: Iterable[Node], flavor: str) -> Sequence[Sequence[int]]:

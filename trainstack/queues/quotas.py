@@ -1,4 +1,4 @@
-"""What of the pools is free for whom, as Kueue counts it."""
+"""Free quota per queue, as Kueue computes it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -8,15 +8,15 @@ from trainstack.queues.state import ClusterQueue, FlavorAmounts
 _NONE = Decimal(0)
 
 
-class Ledger:
-    """Who holds how much; it changes as jobs come and go.
+class QuotaLedger:
+    """Reserved quota by queue; a simulation changes it.
 
     Source: kubernetes-sigs/kueue v0.19.2 pkg/cache/scheduler/resource_node.go, `available`. Cohorts have no
-    parents here, and nobody keeps his quota to himself (`lendingLimit`).
+    parents here, and no queue has a `lendingLimit`.
     """
 
     def __init__(self, queues: Mapping[str, ClusterQueue], shared: Mapping[str, FlavorAmounts]) -> None:
-        """A ledger in which nobody holds anything; `shared` is what cohorts own, by their name."""
+        """An empty ledger; `shared`: quota of cohorts by their name."""
         self._used: dict[tuple[str, str, str], Decimal] = {}
         self._held: dict[tuple[str, str, str], Decimal] = {}
         self._total: dict[tuple[str, str, str], Decimal] = {}
@@ -28,37 +28,37 @@ class Ledger:
                 _add(self._total, (_around(queue), *key), quota.nominal)
 
     @classmethod
-    def now(cls, queues: Mapping[str, ClusterQueue], shared: Mapping[str, FlavorAmounts]) -> "Ledger":
-        """A ledger of what is reserved now, as the queues themselves say."""
+    def now(cls, queues: Mapping[str, ClusterQueue], shared: Mapping[str, FlavorAmounts]) -> "QuotaLedger":
+        """The present reservations, by the status of the queues."""
         made = cls(queues, shared)
         for queue in queues.values():
             made.take(queue, queue.used)
         return made
 
     def take(self, queue: ClusterQueue, amounts: FlavorAmounts, sign: int = 1) -> None:
-        """Let a queue hold more; with sign -1, less."""
+        """Add a reservation to a queue; with sign -1, remove it."""
         for key, amount in amounts.items():
             _add(self._used, (queue.name, *key), sign * amount)
             _add(self._held, (_around(queue), *key), sign * amount)
 
     def total(self, queue: ClusterQueue, flavor: str, resource: str) -> Decimal:
-        """All that there is for a queue and those it shares with."""
+        """The quota of a queue and those that share its cohort."""
         return self._total.get((_around(queue), flavor, resource), _NONE)
 
     def left(self, queue: ClusterQueue, flavor: str, resource: str) -> Decimal:
-        """What nobody of those holds."""
+        """The unreserved part of `total`."""
         at = (_around(queue), flavor, resource)
         return self._total.get(at, _NONE) - self._held.get(at, _NONE)
 
     def most(self, queue: ClusterQueue, flavor: str, resource: str) -> Decimal:
-        """What a queue could be given if nobody held anything."""
+        """The most that a queue could reserve without any other reservation."""
         total, quota = self.total(queue, flavor, resource), queue.quotas[flavor, resource]
         if quota.borrowing_limit is None:
             return total
         return min(total, quota.nominal + quota.borrowing_limit)
 
     def free(self, queue: ClusterQueue, flavor: str, resource: str) -> Decimal:
-        """What a queue could be given now: what is left, within its limit of borrowing."""
+        """The most that a queue could reserve now, within its borrowing limit."""
         left, quota = self.left(queue, flavor, resource), queue.quotas[flavor, resource]
         if quota.borrowing_limit is None:
             return left
@@ -66,7 +66,7 @@ class Ledger:
         return min(left, quota.nominal + quota.borrowing_limit - own)
 
     def share(self, queue: ClusterQueue, more: FlavorAmounts) -> Decimal:
-        """How much a queue would borrow, for its weight: the largest part of any resource of its cohort.
+        """The share that a queue would borrow by its weight: the largest of any resource of its cohort.
 
         Source: pkg/cache/scheduler/fair_sharing.go, `dominantResourceShare`.
         """
@@ -84,7 +84,7 @@ class Ledger:
 
 
 def _around(queue: ClusterQueue) -> str:
-    """The name under which a queue shares: no cohort is called so when it shares with nobody."""
+    """The name of the cohort of a queue, or a unique name for a queue without one."""
     return queue.cohort or f"queue {queue.name}"
 
 

@@ -1,4 +1,4 @@
-"""Asks the API server of a cluster for the state of its queues. It only reads."""
+"""Read the state of queues from the API server of a cluster."""
 
 import datetime
 from collections.abc import Iterable
@@ -13,20 +13,20 @@ from trainstack.queues.state import Job, LocalQueue, Refusal, State
 _KUEUE = "kueue.x-k8s.io/v1beta2"
 _VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 _MOST_PENDING = "100000"
-"""Places told at once (kubernetes-sigs/kueue v0.19.2 pkg/constants, `MaxPendingWorkloadsLimit`)."""
+"""Places per response (kubernetes-sigs/kueue v0.19.2 pkg/constants, `MaxPendingWorkloadsLimit`)."""
 
 
 def read(cluster: ClusterApi, namespace: str | None) -> State:
-    """What the one who asks may see: of the whole cluster, else of a namespace.
+    """Read what the caller has access to: the whole cluster, else a namespace.
 
     Raises UserError where not even Workloads can be listed.
     """
     asking = _Asking(cluster, namespace)
     workloads = asking.workloads()
     runs = {one["metadata"]["uid"]: one for one in asking.of_namespaces("batch/v1", "jobs")}
-    doors = [objects.local_queue(one) for one in asking.of_namespaces(_KUEUE, "localqueues")]
-    ways = {(one.namespace, one.name): one.cluster_queue for one in doors}
-    jobs = tuple(objects.job(one, ways, runs) for one in workloads)
+    local_queues = [objects.local_queue(one) for one in asking.of_namespaces(_KUEUE, "localqueues")]
+    cluster_queues = {(one.namespace, one.name): one.cluster_queue for one in local_queues}
+    jobs = tuple(objects.job(one, cluster_queues, runs) for one in workloads)
     queues = asking.of_cluster(_KUEUE, "clusterqueues")
     flavors = asking.of_cluster(_KUEUE, "resourceflavors")
     nodes = asking.of_cluster("v1", "nodes")
@@ -36,25 +36,25 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
         jobs=jobs,
         whole=asking.whole,
         cluster_queues=_named(queues, objects.cluster_queue),
-        local_queues=tuple(doors),
+        local_queues=tuple(local_queues),
         shared=_named(asking.of_cluster(_KUEUE, "cohorts"), objects.shared) or {},
         flavors=_named(flavors, objects.flavor),
         topologies=_named(asking.of_cluster(_KUEUE, "topologies"), _levels) or {},
         nodes=None if nodes is None else tuple(objects.node(one) for one in nodes),
         pods=tuple(one for one in map(objects.pod, pods) if one),
-        places=asking.places(jobs, doors),
+        places=asking.places(jobs, local_queues),
         refusals=tuple(asking.refusals),
     )
 
 
 class _Asking:
-    """Requests, and what was refused."""
+    """Requests, with a record of denied ones."""
 
     def __init__(self, cluster: ClusterApi, namespace: str | None) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self.whole = True
-        """Whether Workloads and pods of all namespaces were answered."""
+        """False after Workloads or pods of other namespaces were denied."""
         self.refusals: list[Refusal] = []
 
     def workloads(self) -> list[Any]:
@@ -64,7 +64,7 @@ class _Asking:
             raise self._unusable(error) from None
 
     def of_namespaces(self, version: str, plural: str) -> list[Any]:
-        """Objects of all namespaces, else of the one; none where they are refused."""
+        """Objects of all namespaces, else of the one; none where both are denied."""
         try:
             return self._everywhere(version, plural)
         except RefusedError as error:
@@ -83,28 +83,28 @@ class _Asking:
         return found
 
     def of_cluster(self, version: str, plural: str) -> list[Any] | None:
-        """Objects that are in no namespace; None where they are refused."""
+        """Cluster-scoped objects; None where they are denied."""
         try:
             return listed(self._cluster, _path(version, plural))
         except RefusedError as error:
             self._refuse(plural, error)
             return None
 
-    def places(self, jobs: Iterable[Job], doors: Iterable[LocalQueue]) -> dict[tuple[str, str], int]:
-        """The places that Kueue tells, of the queues in which jobs wait."""
+    def places(self, jobs: Iterable[Job], local_queues: Iterable[LocalQueue]) -> dict[tuple[str, str], int]:
+        """The places that Kueue reports for queues with waiting jobs."""
         found: dict[tuple[str, str], int] = {}
         waiting = {(job.namespace, job.local_queue) for job in jobs if job.queued}
-        for door in doors:
-            # Kueue knows no places behind a door that is stopped.
-            if (door.namespace, door.name) not in waiting or door.stopped:
+        for queue in local_queues:
+            # Kueue reports no places for a stopped queue.
+            if (queue.namespace, queue.name) not in waiting or queue.stopped:
                 continue
-            path = f"{_VISIBILITY}/namespaces/{door.namespace}/localqueues/{door.name}/pendingworkloads"
-            said = self._cluster.get(path, limit=_MOST_PENDING)
-            if said.status != 200:
-                what = f"places in queue {door.namespace}/{door.name}"
-                self.refusals.append(Refusal(what, f"{said.code}: {said.message}"))
+            path = f"{_VISIBILITY}/namespaces/{queue.namespace}/localqueues/{queue.name}/pendingworkloads"
+            response = self._cluster.get(path, limit=_MOST_PENDING)
+            if response.status != 200:
+                what = f"places in queue {queue.namespace}/{queue.name}"
+                self.refusals.append(Refusal(what, f"{response.code}: {response.message}"))
                 continue
-            for row in said.body.get("items") or ():
+            for row in response.body.get("items") or ():
                 about = row["metadata"]
                 found[about["namespace"], about["name"]] = int(row.get("positionInClusterQueue") or 0)
         return found
@@ -113,14 +113,17 @@ class _Asking:
         self.refusals.append(Refusal(what, error.answer.code))
 
     def _unusable(self, error: RefusedError) -> UserError:
-        said, server = error.answer, self._cluster.server
-        if said.status == 404:
-            fix = "Ask the cluster of a stack with queues; Kueue 0.19 serves this version."
-            return UserError([Problem("cluster", server, f"serves no {_KUEUE}", fix)])
-        if said.status == 403:
-            fix = "Ask as a member of a team with --team TEAM, or as an administrator."
-            return UserError([Problem("cluster", server, f"does not show you its jobs: {said.message}", fix)])
-        return unanswered(self._cluster, said)
+        response, server = error.answer, self._cluster.server
+        if response.status == 404:
+            fix = "Name a stack with queues; Kueue 0.19 serves this version."
+            return UserError(
+                [Problem("cluster", server, f"does not serve {_KUEUE}", fix, code="kueue-missing")]
+            )
+        if response.status == 403:
+            fix = "Add --team TEAM as a member of a team, or log in as an administrator."
+            rule = f"denies access to its jobs: {response.message}"
+            return UserError([Problem("cluster", server, rule, fix, code="cluster-access-denied")])
+        return unanswered(self._cluster, response)
 
 
 def _path(version: str, plural: str, namespace: str = "") -> str:

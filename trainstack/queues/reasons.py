@@ -1,7 +1,7 @@
-"""Why a job does not run yet: Kueue's own words, and what the nodes add to them, in plain language."""
+"""Reasons why a job does not run yet, from messages of Kueue and the state of nodes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,21 +20,21 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a job waits, in one word and in a sentence."""
+    """The reason why a job waits: its kind and a sentence."""
 
     kind: Kind
     text: str
 
 
-# Words of Kueue's conditions. The reasons beside them say no more than `Pending`, unless the feature
-# UnadmittedWorkloadsObservability is on, which it is not by itself (kubernetes-sigs/kueue v0.19.2:
+# Messages of Kueue's conditions. Their reasons are only `Pending` without the feature
+# UnadmittedWorkloadsObservability, which is off by default (kubernetes-sigs/kueue v0.19.2:
 # pkg/features/kube_features.go). Sources: pkg/scheduler/scheduler.go, `nominate` and `processEntry`;
 # pkg/scheduler/flavorassigner/flavorassigner.go; pkg/cache/scheduler/tas_flavor_snapshot.go, `notFitMessage`;
 # pkg/controller/core/workload_controller.go, `getQueueBlocker`.
 _TOPOLOGY = re.compile(r'topology "[^"]*" (doesn\'t allow|allows) to fit[^;]*')
 _UNUSED, _EXCEEDS = "insufficient unused quota", "insufficient quota for"
-# The first that is found decides.
-_WORDS: tuple[tuple[str, Kind], ...] = (
+# The first match decides.
+_MESSAGES: tuple[tuple[str, Kind], ...] = (
     (r"is (stopped|inactive)\b", "stopped"),
     (r"Pending the preemption|overlapping preemption targets", "preempting"),
     (_TOPOLOGY.pattern, "topology"),
@@ -50,11 +50,11 @@ _WORDS: tuple[tuple[str, Kind], ...] = (
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
     """Why a job that is not finished does not run yet."""
     if not job.active:
-        # The check of budgets keeps jobs out so (agents/gpu_ledger/check.py).
+        # The budget check deactivates jobs (agents/gpu_ledger/check.py).
         if any(one.state != "Ready" and one.message for one in job.checks):
             return _checked(job)
-        said = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
-        return Reason("deactivated", said.message if said else "it was deactivated")
+        last = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
+        return Reason("deactivated", last.message if last else "it was deactivated")
     if job.admitted:
         return _starting(job, capacity)
     if job.holding:
@@ -69,18 +69,18 @@ def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place
     if (job.namespace, job.local_queue) in stopped or (queue and queue.stopped):
         return Reason("stopped", f"queue {job.local_queue} is stopped by an administrator")
     if job.requeued_at and job.requeued_at > state.taken:
-        return Reason("retry later", f"it was stopped, and is tried again at {job.requeued_at:%H:%M} UTC")
-    if said := _words_about(job, state.jobs):
-        return _told(job, said, queue, capacity)
+        return Reason("retry later", f"it was stopped; Kueue retries it at {job.requeued_at:%H:%M} UTC")
+    if message := _message_about(job, state.jobs):
+        return _of_message(job, message, queue, capacity)
     place = places.get(job.key)
     ahead = place.number - 1 if place else 0
     if ahead:
-        return Reason("behind others", f"jobs of its queue that come first: {ahead}")
-    return Reason("other", "Kueue has not looked at it yet")
+        return Reason("behind others", f"{ahead} jobs of its queue come first")
+    return Reason("other", "Kueue has not evaluated it yet")
 
 
-def _words_about(job: Job, jobs: Iterable[Job]) -> str:
-    """What Kueue says of a job, or of one that asks its queue for the same: of such it looks at one alone.
+def _message_about(job: Job, jobs: Iterable[Job]) -> str:
+    """Kueue's message about a job, or about an equal one of its queue: Kueue evaluates only one of them.
 
     Source: kubernetes-sigs/kueue v0.19.2 pkg/workload/workload.go, `computeSchedulingHash`.
     """
@@ -97,19 +97,19 @@ def _asks(job: Job) -> tuple[object, ...]:
     return job.cluster_queue, job.priority, shape
 
 
-def _told(job: Job, said: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
-    told = next(
-        (Reason(kind, said) for words, kind in _WORDS if re.search(words, said)), Reason("other", said)
-    )
-    if told.kind == "topology":
-        return _topology(job, said, queue, capacity)
-    if told.kind in ("quota", "never fits") and queue is not None and job.gpus:
-        return _quota(job, told, queue, capacity)
-    return told
+def _of_message(job: Job, message: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
+    kinds: Iterator[Kind] = (kind for pattern, kind in _MESSAGES if re.search(pattern, message))
+    kind: Kind = next(kinds, "other")
+    if kind == "topology":
+        return _topology(job, message, queue, capacity)
+    found = Reason(kind, message)
+    if kind in ("quota", "never fits") and queue is not None and job.gpus:
+        return _quota(job, found, queue, capacity)
+    return found
 
 
-def _quota(job: Job, told: Reason, queue: ClusterQueue, capacity: Capacity) -> Reason:
-    """How many GPUs each pool has for a job, as far as it accepts the pool."""
+def _quota(job: Job, found: Reason, queue: ClusterQueue, capacity: Capacity) -> Reason:
+    """The free GPUs of each pool that a job accepts, else the reason `found`."""
     ledger = capacity.ledger
     names = [
         name
@@ -127,8 +127,10 @@ def _quota(job: Job, told: Reason, queue: ClusterQueue, capacity: Capacity) -> R
         return Reason("never fits", f"{need}; there are {_listed(whole)}")
     if any(left[name] >= job.gpus > free[name] for name in names):
         return Reason("borrowing limit", f"{need}; its queue may have {_listed(free, left)} that are free")
-    if not names or any(free[name] >= job.gpus for name in names):  # something else is short, or it changed
-        return told
+    if not names or any(
+        free[name] >= job.gpus for name in names
+    ):  # another resource is short, or the state changed
+        return found
     return Reason("quota", f"{need}; free: {_listed(free, whole)}")
 
 
@@ -137,23 +139,21 @@ def _listed(amounts: Mapping[str, int], of: Mapping[str, int] | None = None) -> 
     return ", ".join(f"{n}{f' of {of[name]}' if of else ''} in {name}" for name, n in amounts.items())
 
 
-def _topology(job: Job, said: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
-    """Kueue places pods on nodes itself where a pool has a topology: what does not fit may be fragmented."""
-    found = _TOPOLOGY.search(said)
-    words = found.group() if found else said
+def _topology(job: Job, message: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
+    """The reason in a pool with a topology, where Kueue itself places pods on nodes."""
+    found = _TOPOLOGY.search(message)
+    text = found.group() if found else message
     free = capacity.free
     if queue is None or free is None:
-        return Reason("topology", words)
+        return Reason("topology", text)
     most = max((one.gpus for one in job.pod_sets), default=0)
     for name in candidates(job, queue, capacity.state.flavors or {}):
         there = [free[node.name] for node in capacity.nodes(name)]
         if most and sum(there) >= job.gpus:
             if max(there) < most:
                 return _fragmented(name, there, most)
-            return Reason(
-                "topology", f"{words}; {sum(there)} GPUs are free in {name}, but not close together"
-            )
-    return Reason("topology", words)
+            return Reason("topology", f"{text}; {sum(there)} GPUs are free in {name}, but not close together")
+    return Reason("topology", text)
 
 
 def _fragmented(pool: str, free: list[int], gpus: int) -> Reason:
@@ -172,19 +172,19 @@ def _checked(job: Job) -> Reason:
 
 
 def _starting(job: Job, capacity: Capacity) -> Reason:
-    """It may run: what its pods still wait for."""
+    """The reason why pods of an admitted job are not ready."""
     pods = [pod for pod in capacity.state.pods if (pod.namespace, pod.workload) == job.key]
-    homeless = [pod for pod in pods if not pod.node]
-    if pods and not homeless:
-        return Reason("starting", "all its pods have nodes, and are not ready yet")
-    missing = len(homeless) or sum(one.count for one in job.pod_sets)
+    unscheduled = [pod for pod in pods if not pod.node]
+    if pods and not unscheduled:
+        return Reason("starting", "all its pods have nodes but are not ready yet")
+    missing = len(unscheduled) or sum(one.count for one in job.pod_sets)
     pool = next((name for name, _ in job.assigned), "")
-    gpus = max((pod.gpus for pod in homeless), default=0)
+    gpus = max((pod.gpus for pod in unscheduled), default=0)
     known = capacity.pools.get(pool)
     free = [(capacity.free or {}).get(node.name, 0) for node in capacity.nodes(pool)]
     grown = known is not None and known.on_nodes is not None and known.on_nodes >= known.gpus
     if gpus and capacity.free is not None and grown and fragmentation.slots(free, gpus) < missing:
         if sum(free) >= missing * gpus:
             return _fragmented(pool, free, gpus)
-        return Reason("starting", f"{missing} pods wait for GPUs that other pods of {pool} still have")
+        return Reason("starting", f"{missing} pods wait for GPUs that other pods of {pool} still use")
     return Reason("nodes booting", f"{missing} pods wait for room on nodes of {pool}")

@@ -1,4 +1,4 @@
-"""The queue as people see it: what runs, what waits and why, what each pool has left."""
+"""The report on a queue: running jobs, waiting jobs with reasons, free capacity of pools."""
 
 import datetime
 from collections.abc import Iterable, Mapping
@@ -13,13 +13,13 @@ from trainstack.queues.state import Job, Moment, State
 
 SCHEMA = "trainstack.queue/1"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
-"""The label of a job after how many seconds Kueue ends it (kubernetes-sigs/kueue v0.19.2
+"""The label of a job with the seconds after which Kueue stops it (kubernetes-sigs/kueue v0.19.2
 pkg/controller/constants/constants.go)."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A job whose pods are all ready."""
+    """A job with all pods ready."""
 
     job: str
     team: str
@@ -29,7 +29,7 @@ class Running:
     since: Moment
     """Its admission."""
     ends_by: Moment | None
-    """None where nothing ends it."""
+    """None without a deadline."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class Waiting:
     queue: str
     """Its LocalQueue."""
     since: Moment
-    """When it was submitted."""
+    """Its submission."""
     place: Place | None
-    """None where it waits for no quota any more."""
+    """None where it no longer waits for quota."""
     estimate: Estimate | None
-    """None where it waits for no quota any more."""
+    """None where it no longer waits for quota."""
     reason: Reason
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the one who asked may see, at one moment."""
+    """The state at one moment, as far as the caller has access."""
 
     stack: str
     taken: Moment
@@ -60,7 +60,7 @@ class Report:
     waiting: tuple[Waiting, ...]
     pools: tuple[Pool, ...]
     notes: tuple[str, ...]
-    """What is missing, and why."""
+    """Missing data, with reasons."""
 
 
 def report(state: State, stack: str, teams: Mapping[str, str], only: str | None = None) -> Report:
@@ -104,7 +104,7 @@ def _by_admission(job: Job) -> tuple[Moment, tuple[str, str]]:
 
 
 def _by_place(job: Job, standing: Mapping[tuple[str, str], Place]) -> tuple[bool, str, int, tuple[str, str]]:
-    """Those that have their quota first, then queue by queue."""
+    """Jobs with reserved quota first, then queue by queue."""
     place = standing.get(job.key)
     return place is not None, job.cluster_queue, place.number if place else 0, job.key
 
@@ -112,7 +112,7 @@ def _by_place(job: Job, standing: Mapping[tuple[str, str], Place]) -> tuple[bool
 def _notes(state: State, seen: Iterable[Job], standing: Mapping[tuple[str, str], Place]) -> Iterable[str]:
     yield from (str(one) for one in state.refusals)
     if not state.whole:
-        yield "jobs of other teams are not shown to you, so starts are estimated from past waits alone"
+        yield "jobs of other teams are not visible, so starts are estimated from past waits alone"
     endless = sum(job.holding and job.deadline is None and job.gpus > 0 for job in state.jobs)
     if state.whole and endless and standing:
         yield (

@@ -1,6 +1,6 @@
-"""By which rules jobs wait, in plain language: every sentence is read off the objects of Kueue.
+"""The rules of queues in plain language; every sentence is derived from the objects of Kueue.
 
-What Kueue makes of them is shown on a real one: tests/cluster/queues, test_sharing.py, test_flavors.py and
+Their effects are tested with a real Kueue: tests/cluster/queues, test_sharing.py, test_flavors.py and
 test_operation.py.
 """
 
@@ -16,7 +16,7 @@ from trainstack.queues.state import GPU, ClusterQueue
 
 Body = Mapping[str, Any]
 _NODES = "kueue.x-k8s.io/provisioning-request"
-"""The controller that asks for nodes (kubernetes-sigs/kueue v0.19.2
+"""The controller that requests nodes (kubernetes-sigs/kueue v0.19.2
 apis/kueue/v1beta2/provisioningrequestconfig_types.go)."""
 
 
@@ -37,7 +37,7 @@ def sections(bodies: Sequence[Body], teams: Iterable[str]) -> list[tuple[str, li
 
 
 class _Queues:
-    """The objects, by what people call them."""
+    """The objects by names in the stack file."""
 
     def __init__(self, bodies: Sequence[Body], teams: Iterable[str]) -> None:
         self.bodies = bodies
@@ -47,14 +47,14 @@ class _Queues:
             for name, spec in self.specs.items()
         }
         self.teams = {team_namespace(team): team for team in teams}
-        # The queues of each team: where its jobs go by themselves, and those that they have to name.
-        self.doors: dict[str, dict[str, str]] = {}
+        # The queues of each team: the default one, and those that a job has to name.
+        self.local_queues: dict[str, dict[str, str]] = {}
         for body in self._of("LocalQueue"):
             namespace = body["metadata"]["namespace"]
             if namespace in self.teams:
-                door = self.doors.setdefault(self.teams[namespace], {})
-                door[body["metadata"]["name"]] = body["spec"]["clusterQueue"]
-        of_teams = {queue for doors in self.doors.values() for queue in doors.values()}
+                known = self.local_queues.setdefault(self.teams[namespace], {})
+                known[body["metadata"]["name"]] = body["spec"]["clusterQueue"]
+        of_teams = {queue for named in self.local_queues.values() for queue in named.values()}
         self.of_teams = [self.specs[name] for name in self.specs if name in of_teams]
         self.of_validations = {name: self.specs[name] for name in self.specs if name not in of_teams}
 
@@ -71,25 +71,25 @@ class _Queues:
 
     @property
     def shared(self) -> Iterator[tuple[str, str, int]]:
-        """What belongs to no queue: pool, unit, amount."""
+        """Quota of cohorts beyond that of queues: pool, unit, amount."""
         for body in self._of("Cohort"):
             yield from _owned(cluster_queue({"metadata": {"name": ""}, "spec": body["spec"]}))
 
     def checked(self, controller: str) -> Iterator[tuple[str, Sequence[str]]]:
-        """Queues of teams with a check of a controller, and the pools it is about; none stands for all."""
+        """Queues of teams with a check of a controller, and its pools; none means all."""
         names = {
             body["metadata"]["name"]
             for body in self._of("AdmissionCheck")
             if body["spec"]["controllerName"] == controller
         }
-        for queue in (queue for doors in self.doors.values() for queue in doors.values()):
+        for queue in (queue for doors in self.local_queues.values() for queue in doors.values()):
             strategy = self.specs[queue].get("admissionChecksStrategy") or {}
             for one in strategy.get("admissionChecks", ()):
                 if one["name"] in names:
                     yield queue, one.get("onFlavors", ())
 
     def all_teams(self, *path: str) -> Any:
-        """A setting that the queues of all teams have alike; None where they differ, or have none."""
+        """A setting that all team queues share; None where they differ, or have none."""
         found = []
         for spec in self.of_teams:
             value: Any = spec
@@ -100,7 +100,7 @@ class _Queues:
 
 
 def _owned(queue: ClusterQueue) -> Iterator[tuple[str, str, int]]:
-    """What a queue owns of each pool, in what the pool is divided by: pool, unit, amount."""
+    """The quota of a queue in each pool, in GPUs or cores: pool, unit, amount."""
     for flavor in queue.flavors:
         gpus = queue.quotas.get((flavor, GPU))
         if gpus and gpus.nominal:
@@ -120,16 +120,16 @@ def _and(words: Sequence[str]) -> str:
 
 
 def _guarantees(queues: _Queues) -> Iterator[str]:
-    for team, doors in queues.doors.items():
+    for team, doors in queues.local_queues.items():
         owned = [one for queue in doors.values() for one in _owned(queues.queues[queue])]
-        yield f"{team} is guaranteed {_amounts(owned) or 'nothing: it runs on what others leave idle'}."
+        yield f"{team} is guaranteed {_amounts(owned) or 'nothing: it runs on idle capacity of others'}."
     for name, spec in queues.of_validations.items():
         if owned := list(_owned(queues.queues[name])):
             pools = _and(list(queues.queues[name].flavors))
             lent = " and lends them while none runs" if _lends(spec) else ""
             yield f"The validation of deployments of {pools} owns {_amounts(owned)}{lent}."
     if left := list(queues.shared):
-        yield f"{_amounts(left)} belong to no team: whoever needs them borrows them."
+        yield f"{_amounts(left)} belong to no team: every team can borrow them."
 
 
 def _lends(spec: Body) -> bool:
@@ -138,31 +138,31 @@ def _lends(spec: Body) -> bool:
 
 
 def _borrowing(queues: _Queues) -> Iterator[str]:
-    names = [queue for doors in queues.doors.values() for queue in doors.values()]
+    names = [queue for doors in queues.local_queues.values() for queue in doors.values()]
     limited = [name for name in names if _limits(queues.queues[name])]
     if names and not limited and queues.all_teams("cohortName"):
-        yield "A team that needs more borrows whatever lies idle, from other teams too; there is no limit."
+        yield "A team that needs more borrows any idle capacity, also of other teams, without a limit."
     for name in limited:
         yield f"Queue {name} borrows no more than {_and(_limits(queues.queues[name]))}."
     if queues.all_teams("preemption", "reclaimWithinCohort") == "Any":
         yield (
-            "What is lent is taken back when its owner needs it, whatever the priority of who borrowed it: "
-            "jobs are stopped and queued again."
+            "Lent quota is reclaimed when its owner needs it, whatever the priority of the borrower: jobs "
+            "are preempted and queued again."
         )
         yield (
-            "A team that holds no more of a pool than its guarantee (GPUs, cores and memory alike) loses no "
-            "job there to another team."
+            "A team within its guarantee of a pool (GPUs, cores and memory alike) loses no job there to "
+            "another team."
         )
     weights = {
         team: queues.queues[doors[DEFAULT_QUEUE]].weight
-        for team, doors in queues.doors.items()
+        for team, doors in queues.local_queues.items()
         if DEFAULT_QUEUE in doors
     }
     if len(weights) > 1 and "fairSharing" in kueue_values.manager_config({}):
-        said = ", ".join(f"{team} {_plain(weight)}" for team, weight in weights.items())
+        weights_text = ", ".join(f"{team} {_plain(weight)}" for team, weight in weights.items())
         yield (
-            f"What is borrowed is shared by weight ({said}): a team below its share stops jobs of teams that "
-            "borrow more than theirs."
+            f"Borrowed capacity is shared by weight ({weights_text}): a team below its share preempts jobs "
+            "of teams that borrow more than theirs."
         )
 
 
@@ -179,7 +179,7 @@ def _limits(queue: ClusterQueue) -> list[str]:
 
 
 def _pools(queues: _Queues) -> Iterator[str]:
-    doors = next(iter(queues.doors.values()), {})
+    doors = next(iter(queues.local_queues.values()), {})
     tried = list(queues.queues[doors[DEFAULT_QUEUE]].flavors) if DEFAULT_QUEUE in doors else []
     if len(tried) > 1:
         yield f"A job that names no queue tries the pools in this order: {', '.join(tried)}."
@@ -187,8 +187,8 @@ def _pools(queues: _Queues) -> Iterator[str]:
         yield f"A job that names no queue gets pool {tried[0]}."
     if len(tried) > 1 and queues.all_teams("flavorFungibility") == kueue.FUNGIBILITY:
         yield (
-            "It takes the first one with room, its own team's or borrowed; only where none has room does it "
-            "stop jobs that it may stop."
+            "It takes the first one with room, owned or borrowed; it preempts other jobs only where none has "
+            "room."
         )
     for name in doors:
         if name != DEFAULT_QUEUE:
@@ -198,32 +198,32 @@ def _pools(queues: _Queues) -> Iterator[str]:
     tainted = [name for name, spec in queues.flavors.items() if kueue.GPU_TAINT in spec.get("nodeTaints", ())]
     if tainted:
         key = kueue.GPU_TAINT["key"]
-        yield f"{_and(tainted)}: only for pods that tolerate the taint {key}, as those with GPUs do."
+        yield f"{_and(tainted)}: only for pods that tolerate the taint {key}, as pods with GPUs do."
     if checked := list(dict.fromkeys(flavor for _, at in queues.checked(_NODES) for flavor in at)):
-        yield f"{_and(checked)}: all nodes of a job are asked for at once, before it starts."
+        yield f"{_and(checked)}: all nodes of a job are requested at once, before it starts."
 
 
 def _order(queues: _Queues) -> Iterator[str]:
     if queues.all_teams("queueingStrategy") == "BestEffortFIFO":
-        yield "Jobs of a queue wait by priority, then by age; one that fits may pass those that do not yet."
+        yield "Jobs of a queue wait by priority, then by age; one that fits can overtake those that do not."
     names = [body["metadata"]["name"] for body in queues.priorities]
     if names:
         yield f"Priorities, by the label {kueue.PRIORITY_LABEL}, the highest first: {', '.join(names)}."
     for body in queues.priorities:
         yield f"{body['metadata']['name']} ({body['value']}): {body['description']}"
     if queues.all_teams("preemption", "withinClusterQueue") == "LowerPriority":
-        yield "Where nothing is free, a job may stop jobs of its own queue that have a lower priority."
+        yield "Without free capacity, a job can preempt jobs of its own queue with a lower priority."
 
 
 def _budgets(queues: _Queues) -> Iterator[str]:
     asked = {queue for queue, _ in queues.checked(check.CONTROLLER)}
-    teams = [team for team, doors in queues.doors.items() if asked & {*doors.values()}]
+    teams = [team for team, doors in queues.local_queues.items() if asked & {*doors.values()}]
     if teams:
         yield (
             f"Jobs of {_and(teams)} start only while they fit the team's budget of the month, or where the "
             "stack file exempts them; else they wait."
         )
-        yield "A job that runs is never stopped for a budget."
+        yield "A running job is never stopped for a budget."
 
 
 def _validations(queues: _Queues) -> Iterator[str]:
@@ -231,17 +231,19 @@ def _validations(queues: _Queues) -> Iterator[str]:
         pools = _and(list(queues.queues[name].flavors))
         reclaims = spec["preemption"]["reclaimWithinCohort"]
         if reclaims == "Any":
-            yield f"The validation of {pools} stops jobs that borrowed its nodes."
+            yield f"The validation of {pools} preempts jobs that borrowed its nodes."
         elif reclaims == "LowerPriority":
             kept = (
-                " and keeps what becomes idle meanwhile" if spec["queueingStrategy"] == "StrictFIFO" else ""
+                " and reserves capacity that becomes idle meanwhile"
+                if spec["queueingStrategy"] == "StrictFIFO"
+                else ""
             )
             yield f"The validation of {pools} waits for jobs that borrowed its nodes{kept}."
             rank = _rank(queues)
             below = [one["metadata"]["name"] for one in queues.priorities if int(one["value"]) < rank]
-            yield f"It stops only jobs of priority {_and(below)}."
+            yield f"It preempts only jobs of priority {_and(below)}."
         elif not queues.queues[name].weight and not list(_owned(queues.queues[name])):
-            yield "Validations on a schedule own nothing: they run on what lies idle, and are stopped first."
+            yield "Scheduled validations have no quota: they run on idle capacity, and are preempted first."
 
 
 def _rank(queues: _Queues) -> int:
@@ -253,8 +255,8 @@ def _starting() -> Iterator[str]:
     waits = kueue_values.manager_config({})["waitForPodsReady"]
     again = waits["requeuingStrategy"]
     yield (
-        f"A job whose pods are not all ready {_minutes(waits['timeout'])} after its admission gives its "
-        f"place back and is queued again: after {again['backoffBaseSeconds']} s at first, after "
+        f"A job whose pods are not all ready {_minutes(waits['timeout'])} after its admission "
+        f"is queued again: after {again['backoffBaseSeconds']} s at first, after "
         f"{again['backoffMaxSeconds'] // 60} minutes at the most."
     )
 

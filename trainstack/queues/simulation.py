@@ -1,7 +1,7 @@
-"""When jobs start if nobody else comes, nobody is stopped, and each job runs until its deadline.
+"""Simulated starts of jobs, without new jobs or preemptions; each job runs until its deadline.
 
 Slurm's backfill scheduler and PBS estimate in the same way from time limits (slurm.schedmd.com/squeue.html,
-`--start`). Nodes are not looked at, only quota; a job without a deadline holds what it has for ever.
+`--start`). Only quota is simulated, not nodes; a job without a deadline never ends.
 """
 
 import datetime
@@ -10,28 +10,28 @@ from collections.abc import Mapping
 
 from trainstack.queues.matching import candidates
 from trainstack.queues.positions import queues
-from trainstack.queues.quotas import Ledger
+from trainstack.queues.quotas import QuotaLedger
 from trainstack.queues.state import ClusterQueue, Flavor, FlavorAmounts, Job, Moment, State
 
 Starts = Mapping[tuple[str, str], Moment | None]
-"""The start of each job that waits, by its identity; None where the deadlines that are known lead to none."""
+"""The start of each job that waits, by its identity; None where the known deadlines lead to none."""
 
 
 def starts(state: State) -> Starts | None:
-    """The simulated start of every job that waits for quota; None where not all jobs and queues are seen."""
+    """The simulated start of every job that waits for quota; None where some jobs or queues are hidden."""
     if not state.whole or state.cluster_queues is None or state.flavors is None:
         return None
-    return _Run(state, state.cluster_queues, state.flavors).finish()
+    return _Simulation(state, state.cluster_queues, state.flavors).finish()
 
 
-class _Run:
-    """The queues as time goes on."""
+class _Simulation:
+    """The queues at a simulated time."""
 
     def __init__(
         self, state: State, known: Mapping[str, ClusterQueue], flavors: Mapping[str, Flavor]
     ) -> None:
         self._now, self._known = state.taken, known
-        self._ledger = Ledger(known, state.shared)
+        self._ledger = QuotaLedger(known, state.shared)
         self._ends: list[tuple[Moment, tuple[str, str], str, FlavorAmounts]] = []
         for job in state.jobs:
             if job.holding and job.cluster_queue in known:
@@ -51,7 +51,7 @@ class _Run:
         }
 
     def finish(self) -> Starts:
-        """Let jobs end and start until no end is known any more, or nobody waits."""
+        """End and start jobs until no further end is known, or no job waits."""
         self._admit()
         while self._ends and any(self._waiting.values()):
             self._now = self._ends[0][0]
@@ -71,7 +71,7 @@ class _Run:
 
         Source: kubernetes-sigs/kueue v0.19.2 pkg/scheduler/fair_sharing_iterator.go, `less`.
         """
-        # What did not fit does not fit later either, as long as nobody ends.
+        # A job that did not fit does not fit before another job ends.
         refused: set[tuple[str, str]] = set()
         while True:
             found = [one for name in self._waiting if (one := self._first(self._known[name], refused))]
@@ -91,7 +91,7 @@ class _Run:
     def _first(
         self, queue: ClusterQueue, refused: set[tuple[str, str]]
     ) -> tuple[int, Job, FlavorAmounts] | None:
-        """The first job of a queue that fits, with what it would be given."""
+        """The first job of a queue that fits, with its assignment."""
         waiting = self._waiting[queue.name]
         for index, (job, choices) in enumerate(waiting[:1] if queue.strict else waiting):
             if job.key in refused:
@@ -104,7 +104,7 @@ class _Run:
 
 
 def _choices(job: Job, queue: ClusterQueue, flavors: Mapping[str, Flavor]) -> list[FlavorAmounts]:
-    """What a job would hold in each flavor that it may be given, in the order in which it tries them."""
+    """The amounts of a job in each possible flavor, in the order in which it tries them."""
     total = job.total
     return [
         {(name, key): amount for key, amount in total.items() if amount and (name, key) in queue.quotas}

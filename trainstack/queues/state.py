@@ -1,4 +1,4 @@
-"""What was read of a cluster's queues, as plain records: no request, no judgement."""
+"""Records of a cluster's queues, without requests or judgements."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 GPU = "nvidia.com/gpu"
-"""The resource that GPUs count as, in quotas and on nodes."""
+"""The resource name of GPUs in quotas and on nodes."""
 
 Amounts = Mapping[str, Decimal]
-"""How much of each resource: cores, bytes, devices."""
+"""Amounts by resource: cores, bytes, devices."""
 FlavorAmounts = Mapping[tuple[str, str], Decimal]
-"""How much by flavor and resource."""
+"""Amounts by flavor and resource."""
 Moment = datetime.datetime
-"""With a time zone, as the API server wrote it."""
+"""With a time zone."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Check:
 
 @dataclass(frozen=True)
 class PodSet:
-    """Pods of a job that are alike."""
+    """Equal pods of a job."""
 
     count: int
     each: Amounts
-    """What one pod requests."""
+    """Requests of one pod."""
     selector: Mapping[str, str] = field(default_factory=dict)
     """Labels that a node has to have."""
     tolerations: Sequence[Mapping[str, str]] = ()
@@ -54,13 +54,13 @@ class PodSet:
 
 @dataclass(frozen=True)
 class Job:
-    """What a person started, with all that its Workload tells."""
+    """A job of a user, with the data of its Workload."""
 
     namespace: str
     workload: str
     """Name of the Workload; with the namespace, the identity of the job."""
     name: str
-    """What the person called it."""
+    """Its name, as the user gave it."""
     local_queue: str
     cluster_queue: str
     """Empty where its LocalQueue does not exist, or cannot be read."""
@@ -69,18 +69,18 @@ class Job:
     pod_sets: tuple[PodSet, ...]
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     assigned: FlavorAmounts = field(default_factory=dict)
-    """What it holds; empty while it holds nothing."""
+    """Its reservation; empty without one."""
     checks: tuple[Check, ...] = ()
     longest: datetime.timedelta | None = None
-    """The longest it may run from each admission on; None where nothing ends it."""
+    """Its time limit from each admission; None without one."""
     deadline: Moment | None = None
-    """When a running one is ended at the latest; None where nothing ends it."""
+    """The deadline of a running job; None without one."""
     requeued_at: Moment | None = None
-    """Before this moment Kueue does not try again."""
+    """Kueue does not retry before."""
     evictions: int = 0
-    """How often it lost its admission."""
+    """The number of its evictions."""
     active: bool = True
-    """False where it is kept from ever being admitted."""
+    """False where it cannot be admitted."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -94,7 +94,7 @@ class Job:
 
     @property
     def total(self) -> Amounts:
-        """What all its pods request."""
+        """Requests of all its pods."""
         found: dict[str, Decimal] = {}
         for one in self.pod_sets:
             for name, amount in one.each.items():
@@ -102,42 +102,42 @@ class Job:
         return found
 
     def is_(self, condition: str) -> bool:
-        """Whether a condition is true."""
+        """Return whether a condition is true."""
         return condition in self.conditions and self.conditions[condition].true
 
     @property
     def finished(self) -> bool:
-        """Whether it ended, well or not."""
+        """Return whether it ended, successfully or not."""
         return self.is_("Finished")
 
     @property
     def admitted(self) -> bool:
-        """Whether Kueue lets it run now."""
+        """Return whether Kueue has admitted it."""
         return self.is_("Admitted") and not self.finished
 
     @property
     def running(self) -> bool:
-        """Whether it is admitted, and all its pods are ready."""
+        """Return whether it is admitted, and all its pods are ready."""
         return self.admitted and self.is_("PodsReady")
 
     @property
     def holding(self) -> bool:
-        """Whether it holds quota now."""
+        """Return whether it has reserved quota."""
         return self.is_("QuotaReserved") and not self.finished
 
     @property
     def queued(self) -> bool:
-        """Whether it waits for quota."""
+        """Return whether it waits for quota."""
         return not self.finished and not self.is_("QuotaReserved")
 
 
 @dataclass(frozen=True)
 class Quota:
-    """What a queue owns of a resource in a flavor, and how much more it may borrow."""
+    """The quota of a queue for a resource in a flavor, with its borrowing limit."""
 
     nominal: Decimal
     borrowing_limit: Decimal | None = None
-    """None: all that others leave idle."""
+    """None: without a limit."""
 
 
 @dataclass(frozen=True)
@@ -149,17 +149,17 @@ class ClusterQueue:
     weight: Decimal = Decimal(1)
     stopped: bool = False
     strict: bool = False
-    """Whether nobody passes the head (`StrictFIFO`)."""
+    """No job overtakes the first one (`StrictFIFO`)."""
     flavors: tuple[str, ...] = ()
     """In the order in which jobs try them."""
     quotas: Mapping[tuple[str, str], Quota] = field(default_factory=dict)
     used: FlavorAmounts = field(default_factory=dict)
-    """What is reserved by jobs."""
+    """Reserved amounts."""
 
 
 @dataclass(frozen=True)
 class LocalQueue:
-    """The door to a ClusterQueue in a namespace."""
+    """A LocalQueue: the entry to a ClusterQueue in a namespace."""
 
     namespace: str
     name: str
@@ -169,25 +169,25 @@ class LocalQueue:
 
 @dataclass(frozen=True)
 class Flavor:
-    """A pool, as jobs are given it: which nodes, with which taints, in which topology."""
+    """A pool as a ResourceFlavor: labels and taints of its nodes, and its topology."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: Sequence[Mapping[str, str]] = ()
     tolerations: Sequence[Mapping[str, str]] = ()
-    """Those that jobs get with the flavor."""
+    """Added to jobs with the flavor."""
     topology: str = ""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A machine that is there."""
+    """A node of the cluster."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: int = 0
     usable: bool = True
-    """Whether it is ready, and takes pods."""
+    """Ready and schedulable."""
 
 
 @dataclass(frozen=True)
@@ -196,15 +196,15 @@ class Pod:
 
     namespace: str
     workload: str
-    """Name of the Workload that it belongs to; else its own, which no job has."""
+    """Name of its Workload, else its own."""
     node: str = ""
-    """Empty while it is on none."""
+    """Empty before it is scheduled."""
     gpus: int = 0
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """What could not be read, and why."""
+    """A read that was denied or failed."""
 
     what: str
     why: str
@@ -215,21 +215,21 @@ class Refusal:
 
 @dataclass(frozen=True)
 class State:
-    """All that was read at one moment; None stands for what could not be read."""
+    """The data of one moment; None where it could not be read."""
 
     taken: Moment
     jobs: tuple[Job, ...] = ()
     whole: bool = True
-    """Whether these are the jobs and the pods of all namespaces."""
+    """These are the jobs and the pods of all namespaces."""
     cluster_queues: Mapping[str, ClusterQueue] | None = field(default_factory=dict)
     local_queues: tuple[LocalQueue, ...] = ()
     shared: Mapping[str, FlavorAmounts] = field(default_factory=dict)
-    """What each cohort owns besides its queues."""
+    """The quota of each cohort beyond that of its queues."""
     flavors: Mapping[str, Flavor] | None = field(default_factory=dict)
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The labels of the levels of each topology, the widest first."""
     nodes: tuple[Node, ...] | None = ()
     pods: tuple[Pod, ...] = ()
     places: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Kueue's own answer: the place of a job (from 0) in its ClusterQueue, by the job's identity."""
+    """The place of a job (from 0) in its ClusterQueue, reported by Kueue, by the job's identity."""
     refusals: tuple[Refusal, ...] = ()

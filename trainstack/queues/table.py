@@ -66,7 +66,7 @@ def _starts(estimate: Estimate | None, now: Moment) -> str:
 
 
 def _when(moment: Moment, now: Moment) -> str:
-    """A time of this day, or with its day."""
+    """A time, with its date if it is not of the same day."""
     at = moment.astimezone(datetime.UTC)
     return f"{at:%H:%M}" if at.date() == now.date() else f"{at:%m-%d %H:%M}"
 

@@ -35,12 +35,12 @@ def test_at_the_break_even_use_they_pay_in_just_the_longest_time() -> None:
     ("values", "own", "reason"),
     [
         ({}, True, "in time"),
-        ({"use": 0.7}, False, "not above the 70%"),
-        ({"skills": False}, False, "without people"),
+        ({"use": 0.7}, False, "not above"),
+        ({"skills": False}, False, "without operators"),
         ({"price_usd": 600_000}, False, "too late"),
-        ({"cloud_usd_per_gpu_hour": 1}, False, "never pay"),
-        ({"use": 0.2, "must_stay": True}, True, "data may not leave"),
-        ({"use": 0.2, "must_stay": True, "skills": False}, False, "without people"),
+        ({"cloud_usd_per_gpu_hour": 1}, False, "no payback"),
+        ({"use": 0.2, "must_stay": True}, True, "on premises"),
+        ({"use": 0.2, "must_stay": True, "skills": False}, False, "without operators"),
     ],
 )
 def test_one_criterion_decides(values: dict[str, Any], own: bool, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Which profile suits a team."""
+"""The profile that suits a team."""
 
 import pytest
 
@@ -19,6 +19,6 @@ def test_the_larger_of_people_and_money_decides(people: int, usd: float | None, 
     assert f"{people} people" in found.why
 
 
-def test_nobody_has_no_profile() -> None:
+def test_a_team_without_members_is_refused() -> None:
     with pytest.raises(UserError, match="at least 1"):
         profile(0)

@@ -9,7 +9,7 @@ from trainstack.advice.report import document, fields
 FOUND = advise(Question(7e9, 1e9, "lora"))
 
 
-def test_an_old_price_is_named_beside_the_sum() -> None:
+def test_an_old_price_is_marked_beside_the_sum() -> None:
     assert FOUND.best
     day = FOUND.best.price.source.date
     fresh, old = (
@@ -19,7 +19,7 @@ def test_an_old_price_is_named_beside_the_sum() -> None:
     assert f"by an old price of {day}" in old
 
 
-def test_who_is_dearer_is_told_by_how_much() -> None:
+def test_dearer_machines_have_their_ratio_of_price() -> None:
     assert FOUND.best
     dearer = [text for name, text in fields(FOUND, datetime.date.min) if name == "dearer"]
     ratios = [float(line.rsplit(": ", 1)[1].split()[0]) for line in dearer]

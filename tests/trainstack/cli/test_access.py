@@ -1,4 +1,4 @@
-"""What people are given to come to the cluster and to the tracking server, and what they are not shown."""
+"""Access of members and administrators to the cluster and its services, and hidden passwords."""
 
 import base64
 import json
@@ -99,13 +99,13 @@ def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_r
     assert calls.read_text().splitlines()[-1].endswith("port-forward service/mlflow 5050:5000")
 
 
-def test_where_nobody_looks_on_the_login_is_not_shown(calls: Path) -> None:
+def test_without_a_terminal_the_password_is_hidden(calls: Path) -> None:
     done = opened("--team", "Vision Lab")
     assert "s3cret-word" not in done.output
     assert "password  shown on a terminal only" in done.stdout
 
 
-def test_who_may_not_read_the_login_is_told(calls: Path) -> None:
+def test_a_login_without_access_is_refused_with_the_reason(calls: Path) -> None:
     put(calls.parent, "echo 'secrets is forbidden' >&2; exit 1")
     done = opened("--team", "Vision Lab")
     assert isinstance(done.exception, UserError)

@@ -133,5 +133,6 @@ def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_
 
 
 def test_no_book_yet_is_no_empty_book() -> None:
-    with pytest.raises(UserError, match="there is no book in namespace team-research yet"):
+    with pytest.raises(UserError) as caught:
         books.read(kubectl(), "Research", NAMESPACE, MONTH)
+    assert caught.value.codes == (("ledger-book-missing", "team"),)

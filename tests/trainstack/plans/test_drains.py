@@ -1,4 +1,4 @@
-"""Which nodes a plan ends."""
+"""Nodes that a plan ends."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def test_new_groups_and_other_resources_drain_none() -> None:
     assert said("update", "version", type="aws:eks/cluster:Cluster") == []
 
 
-def test_a_surge_is_told() -> None:
+def test_a_surge_is_in_the_line() -> None:
     (line,) = said("update", "version", updateConfig={"maxUnavailable": 1})
     assert "1 at a time, new ones before old ones" in line
 
@@ -82,9 +82,9 @@ def test_a_pool_that_leaves_a_zone_ends_the_nodes_there() -> None:
     assert list(drains([grown])) == []
 
 
-def test_a_pool_that_goes_with_its_cluster_says_so() -> None:
+def test_a_pool_that_is_replaced_with_its_cluster_has_no_property() -> None:
     (line,) = said("replace", type=POOL, autoscaling=BOUNDS)
-    assert line.endswith("because of something that it depends on")
+    assert line.endswith("because of a dependency")
 
 
 def test_a_replaced_pool_ends_all_its_nodes() -> None:

@@ -1,4 +1,4 @@
-"""What of people's data a plan takes away, and what stays."""
+"""User data that a plan deletes, and data that stays."""
 
 import pytest
 
@@ -29,6 +29,6 @@ def test_nothing_else_is_a_loss(operation: str, kind: str) -> None:
     assert said(operation, kind) == []
 
 
-def test_what_stays_is_told_by_kind() -> None:
+def test_kept_data_is_listed_by_kind() -> None:
     kept = [(BUCKET, "b"), ("aws:ec2/vpc:Vpc", "vpc"), (BUCKET, "a"), ("aws:kms/key:Key", "key")]
     assert list(keeps(kept)) == ["Bucket: a, b", "Key: key"]

@@ -28,8 +28,8 @@ def hours(count: float) -> datetime.timedelta:
     return datetime.timedelta(hours=count)
 
 
-def condition(told: bool = True, message: str = "", since: datetime.datetime = NOW) -> Condition:
-    return Condition(told, "", message, since)
+def condition(true: bool = True, message: str = "", since: datetime.datetime = NOW) -> Condition:
+    return Condition(true, "", message, since)
 
 
 def job(name: str, team: str = "red", gpus: int = 8, pods: int = 1, **more: Any) -> Job:

@@ -1,4 +1,4 @@
-"""Why jobs wait: from words of Kueue 0.19.2, as tests/cluster/queues sees them, and from the nodes."""
+"""Reasons why jobs wait, from messages of Kueue 0.19.2 (as in tests/cluster/queues) and from nodes."""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -30,7 +30,7 @@ def of(made: State, one: Job) -> Reason:
     return reason(one, Capacity(made), places(made))
 
 
-def test_quota_is_told_in_gpus_of_each_pool() -> None:
+def test_quota_is_given_in_gpus_of_each_pool() -> None:
     said = why(job("c", conditions=refused(f"{UNUSED}, 4 more needed")), running("a"), running("b", gpus=4))
     assert said == Reason("quota", "needs 8 GPUs in one pool; free: 4 of 16 in a100")
 
@@ -40,7 +40,7 @@ def test_more_than_there_is_never_fits() -> None:
     assert said == Reason("never fits", "needs 24 GPUs in one pool; there are 16 in a100")
 
 
-def test_a_limit_of_borrowing_is_told_apart_from_quota() -> None:
+def test_a_borrowing_limit_differs_from_quota() -> None:
     limited = [queue("red", 8, limit=Decimal(0)), queue("blue", 8)]
     whole = why(job("c", gpus=8, pods=2, conditions=refused(EXCEEDS)), queues=limited)
     assert whole == Reason("borrowing limit", "needs 16 GPUs in one pool; its queue may hold 8 of 16 in a100")
@@ -59,14 +59,14 @@ def test_gpus_that_are_free_on_too_many_nodes_are_fragmented() -> None:
     waiting = Pod("red", "job-c", "", 8)
     queues = [queue("red", 12), queue("blue", 12)]
     made = state([starting, *busy], gpus=(8, 8, 8), queues=queues, pods=(*pods, waiting))
-    told = "12 GPUs are free in a100, at most 4 on one node; a pod needs 8"
-    assert of(made, starting) == Reason("fragmentation", told)
+    text = "12 GPUs are free in a100, at most 4 on one node; a pod needs 8"
+    assert of(made, starting) == Reason("fragmentation", text)
     # Where the pool can still grow, a node comes.
     larger = state([starting, *busy], gpus=(8, 8, 8), queues=[queue("red", 99)], pods=(*pods, waiting))
     assert of(larger, starting) == Reason("nodes booting", "1 pods wait for room on nodes of a100")
     # The same in the words of a pool with a topology.
     apart = job("d", conditions=refused(APART))
-    assert of(state([apart, *busy], gpus=(8, 8, 8), queues=queues, pods=pods), apart).text == told
+    assert of(state([apart, *busy], gpus=(8, 8, 8), queues=queues, pods=pods), apart).text == text
 
 
 def test_nodes_that_are_free_and_far_apart_are_a_matter_of_topology() -> None:
@@ -105,7 +105,7 @@ def test_other_words_of_kueue(words: str, kind: str) -> None:
 
 
 def test_what_stands_in_no_condition() -> None:
-    assert why(job("a"), job("b", created=NOW)).text == "Kueue has not looked at it yet"
+    assert why(job("a"), job("b", created=NOW)).kind == "other"
     assert why(job("b", created=NOW), job("a")) == Reason(
         "behind others", "jobs of its queue that come first: 1"
     )
@@ -137,7 +137,7 @@ def test_who_may_not_see_the_queues_gets_kueues_own_words() -> None:
     assert of(made, apart) == Reason("topology", 'topology "network-1" allows to fit only 1 out of 2 pod(s)')
 
 
-def test_a_pool_is_told_in_quota_and_in_nodes() -> None:
+def test_a_pool_has_quota_and_nodes() -> None:
     made = state([running("a", gpus=4), job("b", gpus=8)], nodes=(Node("n0", {"pool": POOL}, 8),))
     pool = Capacity(made).pools[POOL]
     assert (pool.gpus, pool.used, pool.free) == (16, 4, 12)

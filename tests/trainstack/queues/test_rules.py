@@ -1,4 +1,4 @@
-"""The rules in plain language, held against the objects that the shipped stacks really make."""
+"""The rules in plain language, compared with the objects of the shipped stacks."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def made() -> list[Body]:
 
 
 @pytest.mark.parametrize("pair", [pair for pair in FILES if pair[0] != "small"])
-def test_the_rules_are_read_off_the_objects_that_up_makes(pair: Pair) -> None:
+def test_the_rules_are_derived_from_the_objects_of_up(pair: Pair) -> None:
     found = objects_of(pair)
     assert found and sorted_(queue_objects(stack_spec(pair))) == sorted_(found)
 
@@ -53,7 +53,7 @@ def rules_of(bodies: list[Body]) -> str:
     return "\n".join(f"- {sentence}" for _, sentences in found for sentence in sentences)
 
 
-def test_every_guarantee_of_the_spec_is_told(made: list[Body]) -> None:
+def test_every_guarantee_of_the_spec_has_a_rule(made: list[Body]) -> None:
     text = rules_of(made)
     for team in stack_spec(AWS).teams:
         (line,) = [line for line in text.splitlines() if f"- {team.name} is guaranteed" in line]
@@ -67,7 +67,7 @@ def test_every_guarantee_of_the_spec_is_told(made: list[Body]) -> None:
     assert "tries the pools in this order: cpu, l4." in text
     assert "a100 is only for jobs that name its queue, by the label kueue.x-k8s.io/queue-name: a100" in text
     assert "the highest first: production, default, sweep, validation, background." in text
-    assert "It stops only jobs of priority background." in text
+    assert "It preempts only jobs of priority background." in text
 
 
 def of_teams(spec: Body) -> bool:
@@ -88,11 +88,11 @@ def limited(spec: Body) -> None:
 @pytest.mark.parametrize(
     ("sentence", "change"),
     [
-        ("whatever lies idle, from other teams too; there is no limit", limited),
-        ("whatever the priority of who borrowed it", preemption(reclaimWithinCohort="LowerPriority")),
+        ("borrows any idle capacity", limited),
+        ("whatever the priority of the borrower", preemption(reclaimWithinCohort="LowerPriority")),
         ("loses no job there to another team", preemption(reclaimWithinCohort="Never")),
-        ("may stop jobs of its own queue", preemption(withinClusterQueue="Never")),
-        ("may pass those that do not", lambda spec: spec.update(queueingStrategy="StrictFIFO")),
+        ("can preempt jobs of its own queue", preemption(withinClusterQueue="Never")),
+        ("can overtake those that do not", lambda spec: spec.update(queueingStrategy="StrictFIFO")),
         ("It takes the first one with room", lambda spec: spec.pop("flavorFungibility")),
     ],
 )
@@ -106,33 +106,33 @@ def test_a_sentence_goes_with_the_setting_that_makes_it_true(
     assert sentence not in rules_of(made)
 
 
-def test_the_teams_that_a_budget_stops_are_told() -> None:
+def test_teams_with_a_stopping_budget_are_listed() -> None:
     def stops(spec: Body) -> None:
         spec["teams"][1] |= {"monthly_gpu_hours": 1000, "over_budget": "stop"}
 
     text = rules_of(queue_objects(stack_spec(AWS, stops)))
     assert "Jobs of Vision start only while they fit the team's budget of the month" in text
-    assert "asked for at once" not in text
+    assert "requested at once" not in text
 
 
-def test_a_pool_whose_nodes_come_together_says_so() -> None:
+def test_a_pool_with_queued_provisioning_has_a_rule() -> None:
     pair: Pair = ("medium", "gcp")
     text = rules_of(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
-    assert "a100: all nodes of a job are asked for at once, before it starts." in text
+    assert "a100: all nodes of a job are requested at once, before it starts." in text
 
 
-def test_a_validation_that_drains_says_so() -> None:
+def test_a_validation_that_drains_has_a_rule() -> None:
     def drains(spec: Body) -> None:
         spec["smoke"]["drain"] = True
 
     text = rules_of(queue_objects(stack_spec(AWS, drains)))
-    assert "The validation of a100 stops jobs that borrowed its nodes." in text
+    assert "The validation of a100 preempts jobs that borrowed its nodes." in text
     assert "waits for jobs that borrowed" not in text
 
 
-def test_without_a_validation_nothing_is_said_of_one() -> None:
+def test_without_a_validation_there_is_no_rule() -> None:
     def off(spec: Body) -> None:
         spec["smoke"] |= {"enabled": False, "schedule": None}
 
     text = rules_of(queue_objects(stack_spec(AWS, off)))
-    assert "alidation of" not in text and "Validations on a schedule own" not in text
+    assert "alidation of" not in text and "Scheduled validations" not in text

@@ -15,10 +15,10 @@ from trainstack.queues.state import GPU, Flavor, Job, PodSet, State
 
 def found(made: State) -> dict[str, float | None]:
     """Hours from now to the start of each job, by its name."""
-    told = starts(made)
-    assert told is not None
+    result = starts(made)
+    assert result is not None
     names = {one.key: one.name for one in made.jobs}
-    return {names[key]: None if at is None else (at - NOW) / hours(1) for key, at in told.items()}
+    return {names[key]: None if at is None else (at - NOW) / hours(1) for key, at in result.items()}
 
 
 def test_a_job_starts_when_enough_of_those_that_run_must_have_ended() -> None:
@@ -79,8 +79,8 @@ def test_a_stopped_queue_starts_nothing() -> None:
 def test_without_the_jobs_of_all_teams_nothing_is_simulated() -> None:
     made = replace(state([running("a", ends=1), job("b", gpus=16)]), whole=False)
     assert starts(made) is None
-    (told,) = estimates(made).values()
-    assert (told.kind, told.start, told.waits) == ("unknown", None, 0)
+    (result,) = estimates(made).values()
+    assert (result.kind, result.start, result.waits) == ("unknown", None, 0)
 
 
 def test_where_deadlines_are_missing_past_waits_answer() -> None:
@@ -92,8 +92,8 @@ def test_where_deadlines_are_missing_past_waits_answer() -> None:
         replace(one, conditions={**one.conditions, "Finished": one.conditions["Admitted"]}) for one in earlier
     ]
     jobs = [*ended, running("a"), running("b"), job("c")]
-    told = estimates(state(jobs))["red", "job-c"]
-    assert (told.kind, told.start, told.waits) == ("history", NOW - hours(1) + hours(29.5), 59)
+    result = estimates(state(jobs))["red", "job-c"]
+    assert (result.kind, result.start, result.waits) == ("history", NOW - hours(1) + hours(29.5), 59)
     # Another class of jobs: half of the GPUs.
     other = estimates(state([*jobs, job("d", gpus=4)]))["red", "job-d"]
     assert (other.kind, other.why) == ("unknown", "0 past waits of jobs like it, 59 are needed")
@@ -120,8 +120,8 @@ def test_the_order_of_the_listing_does_not_matter(
             jobs.append(running(f"j{index}", team, gpus, ends=ends))
         else:
             jobs.append(job(f"j{index}", team, gpus, priority=priority, longest=hours(ends)))
-    told = found(state(jobs))
+    result = found(state(jobs))
     chance.shuffle(jobs)
-    assert found(state(jobs)) == told
+    assert found(state(jobs)) == result
     # Every job ends, so every job that fits into the pool at all starts, none before now.
-    assert all(start is not None and start >= 0 for start in told.values())
+    assert all(start is not None and start >= 0 for start in result.values())

@@ -28,7 +28,7 @@ from trainstack.preflight.aws.account import Account, answered
 
 Check = Callable[[Account], Iterator[Answer]]
 
-# Who is asking comes first: in another account, or in none, the other answers mean nothing.
+# The identity comes first: without the right account, the other results mean nothing.
 IDENTITY: Final = "identity"
 CHECKS: Final[Mapping[str, Check]] = {
     "region": places.region,
@@ -60,16 +60,16 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "cost-tags": money.tags,
     "alert-mail": alerts.mail,
 }
-"""Those of a stack without a cluster."""
+"""Checks of a stack without a cluster."""
 
 
 def checks_of(account: Account) -> Mapping[str, Check]:
-    """The checks that a stack's layout has."""
+    """The checks for the layout of a stack."""
     return JOB_CHECKS if isinstance(account.layout, SmallLayout) else CHECKS
 
 
 def ask(account: Account, only: Collection[str] | None = None) -> list[Answer]:
-    """The identity and the checks named in `only`, in their order; without it all."""
+    """Run the identity check and those named in `only`, in their order; without it all."""
     known = checks_of(account)
     try:
         who = list(answered(IDENTITY, identity.caller, account))

@@ -1,4 +1,4 @@
-"""The account that is asked, and what becomes of a question that it does not answer."""
+"""The account of a stack, and the answers of checks whose requests fail."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,24 +12,24 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
-from trainstack.preflight.machine import Machine
+from trainstack.preflight.machine import LocalMachine
 
 STACK_TAG = f"{TAG_PREFIX}:stack"
 
 
 @dataclass(frozen=True)
 class Account:
-    """A stack on AWS, and the account it is meant for."""
+    """A stack on AWS, and its account."""
 
     spec: StackSpec
     layout: ClusterLayout | SmallLayout
     on: AwsSpec
     clients: Clients
-    machine: Machine = field(default_factory=Machine)
+    machine: LocalMachine = field(default_factory=LocalMachine)
 
     @property
     def cluster(self) -> ClusterLayout:
-        """The layout of a stack with a cluster; checks of others do not ask for it."""
+        """The layout; only for stacks with a cluster."""
         assert isinstance(self.layout, ClusterLayout)
         return self.layout
 
@@ -43,28 +43,25 @@ class Account:
             yield from page[key]
 
     def owns(self, tags: list[dict[str, str]]) -> bool:
-        """Whether something with these tags belongs to the stack itself."""
+        """Return whether a resource with these tags belongs to the stack."""
         return any(tag["Key"] == STACK_TAG and tag["Value"] == self.spec.name for tag in tags)
 
 
 def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: Account) -> Iterator[Answer]:
-    """The answers of a check; where it could not be made, that it could not, and why.
-
-    Raises LoggedOutError.
-    """
+    """The answers of a check, or the reason why it could not be made. Raises LoggedOutError."""
     try:
         with logged_in():
             yield from check(account)
     except exceptions.ClientError as error:
         yield unanswered(name, error)
     except exceptions.BotoCoreError as error:
-        yield Answer(name, State.UNKNOWN, str(error), "Look at the connection to AWS, and ask again.")
+        yield Answer(name, State.UNKNOWN, str(error), "Check the connection to AWS, and retry.")
 
 
 def unanswered(name: str, error: exceptions.ClientError) -> Answer:
-    """What a refused request leaves unknown."""
+    """The answer of a check whose request was denied or failed."""
     code, message = told(error)
-    fix = "Ask again; if it stays so, look into the service's status."
+    fix = "Retry; if it fails again, check the status of the service."
     if code in DENIED:
         fix = f"Allow the request {error.operation_name}; docs/reference/preflight.md has the policy."
     return Answer(name, State.UNKNOWN, f"{error.operation_name} was refused: {code}: {message}", fix)

@@ -1,4 +1,4 @@
-"""Whether alerts of validations, monitoring, storage and teams reach the people who are to get them."""
+"""The check of confirmed e-mail subscriptions to alerts of validations, monitoring, storage and teams."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,26 +16,26 @@ _ENDING = "-topic-[0-9a-f]{7}"
 
 
 def mail(account: Account) -> Iterator[Answer]:
-    """Every address has confirmed its subscription: SNS sends no other mail, and drops it after 48 hours.
+    """Every address has confirmed its subscription, which SNS deletes after 48 hours otherwise.
 
-    Sources: "Amazon SNS automatic deletion of unconfirmed subscriptions" (AWS What's New, 2023-05-10); of a
-    subscription that is not confirmed, ListSubscriptionsByTopic tells no ARN.
+    Sources: "Amazon SNS automatic deletion of unconfirmed subscriptions" (AWS What's New, 2023-05-10);
+    ListSubscriptionsByTopic returns no ARN of an unconfirmed subscription.
     """
-    told = _told(account.spec)
-    if not told:
+    recipients = _recipients(account.spec)
+    if not recipients:
         return
     topics = [row["TopicArn"] for row in account.pages("sns", "list_topics", "Topics")]
-    for beginning, wanted in told.items():
+    for beginning, wanted in recipients.items():
         name = re.compile(re.escape(beginning) + _ENDING)
         yield from _confirmed(account, [arn for arn in topics if name.fullmatch(arn.split(":")[-1])], wanted)
 
 
-def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
-    """The addresses by the beginning of their topic's name (`stacks/clouds/aws/alerting.py`)."""
+def _recipients(spec: StackSpec) -> Mapping[str, Sequence[str]]:
+    """The addresses by the prefix of their topic's name (`stacks/clouds/aws/alerting.py`)."""
     monitored = isinstance(spec.layout, ClusterLayout) and isinstance(
         spec.layout.monitoring, InClusterMonitoring
     )
-    # Without a cluster, those who pay are told what a budget stops.
+    # Without a cluster, budget owners are notified of stopped jobs.
     acts = isinstance(spec.layout, SmallLayout)
     if not (monitored or acts or spec.smoke.schedule or storage_alarms.on_aws(spec)):
         return {}
@@ -48,21 +48,21 @@ def _told(spec: StackSpec) -> Mapping[str, Sequence[str]]:
 
 def _confirmed(account: Account, topics: Sequence[str], wanted: Sequence[str]) -> Iterator[Answer]:
     if not topics:
-        said = f"AWS will mail {', '.join(wanted)} once when the stack is made, and ask for a confirmation"
-        yield Answer(_CHECK, State.NOTE, said, "Confirm within 48 hours; then ask again.")
+        said = f"AWS will send {', '.join(wanted)} one mail with a confirmation link at the deployment"
+        yield Answer(_CHECK, State.NOTE, said, "Confirm within 48 hours; then run preflight again.")
         return
-    heard = {
+    confirmed = {
         row["Endpoint"]
         for arn in topics
         for row in account.pages("sns", "list_subscriptions_by_topic", "Subscriptions", TopicArn=arn)
         if row["SubscriptionArn"].startswith("arn:")
     }
     for address in wanted:
-        if address not in heard:
+        if address not in confirmed:
             fix = (
-                "Open the link in the mail from AWS. After 48 hours it is void: "
+                "Open the link in the mail from AWS. After 48 hours it is invalid: "
                 f"`trainstack refresh -s {account.spec.name}`, then `trainstack up`, sends another."
             )
-            yield Answer(_CHECK, State.SHORT, f"{address} has not confirmed to get alerts", fix)
-    if heard.issuperset(wanted):
-        yield Answer(_CHECK, State.READY, f"{', '.join(wanted)} get alerts")
+            yield Answer(_CHECK, State.SHORT, f"{address} has not confirmed its subscription to alerts", fix)
+    if confirmed.issuperset(wanted):
+        yield Answer(_CHECK, State.READY, f"{', '.join(wanted)} receive alerts")

@@ -1,4 +1,4 @@
-"""Who deploys: in the account of the stack, and among those who may then talk to its cluster."""
+"""The deployer's identity: its account, and its access to the cluster."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _CALLER = re.compile(
 
 @dataclass(frozen=True)
 class Principal:
-    """An IAM role or user, of which a session does not tell the path: names are unique without it."""
+    """An IAM role or user by its name, which is unique without its path; sessions lack the path."""
 
     account: str
     kind: str
@@ -40,16 +40,14 @@ def principal(arn: str) -> Principal | None:
 
 
 def caller(account: Account) -> Iterator[Answer]:
-    """The credentials are of the stack's account, and of one of its administrators.
+    """The credentials belong to the stack's account, and to one of its administrators.
 
-    Who makes a cluster does not administer it by that (`bootstrap_cluster_creator_admin_permissions` is off):
-    without an access entry, everything inside of it would fail with Unauthorized once it is made.
+    The creator of a cluster is not its administrator (`bootstrap_cluster_creator_admin_permissions` is off):
+    without an access entry, every request to the new cluster would fail with Unauthorized.
     """
     found = account.client("sts").get_caller_identity()
     if found["Account"] != account.on.account_id:
-        said = (
-            f"the credentials are of account {found['Account']}, the stack belongs to {account.on.account_id}"
-        )
+        said = f"the credentials belong to account {found['Account']}, the stack to {account.on.account_id}"
         fix = "Log in to the stack's account, or correct on.account_id."
         yield Answer(_CHECK, State.SHORT, said, fix)
         return
@@ -61,5 +59,5 @@ def caller(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.READY, f"{me}, an administrator of the cluster")
         return
     said = f"{me or found['Arn']} is none of on.admin_arns: its requests to the cluster would be Unauthorized"
-    fix = f"Deploy as one of {', '.join(account.on.admin_arns)}, or add the role or user that deploys."
+    fix = f"Deploy as one of {', '.join(account.on.admin_arns)}, or add the deployer's role or user."
     yield Answer(_CHECK, State.SHORT, said, fix)

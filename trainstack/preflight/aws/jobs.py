@@ -1,4 +1,4 @@
-"""What only stacks without a cluster ask of an account: quotas of machines, training plans, a log."""
+"""Checks for stacks without a cluster: quotas of machines, training plans, the log group."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,9 +28,9 @@ def zones(account: Account) -> Iterator[Answer]:
 
 
 def room(account: Account) -> Iterator[Answer]:
-    """Each machine's own quota holds the largest job on it; it begins at 0 for many types.
+    """The quota of each machine allows the largest job on it; many types begin with 0.
 
-    Above its quota a job does not wait: CreateTrainingJob fails with ResourceLimitExceeded.
+    Above the quota, CreateTrainingJob fails with ResourceLimitExceeded.
     """
     layout = account.layout
     assert isinstance(layout, SmallLayout)
@@ -41,7 +41,7 @@ def room(account: Account) -> Iterator[Answer]:
         name = quota_name(one.machine, one.purchase.kind)
         allowed = values.get(name)
         if allowed is None:
-            fix = "Look for it in Service Quotas, service Amazon SageMaker; --skip job-quotas to go on."
+            fix = "Look it up in Service Quotas, service Amazon SageMaker; --skip job-quotas to continue."
             yield Answer("job-quotas", State.UNKNOWN, f"the account lists no quota {name!r}", fix)
         elif allowed < one.max_nodes:
             said = f"{name}: {allowed:g} allowed, {one.max_nodes} wanted for a job on {one.name}"
@@ -95,22 +95,22 @@ def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def log_group(account: Account) -> Iterator[Answer]:
-    """Nobody has made the log group of training jobs yet, or it has a key, and thus is the stack's own.
+    """The log group of training jobs does not exist, or has a key and so belongs to the stack.
 
-    There is one in an account and region. The service makes it with the first job, without a key and kept
-    forever; creating it is then refused: ResourceAlreadyExistsException.
+    An account has one per region. The service creates it with the first job, without a key and kept forever;
+    `up` then fails with ResourceAlreadyExistsException.
     """
     found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=_LOGS)
     if any(group["logGroupName"] == _LOGS and not group.get("kmsKeyId") for group in found):
-        said = f"the log group {_LOGS} is there already, of jobs before this stack, and up could not make it"
+        said = f"the log group {_LOGS} of earlier jobs exists, so up could not create it"
         fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {_LOGS}"
         yield Answer("job-logs", State.SHORT, said, fix)
     else:
-        yield Answer("job-logs", State.READY, "no log group of former jobs stands in the way")
+        yield Answer("job-logs", State.READY, "no log group of earlier jobs exists")
 
 
 def _values(account: Account) -> Mapping[str, float]:
-    """Quotas of the service by name: defaults under what the account was given."""
+    """Quotas of the service by name: those of the account, else the defaults."""
     found: dict[str, float] = {}
     for operation in ("list_aws_default_service_quotas", "list_service_quotas"):
         rows = account.pages("service-quotas", operation, "Quotas", ServiceCode=_SERVICE)

@@ -1,4 +1,4 @@
-"""What a former life of the stack left behind under a name that the next one needs."""
+"""The check of resources that an earlier deployment left under a name that the stack needs."""
 
 from collections.abc import Iterator
 
@@ -9,16 +9,16 @@ _CHECK = "leftovers"
 
 
 def log_group(account: Account) -> Iterator[Answer]:
-    """The log group of the cluster is not there, or is the stack's own, which has a key.
+    """The log group of the cluster does not exist, or has a key and so belongs to the stack.
 
-    Logs that come after a destroyed cluster make its group again, without one, and creating it is refused:
+    Late logs of a destroyed cluster create its group again, without a key, and `up` fails with
     ResourceAlreadyExistsException. Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
     """
     name = f"/aws/eks/{account.spec.name}/cluster"
     found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
     if any(group["logGroupName"] == name and not group.get("kmsKeyId") for group in found):
-        said = f"the log group {name} is left of a former cluster, and up could not make it"
+        said = f"the log group {name} of an earlier cluster exists, so up could not create it"
         fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {name}"
         yield Answer(_CHECK, State.SHORT, said, fix)
     else:
-        yield Answer(_CHECK, State.READY, "no log group of a former cluster stands in the way")
+        yield Answer(_CHECK, State.READY, "no log group of an earlier cluster exists")

@@ -1,4 +1,4 @@
-"""What a load balancer is given and the stack does not make: its certificate, and its client's secret."""
+"""Checks of the certificate and the client secret of a load balancer, which the stack does not create."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,14 +14,14 @@ _CURRENT = "AWSCURRENT"
 
 
 def certificate(account: Account) -> Iterator[Answer]:
-    """The certificate is there, issued, and for the host that people type."""
+    """The certificate exists, is issued, and is valid for the host."""
     wanted = account.on.load_balancer
     if wanted is None:
         return
     arn = wanted.certificate_arn
     found = _asked(account, "acm", "describe_certificate", CertificateArn=arn)
     if found is None:
-        fix = "Correct on.load_balancer.certificate_arn; `aws acm list-certificates` shows yours."
+        fix = "Correct on.load_balancer.certificate_arn; `aws acm list-certificates` lists yours."
         yield Answer(_CERTIFICATE, State.SHORT, f"{arn} does not exist here", fix)
         return
     row = found["Certificate"]
@@ -36,7 +36,7 @@ def certificate(account: Account) -> Iterator[Answer]:
 
 def _differences(row: Mapping[str, Any], host: str) -> Iterator[tuple[str, str]]:
     if row["Status"] != "ISSUED":
-        fix = "Finish its validation in ACM (the record that it asks for), or name another one."
+        fix = "Complete its validation in ACM (the required DNS record), or name another one."
         yield f"is {row['Status']}", fix
     names = [row["DomainName"], *row.get("SubjectAlternativeNames", ())]
     if not any(covers(name, host) for name in names):
@@ -45,20 +45,20 @@ def _differences(row: Mapping[str, Any], host: str) -> Iterator[tuple[str, str]]
 
 
 def covers(name: str, host: str) -> bool:
-    """Whether a name of a certificate is that of a host; `*` stands for one whole label (RFC 6125, 6.4.3)."""
+    """Return whether a name of a certificate covers a host; `*` is one whole label (RFC 6125, 6.4.3)."""
     first, _, rest = name.lower().partition(".")
     return host == name.lower() or (first == "*" and host.partition(".")[2] == rest)
 
 
 def client_secret(account: Account) -> Iterator[Answer]:
-    """The secret of the identity provider's client has a value. It is not read here."""
+    """The secret of the identity provider's client has a value, which is not read."""
     wanted = account.on.load_balancer
     if wanted is None:
         return
     arn = wanted.oidc.client_secret_arn
     found = _asked(account, "secretsmanager", "describe_secret", SecretId=arn)
     if found is None:
-        fix = "Make it, and put the secret of the identity provider's client there as its whole value."
+        fix = "Create it with the secret of the identity provider's client as its whole value."
         yield Answer(_SECRET, State.SHORT, f"{arn} does not exist here", fix)
     elif "DeletedDate" in found:
         fix = f"aws secretsmanager restore-secret --secret-id {arn}"
@@ -71,7 +71,7 @@ def client_secret(account: Account) -> Iterator[Answer]:
 
 
 def _asked(account: Account, service: str, operation: str, **asked: str) -> Mapping[str, Any] | None:
-    """The answer of a service; None where what is asked for does not exist."""
+    """The response of a service; None where the resource does not exist."""
     try:
         answer: Mapping[str, Any] = getattr(account.client(service), operation)(**asked)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Who may watch costs, and whether the tag by which they are told apart counts."""
+"""Checks of cost monitoring: anomaly detection, and the cost allocation tag of the stack."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _ACTIVATE = (
 
 
 def anomalies(account: Account) -> Iterator[Answer]:
-    """Only a management account, or one in no organization, may watch a tag for anomalies."""
+    """Anomaly detection by tag needs a management account, or one without an organization."""
     if account.spec.budget.anomaly_usd is None:
         return
     try:
@@ -27,29 +27,29 @@ def anomalies(account: Account) -> Iterator[Answer]:
             raise
         found = account.on.account_id
     if found == account.on.account_id:
-        yield Answer("cost-anomalies", State.READY, "this account may watch a tag for anomalies")
+        yield Answer("cost-anomalies", State.READY, "this account can detect anomalies by tag")
         return
-    said = f"only the management account {found} may watch a tag for anomalies"
+    said = f"only the management account {found} can detect anomalies by tag"
     yield Answer("cost-anomalies", State.SHORT, said, "Set budget.anomaly_usd to null.")
 
 
 def tags(account: Account) -> Iterator[Answer]:
-    """The tag of the stack is activated for cost allocation: without it, the budget reads 0 for ever."""
+    """The tag of the stack is activated for cost allocation: otherwise the budget always shows 0."""
     try:
         found = account.client("ce").list_cost_allocation_tags(TagKeys=[STACK_TAG], Type="UserDefined")
     except ClientError as error:
         if _MEMBER not in error.response["Error"].get("Message", ""):
             raise
-        said = f"only the account that pays can see whether the tag {STACK_TAG} is activated"
-        fix = f"There: {_ACTIVATE}. Then --skip cost-tags here."
+        said = f"only the payer account can read whether the tag {STACK_TAG} is activated"
+        fix = f"In that account: {_ACTIVATE}. Then --skip cost-tags here."
         yield Answer("cost-tags", State.UNKNOWN, said, fix)
         return
     rows = found["CostAllocationTags"]
     if not rows:
-        said = f"nothing has carried the tag {STACK_TAG} yet: AWS offers it about a day after the deployment"
+        said = f"no resource has the tag {STACK_TAG} yet: AWS lists it about a day after the deployment"
         yield Answer("cost-tags", State.NOTE, said, f"Then: {_ACTIVATE}")
     elif rows[0]["Status"] != "Active":
-        said = f"the tag {STACK_TAG} is not activated: the budget reads 0"
+        said = f"the tag {STACK_TAG} is not activated: the budget shows 0"
         yield Answer("cost-tags", State.SHORT, said, _ACTIVATE)
     else:
         yield Answer("cost-tags", State.READY, f"{STACK_TAG} is activated")

@@ -1,4 +1,4 @@
-"""What a stack takes of the quotas of its account, from its spec alone."""
+"""The quotas that a stack on AWS needs, from its spec alone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _GIB_PER_TIB = 1024
 
 @dataclass(frozen=True)
 class Needs:
-    """What is taken of quotas by a deployment with its validation, and by the stack at its largest."""
+    """The needs of a deployment with its validation, and of the stack at its largest."""
 
     now: tuple[Demand, ...]
     most: tuple[Demand, ...]
 
 
 def needs(spec: StackSpec) -> Needs:
-    """The quotas that a stack on AWS takes; of what has no quota of its own, or none known, nothing."""
+    """The needs by quota; resources without a known quota are left out."""
     layout, cloud = spec.layout, spec.on
     if isinstance(layout, SmallLayout) and isinstance(cloud, AwsSpec):
         # Machines of jobs have quotas of their own, by name (`trainstack.preflight.aws.jobs`).
@@ -42,7 +42,7 @@ def needs(spec: StackSpec) -> Needs:
 
 
 def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
-    """What does not grow with the pools."""
+    """The needs that do not depend on the size of pools."""
     yield from _network(len(layout.zones), cloud)
     yield Demand("eks_clusters", 1, spec.name)
     shared = spec.data.shared_fs
@@ -65,7 +65,7 @@ def _system(machine: str, nodes: int) -> Iterator[Demand]:
 
 
 def _pool(pool: PoolSpec, nodes: int) -> Iterator[Demand]:
-    """The nodes of a pool; what is reserved was taken of the quota when it was reserved."""
+    """The nodes of a pool; reservations count against the quota when they are made."""
     machine, vcpus = facts.instance_types.get(pool.machine), facts.vcpus(pool.machine)
     if not nodes:
         return

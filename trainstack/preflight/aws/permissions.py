@@ -1,4 +1,4 @@
-"""What the deployer may do, as IAM itself evaluates its policies."""
+"""The check of the deployer's permissions, by IAM's policy simulation."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,7 @@ from trainstack.preflight.aws.identity import principal
 
 _CHECK = "permissions"
 _AT_ONCE = 50
-_DEPENDS = "allowed under conditions, of which a simulation knows nothing"
+_DEPENDS = "allowed under conditions, which a simulation does not evaluate"
 _ANY = "*"
 _OF_CLUSTERS = (
     "aws:autoscaling/",
@@ -26,10 +26,10 @@ _OF_JOBS = ("aws:cloudwatch/event", "aws:lambda/", "aws:sagemaker/")
 
 
 def deploying(account: Account) -> Iterator[Answer]:
-    """Every action of the catalog is allowed to the deployer, its organization's policies included.
+    """Every action of the catalog is allowed to the deployer, also by policies of its organization.
 
-    Simulated with a resource as the stack makes them, or with all ("*"): a deployer that may use such an
-    action on some resources only is told so.
+    Simulated with a resource as the stack creates them, or with all ("*"): actions that are allowed only on
+    some resources are reported as denied.
     """
     caller = account.client("sts").get_caller_identity()["Arn"]
     me = principal(caller)
@@ -49,7 +49,7 @@ def deploying(account: Account) -> Iterator[Answer]:
     for reason, refused in denied.items():
         state = State.UNKNOWN if reason.startswith(_DEPENDS) else State.SHORT
         fix = (
-            "Allow them to the deployer; --skip permissions if it may use them on the stack's own resources."
+            "Allow them to the deployer; --skip permissions if they are allowed on the stack's own resources."
         )
         yield Answer(_CHECK, state, f"{reason}: {', '.join(refused)}", fix)
     if not denied:
@@ -57,7 +57,7 @@ def deploying(account: Account) -> Iterator[Answer]:
 
 
 def simulated(account: Account) -> Mapping[str, list[str]]:
-    """The actions that the stack takes, by the ARN that each is simulated with; "*" for all resources."""
+    """The actions of a deployment by the ARN for their simulation; "*" for all resources."""
     wanted = actions(account)
     words = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
     found: dict[str, list[str]] = {}
@@ -70,10 +70,10 @@ def simulated(account: Account) -> Mapping[str, list[str]]:
 
 
 def actions(account: Account) -> list[str]:
-    """What the types of this stack take: some have parts only where the spec asks for them."""
+    """The actions for the resource types of this stack, without those of parts that its spec lacks."""
     spec, balancer = account.spec, account.on.load_balancer
     without_cluster = isinstance(spec.layout, SmallLayout)
-    # In a cluster, it is repeated by the cluster.
+    # In a cluster, the cluster itself schedules validations.
     repeats = without_cluster and spec.smoke.schedule is not None
     absent = {
         "aws:lb/": balancer is None,
@@ -82,7 +82,7 @@ def actions(account: Account) -> list[str]:
         "aws:fsx/": spec.data.shared_fs is None,
         "aws:efs/": not spec.data.homes,
         "aws:scheduler/": not repeats,
-        # About storage, or about what repeats the validation.
+        # Alarms on storage, or on scheduled validations.
         "aws:cloudwatch/metricAlarm:": not (repeats if without_cluster else storage_alarms.on_aws(spec)),
     }
     absent |= dict.fromkeys(_OF_CLUSTERS, without_cluster) | dict.fromkeys(_OF_JOBS, not without_cluster)

@@ -1,4 +1,4 @@
-"""Where the stack goes: its region, its zones by their ids, and the machine types that they offer."""
+"""Checks of the region, its zones by their ids, and the machine types that they offer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,7 +6,7 @@ from infra.catalog.aws import facts
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
-# A region that is not enabled answers nothing about itself; this one is enabled in every account.
+# A disabled region does not respond to requests about itself; this one is enabled in every account.
 _ALWAYS_ENABLED = "us-east-1"
 _ENABLED = ("opt-in-not-required", "opted-in")
 
@@ -24,7 +24,7 @@ def region(account: Account) -> Iterator[Answer]:
 
 
 def zones(account: Account) -> Iterator[Answer]:
-    """Every zone exists in the account, is available, and is one in which EKS has clusters."""
+    """Every zone exists in the account, is available, and supports EKS clusters."""
     ids = _ids(account)
     usable = [name for name, key in ids.items() if key not in facts.eks.zones_without]
     fix = f"This account has {', '.join(usable)}."
@@ -32,7 +32,7 @@ def zones(account: Account) -> Iterator[Answer]:
         if name not in ids:
             yield Answer("zones", State.SHORT, f"{name} is not available to this account", fix)
         elif name not in usable:
-            said = f"{name} is {ids[name]} in this account, where EKS has no clusters"
+            said = f"{name} is {ids[name]} in this account, which has no EKS clusters"
             yield Answer("zones", State.SHORT, said, fix)
     if set(account.cluster.zones) <= set(usable):
         named = ", ".join(f"{name} ({ids[name]})" for name in account.cluster.zones)
@@ -40,7 +40,7 @@ def zones(account: Account) -> Iterator[Answer]:
 
 
 def types(account: Account) -> Iterator[Answer]:
-    """Every machine type is offered in every zone in which it is wanted."""
+    """Every machine type is offered in every zone of its pools."""
     ids = _ids(account)
     wanted = {"layout.system_pool": (account.cluster.system_pool.machine, account.cluster.zones)}
     wanted |= {
@@ -70,7 +70,7 @@ def types(account: Account) -> Iterator[Answer]:
 
 
 def _ids(account: Account) -> Mapping[str, str]:
-    """Zone name -> zone id of the zones that the account may use: accounts name the same zone differently."""
+    """Zone id by zone name of the available zones: names differ between accounts."""
     filters = [{"Name": "zone-type", "Values": ["availability-zone"]}]
     found = account.client("ec2").describe_availability_zones(Filters=filters)["AvailabilityZones"]
     return {zone["ZoneName"]: zone["ZoneId"] for zone in found if zone["State"] == "available"}

@@ -1,4 +1,4 @@
-"""Whether those who are to administer the cluster and to work in it exist in the account."""
+"""The check that administrators and members exist as roles or users in the account."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,9 +13,9 @@ _ABSENT = "NoSuchEntity"
 
 
 def named(account: Account) -> Iterator[Answer]:
-    """Every administrator and every member is a role or user that exists, by its whole ARN.
+    """Every administrator and every member is an existing role or user, by its whole ARN.
 
-    EKS refuses the access entry of any other, ten minutes into the deployment: "The specified principalArn is
+    EKS rejects the access entry of others, ten minutes into the deployment: "The specified principalArn is
     invalid: invalid principal" (terraform-aws-modules/terraform-aws-eks issue 2969).
     """
     wanted = _wanted(account)
@@ -26,7 +26,7 @@ def named(account: Account) -> Iterator[Answer]:
 
 
 def _wanted(account: Account) -> Mapping[str, str]:
-    """ARNs by where the spec names them."""
+    """ARNs by their path in the spec."""
     found = {f"on.admin_arns[{index}]": arn for index, arn in enumerate(account.on.admin_arns)}
     for index, team in enumerate(account.spec.teams):
         found |= {f"teams[{index}].members[{at}]": arn for at, arn in enumerate(team.members)}
@@ -36,7 +36,7 @@ def _wanted(account: Account) -> Mapping[str, str]:
 def _asked(account: Account, path: str, arn: str) -> Iterator[Answer]:
     one = principal(arn)
     if one is None or one.account != account.on.account_id:
-        fix = "Ask there, then --skip principals here."
+        fix = "Check it there, then --skip principals here."
         yield Answer(_CHECK, State.UNKNOWN, f"{path}: {arn} is of another account", fix)
         return
     try:
@@ -44,7 +44,9 @@ def _asked(account: Account, path: str, arn: str) -> Iterator[Answer]:
     except ClientError as error:
         if error.response["Error"]["Code"] != _ABSENT:
             raise
-        fix = "Correct it, or make it first; a permission set has a role where it is assigned to somebody."
+        fix = (
+            "Correct it, or create it first; a permission set has a role only in accounts it is assigned in."
+        )
         yield Answer(_CHECK, State.SHORT, f"{path}: there is no {one}", fix)
         return
     if found != arn:

@@ -1,4 +1,4 @@
-"""The quotas of the account, what is used of them, and whether the stack at its largest still fits."""
+"""The check of quotas: the values of the account, their use, and the needs of the stack at its largest."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ _PENDING = ("PENDING", "CASE_OPENED")
 
 @dataclass(frozen=True)
 class _Room:
-    """What an account may have of a quota, and what others than the stack use of it."""
+    """The value of a quota, and its use by others than the stack."""
 
     allowed: float
     used: float
 
 
 def room(account: Account) -> Iterator[Answer]:
-    """Each quota holds what others use and what the stack takes with every pool at its largest."""
+    """Each quota allows the use of others plus the needs of the stack with every pool at its largest."""
     use = Use(account)
     for key, demands in by_quota(needs(account.spec).most).items():
         try:
@@ -36,7 +36,7 @@ def room(account: Account) -> Iterator[Answer]:
 
 
 def left(account: Account) -> Mapping[str, float]:
-    """What others leave to the stack of each quota that it takes; without those that could not be asked."""
+    """What others leave of each quota that the stack needs; without quotas that could not be read."""
     found: dict[str, float] = {}
     use = Use(account)
     for key in by_quota(needs(account.spec).most):
@@ -49,7 +49,7 @@ def left(account: Account) -> Mapping[str, float]:
 
 
 def _room(account: Account, use: Use, key: str) -> _Room:
-    """The account's own value, or the default where it never had another one."""
+    """The account's own value, or the default where it has none."""
     client, row = account.client("service-quotas"), facts.quotas[key]
     asked = {"ServiceCode": row.service, "QuotaCode": row.quota_code}
     try:
@@ -73,16 +73,16 @@ def _judged(account: Account, key: str, demands: Sequence[Demand], room: _Room) 
         return Answer(check, State.READY, said)
     pending = _asked_for(account, key)
     if pending is not None:
-        said += f"; a request for {pending:g} is under way"
+        said += f"; a request for {pending:g} is pending"
     return Answer(check, State.SHORT, said, request(key, room.used + amount, account.spec.region))
 
 
 def _asked_for(account: Account, key: str) -> float | None:
-    """The largest value of a request that AWS has not decided; None where there is none, or none is told."""
+    """The largest value of a pending request; None where there is none, or requests cannot be read."""
     operation, row = "list_requested_service_quota_change_history_by_quota", facts.quotas[key]
     asked = {"ServiceCode": row.service, "QuotaCode": row.quota_code}
     try:
         rows = account.pages("service-quotas", operation, "RequestedQuotas", **asked)
         return max((one["DesiredValue"] for one in rows if one["Status"] in _PENDING), default=None)
     except ClientError:
-        return None  # it only adds to what is said
+        return None  # only an addition to the text

@@ -1,4 +1,4 @@
-"""Reserved capacity that pools name: whether it exists, is active, and is what the pool runs on."""
+"""The check of reserved capacity: it exists, is active, and matches the pool."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ _ABSENT = ("InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationI
 
 
 def capacity(account: Account) -> Iterator[Answer]:
-    """Each reservation or Capacity Block fits its pool and its nodes, is active, and holds all of it."""
+    """Each reservation or Capacity Block matches its pool, is active, and is large enough."""
     for index, pool in enumerate(account.cluster.pools):
         if pool.purchase.kind in ("reserved", "block"):
             yield from _pool(account, f"layout.pools[{index}]", pool, pool.purchase.id)
@@ -37,37 +37,37 @@ def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iter
         return
     found = asked["CapacityReservations"][0]
     wrong = list(_differences(pool, found))
-    fix = "Name another reservation, wait until it is active, or make the pool fit it."
+    fix = "Name another reservation, wait until it is active, or change the pool to match it."
     for said in wrong:
         yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} {said}", fix)
     if not wrong:
         until = found.get("EndDate")
         end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""
         yield Answer(_CHECK, State.READY, f"{path}: {reservation} is {found['State']}{end}")
-        yield from _unsaid(path, pool, found)
+        yield from _times_to_add(path, pool, found)
 
 
-def _unsaid(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Answer]:
-    """A block whose times are not in the spec ends under running jobs."""
+def _times_to_add(path: str, pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[Answer]:
+    """A note on a block whose end is not in the spec: it ends while jobs run."""
     bought, until = pool.purchase, found.get("EndDate")
     if isinstance(bought, CapacityBlock) and bought.ends is None and until is not None:
         since = found.get("StartDate") or until
         fix = (
             f"Write {path}.purchase.starts: {since:%Y-%m-%dT%H:%M:%SZ} and ends: {until:%Y-%m-%dT%H:%M:%SZ}."
         )
-        yield Answer(_CHECK, State.NOTE, f"{path}: nobody stops its jobs before the block ends", fix)
+        yield Answer(_CHECK, State.NOTE, f"{path}: no job is stopped before the block ends", fix)
 
 
 def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
     bought = pool.purchase
     waits = isinstance(bought, CapacityBlock) and bought.starts is not None
-    # Whose queue opens when it begins may be deployed before.
+    # A block with a start in the spec can be deployed before: its queue opens at its start.
     if found["State"] != "active" and not (waits and found["State"] == "scheduled"):
         since = found.get("StartDate")
         yield f"is {found['State']}" + (f", it starts {since:%Y-%m-%d %H:%M} UTC" if since else "")
     kind = found.get("ReservationType", "default")
     if kind != _TYPES[pool.purchase.kind]:
-        yield f"is of type {kind}, which is not bought as {pool.purchase.kind}"
+        yield f"is of type {kind}, which does not match the purchase {pool.purchase.kind}"
     if found["InstanceType"] != pool.machine:
         yield f"holds {found['InstanceType']}, not {pool.machine}"
     if found["AvailabilityZone"] not in pool.zones:
@@ -79,4 +79,4 @@ def _differences(pool: PoolSpec, found: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(bought, CapacityBlock):
         yield from differing_times(bought, found.get("StartDate"), found.get("EndDate"))
     if found["TotalInstanceCount"] < pool.max_nodes:
-        yield f"holds {found['TotalInstanceCount']} machines, the pool may grow to {pool.max_nodes}"
+        yield f"holds {found['TotalInstanceCount']} machines, the pool can grow to {pool.max_nodes}"

@@ -1,4 +1,4 @@
-"""What the account uses of its quotas already, without what belongs to the stack itself."""
+"""The present use of the account's quotas, without that of the stack itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ _MARKETS = {"spot": "spot", "capacity-block": "capacity_block"}
 
 
 class Use:
-    """How much of each quota others use; what several quotas need is asked once."""
+    """The use of each quota by others; data that several quotas need is requested once."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -29,7 +29,7 @@ class Use:
         }
 
     def of(self, key: str) -> float:
-        """In the unit of the quota. Raises ClientError."""
+        """The use, in the unit of the quota. Raises ClientError."""
         counted = self._counted.get(key)
         return counted() if counted else self._vcpus.get(key, 0.0)
 
@@ -68,7 +68,7 @@ class Use:
 
     @cached_property
     def _vcpus(self) -> Mapping[str, float]:
-        """Of running machines by quota, and of what is reserved and idle: the quota is asked for both."""
+        """VCPUs of running machines and of idle reservations by quota; both count."""
         found: dict[str, float] = defaultdict(float)
         alive = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
         for row in self._account.pages("ec2", "describe_instances", "Reservations", Filters=alive):
@@ -94,7 +94,7 @@ def _add(found: dict[str, float], machine: str, market: str, vcpus: float) -> No
 
 
 def _own_vcpus(machine: Mapping[str, Any]) -> float:
-    """What its type has; of a type that the catalog lacks, what the machine itself says."""
+    """The vCPUs of its type or, where the catalog lacks the type, of the machine's own options."""
     options = machine.get("CpuOptions", {})
     said = options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1)
     return float(facts.vcpus(machine["InstanceType"]) or said)

@@ -1,4 +1,4 @@
-"""The Kubernetes version, as EKS supports it today."""
+"""The check of the Kubernetes version: in standard support of EKS."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _STANDARD = "STANDARD_SUPPORT"
 
 
 def kubernetes(account: Account) -> Iterator[Answer]:
-    """The version is in standard support: our clusters take no extended support (`upgrade_policy` STANDARD).
+    """The version is in standard support: the clusters exclude extended support (`upgrade_policy` STANDARD).
 
     Source: botocore 1.44.5 eks/2017-11-01 DescribeClusterVersions, VersionStatus.
     """

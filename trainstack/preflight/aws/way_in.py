@@ -1,4 +1,4 @@
-"""The way from this machine into the cluster: the address of its API, and the program that logs in."""
+"""Access from this machine to the cluster: the address of its API, and the login program."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ _NONE = "ResourceNotFoundException"
 
 
 def api(account: Account) -> Iterator[Answer]:
-    """The API can be reached from here: the objects in the cluster are made through it in the same `up`.
+    """The API can be reached from here: the same `up` creates the objects in the cluster through it.
 
-    A private API lies in a network that the first `up` makes: nothing outside can have a way into it yet.
+    A private API is in a network that the first `up` creates: it cannot be reached from outside yet.
     """
     try:
         cluster = account.client("eks").describe_cluster(name=account.spec.name)["cluster"]
     except ClientError as error:
         if error.response["Error"]["Code"] != _NONE:
             raise
-        yield _to_be_made(account)
+        yield _before_creation(account)
         return
     host = urlsplit(cluster.get("endpoint", "")).hostname
     if host and account.machine.connects(host, _HTTPS):
@@ -35,21 +35,21 @@ def api(account: Account) -> Iterator[Answer]:
     yield Answer(_CHECK, State.SHORT, said, fix)
 
 
-def _to_be_made(account: Account) -> Answer:
-    """Whether the API of a cluster that does not exist yet will let this machine in."""
+def _before_creation(account: Account) -> Answer:
+    """The answer for a cluster that does not exist yet: whether its API will accept this machine."""
     allowed = [ipaddress.IPv4Network(cidr) for cidr in account.cluster.api_access]
     if not allowed:
         said = "the API is private, and its network does not exist yet: the first up could not reach it"
         fix = (
-            "Put this machine's address under layout.api_access for the first up, and take it out once there "
-            "is another way in (docs/reference/preflight.md, A private API)."
+            "Add this machine's address to layout.api_access for the first up, and remove it once there is "
+            "another access path (docs/reference/preflight.md, A private API)."
         )
         return Answer(_CHECK, State.SHORT, said, fix)
     try:
         mine = ipaddress.ip_address(account.machine.address())
     except (OSError, ValueError) as error:
-        said = f"the address of this machine on the internet is not known: {error}"
-        return Answer(_CHECK, State.UNKNOWN, said, "See that it lies within layout.api_access.")
+        said = f"the public address of this machine is unknown: {error}"
+        return Answer(_CHECK, State.UNKNOWN, said, "Check that it is within layout.api_access.")
     if any(mine in network for network in allowed):
         return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
     fix = f"Add {mine}/32 to layout.api_access, or deploy from within it."
@@ -57,12 +57,15 @@ def _to_be_made(account: Account) -> Answer:
 
 
 def program(account: Account) -> Iterator[Answer]:
-    """The AWS CLI is installed: the kubeconfig asks it for a token (`aws eks get-token`)."""
+    """The AWS CLI is installed: the kubeconfig gets a token from it (`aws eks get-token`)."""
     found = account.machine.finds("aws")
     if found:
         yield Answer("aws-cli", State.READY, found)
     else:
         fix = "Install the AWS CLI: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html"
         yield Answer(
-            "aws-cli", State.SHORT, "there is no `aws`, by which the deployment logs in to the cluster", fix
+            "aws-cli",
+            State.SHORT,
+            "`aws` is not installed; the deployment needs it to log in to the cluster",
+            fix,
         )

@@ -28,7 +28,7 @@ from trainstack.preflight.gcp.project import Project, answered
 
 Check = Callable[[Project], Iterator[Answer]]
 
-# Who is asking comes first: without a project that answers, the other answers mean nothing.
+# The identity comes first: without access to the project, the other results mean nothing.
 IDENTITY: Final = "identity"
 CHECKS: Final[Mapping[str, Check]] = {
     "administrators": identity.administers,
@@ -36,7 +36,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "billing-account": billing.account,
     "apis": apis.enabled,
     "permissions": permissions.deploying_in,
-    "organization-policies": policies.standing_in_the_way,
+    "organization-policies": policies.blocking,
     "zones": places.zones,
     "types": places.types,
     "accelerators": places.accelerators,
@@ -56,7 +56,7 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
     "billing-account": billing.account,
     "apis": apis.enabled,
     "permissions": permissions.deploying_in,
-    "organization-policies": policies.standing_in_the_way,
+    "organization-policies": policies.blocking,
     "zones": jobs.zones,
     "scheduler": places.scheduler,
     "job-quotas": jobs.room,
@@ -66,12 +66,12 @@ JOB_CHECKS: Final[Mapping[str, Check]] = {
 
 
 def checks_of(project: Project) -> Mapping[str, Check]:
-    """The checks that a stack's layout has."""
+    """The checks for the layout of a stack."""
     return JOB_CHECKS if isinstance(project.layout, SmallLayout) else CHECKS
 
 
 def ask(project: Project, only: Collection[str] | None = None) -> list[Answer]:
-    """The identity and the checks named in `only`, in their order; without it all."""
+    """Run the identity check and those named in `only`, in their order; without it all."""
     known = checks_of(project)
     try:
         who = list(answered(IDENTITY, identity.caller, project))

@@ -1,4 +1,4 @@
-"""Whether the alerts of budgets and of scheduled validations reach the people who are to get them."""
+"""The check of notification channels for alerts of budgets and scheduled validations."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _CHECK = "alert-mail"
 
 
 def mail(project: Project) -> Iterator[Answer]:
-    """No channel to an address is switched off, or waits for a confirmation.
+    """No channel to an address is disabled or unverified.
 
     Source: discovery document monitoring v3, NotificationChannel: one that is UNVERIFIED does not work, one
     without that status works. Channels for e-mail have none.
@@ -22,19 +22,21 @@ def mail(project: Project) -> Iterator[Answer]:
             continue
         why = None
         if row.get("enabled") is False:
-            why = "is switched off"
+            why = "is disabled"
         elif row.get("verificationStatus") == "UNVERIFIED":
             why = "waits for a confirmation"
         if why:
             wrong = True
-            fix = f"Look at {row['name']} in the console (Monitoring, Notification channels)."
+            fix = f"Check {row['name']} in the console (Monitoring, Notification channels)."
             yield Answer(_CHECK, State.SHORT, f"the channel to {address} {why}", fix)
     if not wrong:
-        yield Answer(_CHECK, State.READY, f"{', '.join(wanted)} get alerts; Google asks for no confirmation")
+        yield Answer(
+            _CHECK, State.READY, f"{', '.join(wanted)} receive alerts; Google requires no confirmation"
+        )
 
 
 def _own(project: Project, row: Row) -> bool:
-    """By its labels, or by the name that people see, which begins with the stack's."""
+    """By its labels, or by its display name, which begins with the name of the stack."""
     return project.owns(row.get("userLabels")) or str(row.get("displayName", "")).startswith(
         project.spec.name
     )

@@ -1,4 +1,4 @@
-"""The APIs that the stack uses."""
+"""The check of the APIs that the stack uses."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ _CHECK = "apis"
 
 
 def wanted(project: Project) -> list[str]:
-    """The APIs of this stack: some are needed only where the spec asks for a part."""
+    """The APIs of this stack, without those of parts that its spec lacks."""
     if isinstance(project.layout, SmallLayout):
         return deploying.apis_of_jobs(scheduled=project.spec.smoke.schedule is not None)
     data = project.spec.data
@@ -20,7 +20,7 @@ def wanted(project: Project) -> list[str]:
 
 
 def enabled(project: Project) -> Iterator[Answer]:
-    """Every API that the stack uses is switched on in the project."""
+    """Every API that the stack uses is enabled in the project."""
     rows = project.items(
         "serviceusage.services.list", "services", parent=project.path, filter="state:ENABLED"
     )
@@ -28,7 +28,7 @@ def enabled(project: Project) -> Iterator[Answer]:
     names = wanted(project)
     off = [name for name in names if name not in on]
     if off:
-        said = f"switched off in {project.on.project}: {', '.join(off)}"
+        said = f"disabled in {project.on.project}: {', '.join(off)}"
         yield Answer(_CHECK, State.SHORT, said, enable(off, project))
     else:
-        yield Answer(_CHECK, State.READY, f"{len(names)} APIs are switched on")
+        yield Answer(_CHECK, State.READY, f"{len(names)} APIs are enabled")

@@ -1,4 +1,4 @@
-"""Who pays: the project's billing account, and whether its budget can be made there."""
+"""Checks of billing: the project's billing account, and the right to create its budget."""
 
 from collections.abc import Iterator
 
@@ -10,16 +10,16 @@ _CHECK, _ACCOUNT = "billing", "billing-account"
 
 
 def enabled(project: Project) -> Iterator[Answer]:
-    """Billing is enabled on the project, by the account that the spec names: its budget lives there."""
+    """Billing is enabled on the project, by the account in the spec, which has its budget."""
     name, wanted = project.on.project, _account(project)
     info = project.asked("cloudbilling.projects.getBillingInfo", name=project.path)
     found = str(info.get("billingAccountName", ""))
     fix = f"gcloud billing projects link {name} --billing-account={project.on.billing_account}"
     if not found:
-        said = f"nobody pays for project {name}: billing is not enabled, so nothing can be made in it"
+        said = f"project {name} has no billing account, so no resource can be created in it"
         yield Answer(_CHECK, State.SHORT, said, fix)
     elif found != wanted:
-        said = f"project {name} is paid by {found}, the spec names {wanted}: its budget would see no cost"
+        said = f"project {name} is paid by {found}, the spec names {wanted}: its budget would show no cost"
         yield Answer(_CHECK, State.SHORT, said, f"Correct on.billing_account, or: {fix}")
     elif not info.get("billingEnabled"):
         said = f"billing is not enabled on project {name}: {found} is closed or not in good standing"
@@ -29,7 +29,7 @@ def enabled(project: Project) -> Iterator[Answer]:
 
 
 def account(project: Project) -> Iterator[Answer]:
-    """The billing account is open, and the deployer may keep a budget in it."""
+    """The billing account is open, and the deployer can manage a budget in it."""
     name = _account(project)
     if not project.asked("cloudbilling.billingAccounts.get", name=name).get("open"):
         fix = "Open it in the console, or name another one under on.billing_account."
@@ -46,7 +46,7 @@ def account(project: Project) -> Iterator[Answer]:
         )
         yield Answer(_ACCOUNT, State.SHORT, f"no role on {name} allows: {', '.join(missing)}", fix)
     else:
-        yield Answer(_ACCOUNT, State.READY, f"{name} is open, and budgets may be kept in it")
+        yield Answer(_ACCOUNT, State.READY, f"{name} is open, and allows budgets of the deployer")
 
 
 def _account(project: Project) -> str:

@@ -1,4 +1,4 @@
-"""Who deploys: in the project of the stack, and among those who administer its cluster."""
+"""The deployer's identity: access to the project, and administration of its cluster."""
 
 from collections.abc import Iterator
 
@@ -8,22 +8,22 @@ from trainstack.preflight.gcp.project import Project
 
 _CHECK, _ADMINS = "identity", "administrators"
 _DENIED = "PERMISSION_DENIED"
-_SOMEBODY = "who asks (the credentials do not tell)"
+_UNKNOWN = "the caller (not named by the credentials)"
 
 
 def caller(project: Project) -> Iterator[Answer]:
-    """The credentials are accepted, and the project is there for them. Requests count against its quotas.
+    """The credentials are accepted and can read the project. Requests count against its quotas.
 
-    Of a project that does not exist Google says the same as of one that may not be seen.
+    Google reports the same error for a missing project and for one without access.
     """
-    who, name = project.who or _SOMEBODY, project.on.project
+    who, name = project.who or _UNKNOWN, project.on.project
     try:
         about = project.about
     except ApiRequestError as error:
         if error.code != _DENIED:
             raise
-        said = f"project {name} does not exist, or {who} may not see it: {error.message}"
-        fix = "Correct on.project, log in as somebody else, or grant roles/browser on the project."
+        said = f"project {name} does not exist, or {who} has no access to it: {error.message}"
+        fix = "Correct on.project, log in as another member, or grant roles/browser on the project."
         yield Answer(_CHECK, State.SHORT, said, fix)
         return
     if about["state"] != "ACTIVE":
@@ -35,17 +35,17 @@ def caller(project: Project) -> Iterator[Answer]:
 
 
 def administers(project: Project) -> Iterator[Answer]:
-    """Who deploys is among the administrators, by name. Members of groups no API of the project tells."""
+    """The deployer is one of the administrators by name. No API of the project lists members of groups."""
     who, groups = project.who, [one for one in project.on.admins if one.startswith("group:")]
     if who is None:
-        fix = "See that on.admins names who deploys, then --skip administrators here."
-        yield Answer(_ADMINS, State.UNKNOWN, "the credentials do not tell whose they are", fix)
+        fix = "Check that on.admins names the deployer, then --skip administrators here."
+        yield Answer(_ADMINS, State.UNKNOWN, "the credentials do not name their member", fix)
     elif who in project.on.admins:
         yield Answer(_ADMINS, State.READY, f"{who}, an administrator of the cluster")
     elif groups:
-        said = f"on.admins names {', '.join(groups)}, and not {who}: whether it is a member is not asked"
-        yield Answer(_ADMINS, State.NOTE, said, "See that it is, or name it under on.admins.")
+        said = f"on.admins names {', '.join(groups)}, not {who}: its membership is not checked"
+        yield Answer(_ADMINS, State.NOTE, said, "Check the membership, or name it in on.admins.")
     else:
-        said = f"{who} is none of on.admins: once another deploys, it administers nothing"
-        fix = f"Deploy as one of {', '.join(project.on.admins)}, or name the one that deploys."
+        said = f"{who} is none of on.admins: after a deployment by another it administers nothing"
+        fix = f"Deploy as one of {', '.join(project.on.admins)}, or add the deployer."
         yield Answer(_ADMINS, State.SHORT, said, fix)

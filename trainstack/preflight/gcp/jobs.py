@@ -1,4 +1,4 @@
-"""What only stacks without a cluster ask of a project: quotas of custom jobs, zones of notebooks."""
+"""Checks for stacks without a cluster: quotas of custom jobs, reservations, zones of notebooks."""
 
 from collections.abc import Iterator, Mapping
 
@@ -15,15 +15,15 @@ UNLIMITED = "-1"
 
 
 def zones(project: Project) -> Iterator[Answer]:
-    """Every zone that the spec names is in the region, and up."""
+    """Every zone of the spec is in the region, and up."""
     yield from zones_are_up(project, project.layout.zones)
 
 
 def room(project: Project) -> Iterator[Answer]:
-    """The quota of each machine's GPUs holds the largest job on it; it begins at 0 for many.
+    """The GPU quota of each machine allows the largest job on it; many begin with 0.
 
-    Above its quota a job is refused, or waits (`QUEUED`) without end. Quotas of custom jobs are those of
-    Vertex AI, not of Compute Engine; they are found by the metric, for their ids follow no rule.
+    Above the quota a job is rejected, or stays `QUEUED`. Quotas of custom jobs are those of Vertex AI, not of
+    Compute Engine; they are found by metric, as their ids follow no rule.
     """
     layout = project.layout
     assert isinstance(layout, SmallLayout)
@@ -36,7 +36,7 @@ def room(project: Project) -> Iterator[Answer]:
             continue
         if metric is None or metric not in infos:
             said = f"the project lists no quota of {machine.accelerator} for custom jobs"
-            fix = "Look for it in the console (IAM, Quotas, Vertex AI API); --skip job-quotas to go on."
+            fix = "Look it up in the console (IAM, Quotas, Vertex AI API); --skip job-quotas to continue."
             yield Answer(_CHECK, State.UNKNOWN, said, fix)
             continue
         info, allowed = infos[metric], _value(infos[metric], project.spec.region)
@@ -50,7 +50,7 @@ def room(project: Project) -> Iterator[Answer]:
 
 
 def reserved(project: Project) -> Iterator[Answer]:
-    """Each reservation is ready, may be used by the service, holds the machine, and enough for one job.
+    """Each reservation is ready, shared with the service, of the machine, and large enough for one job.
 
     Source: Vertex AI documentation, "Use reservations with training" (requirements), read 2026-11-26.
     """
@@ -66,17 +66,17 @@ def _reserved(project: Project, path: str, one: JobMachineSpec, named: JobReserv
     asked = {"project": named.project, "zone": named.zone, "reservation": named.name}
     row = project.found("compute.reservations.get", **asked)
     if row is None:
-        fix = f"gcloud compute reservations list --project={named.project} shows what there is."
+        fix = f"gcloud compute reservations list --project={named.project} lists the existing ones."
         return Answer(_RESERVED, State.SHORT, f"{path} does not exist", fix)
     wrong = list(unusable(project, named.project, one.machine, row))
     count = int((row.get("specificReservation") or {}).get("count", 0))
     if count < one.max_nodes:
-        wrong.append(f"holds {count} machines, and a job may have {one.max_nodes}")
+        wrong.append(f"holds {count} machines, a job can have {one.max_nodes}")
     if (row.get("reservationSharingPolicy") or {}).get("serviceShareType") != "ALLOW_ALL":
         wrong.append("is not shared with Vertex AI")
     if wrong:
         fix = (
-            "Name another one, or mend it: gcloud compute reservations update NAME "
+            "Name another one, or fix it: gcloud compute reservations update NAME "
             "--reservation-sharing-policy=ALLOW_ALL shares it with the service."
         )
         return Answer(_RESERVED, State.SHORT, f"{path} {'; '.join(wrong)}", fix)

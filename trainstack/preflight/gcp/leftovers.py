@@ -1,4 +1,4 @@
-"""What a former life of the stack, or somebody else, has under a name that the stack needs."""
+"""The check of resources of others, or of an earlier deployment, under a name that the stack needs."""
 
 from collections.abc import Iterator
 
@@ -15,13 +15,13 @@ def cluster(project: Project) -> Row | None:
 
 
 def names(project: Project) -> Iterator[Answer]:
-    """No cluster of another owner has the stack's name, and a former one left no disks behind.
+    """No cluster of another owner has the stack's name, and an earlier one left no disks.
 
-    Names of keys, buckets, networks and the database end in what the engine draws, so none is in the way.
+    Names of keys, buckets, networks and the database end in random characters, so they cannot conflict.
     """
     found = cluster(project)
     if found is not None and not project.owns(found.get("resourceLabels")):
-        said = f"{project.location} has a cluster {project.spec.name} that is not of this stack"
+        said = f"{project.location} has a cluster {project.spec.name} of another owner"
         yield Answer(_CHECK, State.SHORT, said, "Give the stack another name.")
         return
     if found is None:
@@ -32,11 +32,11 @@ def names(project: Project) -> Iterator[Answer]:
         ]
         if rows:
             size = sum(int(row.get("sizeGb", 0)) for row in rows)
-            said = f"{len(rows)} disks of a former cluster are left, {size} GB that cost money"
+            said = f"{len(rows)} disks of an earlier cluster still exist; {size} GB are billed"
             fix = (
                 f"gcloud compute disks list --project={project.on.project} "
                 f"--filter=labels.goog-k8s-cluster-name={project.spec.name}"
             )
             yield Answer(_CHECK, State.NOTE, said, fix)
             return
-    yield Answer(_CHECK, State.READY, "nothing of another cluster stands in the way")
+    yield Answer(_CHECK, State.READY, "no cluster or disk conflicts with the stack")

@@ -1,4 +1,4 @@
-"""Methods of Google's APIs that a preflight asks: all of them only read, each with the permission it needs.
+"""Read-only methods of Google's APIs that a preflight uses, each with the permission it needs.
 
 Addresses are from the discovery documents of each API, against which a test holds them; those of Cloud Quotas
 from googleapis/googleapis google/api/cloudquotas/v1/cloudquotas.proto. Permissions: iann0036/iam-dataset
@@ -21,7 +21,7 @@ _LIST: Final = {"maxResults": 500}
 
 METHODS: Final[Mapping[str, ApiMethod]] = {
     "cloudbilling.billingAccounts.get": ApiMethod(f"{_BILLING}/{{name}}", right="billing.accounts.get"),
-    # What anybody may ask of themselves needs no permission.
+    # A test of one's own permissions needs none.
     "cloudbilling.billingAccounts.testIamPermissions": ApiMethod(
         f"{_BILLING}/{{resource}}:testIamPermissions", "POST"
     ),

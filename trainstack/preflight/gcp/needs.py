@@ -1,4 +1,4 @@
-"""What a stack takes of the quotas of its project, from its spec alone."""
+"""The quotas that a stack on Google Cloud needs, from its spec alone."""
 
 import math
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from trainstack.preflight.aws.needs import Needs
 
 
 def needs(spec: StackSpec) -> Needs:
-    """The quotas that a stack on Google Cloud takes; of what has none of its own, or none known, nothing."""
+    """The needs by quota; resources without a known quota are left out."""
     layout, cloud = spec.layout, spec.on
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, GcpSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout),)
     system = layout.system_pool
     zones = len(layout.zones)
-    first = zones * math.ceil(system.min_nodes / zones)  # GKE begins with as many in each zone
+    first = zones * math.ceil(system.min_nodes / zones)  # GKE begins with the same number in each zone
     now = [*fixed, *_system(layout, first)]
     most = [*fixed, *_system(layout, system.max_nodes)]
     for pool in layout.pools:
@@ -31,7 +31,7 @@ def needs(spec: StackSpec) -> Needs:
 
 
 def _fixed(spec: StackSpec, layout: ClusterLayout) -> Iterator[Demand]:
-    """What does not grow with the pools."""
+    """The needs that do not depend on the size of pools."""
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
     if spec.data.homes:

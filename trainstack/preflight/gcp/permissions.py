@@ -1,4 +1,4 @@
-"""What the deployer may do in the project, as IAM itself answers."""
+"""The check of the deployer's permissions in the project, by IAM."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,9 +16,9 @@ _AT_ONCE = 100
 
 
 def deploying_in(project: Project) -> Iterator[Answer]:
-    """Every permission of the catalog that this stack takes is granted on the project.
+    """Every permission of the catalog that this stack needs is granted on the project.
 
-    A deployer that has some on single resources alone (with conditions) is told so.
+    Permissions that are granted only on single resources (with conditions) are reported as missing.
     """
     wanted = permissions(project)
     granted: set[str] = set()
@@ -30,7 +30,7 @@ def deploying_in(project: Project) -> Iterator[Answer]:
         fix = (
             f"Grant a role that has them to {project.who or 'the deployer'} "
             "(docs/reference/preflight.md, Deploying into Google Cloud); "
-            "--skip permissions if it may use them on the stack's own resources."
+            "--skip permissions if they are granted on the stack's own resources."
         )
         yield Answer(_CHECK, State.SHORT, f"no role on {project.on.project} allows: {', '.join(those)}", fix)
     if not missing:
@@ -38,7 +38,7 @@ def deploying_in(project: Project) -> Iterator[Answer]:
 
 
 def permissions(project: Project) -> list[str]:
-    """What the types of this stack take of the project: some have parts only where the spec asks for them."""
+    """The permissions for the resource types of this stack, without those of parts that its spec lacks."""
     if isinstance(project.layout, SmallLayout):
         return deploying.permissions_of_jobs(scheduled=project.spec.smoke.schedule is not None)
     spec, pools = project.spec, project.cluster.pools
@@ -66,5 +66,5 @@ def permissions(project: Project) -> list[str]:
 
 def _granted(project: Project, asked: Sequence[str]) -> set[str]:
     method = "cloudresourcemanager.projects.testIamPermissions"
-    answer = project.asked(method, resource=project.path, permissions=[*asked])
-    return {str(one) for one in answer.get("permissions") or ()}
+    response = project.asked(method, resource=project.path, permissions=[*asked])
+    return {str(one) for one in response.get("permissions") or ()}

@@ -1,4 +1,4 @@
-"""Where the stack goes: its zones, the machine types and GPUs that they offer, services of its region."""
+"""Checks of zones, of the machine types and GPUs that they offer, and of services of the region."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -12,13 +12,13 @@ _ZONES, _TYPES, _GPUS, _SCHEDULER = "zones", "types", "accelerators", "scheduler
 
 
 def zones(project: Project) -> Iterator[Answer]:
-    """Every zone that the spec names is in the region, and up."""
+    """Every zone of the spec is in the region, and up."""
     pools = (zone for pool in project.cluster.pools for zone in pool.zones)
     yield from zones_are_up(project, [*project.cluster.zones, *pools])
 
 
 def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
-    """Every zone of these is in the region, and up."""
+    """Every given zone is in the region, and up."""
     region = project.spec.region
     rows = list(project.items("compute.zones.list", "items", project=project.on.project))
     mine = {str(row["name"]): row for row in rows if str(row["region"]).rpartition("/")[2] == region}
@@ -34,7 +34,7 @@ def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
 
 
 def types(project: Project) -> Iterator[Answer]:
-    """Every machine type is offered in every zone in which it is wanted."""
+    """Every machine type is offered in every zone of its pools."""
     wanted = {"layout.system_pool": (project.cluster.system_pool.machine, project.cluster.zones)}
     wanted |= {
         f"layout.pools[{index}]": (pool.machine, pool.zones)
@@ -45,7 +45,7 @@ def types(project: Project) -> Iterator[Answer]:
 
 
 def accelerators(project: Project) -> Iterator[Answer]:
-    """The GPUs of every machine type are offered in every zone in which it is wanted."""
+    """The GPUs of every machine type are offered in every zone of its pools."""
     wanted = {
         f"layout.pools[{index}]": (facts.machine_types[pool.machine].accelerator, pool.zones)
         for index, pool in enumerate(project.cluster.pools)
@@ -57,10 +57,9 @@ def accelerators(project: Project) -> Iterator[Answer]:
 
 
 def scheduler(project: Project) -> Iterator[Answer]:
-    """Cloud Scheduler is in the region of a stack that uses it.
+    """Cloud Scheduler is available in the region of a stack that uses it.
 
-    It is not in all regions and comes to more of them, europe-west4 in April 2026 (its release notes): no
-    table of ours would stay true.
+    The list of its regions grows (europe-west4 in April 2026, by its release notes), so it is requested.
     """
     if "cloudscheduler.googleapis.com" not in apis.wanted(project):
         return
@@ -71,12 +70,12 @@ def scheduler(project: Project) -> Iterator[Answer]:
         yield Answer(_SCHEDULER, State.READY, f"Cloud Scheduler is in {region}")
         return
     what = "smoke.schedule" if isinstance(project.layout, SmallLayout) else "data.shared_fs"
-    fix = f"Do without {what}, or choose a region that it is in: {', '.join(found) or 'it lists none'}."
+    fix = f"Remove {what}, or choose a region that has it: {', '.join(found) or 'it lists none'}."
     yield Answer(_SCHEDULER, State.SHORT, f"{what} needs Cloud Scheduler, which is not in {region}", fix)
 
 
 def _offered(project: Project, kind: str, names: Iterable[str]) -> Mapping[str, set[str]]:
-    """The zones that offer each. Of types that are on their way out, only those that may still be made."""
+    """The zones that offer each type, without types that can no longer be created."""
     found: dict[str, set[str]] = {name: set() for name in sorted(names)}
     # Compute Engine, parameter `filter` of its lists (discovery document compute v1).
     named = " OR ".join(f'(name = "{name}")' for name in found)
@@ -101,7 +100,7 @@ def _judged(
     ]
     for path, name, zone in missing:
         here = sorted(one for one in offered[name] if one.startswith(f"{project.spec.region}-"))
-        where = ", ".join(here or sorted(offered[name])) or "no zone that this project sees"
+        where = ", ".join(here or sorted(offered[name])) or "no zone visible to this project"
         fix = f"It is offered in {where}."
         yield Answer(check, State.SHORT, f"{path}: {name} is not offered in {zone}", fix)
     if not missing:

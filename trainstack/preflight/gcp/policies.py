@@ -1,8 +1,8 @@
-"""Policies of the organization that would stop the deployment, as they hold for the project.
+"""The check of organization policies that apply to the project and would block the deployment.
 
-Those that do not stand in its way are not asked: nodes are Shielded VMs with secure boot
-(compute.requireShieldedVm) and have no external address (compute.vmExternalIpAccess), GKE's nodes go with OS
-Login (compute.requireOsLogin).
+Policies that the stack satisfies are not checked: nodes are Shielded VMs with secure boot
+(compute.requireShieldedVm) without external addresses (compute.vmExternalIpAccess), and nodes of GKE support
+OS Login (compute.requireOsLogin).
 """
 
 import re
@@ -17,7 +17,7 @@ from trainstack.preflight.gcp.project import Project, Row
 _CHECK: Final = "organization-policies"
 _REGION: Final = re.compile(r"[a-z]+-[a-z]+\d+")
 _ZONE: Final = re.compile(r"[a-z]+-[a-z]+\d+-[a-z]")
-# Groups of locations that hold the regions of a continent by their names (Organization Policy documentation,
+# Groups of locations with the regions of a continent by their names (Organization Policy documentation,
 # "Restrict resource locations", value groups). Of others, such as `eu-locations`, the members are not known.
 _CONTINENTS: Final[dict[str, str]] = {
     "us-locations": "us-",
@@ -28,17 +28,17 @@ _CONTINENTS: Final[dict[str, str]] = {
 Matches = Callable[[Project, str], bool | None]
 
 
-def standing_in_the_way(project: Project) -> Iterator[Answer]:
-    """No policy that holds for the project forbids what the stack makes."""
+def blocking(project: Project) -> Iterator[Answer]:
+    """No policy that applies to the project forbids a resource of the stack."""
     judges = _OF_JOBS if isinstance(project.layout, SmallLayout) else _OF_CLUSTERS
     found = [answer for judge in (*judges, *_OF_EVERY) for answer in judge(project)]
     yield from found
     if not found:
-        yield Answer(_CHECK, State.READY, "no policy of the organization forbids what the stack makes")
+        yield Answer(_CHECK, State.READY, "no policy of the organization forbids a resource of the stack")
 
 
 def _switched(constraint: str, why: str) -> Callable[[Project], Iterator[Answer]]:
-    """A judge of a constraint that is on or off."""
+    """The check of a boolean constraint."""
 
     def judge(project: Project) -> Iterator[Answer]:
         rules = _rules(project, constraint)
@@ -54,7 +54,7 @@ def _switched(constraint: str, why: str) -> Callable[[Project], Iterator[Answer]
 def _listed(
     constraint: str, why: str, values: Callable[[Project], Sequence[str]], by: Matches
 ) -> Callable[[Project], Iterator[Answer]]:
-    """A judge of a constraint that allows or denies values, of those that the stack needs."""
+    """The check of a list constraint for the values that the stack needs."""
 
     def judge(project: Project) -> Iterator[Answer]:
         rules = _rules(project, constraint)
@@ -69,18 +69,18 @@ def _listed(
 
 
 def _rules(project: Project, constraint: str) -> Sequence[Row]:
-    """The rules that hold for the project. One that the service does not know binds nothing."""
+    """The rules that apply to the project; none for a constraint that the service does not know."""
     name = f"{project.path}/policies/{constraint}"
     found = project.found("orgpolicy.projects.policies.getEffectivePolicy", name=name)
     return [*((found or {}).get("spec") or {}).get("rules", ())]
 
 
 def _allowed(project: Project, rules: Sequence[Row], value: str, by: Matches) -> bool | None:
-    """Whether a value is allowed; None where it is not known here, or depends on tags."""
+    """Return whether a value is allowed; None where that is unknown, or depends on tags."""
     verdicts: list[bool | None] = []
     for rule in rules:
         verdict = _by_rule(project, rule, value, by)
-        # A rule with a condition holds where a resource has certain tags.
+        # A rule with a condition applies only to resources with certain tags.
         verdicts.append(None if verdict is False and "condition" in rule else verdict)
     if False in verdicts:
         return False
@@ -105,13 +105,13 @@ def _match(project: Project, one: str, value: str, by: Matches) -> bool | None:
 
 
 def _forbidden(constraint: str, why: str) -> Answer:
-    fix = "Ask who administers the organization's policies for an exception for the project."
+    fix = "Request an exception for the project from the administrator of organization policies."
     return Answer(_CHECK, State.SHORT, f"{constraint}: {why}", fix)
 
 
 def _depends(constraint: str) -> Answer:
-    said = f"{constraint} is set, and whether it allows what the stack makes cannot be told here"
-    return Answer(_CHECK, State.UNKNOWN, said, "Ask who administers the organization's policies.")
+    said = f"{constraint} is set; its effect on the stack cannot be determined here"
+    return Answer(_CHECK, State.UNKNOWN, said, "Check with the administrator of organization policies.")
 
 
 def _exactly(_: Project, __: str) -> bool | None:
@@ -119,28 +119,28 @@ def _exactly(_: Project, __: str) -> bool | None:
 
 
 def _location(project: Project, one: str) -> bool | None:
-    """Whether a value of gcp.resourceLocations, a place or a group of places, holds the region."""
+    """Return whether a value of gcp.resourceLocations, a location or a group, contains the region."""
     name, region = one.removeprefix("in:").removeprefix("is:"), project.spec.region
     if name == f"{region}-locations":
         return True
     if name in _CONTINENTS:
         return region.startswith(_CONTINENTS[name])
     bare = name.removesuffix("-locations")
-    # Another region, a single zone, or a multi-region, which is a place of its own.
+    # Another region, a single zone, or a multi-region, which is a location of its own.
     if _REGION.fullmatch(bare) or _ZONE.fullmatch(name) or name in ("us", "eu", "asia", "global"):
         return False
     return None
 
 
 def _below(project: Project, one: str) -> bool | None:
-    """Whether a value that names machines, or all below something, holds what is in the project."""
+    """Return whether a value that names machines, or everything below a resource, contains the project."""
     if one.startswith("under:"):
         return True if one == f"under:{project.path}" else None
     return False
 
 
 def _peer(_: Project, __: str) -> bool | None:
-    """Google's services peer from projects of their own, which nobody outside knows."""
+    """None: services of Google peer from projects whose ids are not public."""
     return None
 
 
@@ -148,7 +148,7 @@ _OF_CLUSTERS: Final = (
     # hashicorp/terraform-provider-google issue 4989.
     _listed(
         "compute.vmCanIpForward",
-        "nodes of GKE forward packets to pods, and may not here",
+        "nodes of GKE forward packets to pods, which is forbidden",
         lambda project: [
             f"{project.path}/zones/{project.cluster.zones[0]}/instances/gke-{project.spec.name}"
         ],
@@ -156,35 +156,38 @@ _OF_CLUSTERS: Final = (
     ),
 )
 _OF_JOBS: Final = (
-    _switched("ainotebooks.disableTerminal", "notebooks have a terminal, without which there is no git"),
-    # People at home and jobs, which run in a network of Google's, come from outside of the stack's network.
+    _switched("ainotebooks.disableTerminal", "notebooks need a terminal for git"),
+    # Users and jobs, which run in a network of Google's, connect from outside of the stack's network.
     _listed(
-        "run.allowedIngress", "MLflow is reached from everywhere, behind a login", lambda _: ["all"], _exactly
+        "run.allowedIngress",
+        "MLflow accepts connections from everywhere, behind a login",
+        lambda _: ["all"],
+        _exactly,
     ),
 )
 _OF_EVERY: Final = (
-    # With it, and sql.restrictPublicIp beside it, no way is left to the database.
+    # With sql.restrictPublicIp as well, the database could not be reached.
     _listed(
         "compute.restrictVpcPeering",
-        "the network may not peer with Google's services, by which the database is reached",
+        "peering with Google's services is forbidden, by which the database is reached",
         lambda _: ["servicenetworking"],
         _peer,
     ),
     _listed(
         "compute.restrictCloudNATUsage",
-        "machines have no address of their own, and may have no Cloud NAT",
+        "Cloud NAT is forbidden, which machines without external addresses need",
         lambda project: [f"{project.path}/regions/{project.spec.region}/subnetworks/{project.spec.name}"],
         _below,
     ),
     _listed(
         "gcp.resourceLocations",
-        "nothing may be made in {values}",
+        "resources in {values} are forbidden",
         lambda project: [project.spec.region],
         _location,
     ),
-    _listed("gcp.restrictServiceUsage", "these may not be used: {values}", apis.wanted, _exactly),
+    _listed("gcp.restrictServiceUsage", "these services are forbidden: {values}", apis.wanted, _exactly),
     _switched(
         "iam.disableServiceAccountCreation",
-        "no service account can be made for what runs in the stack",
+        "service accounts of the stack cannot be created",
     ),
 )

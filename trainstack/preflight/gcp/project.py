@@ -18,11 +18,11 @@ from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec
 from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.methods import METHODS
-from trainstack.preflight.machine import Machine
+from trainstack.preflight.machine import LocalMachine
 
 Row = Mapping[str, Any]
 _ABSENT, _DENIED = "NOT_FOUND", "PERMISSION_DENIED"
-# GKE labels the machines and disks of a cluster so (GKE documentation, "Creating and managing labels").
+# The label of machines and disks of a cluster (GKE documentation, "Creating and managing labels").
 _CLUSTER_LABEL = "goog-k8s-cluster-name"
 
 
@@ -36,7 +36,7 @@ class Project:
     session: requests.Session
     identity: Callable[[], str | None] = lambda: None
     """The IAM member of the credentials; None where they do not contain it."""
-    machine: Machine = field(default_factory=Machine)
+    machine: LocalMachine = field(default_factory=LocalMachine)
 
     @classmethod
     def logged_in(
@@ -89,12 +89,12 @@ class Project:
         return self.on.pools.get(name, GcpPoolSpec())
 
     def asked(self, method: str, **given: Any) -> dict[str, Any]:
-        """The answer of a method. Raises as `google_api.answer` does."""
+        """The response of a method. Raises as `google_api.answer` does."""
         with _noted(method):
             return google_api.answer(self.session, METHODS[method], given)
 
     def found(self, method: str, **given: Any) -> dict[str, Any] | None:
-        """The answer of a method; None where what is asked for does not exist."""
+        """The response of a method; None where the resource does not exist."""
         try:
             return self.asked(method, **given)
         except ApiRequestError as error:
@@ -111,7 +111,7 @@ class Project:
     def everywhere(self, method: str, key: str, **given: Any) -> Iterator[tuple[str, Row]]:
         """Every item of an aggregated list of Compute Engine, with the name of its zone or region.
 
-        A place that did not answer refuses the whole: what it has would be taken for absent.
+        Raises ApiRequestError where a location did not respond: its items would be missing.
         """
         with _noted(method):
             asked = {"project": self.on.project, **given}
@@ -123,7 +123,7 @@ class Project:
                     yield from ((scope.rpartition("/")[2], row) for row in rows.get(key) or ())
 
     def owns(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether something with these labels belongs to the stack itself."""
+        """Return whether a resource with these labels belongs to the stack."""
         mine = gcp_labels(lasting_tags(self.spec.name))
         key = next(iter(mine))
         has = labels or {}
@@ -131,36 +131,31 @@ class Project:
 
 
 def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: Project) -> Iterator[Answer]:
-    """The answers of a check; where it could not be made, that it could not, and why.
-
-    Raises LoggedOutError.
-    """
+    """The answers of a check, or the reason why it could not be made. Raises LoggedOutError."""
     try:
         with logged_in():
             yield from check(project)
     except ApiRequestError as error:
         yield unanswered(name, error, project)
     except requests.RequestException as error:
-        yield Answer(
-            name, State.UNKNOWN, str(error), "Look at the connection to Google Cloud, and ask again."
-        )
+        yield Answer(name, State.UNKNOWN, str(error), "Check the connection to Google Cloud, and retry.")
     except (KeyError, ValueError) as error:
-        said = f"an answer has not the form of its API: {type(error).__name__}: {error}"
-        yield Answer(name, State.UNKNOWN, said, "Ask again; if it stays so, it is a defect of this check.")
+        said = f"a response does not have the form of its API: {type(error).__name__}: {error}"
+        yield Answer(name, State.UNKNOWN, said, "Retry; if it fails again, it is a defect of this check.")
 
 
 def unanswered(name: str, error: ApiRequestError, project: Project) -> Answer:
-    """What a refused request leaves unknown."""
+    """The answer of a check whose request was denied or failed."""
     method = error.method
     said = f"{method} was refused: {error.code}: {error.message}"
-    fix = "Ask again; if it stays so, look into the service's status."
+    fix = "Retry; if it fails again, check the status of the service."
     if error.code == DISABLED:
         service = error.service or f"{method.partition('.')[0]}.googleapis.com"
         fix = enable([service], project)
     elif error.code == USER_PROJECT:
         fix = (
-            "Grant roles/serviceusage.serviceUsageConsumer on the project to whom it is that asks: requests "
-            "count against its quotas."
+            "Grant roles/serviceusage.serviceUsageConsumer on the project to the caller: requests count "
+            "against its quotas."
         )
     elif error.code == _DENIED:
         right = METHODS[method].right if method in METHODS else ""
@@ -169,13 +164,13 @@ def unanswered(name: str, error: ApiRequestError, project: Project) -> Answer:
 
 
 def enable(services: list[str], project: Project) -> str:
-    """The command that switches services on."""
+    """The command that enables services."""
     return f"gcloud services enable {' '.join(services)} --project={project.on.project}"
 
 
 @contextmanager
 def _noted(method: str) -> Iterator[None]:
-    """A refusal within says what was asked."""
+    """Add the method to an ApiRequestError that the block raises."""
     try:
         yield
     except ApiRequestError as error:

@@ -1,4 +1,4 @@
-"""The quotas of the project, what is used of them, and whether the stack at its largest still fits."""
+"""The check of quotas: the values of the project, their use, and the needs of the stack at its largest."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ UNLIMITED = -1
 
 @dataclass(frozen=True)
 class _Room:
-    """What a project may have of a quota, and what others than the stack use of it."""
+    """The value of a quota, and its use by others than the stack."""
 
     allowed: float
     used: float
 
 
 def room(project: Project) -> Iterator[Answer]:
-    """Each quota holds what others use and what the stack takes with every pool at its largest."""
+    """Each quota allows the use of others plus the needs of the stack with every pool at its largest."""
     use = Use(project)
     for key, demands in by_quota(needs(project.spec).most).items():
         check = f"quota {key}"
@@ -37,14 +37,14 @@ def room(project: Project) -> Iterator[Answer]:
             yield unanswered(check, error, project)
             continue
         if found is None:
-            said = f"Cloud Quotas tells no value of {facts.quotas[key].quota_id} for {project.spec.region}"
-            yield Answer(check, State.UNKNOWN, said, "Look at the quotas of the project in the console.")
+            said = f"Cloud Quotas reports no value of {facts.quotas[key].quota_id} for {project.spec.region}"
+            yield Answer(check, State.UNKNOWN, said, "Check the quotas of the project in the console.")
         else:
             yield _judged(project, key, demands, found)
 
 
 def left(project: Project) -> Mapping[str, float]:
-    """What others leave to the stack of each quota that it takes; without those that could not be asked."""
+    """What others leave of each quota that the stack needs; without quotas that could not be read."""
     found: dict[str, float] = {}
     use = Use(project)
     for key in by_quota(needs(project.spec).most):
@@ -99,13 +99,13 @@ def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room)
         return Answer(check, State.READY, said)
     pending = _asked_for(project, row)
     if pending is not None:
-        said += f"; a request for {pending:g} is under way"
+        said += f"; a request for {pending:g} is pending"
     more = request(key, found.used + amount, project.on.project, project.spec.region)
     return Answer(check, State.SHORT, said, more)
 
 
 def _asked_for(project: Project, row: ServiceQuota) -> float | None:
-    """The largest value of a request that Google has not decided; None where none is told."""
+    """The largest value of a pending request; None where there is none."""
     method = "cloudquotas.projects.locations.quotaPreferences.list"
     asked = {"parent": f"{project.path}/locations/global", "filter": "reconciling=true"}
     try:
@@ -117,5 +117,5 @@ def _asked_for(project: Project, row: ServiceQuota) -> float | None:
             and one.get("dimensions", {}) == dimensions(row, project.spec.region)
         ]
     except (ApiRequestError, KeyError):
-        return None  # it only adds to what is said
+        return None  # only an addition to the text
     return max(rows, default=None)

@@ -17,7 +17,7 @@ _OVER = ("CANCELLED", "DECLINED", "FAILED")
 
 
 def capacity(project: Project) -> Iterator[Answer]:
-    """Each reservation fits its pool and its nodes, is ready, and holds all of it."""
+    """Each reservation matches its pool, is ready, and is large enough."""
     for index, pool in enumerate(project.cluster.pools):
         if pool.purchase.kind in PREPAID:
             yield from _pool(project, f"layout.pools[{index}]", pool, pool.purchase.id)
@@ -31,12 +31,12 @@ def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answ
         return
     zone, found = _found(project, one, pool)
     if found is None:
-        yield from _to_come(project, path, pool, one)
+        yield from _future(project, path, pool, one)
         return
     wrong = list(_differences(project, pool, one, zone, found))
     if one.block:
         wrong += _block(project, pool, one, zone)
-    fix = "Name another reservation, wait until it is ready, or make the pool fit it."
+    fix = "Name another reservation, wait until it is ready, or change the pool to match it."
     for said in wrong:
         yield Answer(_CHECK, State.SHORT, f"{path}: {one} {said}", fix)
     if wrong:
@@ -58,8 +58,8 @@ def _found(project: Project, one: Reservation, pool: PoolSpec) -> tuple[str, Row
     return "", None
 
 
-def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> Iterator[Answer]:
-    """A future reservation may make it at its start; before, no node of the pool starts."""
+def _future(project: Project, path: str, pool: PoolSpec, one: Reservation) -> Iterator[Answer]:
+    """The answer for a reservation that a future reservation may create at its start."""
     zones = ", ".join(pool.zones)
     if isinstance(pool.purchase, CapacityBlock):
         for zone in pool.zones:
@@ -73,13 +73,13 @@ def _to_come(project: Project, path: str, pool: PoolSpec, one: Reservation) -> I
                         pool.purchase, _time(window.get("startTime")), _time(window.get("endTime"))
                     )
                     other = "".join(f"; it {each}" for each in wrong)
-                    said = f"{path}: {one} is not there yet: {row['name']} is {status.lower()}{other}"
+                    said = f"{path}: {one} does not exist yet: {row['name']} is {status.lower()}{other}"
                     fix = f"It begins at {start}: no node of the pool starts before."
                     if status in _OVER:
-                        fix = "Reserve again, and name what comes of it."
+                        fix = "Reserve again, and name the new reservation."
                     yield Answer(_CHECK, State.SHORT, said, fix)
                     return
-    fix = f"gcloud compute reservations list --project={one.project} shows what there is."
+    fix = f"gcloud compute reservations list --project={one.project} lists the existing ones."
     yield Answer(_CHECK, State.SHORT, f"{path}: {one} does not exist in {zones}", fix)
 
 
@@ -88,7 +88,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _makes(row: Row, name: str) -> bool:
-    """Whether a future reservation makes the reservation of a name: by its name, or one that begins so."""
+    """Return whether a future reservation creates the reservation of a name, by name or prefix."""
     made = [last(one) for one in (row.get("status") or {}).get("autoCreatedReservations") or ()]
     prefix = row.get("namePrefix")
     return name in (*made, row.get("reservationName"), row["name"]) or bool(
@@ -97,13 +97,13 @@ def _makes(row: Row, name: str) -> bool:
 
 
 def unusable(project: Project, owner: str, machine: str, found: Row) -> Iterator[str]:
-    """What keeps the stack from machines of a type in a reservation of the project `owner`."""
+    """The reasons why the stack cannot use machines of a type in a reservation of the project `owner`."""
     if found.get("status") != "READY":
         yield f"is {str(found.get('status', 'unknown')).lower()}"
     if owner != project.on.project and not _shared(project, found):
         yield f"is not shared with {project.on.project}"
     if not found.get("specificReservationRequired"):
-        yield "may be taken by any machine: it was made without --require-specific-reservation"
+        yield "can be consumed by any machine: it was created without --require-specific-reservation"
     specific = found.get("specificReservation")
     if not specific:
         yield "reserves no machines of one type"
@@ -120,11 +120,11 @@ def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, 
         return
     what = specific.get("instanceProperties") or {}
     if pool.purchase.kind == "block" and not found.get("deleteAtTime"):
-        yield "has no end, which is bought as reserved"
+        yield "has no end: its purchase is `reserved`"
     if isinstance(pool.purchase, CapacityBlock):
         yield from differing_times(pool.purchase, None, _time(found.get("deleteAtTime")))
     if int(specific.get("count", 0)) < pool.max_nodes:
-        yield f"holds {specific.get('count', 0)} machines, the pool may grow to {pool.max_nodes}"
+        yield f"holds {specific.get('count', 0)} machines, the pool can grow to {pool.max_nodes}"
     yield from _gpus(pool, what)
     yield from _disks(project, pool, zone, what)
 
@@ -132,7 +132,7 @@ def _differences(project: Project, pool: PoolSpec, one: Reservation, zone: str, 
 def _gpus(pool: PoolSpec, what: Row) -> Iterator[str]:
     machine, rows = facts.machine_types.get(pool.machine), what.get("guestAccelerators") or ()
     if machine is None or not rows:
-        return  # those of a type with built-in GPUs need not be named
+        return  # a type with built-in GPUs need not list them
     found = {last(row.get("acceleratorType")): int(row.get("acceleratorCount", 0)) for row in rows}
     if found != {machine.accelerator: machine.count}:
         named = ", ".join(f"{count} {name}" for name, count in found.items())
@@ -154,7 +154,7 @@ def _disks(project: Project, pool: PoolSpec, zone: str, what: Row) -> Iterator[s
 
 
 def _bundled(project: Project, pool: PoolSpec, zone: str) -> int | None:
-    """The local SSDs that a machine type always has; None where its API does not tell."""
+    """The local SSDs that a machine type always has; None where the API does not report them."""
     named = f'(name = "{pool.machine}")'
     for place, row in project.everywhere("compute.machineTypes.aggregatedList", "machineTypes", filter=named):
         if place == zone and row["name"] == pool.machine and row.get("bundledLocalSsds"):
@@ -179,4 +179,4 @@ def _block(project: Project, pool: PoolSpec, one: Reservation, zone: str) -> Ite
     if row.get("status") != "READY":
         yield f"is {str(row.get('status', 'unknown')).lower()}"
     if int(row.get("count", 0)) < pool.max_nodes:
-        yield f"holds {row.get('count', 0)} machines, the pool may grow to {pool.max_nodes}"
+        yield f"holds {row.get('count', 0)} machines, the pool can grow to {pool.max_nodes}"

@@ -7,7 +7,7 @@ _COUNT = "serviceusage.services.use"
 
 
 def rights() -> dict[str, list[str]]:
-    """Every permission that is needed to ask, by where it is granted."""
+    """Every permission that a preflight needs, by the level of its grant."""
     found: dict[str, set[str]] = {"project": {_COUNT}, "billing": set()}
     for method in METHODS.values():
         if method.right:

@@ -1,4 +1,4 @@
-"""What the project uses of its quotas already, without what belongs to the stack itself."""
+"""The present use of the project's quotas, without that of the stack itself."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from infra.catalog.gcp import facts
 from infra.catalog.gcp.quotas import taken
 from trainstack.preflight.gcp.project import Project, Row
 
-# Machines that hold no quota of GPUs and vCPUs.
+# States of machines that use no quota of GPUs and vCPUs.
 _STOPPED = ("TERMINATED", "STOPPED", "SUSPENDED", "DEPROVISIONING")
 _PREEMPTIBLE = ("SPOT", "FLEX_START")
 _SSD = ("pd-ssd", "pd-balanced")
@@ -17,7 +17,7 @@ _ENTERPRISE = ("ENTERPRISE", "REGIONAL", "ZONAL")
 
 
 def last(url: object) -> str:
-    """The name at the end of an address, by which Compute Engine refers to things."""
+    """The name at the end of a resource URL of Compute Engine."""
     return str(url).rpartition("/")[2]
 
 
@@ -43,7 +43,7 @@ class _Machines:
 
 
 class Use:
-    """How much of each quota others use; what several quotas need is asked once."""
+    """The use of each quota by others; data that several quotas need is requested once."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -55,7 +55,7 @@ class Use:
         }
 
     def of(self, key: str) -> float:
-        """In the unit of the quota. Raises ApiRequestError."""
+        """The use, in the unit of the quota. Raises ApiRequestError."""
         counted = self._counted.get(key)
         return counted() if counted else self._machines.get(key, 0.0)
 
@@ -79,7 +79,7 @@ class Use:
         return float(len(found))
 
     def _of_stack(self, row: Row) -> bool:
-        """Addresses that Cloud NAT took by itself have no labels, but its router's name."""
+        """Addresses that Cloud NAT allocated have no labels, but the name of its router."""
         start = f"{self._project.spec.name}-"
         return self._project.owns(row.get("labels")) or any(
             last(user).startswith(start) for user in row.get("users") or ()
@@ -117,7 +117,7 @@ class Use:
 
     @cached_property
     def _machines(self) -> Mapping[str, float]:
-        """Of running machines by quota, and of what is reserved, which holds quota whether it runs or not."""
+        """Use by quota of running machines and of reservations, which count whether used or not."""
         found: dict[str, float] = defaultdict(float)
         for machine in (*self._running(), *self._reserved()):
             for key, amount in machine.takes(self._here(machine.zone)):
@@ -135,16 +135,16 @@ class Use:
             specific = row.get("specificReservation") or {}
             what = specific.get("instanceProperties") or {}
             number = int(specific.get("count", 0))
-            if not row.get("specificReservationRequired"):  # what runs on it was counted above
+            if not row.get("specificReservationRequired"):  # machines on it were counted above
                 number -= int(specific.get("inUseCount", 0))
             yield _Machines(zone, str(what.get("machineType", "")), what, False, number)
 
     def _here(self, place: str) -> bool:
-        """Whether a zone or region is (in) the region of the stack."""
+        """Return whether a zone or region is (in) the region of the stack."""
         region = self._project.spec.region
         return place == region or place.startswith(f"{region}-")
 
 
 def _on_reservation(row: Row) -> bool:
-    """Whether a machine consumes a reservation by its name, which holds the quota for it."""
+    """Return whether a machine consumes a reservation by name, which counts for it."""
     return (row.get("reservationAffinity") or {}).get("consumeReservationType") == "SPECIFIC_RESERVATION"

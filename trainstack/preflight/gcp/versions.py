@@ -1,4 +1,4 @@
-"""The Kubernetes version, as GKE offers it in the release channel today."""
+"""The check of the Kubernetes version: offered by the release channel of GKE."""
 
 from collections.abc import Iterator, Sequence
 
@@ -19,8 +19,8 @@ def kubernetes(project: Project) -> Iterator[Answer]:
     offered = gke.channels(project.server_config)
     here = offered.get(channel)
     if here is None:
-        said = f"GKE tells nothing of the channel {channel} in {project.spec.region}"
-        yield Answer(_CHECK, State.UNKNOWN, said, f"It tells of {', '.join(offered) or 'none'}.")
+        said = f"GKE does not report the channel {channel} in {project.spec.region}"
+        yield Answer(_CHECK, State.UNKNOWN, said, f"It reports {', '.join(offered) or 'none'}.")
         return
     newest = gke.newest(here.versions, minor)
     if newest is None:

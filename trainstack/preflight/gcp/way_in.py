@@ -1,4 +1,4 @@
-"""The way from this machine into the cluster: the address of its API, and the program that logs in."""
+"""Access from this machine to the cluster: the address of its API, and the login program."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ _HTTPS = 443
 
 
 def api(project: Project) -> Iterator[Answer]:
-    """The API can be reached from here: the objects in the cluster are made through it in the same `up`."""
+    """The API can be reached from here: the same `up` creates the objects in the cluster through it."""
     found = cluster(project)
     if found is None:
-        yield _to_be_made(project)
+        yield _before_creation(project)
         return
     host = _host(project, found)
     if host and project.machine.connects(host, _HTTPS):
         yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
         return
     said = f"{host or 'the API'} does not accept connections from here"
-    fix = "See that this machine reaches *.gke.goog." if project.on.endpoint == "dns" else _ADD
+    fix = "Check that this machine reaches *.gke.goog." if project.on.endpoint == "dns" else _ADD
     yield Answer(_CHECK, State.SHORT, said, fix)
 
 
@@ -38,20 +38,20 @@ def _host(project: Project, found: Row) -> str:
     return str((endpoints.get("ipEndpointsConfig") or {}).get("publicEndpoint") or found.get("endpoint", ""))
 
 
-def _to_be_made(project: Project) -> Answer:
-    """Whether the API of a cluster that does not exist yet will let this machine in."""
+def _before_creation(project: Project) -> Answer:
+    """The answer for a cluster that does not exist yet: whether its API will accept this machine."""
     if project.on.endpoint == "dns":
-        said = "the API will have a name that is reached from anywhere; IAM decides who comes in"
+        said = "the API will have a public name; IAM controls access"
         return Answer(_CHECK, State.READY, said)
     allowed = [ipaddress.IPv4Network(cidr) for cidr in project.cluster.api_access]
     if not allowed:
-        said = "the API has an address, and no range may reach it: the first up could not"
+        said = "the API has an address that no range can reach: the first up could not"
         return Answer(_CHECK, State.SHORT, said, _ADD)
     try:
         mine = ipaddress.ip_address(project.machine.address())
     except (OSError, ValueError) as error:
-        said = f"the address of this machine on the internet is not known: {error}"
-        return Answer(_CHECK, State.UNKNOWN, said, "See that it lies within layout.api_access.")
+        said = f"the public address of this machine is unknown: {error}"
+        return Answer(_CHECK, State.UNKNOWN, said, "Check that it is within layout.api_access.")
     if any(mine in network for network in allowed):
         return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
     said = f"{mine}, this machine, is not within layout.api_access"
@@ -64,5 +64,5 @@ def program(project: Project) -> Iterator[Answer]:
     if found:
         yield Answer(_PROGRAM, State.READY, found)
     else:
-        said = f"there is no `{_PLUGIN}`, by which the deployment logs in to the cluster"
+        said = f"`{_PLUGIN}` is not installed; the deployment needs it to log in to the cluster"
         yield Answer(_PROGRAM, State.SHORT, said, f"gcloud components install {_PLUGIN}")

@@ -15,7 +15,7 @@ from infra.stackspec.load import CONFIG
 from tests.stacks.stack_files import at
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account, answered
-from trainstack.preflight.machine import Machine
+from trainstack.preflight.machine import LocalMachine
 
 STACK = "dev-aws"
 ACCOUNT = "123456789012"
@@ -70,7 +70,7 @@ class Cloud:
         return self._stubs[service]
 
 
-def account(cloud: Cloud, machine: Machine | None = None, /, **changes: Any) -> Account:
+def account(cloud: Cloud, machine: LocalMachine | None = None, /, **changes: Any) -> Account:
     """The account of the shipped stack with other values at paths such as `layout__api_access`."""
     plain = json.loads(json.dumps(read(CONFIG / f"Pulumi.{STACK}.yaml", "f")))
     settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}
@@ -78,7 +78,7 @@ def account(cloud: Cloud, machine: Machine | None = None, /, **changes: Any) -> 
         at(settings["spec"], path.replace("__", "."), value)
     spec = stackspec.load(STACK, settings, "f").spec
     assert isinstance(spec.layout, ClusterLayout) and isinstance(spec.on, AwsSpec)
-    return Account(spec, spec.layout, spec.on, cloud, machine or Machine(connects=lambda *_: False))
+    return Account(spec, spec.layout, spec.on, cloud, machine or LocalMachine(connects=lambda *_: False))
 
 
 def asked(check: Callable[[Account], Iterator[Answer]], of: Account) -> list[Answer]:

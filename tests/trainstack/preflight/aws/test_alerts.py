@@ -32,18 +32,18 @@ def test_who_has_not_confirmed_is_named_with_what_to_do() -> None:
     assert "48 hours" in answer.fix and f"trainstack refresh -s {STACK}" in answer.fix
 
 
-def test_before_the_first_deployment_it_is_told_what_will_be_asked() -> None:
+def test_before_the_first_deployment_a_note_announces_the_confirmation() -> None:
     cloud = Cloud().answers("sns", "list_topics", {"Topics": [{"TopicArn": OTHER}]})
     (answer,) = asked(alerts.mail, account(cloud))
     assert answer.state is State.NOTE and PEOPLE[0] in answer.text
 
 
-def test_nobody_is_asked_about_where_no_alert_is_sent() -> None:
+def test_without_alerts_no_request_is_sent() -> None:
     none: dict[str, Any] = {"layout__monitoring": {"kind": "none"}, "layout__idle_gpus": None}
     changes = {"smoke__schedule": None, **none}
     unwatched = account(Cloud(), **changes, data__shared_fs=None)
     assert asked(alerts.mail, unwatched) == []
-    # Lustre has an alarm of CloudWatch, whoever watches the cluster.
+    # Lustre has an alarm of CloudWatch, with any monitoring of the cluster.
     assert states(asked(alerts.mail, account(deployed(*PEOPLE), **changes))) == [State.READY]
     (answer,) = asked(alerts.mail, account(deployed(*PEOPLE), **none))
     assert answer.state is State.READY
@@ -56,7 +56,7 @@ def test_people_of_a_team_are_asked_about_at_the_topic_of_the_team() -> None:
     cloud.answers("sns", "list_subscriptions_by_topic", {"Subscriptions": confirmed}, TopicArn=TOPIC)
     pending = {"Endpoint": "lead@example.com", "SubscriptionArn": "PendingConfirmation"}
     cloud.answers("sns", "list_subscriptions_by_topic", {"Subscriptions": [pending]}, TopicArn=topic)
-    told = account(cloud, teams__0__alert_emails=["lead@example.com"])
-    ready, short = asked(alerts.mail, told)
+    with_team = account(cloud, teams__0__alert_emails=["lead@example.com"])
+    ready, short = asked(alerts.mail, with_team)
     assert ready.state is State.READY
     assert short.state is State.SHORT and "lead@example.com" in short.text

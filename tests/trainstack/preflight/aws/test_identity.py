@@ -37,7 +37,7 @@ def test_an_administrator_is_known_by_the_session_of_its_role(arn: str, admin: s
         f"arn:aws:iam::{ACCOUNT}:root",
     ],
 )
-def test_who_is_no_administrator_is_told_so_with_what_to_do(arn: str) -> None:
+def test_a_deployer_that_is_no_administrator_gets_a_fix(arn: str) -> None:
     answers = ask(account(who(arn)))
     assert exit_code(answers) == 1
     assert "Unauthorized" in answers[0].text and "role/platform" in answers[0].fix

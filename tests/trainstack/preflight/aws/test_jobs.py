@@ -1,4 +1,4 @@
-"""What an account is asked for a stack without a cluster."""
+"""Checks of an account for a stack without a cluster."""
 
 from dataclasses import replace
 from typing import Any
@@ -118,7 +118,7 @@ def test_a_training_plan_that_is_not_there_is_short() -> None:
     assert "does not exist here" in planned(None).text
 
 
-def test_whoever_deploys_administers_no_cluster() -> None:
+def test_a_deployer_administers_no_cluster() -> None:
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     (answer,) = asked(identity.caller, account(cloud))
     assert answer.state is State.READY and "no cluster" in answer.text

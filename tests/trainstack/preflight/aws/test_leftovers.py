@@ -27,6 +27,6 @@ def test_a_log_group_that_the_cluster_made_again_is_named_with_the_command_that_
     assert answer.fix == f"aws logs delete-log-group --region us-east-1 --log-group-name {NAME}"
 
 
-def test_it_is_unknown_where_nobody_may_ask() -> None:
+def test_it_is_unknown_without_access() -> None:
     cloud = Cloud().refuses("logs", "describe_log_groups", "AccessDeniedException", "no")
     assert states(asked(log_group, account(cloud))) == [State.UNKNOWN]

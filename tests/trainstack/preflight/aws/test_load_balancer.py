@@ -1,4 +1,4 @@
-"""What a load balancer is given is there: an issued certificate for its host, a secret with a value."""
+"""Checks of a load balancer: an issued certificate for its host, a secret with a value."""
 
 import datetime
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_certificate_for_the_host_says_until_when(names: dict[str, Any]) -> No
         ({"DomainName": "*.com"}, "is for *.com, not for mlflow.example.com"),
     ],
 )
-def test_a_certificate_that_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
+def test_an_unsuitable_certificate_is_reported(changes: dict[str, Any], words: str) -> None:
     (answer,) = certificate(**changes)
     assert answer.state is State.SHORT and words in answer.text and answer.fix
 
@@ -74,12 +74,12 @@ def test_a_secret_with_a_value_is_not_read() -> None:
         ({"DeletedDate": datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)}, "is being deleted"),
     ],
 )
-def test_a_secret_without_one_is_told(found: dict[str, Any], words: str) -> None:
+def test_a_secret_without_a_value_is_reported(found: dict[str, Any], words: str) -> None:
     (answer,) = secret(**found)
     assert answer.state is State.SHORT and words in answer.text
 
 
-def test_what_does_not_exist_is_told_and_what_may_not_be_asked_is_unknown() -> None:
+def test_a_missing_resource_is_short_and_a_denied_request_unknown() -> None:
     cloud = Cloud().refuses("acm", "describe_certificate", "ResourceNotFoundException")
     cloud.refuses("secretsmanager", "describe_secret", "AccessDeniedException")
     of = account(cloud, on__load_balancer=LOAD_BALANCER)

@@ -1,4 +1,4 @@
-"""Tags that tell costs apart, and who may watch them."""
+"""Cost allocation tags and anomaly detection."""
 
 import pytest
 

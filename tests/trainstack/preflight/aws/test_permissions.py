@@ -1,4 +1,4 @@
-"""What the deployer may do, as IAM evaluates it."""
+"""Permissions of the deployer, by IAM's simulation."""
 
 import fnmatch
 import importlib
@@ -72,7 +72,7 @@ def test_a_deployer_that_may_do_everything() -> None:
     assert answer.state is State.READY
 
 
-def test_what_is_denied_is_told_with_the_reason() -> None:
+def test_denied_actions_have_a_reason() -> None:
     found = simulated(
         {
             "eks:CreateCluster": {"EvalDecision": "implicitDeny"},
@@ -105,7 +105,7 @@ def test_a_policy_that_is_limited_to_names_of_the_stack_is_enough() -> None:
     assert answer.state is State.READY
 
 
-def test_a_policy_that_is_limited_to_other_names_is_told_with_the_resource() -> None:
+def test_a_policy_that_is_limited_to_other_names_is_reported_with_the_resource() -> None:
     (answer,) = limited({"s3": "arn:aws:s3:::prod-*"})
     assert answer.state is State.SHORT
     assert answer.text.startswith(
@@ -126,7 +126,7 @@ def test_a_permission_under_a_condition_is_unknown() -> None:
     assert answer.state is State.UNKNOWN and "iam:PassRole" in answer.text
 
 
-def test_a_deployer_that_may_not_ask_is_told_what_to_allow() -> None:
+def test_a_deployer_without_the_simulation_gets_the_action_to_allow() -> None:
     cloud = Cloud().answers("sts", "get_caller_identity", {"Account": ACCOUNT, "Arn": ME, "UserId": "x"})
     cloud.refuses("iam", "simulate_principal_policy", "AccessDenied", "not authorized")
     (answer,) = asked(permissions.deploying, account(cloud))

@@ -39,7 +39,7 @@ def test_who_does_not_exist_is_named_with_the_others_asked() -> None:
     assert answer.text.startswith("teams[0].members[0]: there is no role AWSReservedSSO_Research_")
 
 
-def test_a_role_without_its_path_is_told_with_it() -> None:
+def test_a_role_without_its_path_gets_the_whole_arn() -> None:
     whole = f"{SETS}/eu-west-1/AWSReservedSSO_Vision_0123456789abcdef"
     cloud = role(role(role(Cloud(), PLATFORM), RESEARCH), VISION, whole)
     (answer,) = asked(named, account(cloud))

@@ -120,7 +120,7 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
     assert ", 1 used by others" in found["eks_clusters"].text
 
 
-def test_a_request_that_is_under_way_is_said() -> None:
+def test_a_pending_request_is_shown() -> None:
     row = {"DesiredValue": 768.0, "Status": "CASE_OPENED"}
     cloud = Cloud()
     for key, value in ALLOWED.items():
@@ -128,7 +128,7 @@ def test_a_request_that_is_under_way_is_said() -> None:
         if key == "ec2_on_demand_p":
             operation = "list_requested_service_quota_change_history_by_quota"
             cloud.answers("service-quotas", operation, {"RequestedQuotas": [row]})
-    assert "a request for 768 is under way" in room(use(cloud))["ec2_on_demand_p"].text
+    assert "request for 768" in room(use(cloud))["ec2_on_demand_p"].text
 
 
 def test_a_value_that_was_never_changed_is_the_default() -> None:
@@ -142,7 +142,7 @@ def test_a_value_that_was_never_changed_is_the_default() -> None:
     assert room(use(cloud))["ec2_on_demand_p"].state is State.READY
 
 
-def test_a_quota_that_may_not_be_read_is_unknown_and_the_others_are_told() -> None:
+def test_an_unreadable_quota_is_unknown_and_the_others_are_checked() -> None:
     cloud = Cloud()
     for _ in ALLOWED:
         cloud.refuses("service-quotas", "get_service_quota", "AccessDeniedException", "no")

@@ -52,8 +52,8 @@ def test_a_reservation_that_fits_says_until_when() -> None:
         ),
         ({"InstanceType": "p4de.24xlarge"}, "holds p4de.24xlarge, not p4d.24xlarge"),
         ({"AvailabilityZone": "us-east-1a"}, "is in us-east-1a, not in us-east-1b"),
-        ({"TotalInstanceCount": 3}, "holds 3 machines, the pool may grow to 4"),
-        ({"ReservationType": "capacity-block"}, "not bought as reserved"),
+        ({"TotalInstanceCount": 3}, "holds 3 machines, the pool can grow to 4"),
+        ({"ReservationType": "capacity-block"}, "capacity-block"),
         (
             {"InstancePlatform": "Red Hat Enterprise Linux"},
             "is for Red Hat Enterprise Linux, not for Linux/UNIX",
@@ -61,12 +61,12 @@ def test_a_reservation_that_fits_says_until_when() -> None:
         ({"Tenancy": "dedicated"}, "is of tenancy dedicated, nodes are of tenancy default"),
     ],
 )
-def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
+def test_a_mismatch_is_reported(changes: dict[str, Any], words: str) -> None:
     (answer,) = capacity(**changes)
     assert answer.state is State.SHORT and words in answer.text
 
 
-def test_everything_that_does_not_fit_is_told_at_once() -> None:
+def test_all_mismatches_are_reported_at_once() -> None:
     assert len(capacity(State="expired", InstanceType="p5.48xlarge", TotalInstanceCount=1)) == 3
 
 
@@ -118,7 +118,7 @@ def test_the_times_of_a_block_are_those_of_ec2() -> None:
     assert other.state is State.SHORT and "ends at 2026-12-08T11:30:00Z, not at 2026-12-09" in other.text
 
 
-def test_who_gives_no_times_is_told_them() -> None:
+def test_a_block_without_times_gets_them_as_a_note() -> None:
     ready, note = block({})
     assert ready.state is State.READY and note.state is State.NOTE
     assert "starts: 2026-12-01T11:30:00Z and ends: 2026-12-08T11:30:00Z" in note.fix

@@ -3,7 +3,7 @@
 from tests.trainstack.preflight.aws.asking import STACK, Cloud, account, asked
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import way_in
-from trainstack.preflight.machine import Machine
+from trainstack.preflight.machine import LocalMachine
 
 HOST = "0123.gr7.us-east-1.eks.amazonaws.com"
 
@@ -12,8 +12,8 @@ def none_yet() -> Cloud:
     return Cloud().refuses("eks", "describe_cluster", "ResourceNotFoundException", "No cluster found")
 
 
-def at(address: str) -> Machine:
-    return Machine(address=lambda: address)
+def at(address: str) -> LocalMachine:
+    return LocalMachine(address=lambda: address)
 
 
 def unreachable() -> str:
@@ -37,7 +37,7 @@ def test_this_machine_is_not_within_them() -> None:
 
 
 def test_an_address_that_cannot_be_found_out_is_unknown() -> None:
-    (answer,) = asked(way_in.api, account(none_yet(), Machine(address=unreachable)))
+    (answer,) = asked(way_in.api, account(none_yet(), LocalMachine(address=unreachable)))
     assert answer.state is State.UNKNOWN
     (answer,) = asked(way_in.api, account(none_yet(), at("<html>")))
     assert answer.state is State.UNKNOWN
@@ -54,12 +54,12 @@ def test_of_a_cluster_that_exists_the_api_is_tried() -> None:
         cloud = Cloud().answers(
             "eks", "describe_cluster", {"cluster": {"endpoint": f"https://{HOST}"}}, name=STACK
         )
-        (answer,) = asked(way_in.api, account(cloud, Machine(connects=connects), layout__api_access=[]))
+        (answer,) = asked(way_in.api, account(cloud, LocalMachine(connects=connects), layout__api_access=[]))
         assert answer.state is state
     assert tried == [(HOST, 443)] * 2
 
 
 def test_the_cli_by_which_the_deployment_logs_in() -> None:
-    found = asked(way_in.program, account(Cloud(), Machine(finds=lambda _: "/usr/bin/aws")))
-    missing = asked(way_in.program, account(Cloud(), Machine(finds=lambda _: None)))
+    found = asked(way_in.program, account(Cloud(), LocalMachine(finds=lambda _: "/usr/bin/aws")))
+    missing = asked(way_in.program, account(Cloud(), LocalMachine(finds=lambda _: None)))
     assert [answer.state for answer in (*found, *missing)] == [State.READY, State.SHORT]

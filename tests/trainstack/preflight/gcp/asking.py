@@ -20,7 +20,7 @@ from tests.trainstack.preflight.gcp.google_schemas import FILE
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp.methods import METHODS
 from trainstack.preflight.gcp.project import Project, answered
-from trainstack.preflight.machine import Machine
+from trainstack.preflight.machine import LocalMachine
 
 ID, NUMBER, BILLING = "example-ml", "746918459997", "012345-6789AB-CDEF01"
 ME = "user:anna@example.com"
@@ -224,12 +224,12 @@ def _fold(into: dict[str, Any], layer: Mapping[str, Any]) -> None:
 
 
 def project(
-    google: Google, machine: Machine | None = None, me: str | None = ME, /, **changes: Any
+    google: Google, machine: LocalMachine | None = None, me: str | None = ME, /, **changes: Any
 ) -> Project:
     """The project of that stack."""
     made = spec(**changes)
     assert isinstance(made.layout, ClusterLayout) and isinstance(made.on, GcpSpec)
-    deploys = machine or Machine(connects=lambda *_: False)
+    deploys = machine or LocalMachine(connects=lambda *_: False)
     return Project(made, made.layout, made.on, google.session(), lambda: me, deploys)
 
 

@@ -20,7 +20,7 @@ def infos(allowed: Mapping[str, int]) -> Said:
     for key, row in facts.quotas.items():
         by_id[row.quota_id, row.gpu_family or ""] = allowed.get(key, PLENTY)
 
-    def told(given: Mapping[str, Any]) -> Any:
+    def respond(given: Mapping[str, Any]) -> Any:
         *_, service, _, quota_id = str(given["name"]).split("/")
         assert given["name"].startswith(f"projects/{ID}/locations/global/services/")
         rows = [(family, value) for (other, family), value in by_id.items() if other == quota_id]
@@ -47,11 +47,11 @@ def infos(allowed: Mapping[str, int]) -> Said:
             "dimensionsInfos": [*([other] if regional else []), *made],
         }
 
-    return told
+    return respond
 
 
 def google(allowed: Mapping[str, int] | None = None, **said: Said) -> Google:
-    """A project with these quotas, in which others have what `said` tells, by the last word of a method."""
+    """A project with these quotas; `said`: resources of others, by the last word of a method."""
     lists: dict[str, Said] = {"networks": {"items": []}, "filestores": {"instances": []}}
     lists |= {key: aggregated(key, {}) for key in ("instances", "disks", "addresses", "reservations")}
     lists |= said

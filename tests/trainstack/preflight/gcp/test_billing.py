@@ -1,4 +1,4 @@
-"""Who pays for the project, and whether a budget can be kept there."""
+"""Billing of the project, and the right to create a budget."""
 
 from typing import Any
 
@@ -40,13 +40,13 @@ def test_a_project_without_billing_is_a_clear_error() -> None:
     # Google leaves out what is empty or false.
     google = Google({INFO: {"name": f"projects/{ID}/billingInfo", "projectId": ID}})
     (answer,) = asked(billing.enabled, project(google))
-    assert answer.state is State.SHORT and "nothing can be made in it" in answer.text
+    assert answer.state is State.SHORT and "billing account" in answer.text
     assert answer.fix == f"gcloud billing projects link {ID} --billing-account={BILLING}"
 
 
 def test_a_project_that_another_account_pays() -> None:
     answer = info(billingAccountName="billingAccounts/000000-000000-000000")
-    assert answer.state is State.SHORT and "its budget would see no cost" in answer.text
+    assert answer.state is State.SHORT and "012345-6789AB-CDEF01" in answer.text
 
 
 def test_a_closed_account() -> None:

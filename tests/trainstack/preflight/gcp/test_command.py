@@ -179,7 +179,7 @@ def test_up_begins_nothing_where_it_could_not_finish(google: Google) -> None:
     }
 
 
-def test_up_goes_on_where_it_may_not_ask_and_not_where_nobody_answers(google: Google) -> None:
+def test_up_continues_after_denied_checks_and_not_without_an_identity(google: Google) -> None:
     google.said |= dict.fromkeys([name for name in METHODS if not name.startswith("cloudresource")], DENIED)
     assert refusals() == set()
     google.said["cloudresourcemanager.projects.get"] = refused(503, "UNAVAILABLE")
@@ -198,7 +198,7 @@ def charts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("charts")
-def test_versions_tell_what_the_channel_offers(google: Google) -> None:
+def test_versions_of_the_channel_are_shown(google: Google) -> None:
     google.said[CONFIG] = {
         "channels": [{"channel": "REGULAR", "validVersions": ["1.36.2-gke.1", "1.35.9-gke.7"]}]
     }
@@ -211,7 +211,7 @@ def test_versions_tell_what_the_channel_offers(google: Google) -> None:
 
 
 @pytest.mark.usefixtures("charts")
-def test_versions_tell_of_one_that_is_not_offered_yet(google: Google) -> None:
+def test_a_version_that_is_not_offered_yet_is_an_error(google: Google) -> None:
     google.said[CONFIG] = {"channels": [{"channel": "REGULAR", "validVersions": ["1.34.9-gke.7"]}]}
     code, found = run_json("versions", "-s", "dev-gcp")
     assert code == 2 and "1.34, not 1.35" in found["pins"][0]["error"]

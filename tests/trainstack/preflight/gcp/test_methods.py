@@ -1,4 +1,4 @@
-"""What a preflight asks is what the APIs have, and nothing of it can change anything."""
+"""Methods of a preflight exist in the APIs, and are read-only."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a stack on Google Cloud takes of each quota."""
+"""Quotas that a stack on Google Cloud needs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the deployer may do, as IAM answers, and the APIs that are switched on."""
+"""Permissions of the deployer, and enabled APIs."""
 
 import importlib
 import json
@@ -31,11 +31,11 @@ def test_a_deployer_that_may_do_everything_is_asked_about_in_small_lists() -> No
     assert all(given["resource"] == f"projects/{ID}" for given in google.given(TEST))
 
 
-def test_what_is_missing_is_told_by_service() -> None:
+def test_missing_permissions_are_reported_by_service() -> None:
     _, answers = granted(["container.clusters.create", "compute.networks.create", "compute.networks.delete"])
     assert [one.state for one in answers] == [State.SHORT, State.SHORT]
-    assert answers[0].said.endswith("allows: compute.networks.create, compute.networks.delete")
-    assert answers[1].said.endswith("allows: container.clusters.create")
+    assert answers[0].text.endswith("allows: compute.networks.create, compute.networks.delete")
+    assert answers[1].text.endswith("allows: container.clusters.create")
 
 
 def test_google_leaves_out_an_empty_list_which_grants_nothing() -> None:
@@ -124,7 +124,7 @@ def enabled(names: Collection[str], **changes: Any) -> list[Any]:
     return asked(apis.enabled, project(Google({LIST: {"services": rows}}), **changes))
 
 
-def test_apis_that_are_off_are_told_with_one_command() -> None:
+def test_disabled_apis_are_reported_with_one_command() -> None:
     names = apis.wanted(project(Google()))
     (answer,) = enabled(names)
     assert answer.state is State.READY
@@ -145,7 +145,7 @@ def test_only_apis_that_the_spec_needs_are_wanted() -> None:
     assert "backupdr.googleapis.com" not in apis.wanted(project(Google(), data__on_destroy="discard"))
 
 
-def test_a_disabled_api_tells_how_to_switch_it_on() -> None:
+def test_a_disabled_api_has_a_command_to_enable_it() -> None:
     (answer,) = asked(apis.enabled, project(Google({LIST: disabled("serviceusage.googleapis.com")})))
     assert answer.state is State.UNKNOWN
     assert answer.fix == f"gcloud services enable serviceusage.googleapis.com --project={ID}"

@@ -96,7 +96,7 @@ def test_types_that_are_offered_in_all_their_zones() -> None:
     assert '(name = "a3-megagpu-8g") OR (name = "e2-standard-4")' in given["filter"]
 
 
-def test_a_type_that_a_zone_does_not_offer_is_told_with_those_that_do() -> None:
+def test_a_missing_type_is_reported_with_zones_that_offer_it() -> None:
     found = asked(places.types, project(types(), layout__pools__0__zones=["us-central1-b"]))
     assert states(found) == [State.SHORT]
     assert found[0].text == "layout.pools[0]: a3-megagpu-8g is not offered in us-central1-b"
@@ -153,7 +153,7 @@ def test_a_version_that_the_channel_does_not_offer(wanted: str) -> None:
     assert ("on.channel to rapid" in answer.fix) == (wanted == "1.36")
 
 
-def test_a_channel_that_gke_does_not_tell_of_is_unknown() -> None:
+def test_a_channel_that_gke_does_not_report_is_unknown() -> None:
     assert version("1.35", rapid=["1.35.3-gke.1"]).state is State.UNKNOWN
     said = refused(503, "UNAVAILABLE", "try later")
     (answer,) = asked(versions.kubernetes, project(Google({CONFIG: said})))

@@ -16,13 +16,13 @@ OPEN: list[dict[str, Any]] = [{"allowAll": True}]
 def judged(rules: Mapping[str, list[dict[str, Any]]], **changes: Any) -> list[Answer]:
     """The answers where these constraints have such rules, and all others bind nothing."""
 
-    def told(given: Mapping[str, Any]) -> Any:
+    def respond(given: Mapping[str, Any]) -> Any:
         start, _, constraint = str(given["name"]).rpartition("/")
         assert start == f"projects/{ID}/policies"
         free = [{"enforce": False}] if constraint.startswith("iam.") else OPEN
         return {"name": given["name"], "spec": {"rules": rules.get(constraint, free)}}
 
-    return asked(policies.standing_in_the_way, project(Google({GET: told}), **changes))
+    return asked(policies.blocking, project(Google({GET: respond}), **changes))
 
 
 def values(allowed: tuple[str, ...] = (), denied: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -36,14 +36,14 @@ def test_an_organization_that_forbids_nothing() -> None:
 
 
 def test_a_project_in_no_organization_has_no_policies() -> None:
-    (answer,) = asked(policies.standing_in_the_way, project(Google({GET: ABSENT})))
+    (answer,) = asked(policies.blocking, project(Google({GET: ABSENT})))
     assert answer.state is State.READY
-    (answer,) = asked(policies.standing_in_the_way, project(Google({GET: {"name": "x"}})))
+    (answer,) = asked(policies.blocking, project(Google({GET: {"name": "x"}})))
     assert answer.state is State.READY
 
 
 def test_policies_that_may_not_be_seen_are_unknown() -> None:
-    (answer,) = asked(policies.standing_in_the_way, project(Google({GET: DENIED})))
+    (answer,) = asked(policies.blocking, project(Google({GET: DENIED})))
     assert answer.state is State.UNKNOWN and "orgpolicy.policy.get" in answer.fix
 
 
@@ -62,7 +62,7 @@ def test_a_list_that_denies_everything_stands_in_the_way(constraint: str) -> Non
     assert answer.state is State.SHORT and answer.text.startswith(f"{constraint}: ")
 
 
-def test_everything_that_stands_in_the_way_is_told_at_once() -> None:
+def test_all_blocking_policies_are_reported_at_once() -> None:
     rules = {
         "compute.vmCanIpForward": [{"denyAll": True}],
         "iam.disableServiceAccountCreation": [{"enforce": True}],
@@ -99,9 +99,7 @@ def test_services_that_may_not_be_used_are_named() -> None:
     (answer,) = judged(
         {"gcp.restrictServiceUsage": values(denied=("lustre.googleapis.com", "run.googleapis.com"))}
     )
-    assert answer.state is State.SHORT and answer.text.endswith(
-        "these may not be used: lustre.googleapis.com"
-    )
+    assert answer.state is State.SHORT and answer.text.endswith(": lustre.googleapis.com")
     (answer,) = judged(
         {"gcp.restrictServiceUsage": values(denied=("lustre.googleapis.com",))}, data__shared_fs=None
     )
@@ -123,7 +121,7 @@ def test_machines_that_may_forward_packets(allowed: str, state: State) -> None:
     assert answer.state is state
 
 
-def test_networks_that_may_be_peered_with_cannot_be_told() -> None:
+def test_networks_with_restricted_peering_are_unknown() -> None:
     (answer,) = judged({"compute.restrictVpcPeering": values(("under:organizations/1",))})
     assert answer.state is State.UNKNOWN
 

@@ -1,4 +1,4 @@
-"""Quotas of the project, as Cloud Quotas tells them, against what the stack takes."""
+"""Quotas of the project in Cloud Quotas, compared with the needs of the stack."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def test_a_project_with_room_for_the_stack_at_its_largest() -> None:
     assert {"networks", "in_use_addresses", "filestore_gib", "cpus_all_regions"} <= {*found}
 
 
-def test_a_new_project_is_told_what_to_ask_for() -> None:
+def test_a_new_project_gets_the_requests_for_quotas() -> None:
     found = room(
         google(
             {"gpus_all_regions": 0, "h100_mega": 0, "preemptible_l4": 1, "ssd_total_gb": 500, "networks": 5}
@@ -102,7 +102,7 @@ def test_an_api_that_is_off_leaves_every_quota_unknown() -> None:
     assert found["h100_mega"].fix == f"gcloud services enable cloudquotas.googleapis.com --project={ID}"
 
 
-def test_a_request_that_is_under_way_is_said() -> None:
+def test_a_pending_request_is_shown() -> None:
     made = google({"h100_mega": 0})
     one = {
         "quotaId": "GPUS-PER-GPU-FAMILY-per-project-region",
@@ -112,9 +112,9 @@ def test_a_request_that_is_under_way_is_said() -> None:
     }
     other = {**one, "dimensions": {"region": "us-east4"}, "quotaConfig": {"preferredValue": "99"}}
     made.said[PENDING] = {"quotaPreferences": [one, other, {**one, "reconciling": False}]}
-    assert "a request for 64 is under way" in room(made)["h100_mega"].text
+    assert "request for 64" in room(made)["h100_mega"].text
     made.said[PENDING] = DENIED
-    assert "under way" not in room(made)["h100_mega"].text
+    assert "request for" not in room(made)["h100_mega"].text
 
 
 def test_what_is_left_is_the_quotas_without_what_others_use() -> None:

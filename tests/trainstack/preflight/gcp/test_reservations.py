@@ -68,7 +68,7 @@ def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
         ({"specificReservation": None, "aggregateReservation": {}}, "no machines of one type"),
     ],
 )
-def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
+def test_a_mismatch_is_reported(changes: dict[str, Any], words: str) -> None:
     row = {key: value for key, value in {**FOUND, **changes}.items() if value is not None}
     _, (answer,) = capacity(row)
     assert answer.state is State.SHORT and words in answer.text
@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_told(changes: dict[str, Any], words: str) -> None:
         ({"localSsds": [{"diskSizeGb": "375", "interface": "SCSI"}] * 16}, "local SSDs with SCSI"),
     ],
 )
-def test_machines_that_are_not_those_of_the_nodes_are_told(changes: dict[str, Any], words: str) -> None:
+def test_other_machines_than_those_of_the_nodes_are_reported(changes: dict[str, Any], words: str) -> None:
     row = {
         **FOUND,
         "specificReservation": {**FOUND["specificReservation"], "instanceProperties": {**WHAT, **changes}},
@@ -98,11 +98,11 @@ def test_machines_that_are_not_those_of_the_nodes_are_told(changes: dict[str, An
 def test_the_pools_own_number_of_disks_decides_before_that_of_the_type() -> None:
     _, (answer,) = capacity(on__pools={"h100": {"local_ssds": 8}})
     assert "has 16 local SSDs in each machine, the nodes of the pool have 8" in answer.text
-    _, (answer,) = capacity()  # the type does not tell
+    _, (answer,) = capacity()  # the type does not report them
     assert answer.state is State.READY
 
 
-def test_everything_that_does_not_fit_is_told_at_once() -> None:
+def test_all_mismatches_are_reported_at_once() -> None:
     specific = {"count": "1", "instanceProperties": {"machineType": "n2-standard-8"}}
     _, answers = capacity({"name": "h100", "status": "INVALID", "specificReservation": specific})
     assert len(answers) == 4

@@ -1,4 +1,4 @@
-"""What others use of the project's quotas, and what of it is the stack's own."""
+"""Use of the project's quotas by others, without that of the stack."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from trainstack.preflight.answers import State
 OWN = {"trainstack-stack": "dev-gcp"}
 
 
-def test_use_that_may_not_be_seen_leaves_its_quota_unknown_and_the_others_told() -> None:
+def test_unreadable_use_leaves_only_its_quota_unknown() -> None:
     found = room(google(disks=DENIED))
     assert found["ssd_total_gb"].state is State.UNKNOWN
     assert "compute.disks.list" in found["ssd_total_gb"].fix

@@ -1,4 +1,4 @@
-"""What GKE offers, and what a stack on it pins."""
+"""Versions that GKE offers, and pins of a stack on it."""
 
 from typing import Any
 

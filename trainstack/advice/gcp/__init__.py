@@ -1,0 +1,1 @@
+"""Advice on machines of Google Cloud."""
