@@ -1,1 +1,1 @@
-"""Spec, catalog, engine, rehearsal and command line of trainstack."""
+"""The stack on paper (spec, catalog, cost, outputs), managed jobs, the engine driver and foundations."""
