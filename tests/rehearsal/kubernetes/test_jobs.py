@@ -149,73 +149,49 @@ def test_a_timer_that_is_shorter_than_the_resync_fires(rehearsed: Rehearsed) -> 
         rehearsed.create(JOB, planned(rehearsed, [0], suspend=True), "planned", timeout_s=0.5)
 
 
-def test_an_ignored_failure_does_not_count(rehearsed: Rehearsed) -> None:
-    status = ended(rehearsed, planned(rehearsed, [[42, 0]], **rule("Ignore", onExitCodes=IN_42)))
-    assert verdict(status) == ("Complete", "CompletionsReached")
-    assert "failed" not in status
+COUNTED = {"action": "Count", "onExitCodes": IN_42}
+OTHERS_FAIL = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
+BY_CONDITION = [
+    {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
+    {"action": "FailJob", "onPodConditions": [{"type": "Ready", "status": "False"}]},
+]
+PER_INDEX: Properties = {"backoffLimit": None, "backoffLimitPerIndex": 1}
+SUCCESS = [{"succeededIndexes": "1-2"}, {"succeededIndexes": "0,3", "succeededCount": 1}]
 
 
-def test_a_counted_failure_uses_up_the_limit(rehearsed: Rehearsed) -> None:
-    other = {"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}
-    policy: Properties = {"podFailurePolicy": {"rules": [{"action": "Count", "onExitCodes": IN_42}, other]}}
-    status = ended(rehearsed, planned(rehearsed, [[42, 42]], backoffLimit=1, **policy))
-    assert verdict(status) == ("Failed", "BackoffLimitExceeded")
-    assert status["failed"] == 2
-
-
-def test_a_rule_about_conditions_sees_those_of_a_failed_pod(rehearsed: Rehearsed) -> None:
-    ready = [{"type": "Ready", "status": "False"}]
-    disrupted = [{"type": "DisruptionTarget", "status": "True"}]
-    rules = [
-        {"action": "Ignore", "onPodConditions": disrupted},
-        {"action": "FailJob", "onPodConditions": ready},
-    ]
-    status = ended(rehearsed, planned(rehearsed, [3], podFailurePolicy={"rules": rules}))
-    assert verdict(status) == ("Failed", "PodFailurePolicy")
-    assert "has condition Ready matching FailJob rule at index 1" in status["conditions"][-1]["message"]
-
-
-def test_an_index_fails_alone_and_the_job_at_its_end(rehearsed: Rehearsed) -> None:
-    spec = {"backoffLimit": None, "backoffLimitPerIndex": 1, **rule("FailIndex", onExitCodes=IN_42)}
-    status = ended(rehearsed, planned(rehearsed, [0, 42, [1, 0], [1, 1]], **spec))
-    assert verdict(status) == ("Failed", "FailedIndexes")
-    assert (status["succeeded"], status["failed"]) == (2, 4)
-    assert (status["completedIndexes"], status["failedIndexes"]) == ("0,2", "1,3")
-
-
-def test_too_many_failed_indexes_end_the_others(rehearsed: Rehearsed) -> None:
-    spec: Properties = {"backoffLimit": None, "backoffLimitPerIndex": 0, "maxFailedIndexes": 1}
-    status = ended(rehearsed, planned(rehearsed, [1, 1, None, None], **spec))
-    assert verdict(status) == ("Failed", "MaxFailedIndexesExceeded")
-    assert status["failed"] == 4
-    assert [row["type"] for row in status["conditions"]] == ["FailureTarget", "Failed"]
-
-
-def test_a_success_policy_ends_a_job_early(rehearsed: Rehearsed) -> None:
-    rules = [{"succeededIndexes": "1-2"}, {"succeededIndexes": "0,3", "succeededCount": 1}]
-    status = ended(rehearsed, planned(rehearsed, [0, None, None, None], successPolicy={"rules": rules}))
-    assert verdict(status) == ("Complete", "SuccessPolicy")
-    assert status["conditions"][-1]["message"] == "Matched rules at index 1"
-    assert status["succeeded"] == 1
-    assert "failed" not in status
-
-
-def test_a_work_queue_is_done_when_one_pod_succeeds(rehearsed: Rehearsed) -> None:
-    status = ended(rehearsed, planned(rehearsed, [0], parallelism=3))
-    assert verdict(status) == ("Complete", "CompletionsReached")
-    assert status["succeeded"] == 3
-
-
-def test_containers_that_are_started_again_use_up_the_limit(rehearsed: Rehearsed) -> None:
-    status = ended(rehearsed, planned(rehearsed, [1], restart="OnFailure", backoffLimit=1))
-    assert verdict(status) == ("Failed", "BackoffLimitExceeded")
-    assert status["failed"] == 1
-
-
-def test_a_deadline_counts_the_pods_that_it_ends(rehearsed: Rehearsed) -> None:
-    status = ended(rehearsed, planned(rehearsed, [None, 0], activeDeadlineSeconds=2))
-    assert verdict(status) == ("Failed", "DeadlineExceeded")
-    assert (status["succeeded"], status["failed"]) == (1, 1)
+@pytest.mark.parametrize(("codes", "spec", "end", "status"), [
+    pytest.param([[42, 0]], rule("Ignore", onExitCodes=IN_42), "Complete CompletionsReached", {},
+                 id="an ignored failure does not count"),
+    pytest.param([[42, 42]], {"backoffLimit": 1, "podFailurePolicy": {"rules": [COUNTED, OTHERS_FAIL]}},
+                 "Failed BackoffLimitExceeded", {"failed": 2}, id="a counted failure uses up the limit"),
+    pytest.param([3], {"podFailurePolicy": {"rules": BY_CONDITION}}, "Failed PodFailurePolicy",
+                 {"failed": 1, "message": "has condition Ready matching FailJob rule at index 1"},
+                 id="conditions of a failed pod"),
+    pytest.param([0, 42, [1, 0], [1, 1]], {**PER_INDEX, **rule("FailIndex", onExitCodes=IN_42)},
+                 "Failed FailedIndexes",
+                 {"succeeded": 2, "failed": 4, "completedIndexes": "0,2", "failedIndexes": "1,3"},
+                 id="an index fails alone and the job at its end"),
+    pytest.param([1, 1, None, None], {**PER_INDEX, "backoffLimitPerIndex": 0, "maxFailedIndexes": 1},
+                 "Failed MaxFailedIndexesExceeded", {"failed": 4}, id="too many failed indexes"),
+    pytest.param([0, None, None, None], {"successPolicy": {"rules": SUCCESS}}, "Complete SuccessPolicy",
+                 {"succeeded": 1, "message": "Matched rules at index 1"}, id="a success policy"),
+    pytest.param([0], {"parallelism": 3}, "Complete CompletionsReached", {"succeeded": 3},
+                 id="a work queue is done when one pod succeeds"),
+    pytest.param([1], {"restart": "OnFailure", "backoffLimit": 1}, "Failed BackoffLimitExceeded",
+                 {"failed": 1}, id="restarted containers use up the limit"),
+    pytest.param([None, 0], {"activeDeadlineSeconds": 2}, "Failed DeadlineExceeded",
+                 {"succeeded": 1, "failed": 1}, id="a deadline counts the pods that it ends"),
+])  # fmt: skip
+def test_jobs_end_as_their_controller_decides(
+    rehearsed: Rehearsed, codes: list[Any], spec: Properties, end: str, status: Properties
+) -> None:
+    found = ended(rehearsed, planned(rehearsed, codes, **spec))
+    assert " ".join(verdict(found)) == end
+    (target, last) = found["conditions"]
+    assert target["type"] == ("FailureTarget" if end.startswith("Failed") else "SuccessCriteriaMet")
+    wanted = {"failed": None, "message": "", **status}
+    assert wanted.pop("message") in last.get("message", "")
+    assert {name: found.get(name) for name in wanted} == wanted
 
 
 def test_a_suspended_job_has_no_pods_until_it_is_resumed(rehearsed: Rehearsed) -> None:
