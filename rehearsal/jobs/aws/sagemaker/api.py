@@ -13,13 +13,12 @@ from rehearsal.dataplane.aws import shapes
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
 from rehearsal.jobs.aws.sagemaker.endpoints import EndpointsApi
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
-from rehearsal.jobs.aws.sagemaker.studio import Studio
+from rehearsal.jobs.aws.sagemaker.studio import Studio, sees_account
 from rehearsal.jobs.aws.sagemaker.tuning_api import TuningApi
 from rehearsal.jobs.faults import CreateFaults, JobFaults
 
@@ -117,7 +116,7 @@ class SageMakerApi(JsonService):
             request.caller,
             [AccessCheck("sagemaker:ListTrainingJobs", "*", context_of(request.region))],
         )
-        seen = [job for job in self._store.all(request.region) if _sees(request, job.account)]
+        seen = [job for job in self._store.all(request.region) if sees_account(request, job.account)]
         wanted = body.get("StatusEquals")
         plan = body.get("TrainingPlanArnEquals")
         seen = [job for job in seen if plan in (None, job.request["ResourceConfig"].get("TrainingPlanArn"))]
@@ -161,7 +160,7 @@ class SageMakerApi(JsonService):
             (
                 job
                 for job in self._store.all(request.region)
-                if job.name == name and _sees(request, job.account)
+                if job.name == name and sees_account(request, job.account)
             ),
             None,
         )
@@ -181,11 +180,6 @@ class SageMakerApi(JsonService):
         if match is None:
             return None
         found = self._store.get(match[2], match[1], match[3])
-        if found is None or not _sees(request, found.account):
+        if found is None or not sees_account(request, found.account):
             raise ServiceError("ValidationException", "Requested resource not found.")
         return found
-
-
-def _sees(request: Request, account: str) -> bool:
-    """Whether the caller may see an account; the operator of a rehearsal sees all."""
-    return request.caller == OPERATOR or request.caller.account == account

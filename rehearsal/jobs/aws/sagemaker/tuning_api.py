@@ -11,10 +11,10 @@ from rehearsal.dataplane.aws import shapes
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.dataplane.aws.identity import OPERATOR
 from rehearsal.jobs.aws.sagemaker import job_requests
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
+from rehearsal.jobs.aws.sagemaker.studio import sees_account
 from rehearsal.jobs.aws.sagemaker.tuning_jobs import TuningJobRecord, TuningJobs
 
 _ARN = re.compile(r"arn:aws:sagemaker:([a-z0-9-]+):(\d{12}):hyper-parameter-tuning-job/(.+)")
@@ -44,7 +44,7 @@ class TuningApi:
         if match is None:
             return None
         found = self._searches.get(match[2], match[1], match[3])
-        if found is None or not _sees(request, found.account):
+        if found is None or not sees_account(request, found.account):
             raise ServiceError("ValidationException", "Requested resource not found.")
         return found
 
@@ -103,7 +103,7 @@ class TuningApi:
         shapes.check("sagemaker", request.action, body)
         check = AccessCheck(f"sagemaker:{request.action}", "*", context_of(request.region))
         authorise(self._state, request.caller, [check])
-        seen = [one for one in self._searches.all(request.region) if _sees(request, one.account)]
+        seen = [one for one in self._searches.all(request.region) if sees_account(request, one.account)]
         rows = [self._summary(one) for one in seen if body.get("StatusEquals") in (None, one.status)]
         by = {
             "Name": "HyperParameterTuningJobName",
@@ -128,7 +128,7 @@ class TuningApi:
         """The requested tuning job. Raises ServiceError."""
         shapes.check("sagemaker", request.action, body)
         name = str(body["HyperParameterTuningJobName"])
-        seen = (one for one in self._searches.all(request.region) if _sees(request, one.account))
+        seen = (one for one in self._searches.all(request.region) if sees_account(request, one.account))
         found = next((one for one in seen if one.name == name), None)
         account = found.account if found else request.caller.account
         arn = f"arn:aws:sagemaker:{request.region}:{account}:hyper-parameter-tuning-job/{name}"
@@ -206,8 +206,3 @@ def _unfit(body: Mapping[str, Any]) -> Iterator[str]:
     rows = body["TrainingJobDefinition"]["AlgorithmSpecification"].get("MetricDefinitions") or ()
     if objective is None or objective["MetricName"] not in [row["Name"] for row in rows]:
         yield "The objective metric must be one of MetricDefinitions."
-
-
-def _sees(request: Request, account: str) -> bool:
-    """Whether the caller may see an account; the operator of a rehearsal sees all."""
-    return request.caller == OPERATOR or request.caller.account == account
