@@ -11,7 +11,7 @@ import requests
 
 Object = dict[str, Any]
 
-# One document that lists every kind an API server knows (Kubernetes, "Aggregated Discovery", 1.30 and later).
+# One document with every kind of an API server (Kubernetes, "Aggregated Discovery", 1.30 and later).
 _DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _APPLY, MERGE, STRATEGIC = (
     "application/apply-patch+yaml",

@@ -20,11 +20,11 @@ class CreateFaults:
 
 
 Refusals = Mapping[str, Exception]
-"""What a service says, by the kind of fault: `throttling`, `transient`, `quota`."""
+"""Errors of a service by kind of fault: `throttling`, `transient`, `quota`."""
 
 
 class JobFaults:
-    """Evaluates the fault plan once per create request, and repeats an error as often as the plan says.
+    """Evaluates the fault plan once per create request, and repeats an error as often as the plan has it.
 
     `type` is that of the jobs in faults, such as `aws:sagemaker/trainingJob:TrainingJob`.
     """

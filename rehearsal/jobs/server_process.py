@@ -56,7 +56,7 @@ class ServerProcess:
         return _Connection(self.socket, timeout_s)
 
     def await_answer(self, path: str, patience_s: float, stopping: threading.Event) -> None:
-        """Wait until it answers a GET of `path` with 200. Raises InstanceError."""
+        """Wait until a GET of `path` returns 200. Raises ServerStartError."""
         deadline = time.monotonic() + patience_s
         while not self._answers(path):
             if self._process.wait(_TICK_S) is not None or time.monotonic() > deadline:

@@ -312,7 +312,7 @@ def _note(cluster: KubeCluster, record: Record, status: str) -> Record:
 
 
 def _wait(call: Call, cluster: KubeCluster, record: Record) -> tuple[str, list[str]]:
-    """Why a release is not ready, with Helm's message and details; empty when it is.
+    """Helm's message and details about a release that is not ready; empty when it is.
 
     A chart's own pods do not run, but without a node that fits them the release never becomes ready.
     """

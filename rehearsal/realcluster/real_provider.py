@@ -15,7 +15,7 @@ NAME = "pulumi-resource-kubernetes"
 # Output of `aws eks get-token` and gke-gcloud-auth-plugin, written when the control plane starts.
 FOLDER, CREDENTIAL = "control-plane", "exec-credential.json"
 _LOGIN = """#!/bin/sh
-# The kubeconfig of an EKS cluster asks the AWS CLI for a login; this is that of the rehearsal's cluster.
+# The kubeconfig of an EKS cluster runs the AWS CLI for a login; this returns that of the rehearsal.
 case "$*" in
   *"eks get-token"*) exec cat {credential} ;;
   *) echo "the rehearsal has no AWS CLI: only 'aws eks get-token' is answered" >&2; exit 1 ;;

@@ -9,7 +9,7 @@ from rehearsal.core.rules.model import Book
 
 
 class ProjectView(model.RuleContext, Protocol):
-    """What exists around a resource, in its project."""
+    """A rule's view of the project of a resource."""
 
     @property
     def project(self) -> str:

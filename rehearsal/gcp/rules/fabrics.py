@@ -158,7 +158,7 @@ def _dataplane(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     advice=True,
 )
 def _dranet(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
-    """Devices of the network are claimed where GKE's DRA driver knows them: A3 Ultra, A4 and A4X."""
+    """Devices of the network are claimed on machines that GKE's DRA driver supports: A3 Ultra, A4 and A4X."""
     label = block(block(inputs.get("nodeConfig")).get("labels")).get(_DRANET)
     machine = _machine(inputs)
     if label == "true" and machine.startswith(("a3-highgpu-", "a3-megagpu-")):

@@ -49,7 +49,7 @@ def _owner(inputs: Properties) -> Iterator[Violation]:
     source="pulumi-gcp 10.2.0, workbench.Instance (kms_key: only applicable if disk_encryption is CMEK)",
 )
 def _encryption(inputs: Properties) -> Iterator[Violation]:
-    """A disk with a customer's key says CMEK, and one that says CMEK has a key."""
+    """A disk has a customer's key if and only if its encryption is CMEK."""
     setup = block(inputs.get("gceSetup"))
     for name in ("bootDisk", "dataDisks"):
         disk = block(setup.get(name))

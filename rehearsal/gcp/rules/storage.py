@@ -152,7 +152,7 @@ def _tier_place(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("GCP-LUSTRE-001", _LUSTRE, source=f"{_FACTS}lustre")
 def _lustre_size(inputs: Properties) -> Iterator[Violation]:
-    """Capacity goes in steps of the tier's smallest size, up to its largest."""
+    """Capacity is a multiple of the tier's smallest size, up to its largest."""
     throughput, size = inputs.get("perUnitStorageThroughput"), inputs.get("capacityGib")
     try:
         tier, gib = facts.catalog().lustre_tiers.get(int(str(throughput))), int(str(size))

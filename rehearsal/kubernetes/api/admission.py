@@ -45,7 +45,7 @@ def admit(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool)
 
 
 def no_pods(token: str, inputs: Properties, cluster: KubeCluster) -> str:
-    """Why an accepted object gets no pods, empty when it does."""
+    """The reason why an accepted object gets no pods, empty when it does."""
     found = (violation.message for _, violation in around(token, inputs, cluster) if violation.advice)
     return next(found, "")
 

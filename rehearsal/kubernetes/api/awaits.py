@@ -202,7 +202,7 @@ def placed(call: Call, cluster: KubeCluster, record: Record) -> None:
 
 
 def unplaced(cluster: KubeCluster, record: Record) -> list[str]:
-    """Why no node fits the pods of an object whose pods do not run here; empty when one does."""
+    """The reason why no node fits pods that do not run here; empty when one does."""
     spec = record.inputs.get("spec") or {}
     replicas = None if record.type == POD else spec.get("replicas", 1)
     message = place(spec if replicas is None else spec["template"]["spec"], nodes(cluster), {})[1]

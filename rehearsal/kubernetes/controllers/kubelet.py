@@ -177,7 +177,7 @@ class Kubelet:
             self._running[(cluster.scope, kind, record.id)] = RunningPod(cluster, kind, record.name, workload)
 
     def _turn(self, key: tuple[str, str, str], spec: Any) -> str:
-        """Why a Job waits for another one; it takes its turn where needed.
+        """The reason why a Job waits for another one; it takes its turn where needed.
 
         GPUs are emulated on this machine's processors: two Jobs at once would distort each other's
         measurements.
@@ -202,7 +202,7 @@ class Kubelet:
             return self._sandboxes[scope]
 
     def _spawner(self, cluster: KubeCluster, record: Record) -> Spawn:
-        """How the controller of an object starts its pods."""
+        """Pod factory of an object's controller."""
         namespace = str(record.outputs["metadata"]["namespace"])
         node = Admitted(self._sandbox(cluster), lambda: no_pods(record.type, record.inputs, cluster))
 

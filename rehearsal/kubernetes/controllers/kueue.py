@@ -61,7 +61,7 @@ def queued(cluster: KubeCluster, metadata: Object) -> str:
 
 
 def _closed(cluster: KubeCluster, queue: Record, namespace: str) -> str:
-    """Why a ClusterQueue accepts nothing from a namespace; empty when it does."""
+    """The reason why a ClusterQueue accepts nothing from a namespace; empty when it does."""
     if _cyclic(cluster, queue):
         return f"ClusterQueue {queue.name} is inactive: its cohort has a cycle"
     if not _selects(cluster, queue, namespace):

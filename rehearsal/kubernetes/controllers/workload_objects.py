@@ -91,7 +91,7 @@ class WorkloadObjects:
         return outputs
 
     def problems(self, cluster: KubeCluster, record: Record, live: Properties) -> list[str]:
-        """Why an existing object is not ready, as a refresh reports it."""
+        """Problems of an existing object that is not ready, as a refresh reports them."""
         run = self._running(cluster, record)
         if isinstance(run, DeploymentController):
             return awaits.deployment_problems(run)

@@ -45,7 +45,7 @@ def subdomain(value: str) -> str | None:
 
 
 def path_segment(value: str) -> str | None:
-    """What fits into a URL path: the names of roles and bindings."""
+    """A URL path segment: the names of roles and bindings."""
     if value in (".", ".."):
         return f"may not be '{value}'"
     found = [character for character in "/%" if character in value]

@@ -186,7 +186,7 @@ class TuningApi:
 
 
 def _unfit(body: Mapping[str, Any]) -> Iterator[str]:
-    """Why a request is refused by the service or not supported by a rehearsal."""
+    """Errors of a request that the service or a rehearsal does not support."""
     config = body["HyperParameterTuningJobConfig"]
     for member in _UNKNOWN:
         if body.get(member):

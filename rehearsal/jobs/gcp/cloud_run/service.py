@@ -209,7 +209,7 @@ class _Open:
 
 
 def _current(state: State, record: Record) -> Record | None:
-    """What the state says of a service now; None once it is deleted."""
+    """The current record of a service; None once it is deleted."""
     return state.get(record.package, record.type, record.scope, record.id)
 
 

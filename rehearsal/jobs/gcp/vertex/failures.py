@@ -29,7 +29,7 @@ class CustomJobError(Exception):
 
 
 class ExitConsequence(Enum):
-    """What follows when a worker exits with a code other than 0."""
+    """Consequence of a worker that exits with a code other than 0."""
 
     FINAL = auto()
     """The job fails."""

@@ -21,7 +21,7 @@ from rehearsal.jobs.gcp.vertex.records import CustomJob, JobFailure
 from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, program
 
 # A container's pod has 30 s after SIGTERM (Kubernetes, terminationGracePeriodSeconds), of which the
-# service's documentation says nothing; a rehearsal waits a tenth of it.
+# service's documentation has no value; a rehearsal waits a tenth of it.
 GRACE_S = 3.0
 _PORT = 2222
 _MOUNT = "/gcs"

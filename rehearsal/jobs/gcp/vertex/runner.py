@@ -57,7 +57,7 @@ _MACHINES_S = 2.0
 
 
 class AttemptEnd(Enum):
-    """How an attempt ended without failing the job."""
+    """End of an attempt that did not fail the job."""
 
     DONE = auto()
     STOPPED = auto()

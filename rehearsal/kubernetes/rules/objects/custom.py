@@ -101,7 +101,7 @@ def _stored_before(inputs: Properties, world: ClusterView) -> Iterator[Violation
     source="kubernetes.io/docs/concepts/extend-kubernetes/api-extension/custom-resources",
 )
 def _served(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
-    """A custom kind is served, in the version that is asked for, as far as the charts are known."""
+    """A custom kind is served in the requested version, as far as the charts are known."""
     kind = parse(f"kubernetes:{inputs['apiVersion']}:{inputs['kind']}")
     crds = [crd for crd in world.crds() if (crd.group, crd.kind) == (kind.group, kind.kind)]
     if any(kind.version in crd.versions for crd in crds):

@@ -194,7 +194,7 @@ for _row in _ROWS:
     "K8S-IMM-015", CONFIG_MAP, SECRET, source="kubernetes.io/docs/concepts/configuration/configmap"
 )
 def _sealed(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
-    """What is marked immutable cannot change, and stays marked."""
+    """An object marked immutable cannot change, and stays marked."""
     before = existing(world, inputs)
     if before is None or before.inputs.get("immutable") is not True:
         return

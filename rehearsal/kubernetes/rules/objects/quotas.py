@@ -169,7 +169,7 @@ def _out_of_range(kind: str, row: Object, one: pod_resources.ContainerResources)
 
 @BOOK.rule_around("K8S-QUOTA-002", *PODS, source=_EVALUATOR)
 def _says_what_it_uses(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
-    """Where cpu or memory has a quota, every container sets requests or limits."""
+    """Every container sets requests or limits where cpu or memory has a quota."""
     view = pod(inputs)
     if view is None or not view.asks:
         return

@@ -144,7 +144,7 @@ def _known_type(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-SVC-011", SERVICE, source=CORE)
 def _selector(inputs: Properties) -> Iterator[Violation]:
-    """What a Service selects by follows the grammar of labels."""
+    """The selector of a Service has valid labels."""
     for key, value in mapping(at(inputs, "spec.selector")).items():
         if wrong := grammar.label_key(str(key)):
             yield invalid("spec.selector", key, wrong)

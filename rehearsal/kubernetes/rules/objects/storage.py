@@ -41,7 +41,7 @@ def _access_modes(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PVC-001", CLAIM, source=CORE)
 def _claimed_size(inputs: Properties) -> Iterator[Violation]:
-    """A claim asks for an amount of storage."""
+    """A claim requests an amount of storage."""
     size = at(inputs, "spec.resources.requests.storage")
     number = amount(size)
     if size is None and isinstance(at(inputs, "spec.resources.requests"), Mapping | None):
@@ -62,7 +62,7 @@ def _class_name(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-PV-001", VOLUME, source=CORE)
 def _one_source(inputs: Properties) -> Iterator[Violation]:
-    """A volume comes from exactly one place."""
+    """A volume has exactly one source."""
     spec = inputs.get("spec")
     given = [source for source in SOURCES if mapping(spec).get(source) is not None]
     if spec is not UNKNOWN and not given:

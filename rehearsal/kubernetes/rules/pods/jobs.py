@@ -63,7 +63,7 @@ def _restart_policy(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-002", JOB, CRON_JOB, source=_SOURCE)
 def _indexed(inputs: Properties) -> Iterator[Violation]:
-    """An indexed Job says how many indexes there are."""
+    """An indexed Job sets completions."""
     path, spec = _job(inputs)
     mode = spec.get("completionMode")
     if mode not in (None, UNKNOWN, "Indexed", "NonIndexed"):
@@ -97,7 +97,7 @@ def _failure_policy(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-005", JOB, CRON_JOB, source=_SOURCE)
 def _failure_rules(inputs: Properties) -> Iterator[Violation]:
-    """A rule of a pod failure policy looks at exit codes or at conditions, and at containers that exist."""
+    """A rule of a pod failure policy has exit codes or conditions, and names existing containers."""
     path, spec = _job(inputs)
     known = [row.get("name") for group in ("containers", "initContainers")
              for _, row in rows(at(spec, f"template.spec.{group}"))]  # fmt: skip
@@ -120,7 +120,7 @@ def _failure_rules(inputs: Properties) -> Iterator[Violation]:
 
 @BOOK.rule("K8S-JOB-009", JOB, CRON_JOB, source=_SOURCE)
 def _failure_patterns(inputs: Properties) -> Iterator[Violation]:
-    """What a pod failure policy looks for are conditions by their names, or exit codes in order."""
+    """Patterns of a pod failure policy are named conditions, or sorted exit codes."""
     path, spec = _job(inputs)
     for index, rule in rows(at(spec, "podFailurePolicy.rules")):
         here = f"{path}.podFailurePolicy.rules[{index}]"
