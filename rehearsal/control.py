@@ -11,11 +11,11 @@ that no program made -> `{"new": [ids]}`.
 `{"op": "hold", "engine": pid}` -> `{}`: the real control plane of the home runs as long as the connection.
 `{"op": "locate", "name": text}` -> `{"url": text or null}`: the local URL of an MLflow App (an ARN; it is
 started) or of a service of Cloud Run (its address).
-`{"op": "serving", "engine": pid}` -> `{}`: the services of the home listen on its port (`doors`) as long as
-the connection.
+`{"op": "serving", "engine": pid}` -> `{}`: the services of the home listen on their `service_ports` as long
+as the connection.
 `{"op": "stop"}` -> `{}`, workloads and daemon end. An error is `{"error": text}`.
 
-Only the standard library and `fence` are imported here: every provider of every run starts with this module.
+Only the standard library and `isolation` are imported here: every provider of a run starts with this module.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
 """Ports on which programs of the user reach the emulated services of a home.
 
 A home keeps its ports: an engine passes its environment to its programs once, maybe before the daemon runs.
-Only the standard library and `fence` are imported here.
+Only the standard library and `isolation` are imported here.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Literal
 
 from rehearsal.isolation import OPERATOR_KEY
 
-Cloud = Literal["aws", "google"]
+Cloud = Literal["aws", "gcp"]
 # Path at which the user's login gets its tokens.
 LOGIN_PATH = "/oauth2/token"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
@@ -22,7 +22,7 @@ _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "
 _APIS = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB", "CLOUDSCHEDULER")
 # Below the ports that Linux gives to outgoing connections, and below the rendezvous ports of runs.
 _FIRST, _COUNT = 10_000, 10_000
-FILES: dict[Cloud, str] = {"aws": "doors.port", "google": "google-doors.port"}
+FILES: dict[Cloud, str] = {"aws": "doors.port", "gcp": "google-doors.port"}
 _LOGIN = "google-login.json"
 
 
@@ -48,7 +48,7 @@ def url(home: Path, cloud: Cloud = "aws") -> str:
 
 def environment(home: Path) -> dict[str, str]:
     """Environment that leads SDKs to the emulated services, with a login file that they accept."""
-    google = url(home, "google")
+    google = url(home, "gcp")
     return {
         **{f"AWS_ENDPOINT_URL_{service}": url(home) for service in _SERVICES},
         **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{google}/" for api in _APIS},
@@ -69,8 +69,8 @@ def _login(home: Path) -> Path:
         "universe_domain": "rehearsal.invalid",
         "audience": "//iam.googleapis.com/locations/global/workforcePools/rehearsal/providers/rehearsal",
         "refresh_token": OPERATOR_KEY,
-        "token_url": f"{url(home, 'google')}{LOGIN_PATH}",
-        "token_info_url": f"{url(home, 'google')}{LOGIN_PATH}",
+        "token_url": f"{url(home, 'gcp')}{LOGIN_PATH}",
+        "token_info_url": f"{url(home, 'gcp')}{LOGIN_PATH}",
         "client_id": OPERATOR_KEY,
         "client_secret": OPERATOR_KEY,
     }

@@ -1,4 +1,4 @@
-"""Injects the faults of a rehearsal (`rehearsal.core.faulty`) into training jobs, as a client sees them."""
+"""Injects the faults of a rehearsal (`core.fault_injection`) into training jobs, as a client sees them."""
 
 import os
 import threading

@@ -43,11 +43,11 @@ class GoogleServices:
         jobs = CustomJobs(state, self, self._faults)
         apis = (CloudStorage(state), LogEntries(state, logs), jobs, NotebooksApi(state))
         try:
-            self._plane = GooglePlane(state, apis, port=service_ports.port(home, "google"))
+            self._plane = GooglePlane(state, apis, port=service_ports.port(home, "gcp"))
         except OSError as error:
-            where = service_ports.url(home, "google")
+            where = service_ports.url(home, "gcp")
             why = f"{where} of this rehearsal is taken by another program ({error})"
-            kept = home / service_ports.FILES["google"]
+            kept = home / service_ports.FILES["gcp"]
             fix = f"End that program, or remove {kept}: then another port is chosen."
             raise RefusalError("PortTaken", why, fix) from error
         self._functions = TopicFunctions(state, self._plane)

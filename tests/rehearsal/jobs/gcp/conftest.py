@@ -32,7 +32,7 @@ class Project:
         self.home, self.state = home, State(home / "state.sqlite")
         service_ports.environment(home)  # writes the login
         self.services = EmulatedServices(self.state, home, FaultPlan(home / "faults.json"))
-        self.url = service_ports.url(home, "google")
+        self.url = service_ports.url(home, "gcp")
         for name in BUCKETS:
             self.add("storage/bucket:Bucket", name, {"name": name}, name=name)
         for email in (TRAINER, ADA):
