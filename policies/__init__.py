@@ -1,1 +1,1 @@
-"""Rules about whole training stacks, on resources from any source: a state, a preview, an account."""
+"""Rules for training stacks, on resources from any source: a state, a preview, an account, a cluster."""

@@ -1,15 +1,15 @@
-"""The policy pack, as the Pulumi engine starts it: `pulumi preview --policy-pack policies`."""
+"""Entry point of the policy pack: `pulumi preview --policy-pack policies`."""
 
 import atexit
 import gc
 import sys
 from pathlib import Path
 
-# Started as a folder, Python looks for modules in here first, and would take `resource` for the standard one.
+# Started as a folder, Python imports modules from here first, and `resource` would shadow the standard one.
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 if __name__ == "__main__":
-    # The engine waits for this process before it does anything else. `serve` looks for garbage again.
+    # The engine waits for the start of this process. `serve` enables garbage collection again.
     gc.disable()
     atexit.register(gc.freeze)
     from infra.engine.protocol import leave_out_sdk

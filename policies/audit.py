@@ -1,13 +1,13 @@
-"""What an audit found, and what it was made from: all that reports and evidence are made of."""
+"""Inputs and result of an audit; reports and evidence are made from them."""
 
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from policies.baseline import Known, stacks_of
+from policies.baseline import KnownFinding, stacks_of
 from policies.coverage import WHOLE, Coverage
-from policies.evaluate import Outcome
+from policies.evaluate import RuleOutcome
 from policies.exit_codes import AuditExitCode
 from policies.judge import Judge
 from policies.resource import Resource
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inputs:
-    """All that decides what an audit finds, besides the rules: the same again gives the same again."""
+    """Inputs of an audit. The same inputs and rules give the same result."""
 
     kind: str
-    """What was judged: state, preview, or another source."""
+    """Source: state, preview, snapshot or live."""
     at: datetime.datetime
     """The time of the audit, in UTC."""
     files: Mapping[str, str]
-    """SHA-256 of every file that was read, by what it is: its kind, waivers, config, baseline."""
+    """SHA-256 of every file that was read, by role: kind of source, waivers, config, baseline."""
     resources: Sequence[Resource]
     judge: Judge
     coverage: Coverage = WHOLE
@@ -34,26 +34,26 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Audit:
-    """Outcomes after waivers, with the verdict."""
+    """Outcomes after waivers and baseline, with the exit code."""
 
     source: str
-    """What was judged: the name of a file."""
-    outcomes: Sequence[Outcome]
+    """Name of the file or account."""
+    outcomes: Sequence[RuleOutcome]
     resources: int
-    """How many there were."""
+    """Number of resources."""
     code: AuditExitCode
     advice: Sequence[str] = ()
-    """What to do about waivers before they expire."""
+    """Waivers that expire soon or are no longer needed."""
     fail_on: Severity = "low"
-    """The least severity that counts."""
-    resolved: Sequence[Known] | None = None
-    """Violations of the baseline that are gone; None without a baseline."""
+    """Least severity that counts."""
+    resolved: Sequence[KnownFinding] | None = None
+    """Violations of the baseline that no longer occur; None without a baseline."""
     inputs: Inputs | None = None
     differences: "Sequence[Difference] | None" = None
-    """In which an account differs from its state; None where only one of them was read."""
+    """Differences between an account and its state; None if only one of them was read."""
 
     @property
     def stacks(self) -> frozenset[str]:
-        """PROJECT/STACK or the account of what was judged, as far as its URNs say."""
-        told = [one.resource for one in self.outcomes if one.resource]
-        return stacks_of(one.urn for one in (self.inputs.resources if self.inputs else told))
+        """PROJECT/STACK or account of the judged resources, from their URNs."""
+        judged = [one.resource for one in self.outcomes if one.resource]
+        return stacks_of(one.urn for one in (self.inputs.resources if self.inputs else judged))

@@ -1,7 +1,7 @@
-"""A former audit: violations that were there already are told as known, and only new ones count.
+"""Baseline: a former audit. Violations that it contains are reported as known; only new ones count.
 
-A violation is the same if rule and URN are the same. So a resource that was renamed, or that moved to another
-parent, has a new violation, and the old one is told as resolved. What cannot be judged is never known.
+A violation is the same if rule and URN are the same. So a resource with a new name or parent has a new
+violation, and the old one is reported as resolved. An undetermined outcome is never known.
 """
 
 from collections import Counter
@@ -10,46 +10,55 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, get_args
 
-from policies.evaluate import SWITCHED_OFF, Outcome, Result
+from policies.evaluate import SWITCHED_OFF, Result, RuleOutcome
 from policies.resource import Resource
-from policies.sources.document import Complaints, each_line, first_line, lines, opened, parsed, refuse, whole
+from policies.sources.files import (
+    FileProblems,
+    each_line,
+    file_error,
+    first_line,
+    lines,
+    open_file,
+    parsed,
+    read_all,
+)
 
 SCHEMA = "trainstack.audit/1"
 _FIX = "Write it with: trainstack audit ... --format json, or take results.jsonl of an evidence bundle."
 _SMALLER = "Take results.jsonl of its evidence bundle, which may be of any size."
 OPEN: tuple[Result, ...] = ("fail", "waived", "undetermined")
-"""What a report shows as a finding."""
+"""Results that a report lists as findings."""
 _TEXTS = ("rule", "urn", "result", "message", "path")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFinding:
     """A finding of the former audit."""
 
     rule: str
     urn: str
-    """Empty where it is about the stack."""
+    """Empty for the stack."""
     result: str
     message: str = ""
     path: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
-        """By what it is found again."""
+        """Rule and URN, which identify it."""
         return self.rule, self.urn
 
 
 @dataclass(frozen=True)
-class Baseline:
+class AuditBaseline:
     """The findings of a former audit of the same stack."""
 
-    findings: Sequence[Known] = ()
+    findings: Sequence[KnownFinding] = ()
 
-    def marked(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
-        """The outcomes, with the findings that were there before as `known`.
+    def marked(self, outcomes: Iterable[RuleOutcome]) -> list[RuleOutcome]:
+        """The outcomes, with findings of the baseline as `known`.
 
-        A resource never has more known violations of a rule than it had: the one that is told in other words
-        is the new one.
+        A resource has at most as many known violations of a rule as before: one with another message counts
+        as new.
         """
         there = {one.key for one in self.findings}
         found = [
@@ -68,86 +77,87 @@ class Baseline:
                 found[index] = replace(found[index], known=True)
         return found
 
-    def resolved(self, outcomes: Sequence[Outcome]) -> tuple[Known, ...]:
-        """The violations that are gone: the rule was asked, and has nothing to say of them any more."""
+    def resolved(self, outcomes: Sequence[RuleOutcome]) -> tuple[KnownFinding, ...]:
+        """The violations that no longer occur, of rules that were evaluated."""
         still = {_key(one) for one in outcomes if one.result in OPEN}
-        silent = {
+        skipped = {
             one.rule.id
             for one in outcomes
             if one.message == SWITCHED_OFF or (one.result == "undetermined" and one.resource is None)
         }
-        asked = {one.rule.id for one in outcomes} - silent
+        evaluated = {one.rule.id for one in outcomes} - skipped
         return tuple(
             one
             for one in self.findings
-            if one.result == "fail" and one.key not in still and one.rule in asked
+            if one.result == "fail" and one.key not in still and one.rule in evaluated
         )
 
 
-def read(path: Path, resources: Iterable[Resource]) -> Baseline:
-    """The findings in a report. Raises UserError for a file that is none, or is of another stack."""
+def read(path: Path, resources: Iterable[Resource]) -> AuditBaseline:
+    """The findings in a report. Raises UserError for any other file, and for the report of another stack."""
     file = str(path)
-    complaints = Complaints(file)
-    findings: list[Known] = []
+    problems = FileProblems(file)
+    findings: list[KnownFinding] = []
     urns: set[str] = set()
-    with opened(path, _FIX) as stream:
-        named, rows = _rows(stream, file, complaints)
+    with open_file(path, _FIX) as stream:
+        named, rows = _rows(stream, file, problems)
         for where, row in rows:
-            told = {key: complaints.wants(row, key, str, where, _FIX) for key in _TEXTS}
-            if told["result"] not in get_args(Result) or not told["rule"]:
-                complaints.add(where, row.get("result"), "must have a rule and its result", _FIX)
-            urns.add(told["urn"])
-            if told["result"] in OPEN:
-                findings.append(Known(**told))
-    complaints.end()
+            texts = {key: problems.wants(row, key, str, where, _FIX) for key in _TEXTS}
+            if texts["result"] not in get_args(Result) or not texts["rule"]:
+                message = "must have a rule and its result"
+                problems.add(where, row.get("result"), message, _FIX, "baseline-row-invalid")
+            urns.add(texts["urn"])
+            if texts["result"] in OPEN:
+                findings.append(KnownFinding(**texts))
+    problems.end()
     stacks, ours = named or stacks_of(urns), stacks_of(one.urn for one in resources)
     if stacks != ours:
-        said = f"is about {_named(stacks)}, and this audit about {_named(ours)}"
-        raise refuse(file, said, "Take the report of a former audit of the same stack.")
-    return Baseline(tuple(findings))
+        rule = f"is about {_named(stacks)}, and this audit about {_named(ours)}"
+        raise file_error(file, rule, "Take a report of the same stack.", "baseline-of-other-stack")
+    return AuditBaseline(tuple(findings))
 
 
 _Rows = Iterator[tuple[str, dict[str, Any]]]
 
 
-def _rows(stream: BinaryIO, file: str, complaints: Complaints) -> tuple[frozenset[str], _Rows]:
-    """The stacks that a report names, and (place, row) of each of its outcomes.
+def _rows(stream: BinaryIO, file: str, problems: FileProblems) -> tuple[frozenset[str], _Rows]:
+    """The stacks that a report names, and (path, row) of each of its outcomes.
 
-    Results of a bundle are read line by line: they have a row for each resource and rule, and no end.
+    Results of a bundle are read line by line: they have a row per resource and rule, without a size limit.
     """
     begun = first_line(stream)
     if b'"rule"' in begun and b'"schema"' not in begun:
-        told = lines(each_line(stream, file, begun), file, _FIX)
-        return frozenset(), _objects(((f"line {number}", row) for number, row in told), complaints)
-    report = parsed(whole(stream, file, _FIX, begun, _SMALLER), file, _FIX)
+        rows = lines(each_line(stream, file, begun), file, _FIX)
+        return frozenset(), _objects(((f"line {number}", row) for number, row in rows), problems)
+    report = parsed(read_all(stream, file, _FIX, begun, _SMALLER), file, _FIX)
     if not isinstance(report, dict) or report.get("schema") != SCHEMA:
-        raise refuse(file, f"is no report of {SCHEMA}", _FIX)
-    stacks = frozenset(map(str, complaints.wants(report, "stacks", list, "", _FIX)))
-    outcomes = complaints.wants(report, "outcomes", list, "", _FIX)
-    return stacks, _objects(((f"outcomes[{index}]", row) for index, row in enumerate(outcomes)), complaints)
+        raise file_error(file, f"is no report of {SCHEMA}", _FIX, "baseline-not-a-report")
+    stacks = frozenset(map(str, problems.wants(report, "stacks", list, "", _FIX)))
+    outcomes = problems.wants(report, "outcomes", list, "", _FIX)
+    return stacks, _objects(((f"outcomes[{index}]", row) for index, row in enumerate(outcomes)), problems)
 
 
-def _objects(rows: Iterable[tuple[str, Any]], complaints: Complaints) -> _Rows:
+def _objects(rows: Iterable[tuple[str, Any]], problems: FileProblems) -> _Rows:
     for where, row in rows:
         if isinstance(row, dict):
             yield where, row
         else:
-            complaints.add(where, row, "must be an object", _FIX)
+            problems.add(where, row, "must be an object", _FIX, "file-value-wrong-type")
 
 
 def _named(stacks: frozenset[str]) -> str:
     return " and ".join(sorted(stacks)) or "none that it names"
 
 
-def _key(outcome: Outcome) -> tuple[str, str]:
+def _key(outcome: RuleOutcome) -> tuple[str, str]:
     return outcome.rule.id, outcome.urn
 
 
 def stacks_of(urns: Iterable[str]) -> frozenset[str]:
-    """PROJECT/STACK of every URN of Pulumi among these, and account and region of what was read from one."""
+    """PROJECT/STACK of Pulumi URNs; account and region of resources that were read from an account."""
     found = frozenset(filter(None, map(_stack_of, urns)))
     regional = {one.rpartition(" ")[0] for one in found if one.count(" ") == 2}
-    return found - regional  # what is in no region, such as a role, is in the snapshot of each
+    return found - regional  # resources without a region, such as roles, are in the snapshot of every region
 
 
 def _stack_of(urn: str) -> str:

@@ -1,4 +1,4 @@
-"""How an environment or a client is judged: settings that differ, and rules that do not bind there."""
+"""Configuration of an environment or a client: settings, and enforcement of rules."""
 
 import datetime
 import re
@@ -8,34 +8,34 @@ from pathlib import Path
 from typing import Any, Literal
 
 from infra.errors import Problem, UserError
-from policies.settings import Settings
+from policies.settings import RuleSettings
 
 Enforcement = Literal["mandatory", "advisory", "disabled"]
-"""Advisory: told, and not counted in the verdict. Disabled: not asked, and told as not applicable."""
+"""Advisory: reported, but not counted in the exit code. Disabled: reported as not applicable."""
 _FIX = "docs/reference/policies.md has the rules and the settings."
-_FORMS: Mapping[str, Any] = {"settings": Settings, "enforcement": dict[str, Enforcement]}
+_FORMS: Mapping[str, Any] = {"settings": RuleSettings, "enforcement": dict[str, Enforcement]}
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a file says; without one, every rule binds."""
+    """Settings and enforcement; by default every rule is mandatory."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: RuleSettings = field(default_factory=RuleSettings)
     enforcement: Mapping[str, Enforcement] = field(default_factory=dict)
-    """By id of a rule, or by its group such as COST; the id counts more."""
+    """By rule id, or by group such as COST; the id takes precedence."""
 
     def enforced(self, rule: str) -> Enforcement:
-        """How a rule binds."""
+        """Enforcement of a rule."""
         return self.enforcement.get(rule) or self.enforcement.get(rule.split("-")[1]) or "mandatory"
 
 
 def read(
     path: Path, rules: Mapping[str, Any], today: datetime.date | None = None, environment: str | None = None
 ) -> Configuration:
-    """The configuration in a file. Raises UserError with all its faults; `rules` are all there are, by id.
+    """The configuration in a file. Raises UserError with all its faults; `rules` are all rules by id.
 
-    `today` is the day on which is judged, unless the file names one. `environment` names one of the file's
-    `environments`, whose settings and enforcement are laid over those of the file. Faults of all are told.
+    `today` is the day of the audit unless the file sets one. `environment` is one of the file's
+    `environments`, whose settings and enforcement override those of the file. All of them are validated.
     """
     from policies import yaml_file  # noqa: PLC0415 - an audit without a file needs none
 
@@ -43,7 +43,8 @@ def read(
     environments = found.pop("environments", None) or {}
     if not isinstance(environments, dict) or not all(map(_is_configuration, environments.values())):
         what = "must be an object: by its name, each environment's settings and enforcement, nothing else"
-        raise UserError([Problem(f"{path}: environments", environments, what, _FIX)])
+        problem = Problem(f"{path}: environments", environments, what, _FIX, code="environments-invalid")
+        raise UserError([problem])
     if today:
         found["settings"] = _laid({"today": today}, found.get("settings"))
     made, problems = _made(path, found, rules)
@@ -60,7 +61,8 @@ def read(
         ]
     if environment not in named and (environment or named):
         rule = f"must be one of {', '.join(map(str, named))}" if named else f"{path} has no environments"
-        problems.append(Problem("environment", environment, rule, "Name one of them, as the file does."))
+        fix = "Name one of them, as the file does."
+        problems.append(Problem("environment", environment, rule, fix, code="environment-unknown"))
     if problems:
         raise UserError(problems)
     return named[environment] if environment else made
@@ -71,7 +73,7 @@ def _is_configuration(value: Any) -> bool:
 
 
 def _laid(under: Any, over: Any) -> Any:
-    """Two parts of the same form; what is of another form stays as it is, to be refused."""
+    """Merge two objects; a value of another type stays unchanged and fails validation."""
     if isinstance(under or {}, dict) and isinstance(over or {}, dict):
         return {**(under or {}), **(over or {})}
     return over or under
@@ -92,27 +94,31 @@ def _made(
             made[key] = TypeAdapter(form).validate_python(parts.get(key) or {})
         except ValidationError as error:
             problems += yaml_file.faults(path, key, error, _FIX).problems
-    told = Configuration(**made) if not problems else Configuration()
+    configuration = Configuration(**made) if not problems else Configuration()
     problems += [
-        Problem(f"{path}: {where}", value, rule, _FIX) for where, value, rule in _faults(told, rules)
+        Problem(f"{path}: {where}", value, rule, _FIX, code=code)
+        for code, where, value, rule in _faults(configuration, rules)
     ]
-    return told, problems
+    return configuration, problems
 
 
-def _faults(told: Configuration, rules: Mapping[str, Any]) -> Iterator[tuple[str, object, str]]:
-    """(path, value, rule) of what has the right form and makes no sense."""
+def _faults(configuration: Configuration, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, object, str]]:
+    """(code, path, value, rule) of values of the right type that are invalid."""
     groups = {rule.split("-")[1] for rule in rules}
-    for name in told.enforcement:
+    settings = configuration.settings
+    for name in configuration.enforcement:
         if name not in rules and name not in groups:
-            yield f"enforcement.{name}", None, "is no rule and no group of rules"
-    for name, value in vars(told.settings).items():
+            yield "enforcement-unknown-rule", f"enforcement.{name}", None, "is no rule and no group of rules"
+    for name, value in vars(settings).items():
         if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-            yield f"settings.{name}", value, "must not be negative"
-    for name, form in told.settings.required_tags.items():
+            yield "setting-negative", f"settings.{name}", value, "must not be negative"
+    for name, form in settings.required_tags.items():
         try:
             re.compile(form)
         except re.error as error:
-            yield f"settings.required_tags.{name}", form, f"must be a regular expression: {error}"
-    if told.settings.least_log_retention_days > told.settings.log_retention_days:
-        least = told.settings.least_log_retention_days
-        yield "settings.least_log_retention_days", least, "must not be above log_retention_days"
+            rule = f"must be a regular expression: {error}"
+            yield "required-tag-invalid-pattern", f"settings.required_tags.{name}", form, rule
+    if settings.least_log_retention_days > settings.log_retention_days:
+        least = settings.least_log_retention_days
+        rule = "must not be above log_retention_days"
+        yield "log-retention-bounds-conflict", "settings.least_log_retention_days", least, rule

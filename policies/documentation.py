@@ -1,21 +1,21 @@
-"""Writes docs/reference/policies.md from the catalogue: `python -m policies.documentation`."""
+"""Write docs/reference/policies.md from the catalog: `python -m policies.documentation`."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from policies.catalogue import Rule, in_order
-from policies.frameworks.framework import Reference, by_rule, frameworks, without_control
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.catalog import PolicyRule, in_order
+from policies.frameworks.framework import ControlReference, by_rule, frameworks, without_control
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 
 FILE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "policies.md"
 GROUPS = {
     "COST": "cost and budget",
     "GPU": "accelerators and pools",
     "IAM": "identity",
-    "K8S": "what runs in a cluster",
+    "K8S": "workloads of a cluster",
     "NET": "networks and EFA",
     "REP": "reproducibility",
     "RES": "residency",
@@ -25,10 +25,10 @@ GROUPS = {
 }
 _HEAD = """# Policies
 
-<!-- Written by `python -m policies.documentation`; a test holds it against the rules. -->
+<!-- Written by `python -m policies.documentation`; a test compares it with the rules. -->
 
-`trainstack audit` judges a whole stack without any cloud, from its state or from a preview, or
-[an account](../how-to/live.md).
+`trainstack audit` judges a whole stack without access to a cloud, from its state or a preview, or
+[an account](../how-to/live.md) or a cluster.
 
     pulumi stack export --stack NAME --file state.json
     trainstack audit --state state.json
@@ -40,22 +40,22 @@ _HEAD = """# Policies
     trainstack audit --live gcp --project PROJECT
     trainstack audit --live kubernetes
 
-The Pulumi engine itself asks the same rules, in any project, as a [policy pack](../how-to/policy-pack.md):
+The Pulumi engine runs the same rules, in any project, as a [policy pack](../how-to/policy-pack.md):
 
     pulumi preview --policy-pack policies
 
-`--format json` writes every outcome (schema `trainstack.audit/1`), `html` a page for people, `sarif`, `junit`
-and `markdown` what code scanning, CI and pull requests show. `--fail-on high` counts what is as severe.
-`--baseline` with a former report counts only what is new, `--evidence DIR` keeps what an
-[auditor](../how-to/evidence.md) asks for. Accepted violations are listed in a file of
-[waivers](../how-to/waivers.md). For an environment or a client, `--config FILE` says what differs:
+`--format json` writes every outcome (schema `trainstack.audit/1`), `html` a page for a browser, and `sarif`,
+`junit` and `markdown` reports for code scanning, CI and pull requests. With `--fail-on high`, only severities
+high and critical count. With `--baseline` and a former report, only new violations count. `--evidence DIR`
+writes a bundle for an [auditor](../how-to/evidence.md). Accepted violations are listed in a file of
+[waivers](../how-to/waivers.md). `--config FILE` sets what differs for an environment or a client:
 
     settings:
       production: false            # any of those below
-    enforcement:                   # mandatory, advisory (told, and not counted) or disabled
+    enforcement:                   # mandatory, advisory (reported, but not counted) or disabled
       COST: advisory               # a group
-      MLS-COST-02: mandatory       # or a rule, which counts more
-    environments:                  # laid over it, with --environment NAME; then one has to be named
+      MLS-COST-02: mandatory       # or a rule, which takes precedence
+    environments:                  # overrides, with --environment NAME, which is then required
       production:
         settings: {production: true, allowed_regions: [eu-west-1]}
         enforcement: {COST: mandatory}
@@ -72,17 +72,16 @@ and `markdown` what code scanning, CI and pull requests show. `--fail-on high` c
 Other programs call `policies.run.audit` and get outcomes, reports and the exit code (`policies/run.py`,
 `policies/exit_codes.py`).
 
-A rule that needs a value which is a secret, or which only the deployment will tell, is **undetermined** and
-names the value. It never passes. Secrets are not read, whatever the file shows. Events of a preview
-(PULUMI_ENABLE_STREAMING_JSON_PREVIEW) do not tell what refers to what, so more is undetermined with them than
-with the document.
+A rule that needs a secret, or a value that is known only after the deployment, is **undetermined** and names
+the value. It never passes. Secrets are never read. Events of a preview (PULUMI_ENABLE_STREAMING_JSON_PREVIEW)
+have no references between resources, so more is undetermined with them than with the document.
 
-Rules of stacks **for training** leave others alone: those without accelerators (in machines that the stack
-starts, or that its pods ask for), queues of jobs, operators and jobs of training. Where the type of a machine
-decides and nobody knows it, such a rule is undetermined.
+Rules for stacks **for training** do not apply to other stacks: those without accelerators (in machines of the
+stack, or in requests of its pods), job queues, training operators and training jobs. If the decision needs an
+unknown machine type, such a rule is undetermined.
 
-The controls that a rule is evidence for are those of `policies/frameworks/tables/`; one with a question mark
-is to be confirmed.
+The controls that a rule is evidence for are in `policies/frameworks/tables/`; one with a question mark is to
+be confirmed.
 """
 
 
@@ -93,8 +92,8 @@ def document() -> str:
 
 def _settings() -> Iterator[str]:
     yield "## Settings\n\n| name | value |\n|---|---|"
-    for field in fields(Settings):
-        value = getattr(Settings(), field.name)
+    for field in fields(RuleSettings):
+        value = getattr(RuleSettings(), field.name)
         if not isinstance(value, datetime.date):
             if isinstance(value, bool):
                 value = (str(value).lower(),)
@@ -102,12 +101,12 @@ def _settings() -> Iterator[str]:
                 value = tuple(f"{key}: {one}".replace("|", "\\|") for key, one in value.items())
             shown = ", ".join(f"`{one}`" for one in value) if isinstance(value, tuple) else f"{value:g}"
             yield f"| `{field.name}` | {shown or 'none'} |"
-    yield "\nTheir reasons are in `policies/settings.py`.\n"
+    yield "\nThe reasons are in `policies/settings.py`.\n"
 
 
 def _groups() -> Iterator[str]:
-    rules = in_order(CATALOGUE.rules)
-    controls = by_rule(frameworks(CATALOGUE.rules))
+    rules = in_order(CATALOG.rules)
+    controls = by_rule(frameworks(CATALOG.rules))
     for group in sorted({rule.group for rule in rules}):
         yield f"## {group}: {GROUPS[group]}\n"
         for rule in rules:
@@ -115,21 +114,21 @@ def _groups() -> Iterator[str]:
                 yield from _section(rule, controls.get(rule.id, ()))
 
 
-def _section(rule: Rule, controls: Sequence[Reference]) -> Iterator[str]:
+def _section(rule: PolicyRule, controls: Sequence[ControlReference]) -> Iterator[str]:
     yield f"### {rule.id}\n"
     yield f"**{rule.title}**\n"
     yield f"{rule.rationale}\n"
-    yield f"- severity {rule.severity}, decided by {_DECIDED[rule.scope]}"
-    yield f"- about {', '.join(f'`{kind}`' for kind in rule.kinds)}"
+    yield f"- severity {rule.severity}, judged by {_DECIDED[rule.scope]}"
+    yield f"- kinds {', '.join(f'`{kind}`' for kind in rule.kinds)}"
     yield f"- fix: {rule.remediation}"
     if rule.references:
-        yield f"- elsewhere: {', '.join(rule.references)}"
-    told = [f"{one.label}{'' if one.verified else '?'}" for one in controls]
-    yield f"- evidence for: {', '.join(told) or f'no control. {without_control()[rule.id]}'}"
+        yield f"- references: {', '.join(rule.references)}"
+    labels = [f"{one.label}{'' if one.verified else '?'}" for one in controls]
+    yield f"- evidence for: {', '.join(labels) or f'no control. {without_control()[rule.id]}'}"
     yield ""
 
 
-_DECIDED = {"resource": "the resource alone", "stack": "the stack around it"}
+_DECIDED = {"resource": "the resource", "stack": "the resource and its stack"}
 
 if __name__ == "__main__":
     FILE.write_text(document())

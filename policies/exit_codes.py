@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from enum import IntEnum
 
-from policies.evaluate import Outcome
+from policies.evaluate import RuleOutcome
 from policies.severity import SEVERITIES, Severity
 
 
@@ -21,13 +21,13 @@ class AuditExitCode(IntEnum):
     """Violations, all of them with an expired waiver."""
 
 
-def is_counted(outcome: Outcome, fail_on: Severity) -> bool:
+def is_counted(outcome: RuleOutcome, fail_on: Severity) -> bool:
     """Return whether an outcome is new, of a mandatory rule, and of the failing severity or above."""
     binds = not (outcome.advisory or (outcome.known and outcome.result == "fail"))
     return binds and SEVERITIES.index(outcome.rule.severity) >= SEVERITIES.index(fail_on)
 
 
-def exit_code(outcomes: Iterable[Outcome], fail_on: Severity) -> AuditExitCode:
+def exit_code(outcomes: Iterable[RuleOutcome], fail_on: Severity) -> AuditExitCode:
     """The exit code for outcomes."""
     counted = [outcome for outcome in outcomes if is_counted(outcome, fail_on)]
     failed = [outcome for outcome in counted if outcome.result == "fail"]

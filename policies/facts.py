@@ -1,4 +1,4 @@
-"""What rules ask the catalog; imported when the first asks: it takes longer to load than all rules."""
+"""Catalog facts for rules. The catalog is imported on first use: it loads slower than all rules."""
 
 from typing import TYPE_CHECKING
 
@@ -10,27 +10,27 @@ if TYPE_CHECKING:
 
 
 def prepare() -> None:
-    """Read ahead what rules ask of AWS, for a process that waits before it judges."""
+    """Load the facts of AWS ahead, for a process that waits before it judges."""
     gpu_type("")
     node_price("", "", "on_demand")
 
 
 def gpu_type(machine: str) -> "InstanceType | None":
-    """A GPU machine type of EC2; None for every other one."""
+    """A GPU instance type of EC2; None for every other type."""
     from infra.catalog.aws import facts  # noqa: PLC0415 - see above
 
     return facts.instance_types.get(machine)
 
 
 def node_price(machine: str, region: str, capacity: "CapacityType") -> "InstancePrice | None":
-    """Dollars per hour of a machine of EC2; None where no source gives them."""
+    """Dollars per hour of an instance of EC2; None without a source."""
     from infra.catalog.aws import facts  # noqa: PLC0415
 
     return facts.prices.get((machine, region, capacity))
 
 
 def gke_price(machine: str, region: str, market: "Market") -> "tuple[float, datetime.date] | None":
-    """Dollars per hour of a node of GKE at most, and of which day; None where no source gives them."""
+    """Maximum dollars per hour of a node of GKE, and the day of the price; None without a source."""
     from infra.catalog.gcp.prices import node_price as price  # noqa: PLC0415
 
     found = price(machine, region, market)
@@ -38,7 +38,7 @@ def gke_price(machine: str, region: str, market: "Market") -> "tuple[float, date
 
 
 def gke_gpus(machine: str) -> int | None:
-    """How many GPUs are built into a machine type of Google Cloud; None where the catalog knows of none."""
+    """Number of GPUs of a machine type of Google Cloud; None if the catalog has none."""
     from infra.catalog.gcp import facts  # noqa: PLC0415
 
     known = facts.machine_types.get(machine)

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infra.errors import Problem, UserError
-from policies.catalogue import Rule, in_order
+from policies.catalog import PolicyRule, in_order
 from policies.configuration import Configuration, read
 from policies.coverage import WHOLE, Coverage
-from policies.evaluate import Outcome, evaluate
+from policies.evaluate import RuleOutcome, evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.stack import Stack
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Judge:
 
         Raises UserError with all faults of the first file that has any.
         """
-        rules = CATALOGUE.rules
-        binding = Configuration(Settings(today=today))
+        rules = CATALOG.rules
+        binding = Configuration(RuleSettings(today=today))
         if config is not None:
             binding = read(config, rules, today, environment)
         elif environment:
@@ -45,21 +45,21 @@ class Judge:
             raise UserError([Problem("config", None, what, "Name a file, or no environment.")])
         if waivers is None:
             return Judge(binding)
-        from policies.waivers import document  # noqa: PLC0415 - slow to import
+        from policies.waivers import waiver_file  # noqa: PLC0415 - slow to import
 
-        return Judge(binding, document.read(waivers, rules, binding.settings.today))
+        return Judge(binding, waiver_file.read(waivers, rules, binding.settings.today))
 
     @cached_property
-    def rules(self) -> Sequence[Rule]:
+    def rules(self) -> Sequence[PolicyRule]:
         """All of them, in order."""
-        return in_order(CATALOGUE.rules)
+        return in_order(CATALOG.rules)
 
     def outcomes(
         self,
         resources: Iterable[Resource],
-        rules: Iterable[Rule] | None = None,
+        rules: Iterable[PolicyRule] | None = None,
         coverage: Coverage = WHOLE,
-    ) -> list[Outcome]:
+    ) -> list[RuleOutcome]:
         """What the rules say before waivers; all of them, or `rules`."""
         asked = self.rules if rules is None else rules
         return evaluate(
@@ -68,11 +68,11 @@ class Judge:
 
     def judged(
         self, resources: Iterable[Resource], coverage: Coverage = WHOLE
-    ) -> tuple[list[Outcome], tuple[str, ...]]:
+    ) -> tuple[list[RuleOutcome], tuple[str, ...]]:
         """(outcomes after waivers, advice about the waivers)."""
         outcomes = self.outcomes(resources, coverage=coverage)
         if not self.waivers:
             return outcomes, ()
-        from policies.waivers.applied import applied  # noqa: PLC0415 - slow to import
+        from policies.waivers.application import apply  # noqa: PLC0415 - slow to import
 
-        return applied(outcomes, self.waivers, self.configuration.settings.today)
+        return apply(outcomes, self.waivers, self.configuration.settings.today)

@@ -1,4 +1,4 @@
-"""One resource as rules see it, whichever source it comes from, and values that nobody knows."""
+"""Resources as rules see them, from any source, and unknown values."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ class UndeterminedError(Exception):
     """A rule needs a value that is not known; its outcome is undetermined, never a pass."""
 
 
-class Unknown:
-    """A value that is a secret, or that only the deployment will tell.
+class UnknownValue:
+    """A secret, or a value that is known only after the deployment.
 
-    Whoever looks at it gets UndeterminedError: comparing, testing, counting, reading from it and asking for
-    its class all raise. So no rule can take it for a value. Only `is_unknown` and `repr` are safe. What
-    cannot be made to raise is `is` (see PartlyKnown) and a pattern of `match`, which rules do without.
+    Every use raises UndeterminedError: comparison, truth, length, indexing and `__class__`. So no rule can
+    mistake it for a value. Only `is_unknown` and `repr` are safe. `is` (see PartlyKnown) and patterns of
+    `match` cannot raise; rules do not use them.
     """
 
     __slots__ = ("_path", "_why")
@@ -25,12 +25,12 @@ class Unknown:
         self._path, self._why = path, why
 
     def __repr__(self) -> str:
-        return f"<unknown: {told(self)}>"
+        return f"<unknown: {unknown_reason(self)}>"
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise UndeterminedError(told(self))
+        raise UndeterminedError(unknown_reason(self))
 
-    # `isinstance` asks for the class of what is not an instance by its type.
+    # `isinstance` reads `__class__` if the type does not match.
     __class__ = property(_refuse)
     __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _refuse
     __str__ = __format__ = __int__ = __float__ = __index__ = _refuse
@@ -40,21 +40,21 @@ class Unknown:
     __getattr__ = _refuse
 
 
-def told(unknown: Unknown) -> str:
-    """Which value is not known, and why."""
+def unknown_reason(unknown: UnknownValue) -> str:
+    """Path of an unknown value and the reason."""
     read = object.__getattribute__
     return f"{read(unknown, '_path')} {read(unknown, '_why')}"
 
 
 def is_unknown(value: object) -> bool:
-    """Whether a value is not known; the one question that may be asked of it."""
-    return type(value) is Unknown
+    """Return whether a value is unknown; the only safe check of one."""
+    return type(value) is UnknownValue
 
 
 class PartlyKnown(dict[str, Any]):
     """Properties of which some are unknown: reading one of those raises UndeterminedError.
 
-    `is` cannot be made to raise (`props.get("encrypted") is True`), so an unknown value is not handed out.
+    `is` cannot raise (`props.get("encrypted") is True`), so an unknown value is never returned.
     """
 
     def __getitem__(self, key: str) -> Any:
@@ -65,7 +65,7 @@ class PartlyKnown(dict[str, Any]):
         return _given(super().get(key, default))
 
     def __contains__(self, key: object) -> bool:
-        """Whether it is set; raises UndeterminedError where it is unknown, which may turn out as not set."""
+        """Return whether it is set; raises UndeterminedError for an unknown value, which may be unset."""
         found = super().__contains__(key)
         if found:
             _given(super().__getitem__(str(key)))
@@ -81,13 +81,13 @@ class PartlyKnown(dict[str, Any]):
 
 
 def partly(made: dict[str, Any]) -> dict[str, Any]:
-    """An object that does not hand out what is unknown in it."""
+    """The object, as PartlyKnown if one of its values is unknown."""
     return PartlyKnown(made) if any(map(is_unknown, made.values())) else made
 
 
 def _given(value: Any) -> Any:
     if is_unknown(value):
-        raise UndeterminedError(told(value))
+        raise UndeterminedError(unknown_reason(value))
     return value
 
 
@@ -95,53 +95,53 @@ def _given(value: Any) -> Any:
 class Resource:
     """One resource. Properties are plain JSON values in the cloud's camelCase, or unknown.
 
-    Properties that a source does not have are absent, as those that nobody has set; what the cloud computes
-    and nobody sets, such as an ARN, is read with `computed`.
+    Properties that are unset, or that a source does not have, are absent; properties that only the cloud
+    computes, such as an ARN, are read with `computed`.
     """
 
     kind: str
     """The Pulumi type, such as aws:eks/nodeGroup:NodeGroup."""
     urn: str
-    """Names it in findings; a URN, or what the source has instead."""
+    """Identifies it in findings; a URN, or the equivalent of the source."""
     name: str
     """Its name in the program, or in the cloud."""
     id: Any = ""
-    """What the cloud calls it; unknown before it exists."""
+    """Id in the cloud; unknown before it exists."""
     region: Any = ""
-    """Of its provider, unless it names one itself; empty where the kind has none, or no source says."""
+    """Its own region or that of its provider; empty if the kind has none or the source has no data."""
     account: Any = ""
-    """Number of the account, or the project; empty where no source says."""
+    """Number of the account, or the project; empty if the source has no data."""
     props: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] | None = None
-    """What its program asked for, without what the cloud chose; None where the source does not say."""
+    """Inputs of its program, without values that the cloud chose; None if the source has no data."""
     tags: Mapping[str, Any] = field(default_factory=dict)
     """Tags of AWS with those of the provider, labels of Google Cloud and Kubernetes."""
     parent: str = ""
     dependencies: Sequence[str] = ()
     references: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By property: the URNs of those from which its value comes, as far as the source knows."""
+    """By property: URNs of the resources that its value comes from, as far as the source knows."""
     plugin: str = ""
-    """Version of the plug-in that made it; empty where no source says."""
+    """Version of the provider plug-in; empty if the source has no data."""
     protect: Any = False
-    """Unknown where only a program could say so."""
+    """Unknown if only a program defines it."""
     chosen: Mapping[str, bool] = field(default_factory=dict)
-    """By property that names a key: whether somebody made the key; where `asked` cannot tell."""
+    """By property that names a key: whether it is a customer-managed key; for sources without `asked`."""
     init_errors: Sequence[str] = ()
-    """What went wrong when it was made or changed last: it exists, and is not what it was to be."""
+    """Errors of its last creation or update: it exists, but not in its intended state."""
     modified: Any = None
-    """When the engine made or changed it last (datetime, UTC); unknown before; None where no source says."""
+    """Last creation or update by the engine (datetime, UTC); unknown before; None without data."""
     origin: Origin = "state"
-    """Where it comes from; of no concern to rules."""
+    """Kind of its source."""
 
     def computed(self, name: str) -> Any:
-        """A property that only the cloud sets. Raises UndeterminedError where it is not known yet."""
+        """A property that only the cloud sets. Raises UndeterminedError before the deployment."""
         value = self.props.get(name)
         if value is None and self.origin == "planned":
             raise UndeterminedError(f"{name} is not known before the deployment")
         return value
 
     def raw(self, path: str) -> Any:
-        """The value at a path such as `vpcConfig.subnetIds`, also an unknown one, for `Stack` to follow."""
+        """The value at a path such as `vpcConfig.subnetIds`; may be unknown, for `Stack` to resolve."""
         value: Any = self.props
         for part in path.split("."):
             if is_unknown(value) or not isinstance(value, dict):

@@ -1,9 +1,9 @@
 """Entry point of the policies: run an audit from the command line or from any other program.
 
 from pathlib import Path
-from policies.run import Options, Sources, audit, report
+from policies.run import AuditOptions, AuditSources, audit, report
 
-result = audit(Sources(state=Path("state.json")), Options(fail_on="high"))
+result = audit(AuditSources(state=Path("state.json")), AuditOptions(fail_on="high"))
 violations = [one for one in result.outcomes if one.result == "fail"]
 sarif, exit_code = report(result, "sarif"), int(result.code)
 """
@@ -26,14 +26,14 @@ from policies.severity import Severity
 
 if TYPE_CHECKING:
     from policies.sources.live.join import Join
-    from policies.sources.live.records import Account
+    from policies.sources.live.records import LiveAccount
     from policies.sources.live.snapshot import Snapshot
 
-__all__ = ["Audit", "AuditExitCode", "Format", "Options", "Severity", "Sources", "audit", "report"]
+__all__ = ["Audit", "AuditExitCode", "AuditOptions", "AuditSources", "Format", "Severity", "audit", "report"]
 
 
 @dataclass(frozen=True)
-class Sources:
+class AuditSources:
     """Source to audit: exactly one, or a state together with an account (`snapshot` or `live`)."""
 
     state: Path | None = None
@@ -49,7 +49,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class Options:
+class AuditOptions:
     """Settings of an audit, and files that it writes besides its report."""
 
     config: Path | None = None
@@ -69,13 +69,13 @@ class Options:
     """File to write for `pulumi import --file`: unmanaged resources of the account."""
 
 
-_DEFAULTS = Options()
+_DEFAULTS = AuditOptions()
 
 
-def audit(sources: Sources, options: Options = _DEFAULTS) -> Audit:
+def audit(sources: AuditSources, options: AuditOptions = _DEFAULTS) -> Audit:
     """Judge a stack, an account or a cluster: outcomes after waivers and baseline, with the exit code.
 
-    Raises UserError for arguments that contradict each other and for files that cannot be read or written.
+    Raises UserError for arguments that contradict each other and for files that cannot be read or writer.
     """
     _check(sources, options)
     source = _read(sources)
@@ -91,9 +91,9 @@ def audit(sources: Sources, options: Options = _DEFAULTS) -> Audit:
         found = replace(found, differences=source.join.differences)
         _write_imports(source, options.import_file)
     if options.evidence is not None:
-        from policies.evidence import bundle, written  # noqa: PLC0415 - slow to import
+        from policies.evidence import bundle, writer  # noqa: PLC0415 - slow to import
 
-        written.write(options.evidence, bundle.files(found))
+        writer.write(options.evidence, bundle.files(found))
     return found
 
 
@@ -111,7 +111,7 @@ class _Source:
     """Of an account or a cluster."""
 
 
-def _check(sources: Sources, options: Options) -> None:
+def _check(sources: AuditSources, options: AuditOptions) -> None:
     """Raise UserError for arguments that contradict each other. Reads no source."""
     accounts = [one for one in (sources.snapshot, sources.live) if one is not None]
     stacks = [one for one in (sources.state, sources.preview) if one is not None]
@@ -124,9 +124,9 @@ def _check(sources: Sources, options: Options) -> None:
         rule, fix = "needs a state and an account", "Name --state, and --live or --snapshot."
         raise UserError([Problem("--import-file", None, rule, fix, code="import-file-needs-account")])
     if options.evidence is not None:
-        from policies.evidence import written  # noqa: PLC0415
+        from policies.evidence import writer  # noqa: PLC0415
 
-        written.refuse_taken(options.evidence)
+        writer.check_new(options.evidence)
         if sources.live is not None:  # without the file, the audit cannot be repeated
             rule, fix = (
                 "needs a source that is kept, not --live",
@@ -135,7 +135,7 @@ def _check(sources: Sources, options: Options) -> None:
             raise UserError([Problem("--evidence", None, rule, fix, code="evidence-needs-kept-source")])
 
 
-def _read(sources: Sources) -> _Source:
+def _read(sources: AuditSources) -> _Source:
     from policies.sources import preview, state  # noqa: PLC0415 - each is needed for some sources only
 
     managed: Sequence[Resource] = []
@@ -159,7 +159,7 @@ def _read(sources: Sources) -> _Source:
     return _Source(kind, name, list(both.resources), account.coverage, files, both, cloud)
 
 
-def _account(sources: Sources) -> "Account":
+def _account(sources: AuditSources) -> "LiveAccount":
     from policies.sources.live import records  # noqa: PLC0415 - slow to import
 
     if sources.live is not None:
@@ -168,7 +168,7 @@ def _account(sources: Sources) -> "Account":
     return records.read(sources.snapshot, allow_empty=sources.allow_empty)
 
 
-def _judged(name: str, inputs: Inputs, options: Options) -> Audit:
+def _judged(name: str, inputs: Inputs, options: AuditOptions) -> Audit:
     outcomes, advice = inputs.judge.judged(inputs.resources, inputs.coverage)
     resolved = None
     if options.baseline is not None:
@@ -182,14 +182,14 @@ def _judged(name: str, inputs: Inputs, options: Options) -> Audit:
 
 
 def _write_imports(source: _Source, file: Path | None) -> None:
-    from policies.sources.document import write_whole  # noqa: PLC0415
+    from policies.sources.files import write_atomically  # noqa: PLC0415
 
     if file is None or source.join is None:
         return
     if source.cloud == "kubernetes":
         rule, fix = "objects of a cluster do not name their stack", "Leave out --import-file."
         raise UserError([Problem("--import-file", None, rule, fix, code="import-file-without-stack")])
-    write_whole(file, source.join.import_file(), "Name another file.")
+    write_atomically(file, source.join.import_file(), "Name another file.")
 
 
 def _digest(file: Path) -> str:

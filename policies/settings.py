@@ -1,4 +1,4 @@
-"""What a rule judges by where teams differ: amounts, days, thresholds."""
+"""Settings of the rules: amounts, days and thresholds that differ between teams."""
 
 import datetime
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
-class Settings:
-    """The values that hold where nobody says anything else; each is a decision, with its reason."""
+class RuleSettings:
+    """Settings with their defaults; each default has its reason."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
 
@@ -19,9 +19,9 @@ class Settings:
     log_retention_days: int = 365
     """Logs are kept no longer than this, and never without end."""
     least_log_retention_days: int = 7
-    """And long enough to look into an incident of last week."""
+    """Logs are kept at least this long, to investigate an incident of last week."""
     today: datetime.date = field(default_factory=datetime.date.today)
-    """The day on which support and terms are judged."""
+    """Day of the audit, for support periods and expiry dates."""
     node_agents: tuple[str, ...] = (
         *("nvcr.io/nvidia/k8s-device-plugin", "nvcr.io/nvidia/k8s/dcgm-exporter"),
         *("*.amazonaws.com/eks/aws-*-csi-driver", "public.ecr.aws/*/aws-*-csi-driver"),
@@ -30,36 +30,36 @@ class Settings:
     )
     """Images of daemons that may be privileged and use their node's namespaces: they manage its devices."""
     pod_security_policies: tuple[str, ...] = ("trainstack-node",)
-    """Names of admission policies that say what the standard `baseline` says, but for named daemons: where
-    the network of GPUs has a daemon in each pod, only `privileged` lets it in. That they speak of every field
-    of `baseline`, refuse, and are asked about every pod is read; what they say of each is not."""
+    """Names of admission policies that replace the standard `baseline` and exempt named daemons: where the
+    network of GPUs has a daemon in each pod, only `privileged` admits it. The rule checks that they mention
+    every field of `baseline`, deny, and match every pod; it does not evaluate their expressions."""
     host_network_pools: tuple[str, ...] = ()
     """Pools in which pods may use the node's network and shared memory, where NCCL has no other way: none has
     with EFA and its device plugin."""
     team_namespaces: tuple[str, ...] = ("team-*", "*-team")
-    """Names of namespaces in which people start jobs, besides those with a queue or with writers."""
+    """Names of namespaces in which members start jobs, besides those with a queue or with writers."""
     most_job_retries: int = 3
-    """What failed four times does not succeed by itself. Kubernetes would try seven times."""
+    """A job that failed four times does not succeed by itself. Kubernetes tries seven times."""
     control_plane_logs: tuple[str, ...] = ("api", "audit", "authenticator")
-    """Who did what, and who it was. Those of the scheduler and the controllers serve operation only."""
+    """Logs of requests and of identities. Those of scheduler and controllers serve operation only."""
     admin_secrets: tuple[str, ...] = ("*mlflow*admin*", "*admin*mlflow*", "*tracking*admin*")
     """Names of secrets with the login of the tracking server's administrator."""
     production: bool = True
-    """What a resource is that no tag says anything of: silence must not make a rule milder."""
+    """Whether a resource without an environment tag is production: a missing tag must not relax a rule."""
     environment_tags: tuple[str, ...] = ("environment", "env", "stage")
-    """Tags that say it, in lower case; the first one that is there counts."""
+    """Environment tags in lower case; the first one that is present counts."""
     production_names: tuple[str, ...] = ("production", "prod", "live")
     """Their values that mean production, in lower case."""
     result_words: tuple[str, ...] = ("checkpoint", "ckpt", "artifact", "mlflow", "model")
-    """A bucket named so, or with a tag that says so, holds what only another training could bring back."""
+    """A bucket with such a name or tag holds results that only another training run can reproduce."""
     checkpoint_words: tuple[str, ...] = ("checkpoint", "ckpt")
-    """A bucket named so holds checkpoints, which nobody needs long after the run has ended."""
+    """A bucket with such a name holds checkpoints, which are not needed long after the run has ended."""
     abort_uploads_after_days: int = 7
-    """No upload of a checkpoint takes a week; a job that was interrupted for so long uploads anew."""
+    """An upload of a checkpoint takes less than a week; a job that was interrupted longer restarts it."""
     dataset_words: tuple[str, ...] = ("dataset", "training-data")
-    """A bucket named so holds what models are trained on."""
+    """A bucket with such a name holds training data."""
     least_checkpoint_days: int = 14
-    """For as long at least a checkpoint stays: somebody comes back from a holiday and goes on."""
+    """Minimum age of a checkpoint before deletion: a member returns from two weeks of leave and resumes."""
     data_services: tuple[str, ...] = ("s3", "s3express", "secretsmanager", "dynamodb", "rds-data", "rds-db")
     """Services whose actions reach data: pods may use them, nodes may not."""
     data_policies: tuple[str, ...] = (
@@ -85,15 +85,15 @@ class Settings:
     guide, which have such a page: what it says is to be confirmed.
     """
     most_validation_days: int = 90
-    """A validation of training that no schedule repeats tells of today for a quarter: drivers are pinned,
-    firmware, cables and hosts are not."""
+    """A validation of training without a schedule is valid for a quarter: drivers are pinned; firmware,
+    cables and hosts are not."""
     tracking_words: tuple[str, ...] = ("mlflow",)
-    """What is named so serves the record of experiments."""
+    """A resource with such a name serves experiment tracking."""
     commit_variables: tuple[str, ...] = (
         *("GIT_SHA", "GIT_COMMIT", "GIT_REVISION", "MLFLOW_GIT_COMMIT"),
         "CODE_SHA256",
     )
-    """A training job says by one of them which code it runs; by the last one where that is no commit."""
+    """Variables in which a training job names its code; the last one for code without a commit."""
     allowed_accelerators: tuple[str, ...] = (
         *("a10g", "l4", "l40s", "a100-40", "a100-80", "h100", "h200", "b200", "b300"),
         *("nvidia-l4", "nvidia-rtx-pro-6000", "nvidia-tesla-a100", "nvidia-a100-80gb"),
@@ -113,8 +113,8 @@ class Settings:
     max_accelerators: int = 64
     """Of all pools at their maximum size: eight machines of eight, what `max_usd_per_hour` pays for."""
     quotas: Mapping[str, float] = field(default_factory=dict)
-    """What the account may run, by key of the catalog's quotas (`ec2_on_demand_p`), in vCPUs. Empty: every
-    account has its own, which `trainstack preflight` asks for."""
+    """Quotas of the account in vCPUs, by key of the catalog's quotas (`ec2_on_demand_p`). Empty by default,
+    because they differ by account; `trainstack preflight` reads them."""
     required_tags: Mapping[str, str] = field(
         default_factory=lambda: {
             "owner": ".+",
@@ -125,10 +125,10 @@ class Settings:
         }
     )
     """Tags or labels of whatever costs money or keeps data, with the form of their values (a regular
-    expression, of which case does not matter): who is asked, who pays, how it is treated, when it may go."""
+    expression, case-insensitive): owner, payer, handling of the data, and end of life."""
     images_by_version: tuple[str, ...] = ()
-    """Images that may be named by their version, each in full (`REGISTRY/NAME:VERSION`): of some, Google
-    publishes no digest. Somebody answers for their registry; empty, every image needs a digest."""
+    """Images that may be named by version, each in full (`REGISTRY/NAME:VERSION`), for images of Google
+    without a published digest. Listing one means trusting its registry; empty, every image needs a digest."""
     allowed_regions: tuple[str, ...] = ()
     """Where data may be. Empty: the regions of the stack's clusters, so that a stack is in one place."""
     approved_registries: tuple[str, ...] = (
@@ -136,4 +136,4 @@ class Settings:
         *("registry.k8s.io", "nvcr.io", "ghcr.io", "quay.io"),
     )
     """Those of the clouds, of Kubernetes and of NVIDIA, and the two where their projects publish. Not Docker
-    Hub: it limits how often nodes may pull, and names there are taken by whoever comes first."""
+    Hub: it limits the pull rate of nodes, and its names are assigned first come, first served."""

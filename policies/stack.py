@@ -1,4 +1,4 @@
-"""All resources of one source, indexed, and what refers to what among them."""
+"""Index of all resources of a source and of the references between them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,27 +6,27 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from policies.coverage import WHOLE, Coverage
-from policies.resource import Resource, UndeterminedError, is_unknown, told
-from policies.settings import Settings
+from policies.resource import Resource, UndeterminedError, is_unknown, unknown_reason
+from policies.settings import RuleSettings
 
-Answer = TypeVar("Answer")
-# What other resources name a resource by, besides its id. EKS makes the security group of a cluster itself.
+Result = TypeVar("Result")
+# Properties by which other resources refer to one, besides its id. EKS creates the group of a cluster.
 _NAMES = ("arn", "name", "selfLink", "bucket", "vpcConfig.clusterSecurityGroupId")
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The resources that a value names. Uncertain: it names some of these, and nobody knows yet which."""
+class ReferencedResources:
+    """Resources that a value refers to. If not `certain`: some of these, not yet known which."""
 
     resources: tuple[Resource, ...]
     foreign: tuple[str, ...] = ()
-    """What it names outside of the stack."""
+    """References to resources outside of the stack."""
     certain: bool = True
 
 
 @dataclass
 class _Uses:
-    """Users by what they use (its `id()`); for whom that is not certain, and for all, why not."""
+    """Users by used resource (its `id()`), and the reasons for uncertainty, by used resource and for all."""
 
     certain: dict[int, list[Resource]] = field(default_factory=dict)
     uncertain: dict[int, str] = field(default_factory=dict)
@@ -36,56 +36,56 @@ class _Uses:
 class Stack:
     """The resources of a source, and the settings by which they are judged.
 
-    Where `coverage` says that a source could not tell of a kind, whatever depends on there being none, or no
-    other one, raises UndeterminedError: the rules need not know.
+    If `coverage` lists a kind as not fully read, a query that depends on its absence or completeness raises
+    UndeterminedError, so rules need no check of their own.
     """
 
     def __init__(
-        self, resources: Iterable[Resource], settings: Settings | None = None, coverage: Coverage = WHOLE
+        self, resources: Iterable[Resource], settings: RuleSettings | None = None, coverage: Coverage = WHOLE
     ) -> None:
         self.resources = tuple(resources)
-        self.settings = settings or Settings()
+        self.settings = settings or RuleSettings()
         self.coverage = coverage
         self._by_kind: dict[str, list[Resource]] = {}
         for resource in self.resources:
             self._by_kind.setdefault(resource.kind, []).append(resource)
         self._names: dict[str, Mapping[str, Resource]] = {}
         self._uses: dict[tuple[str, str, str], _Uses] = {}
-        self._answers: dict[tuple[Any, ...], Any] = {}
-        self._refusals: dict[tuple[Any, ...], Exception] = {}
+        self._results: dict[tuple[Any, ...], Any] = {}
+        self._errors: dict[tuple[Any, ...], Exception] = {}
 
     @cached_property
     def by_urn(self) -> Mapping[str, Resource]:
         """Every resource by its URN."""
         return {resource.urn: resource for resource in self.resources}
 
-    def once(self, question: Callable[..., Answer], *words: str) -> Answer:
-        """The answer to `question(stack, *words)`, or what it raised, however often it is asked.
+    def once(self, function: Callable[..., Result], *arguments: str) -> Result:
+        """Cache the result of `function(stack, *arguments)`, or its error.
 
-        What a rule asks for every resource would be looked for among all of them each time.
+        A rule that calls it for every resource would otherwise search all of them each time.
         """
-        key = (question, *words)
-        if key not in self._answers and key not in self._refusals:
+        key = (function, *arguments)
+        if key not in self._results and key not in self._errors:
             try:
-                self._answers[key] = question(self, *words)
+                self._results[key] = function(self, *arguments)
             except Exception as error:
-                self._refusals[key] = error
-        if key in self._refusals:
-            raise self._refusals[key].with_traceback(None)
-        answer: Answer = self._answers[key]
-        return answer
+                self._errors[key] = error
+        if key in self._errors:
+            raise self._errors[key].with_traceback(None)
+        result: Result = self._results[key]
+        return result
 
     def all(self, *kinds: str) -> list[Resource]:
         """The resources of these kinds, in the order of the source.
 
-        Raises UndeterminedError where the source could not tell all of them.
+        Raises UndeterminedError if the source could not read all of them.
         """
         for kind in kinds:
             self._needs(kind)
-        return self.told(*kinds)
+        return self.reported(*kinds)
 
-    def told(self, *kinds: str) -> list[Resource]:
-        """Those of these kinds that the source told of, which need not be all."""
+    def reported(self, *kinds: str) -> list[Resource]:
+        """The resources of these kinds that the source reports; may be incomplete."""
         return [resource for kind in kinds for resource in self._by_kind.get(kind, ())]
 
     def _needs(self, kind: str, of: str | None = None) -> None:
@@ -100,9 +100,8 @@ class Stack:
     def referred(self, user: Resource, value: Any, property: str, *kinds: str) -> Resource | None:
         """The resource of one of `kinds` that a value names by id, ARN or name, in `property` of `user`.
 
-        None where nothing is set, or what is named is not in the stack. An unknown value is followed where
-        the source says from which resource the property comes; else UndeterminedError is raised, as where the
-        source could not tell of those that it may name.
+        None if it is unset, or refers outside of the stack. An unknown value is resolved if the source has
+        the reference of the property. Raises UndeterminedError otherwise, and if candidates were not read.
         """
         if is_unknown(value):
             candidates = self._candidates(user, property, kinds)
@@ -117,10 +116,10 @@ class Stack:
                 self._needs(kind)
         return found
 
-    def sources(self, user: Resource, value: Any, property: str, *kinds: str) -> Sources:
+    def sources(self, user: Resource, value: Any, property: str, *kinds: str) -> ReferencedResources:
         """The resources that a list of ids names, which is `value` in the top-level `property` of `user`.
 
-        Raises UndeterminedError for unknown ids of which the source does not say where they come from.
+        Raises UndeterminedError for unknown ids without a reference in the source.
         """
         values = value if not is_unknown(value) and isinstance(value, list) else [value]
         given = [one for one in values if not is_unknown(one) and one]
@@ -129,18 +128,20 @@ class Stack:
         foreign = tuple(str(one) for one, resource in found if resource is None)
         unknown = [one for one in values if is_unknown(one)]
         if not unknown:
-            return Sources(tuple(known), foreign)
+            return ReferencedResources(tuple(known), foreign)
         candidates = [one for one in self._candidates(user, property, kinds) if one not in known]
         if not candidates:
             raise UndeterminedError(_lacking(property, unknown[0]))
         whole = is_unknown(value) and len(candidates) > 1
-        return Sources((*known, *candidates), foreign, not whole and len(candidates) == len(unknown))
+        return ReferencedResources(
+            (*known, *candidates), foreign, not whole and len(candidates) == len(unknown)
+        )
 
     def users(self, used: Resource, kind: str, path: str) -> Iterator[Resource]:
-        """The resources of a kind that name `used` at `path`, as one value or in a list.
+        """The resources of a kind that refer to `used` at `path`, as one value or in a list.
 
-        Raises UndeterminedError, after those that are known, where the value of another one is unknown and
-        so is where it comes from, or where the source could not tell of others.
+        Raises UndeterminedError, after yielding the known users, if another value is unknown and has no
+        reference, or if the source could not read all users.
         """
         key = (used.kind, kind, path)
         if key not in self._uses:
@@ -153,9 +154,9 @@ class Stack:
         self._needs(kind, "" if is_unknown(used.id) else str(used.id))
 
     def _used(self, used: str, kind: str, path: str) -> "_Uses":
-        """Who names which resources of the kind `used`."""
+        """Users of the resources of the kind `used`."""
         uses = _Uses()
-        for user in self.told(kind):
+        for user in self.reported(kind):
             value = user.raw(path)
             if value is None:
                 continue
@@ -172,7 +173,7 @@ class Stack:
         return uses
 
     def _candidates(self, user: Resource, property: str, kinds: tuple[str, ...]) -> list[Resource]:
-        """From which resources the values in a property come."""
+        """Resources that the values in a property come from."""
         known = [self.by_urn[urn] for urn in user.references.get(property, ()) if urn in self.by_urn]
         return [resource for resource in known if resource.kind in kinds]
 
@@ -188,5 +189,5 @@ class Stack:
 
 
 def _lacking(property: str, value: Any) -> str:
-    why = told(value) if is_unknown(value) else f"{property} is not known"
-    return f"{why}, and from which resource it comes is not told"
+    why = unknown_reason(value) if is_unknown(value) else f"{property} is not known"
+    return f"{why}, and the source has no reference for it"

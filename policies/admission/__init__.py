@@ -1,1 +1,1 @@
-"""The rules that judge one object of Kubernetes, as policies of its API server."""
+"""Admission policies of Kubernetes for the rules that judge a single object."""

@@ -1,4 +1,4 @@
-"""Prints the policies for `kubectl apply -f -`: `python -m policies.admission [Deny|Warn|Audit ...]`."""
+"""Print the policies for `kubectl apply -f -`: `python -m policies.admission [Deny|Warn|Audit ...]`."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from policies.admission.manifests import Action, manifests
 
 
 def main(words: list[str]) -> int:
-    """Write them as one List. Returns 2 for a word that is no action."""
+    """Write them as one List. Return 2 for an unknown action."""
     unknown = [word for word in words if word not in get_args(Action)]
     if unknown:
         print(f"{unknown[0]} is none of {', '.join(get_args(Action))}", file=sys.stderr)  # noqa: T201

@@ -1,8 +1,8 @@
-"""The rules K8S that judge one object alone, in CEL: what has to be true of it.
+"""CEL expressions for the rules K8S that judge a single object.
 
-Each says the same as the function of its id in `policies/rules/kubernetes/`; tests/cluster/policies holds
-both against a real API server. Pods come last: whatever makes them, they are asked about. What makes them is
-asked before, where its form is known, so that people hear of it at once.
+Each is equivalent to the function of its rule in `policies/rules/kubernetes/`; tests/cluster/policies
+compares both on a real API server. Pods are always checked. Workloads of known kinds are checked too, so that
+users get the error at once.
 """
 
 import json
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies.settings import Settings
+from policies.settings import RuleSettings
 
-# What the API server tells apart: group, version, resources.
+# Group, version and resources of workloads.
 _WORKLOADS = (
     ("apps", "v1", ("deployments", "statefulsets", "daemonsets", "replicasets")),
     ("batch", "v1", ("jobs", "cronjobs")),
@@ -31,7 +31,7 @@ _JOBS = """
   : dyn([object.spec])
 """
 _ALL = "(pod.containers + pod.?initContainers.orValue([]) + pod.?ephemeralContainers.orValue([]))"
-# Pods that are made by the controller of DaemonSets: anybody can write that one owns his pod.
+# Pods created by the controller of DaemonSets: any user can set an owner reference on a pod.
 _DAEMON = (
     "object.kind == 'DaemonSet'"
     " || request.userInfo.username == 'system:serviceaccount:kube-system:daemon-set-controller'"
@@ -41,18 +41,18 @@ _POOL_LABELS = ("eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", 
 
 @dataclass(frozen=True)
 class Expression:
-    """What the API server asks about an object."""
+    """Admission check of an object."""
 
     rule: str
     """The id."""
     matches: tuple[Mapping[str, Any], ...]
     holds: str
-    """CEL, true of what the rule passes."""
+    """CEL, true for objects that pass."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-def expressions(settings: Settings) -> list[Expression]:
-    """Every rule that can be asked about one object."""
+def expressions(settings: RuleSettings) -> list[Expression]:
+    """Expressions of all rules that judge a single object."""
     return [
         _privileged(settings),
         _host(settings),
@@ -72,7 +72,7 @@ def _on(group: str, version: str, *resources: str, operations: tuple[str, ...] =
 
 
 def _pods_and_workloads() -> tuple[Mapping[str, Any], ...]:
-    # Containers for debugging are added by an update of a part of the pod.
+    # Debug containers are added by an update of a subresource of the pod.
     return (
         _on("", "v1", "pods", operations=("CREATE",)),
         _on("", "v1", "pods/ephemeralcontainers", operations=("UPDATE",)),
@@ -80,13 +80,13 @@ def _pods_and_workloads() -> tuple[Mapping[str, Any], ...]:
     )
 
 
-def _agents(settings: Settings) -> str:
+def _agents(settings: RuleSettings) -> str:
     """A regular expression of the images of node agents, with any tag and digest."""
     names = (re.escape(pattern).replace(r"\*", ".*") for pattern in settings.node_agents)
     return f"^({'|'.join(names)})(:[^/@]*)?(@.*)?$"
 
 
-def _privileged(settings: Settings) -> Expression:
+def _privileged(settings: RuleSettings) -> Expression:
     free = (
         "one.?securityContext.?privileged.orValue(false) == false"
         " && one.?securityContext.?windowsOptions.?hostProcess.orValue("
@@ -96,12 +96,12 @@ def _privileged(settings: Settings) -> Expression:
     return Expression("MLS-K8S-01", _pods_and_workloads(), holds, {"pods": _PODS, "daemon": _DAEMON})
 
 
-def _agent(settings: Settings) -> str:
+def _agent(settings: RuleSettings) -> str:
     return f"variables.daemon && one.?image.orValue('').matches(r'{_agents(settings)}')"
 
 
-def _host(settings: Settings) -> Expression:
-    """A pod bound to a listed pool by its affinity only is refused: a nodeSelector says the same."""
+def _host(settings: RuleSettings) -> Expression:
+    """A pod bound to a listed pool only by affinity is denied; it can use a nodeSelector instead."""
     pools = json.dumps(list(settings.host_network_pools))
     labels = [*_POOL_LABELS, "trainstack.dev/pool"]
     bound = " || ".join(f"pod.?nodeSelector[?'{label}'].orValue('') in {pools}" for label in labels)
@@ -115,7 +115,7 @@ def _host(settings: Settings) -> Expression:
 
 
 def _accelerated() -> Expression:
-    """Asked about pods only: the LimitRange of their namespace has given them its limits by then."""
+    """Pods only: by then, the LimitRange of their namespace has set its limits."""
     kinds = r"^(nvidia\.com/(gpu(\.shared)?|mig-.*)|amd\.com/gpu|habana\.ai/gaudi|google\.com/tpu|"
     kinds += r"aws\.amazon\.com/neuron(core|device)?)$"
     limits = "one.?resources.?limits.orValue({})"
@@ -137,9 +137,9 @@ def _accelerated() -> Expression:
     return Expression("MLS-K8S-04", (_on("", "v1", "pods", operations=("CREATE",)),), holds, {"pods": _PODS})
 
 
-def _ending(settings: Settings) -> Expression:
+def _ending(settings: RuleSettings) -> Expression:
     most = settings.most_job_retries
-    # A Job of a JobSet or CronJob was asked about with them, where its labels are.
+    # A Job of a JobSet or CronJob was checked with its owner, which has the labels.
     made = (
         "(has(object.metadata.ownerReferences)"
         " && request.userInfo.username.startsWith('system:serviceaccount:'))"

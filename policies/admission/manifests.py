@@ -4,30 +4,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from policies.admission.expressions import Expression, expressions
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 
 Action = Literal["Deny", "Warn", "Audit"]
 Body = dict[str, Any]
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _ANNOTATION = "trainstack.dev/policy"
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-"""Namespaces of the cluster itself, in which its makers decide."""
+"""Namespaces of the cluster itself, which are exempt."""
 
 
 def manifests(
-    settings: Settings | None = None, actions: Sequence[Action] = ("Deny",), but: Sequence[str] = SYSTEM
+    settings: RuleSettings | None = None, actions: Sequence[Action] = ("Deny",), but: Sequence[str] = SYSTEM
 ) -> list[Body]:
-    """A policy and a binding for each rule that the API server can ask about one object.
+    """A policy and a binding for each rule that judges a single object.
 
-    `actions` is what follows where an object breaks one, `but` names namespaces that none is about.
+    `actions` are the validation actions, `but` lists exempt namespaces.
     """
-    chosen = expressions(settings or Settings())
+    chosen = expressions(settings or RuleSettings())
     return [body for expression in chosen for body in _both(expression, actions, but)]
 
 
 def _both(expression: Expression, actions: Sequence[Action], but: Sequence[str]) -> Iterator[Body]:
-    rule, name = CATALOGUE.rules[expression.rule], expression.rule.lower()
+    rule, name = CATALOG.rules[expression.rule], expression.rule.lower()
     metadata = {"name": name, "annotations": {_ANNOTATION: rule.id, f"{_ANNOTATION}-severity": rule.severity}}
     yield {
         "apiVersion": _API_VERSION,
@@ -36,7 +36,7 @@ def _both(expression: Expression, actions: Sequence[Action], but: Sequence[str])
         "spec": {
             "failurePolicy": "Fail",
             "matchConstraints": _constraints(expression, but),
-            # Nothing that is being deleted is held back: its finalizers are removed by updates.
+            # Objects under deletion are exempt: their finalizers are removed by updates.
             "matchConditions": [{"name": "stays", "expression": "!has(object.metadata.deletionTimestamp)"}],
             "variables": [
                 {"name": key, "expression": value.strip()} for key, value in expression.variables.items()

@@ -1,1 +1,1 @@
-"""What an auditor keeps of an audit: files that say all of it, the same bytes for the same audit."""
+"""Evidence bundle of an audit: files with all of it, the same bytes for the same audit."""

@@ -1,4 +1,4 @@
-"""The files of a bundle. The same inputs, time and rules give the same bytes, on every machine."""
+"""Files of an evidence bundle. The same inputs, time and rules give the same bytes on every machine."""
 
 import csv
 import hashlib
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from policies.audit import Audit, Inputs
-from policies.evaluate import Outcome, Result
-from policies.evidence import parts, population
-from policies.frameworks.coverage import covered
+from policies.evaluate import Result, RuleOutcome
+from policies.evidence import bill_of_materials, results
 from policies.frameworks.framework import frameworks, without_control
-from policies.report import page
-from policies.report.outcomes import differences, waiver
+from policies.frameworks.tally import covered
+from policies.report import html_page
+from policies.report.json_report import differences, waiver
 from policies.resource import is_unknown
 from policies.severity import SEVERITIES
 
@@ -24,7 +24,7 @@ SCHEMA = "trainstack.evidence/1"
 MANIFEST = "manifest.sha256"
 _ROOT = Path(__file__).resolve().parents[2]
 _RULES = ("policies/**/*.py", "policies/**/*.toml", "infra/catalog/**/*.py", "infra/catalog/**/*.toml")
-"""What decides an outcome, besides what is audited."""
+"""Files that determine an outcome, besides the inputs."""
 
 
 def files(audit: Audit) -> dict[str, bytes]:
@@ -32,12 +32,12 @@ def files(audit: Audit) -> dict[str, bytes]:
     inputs = audit.inputs
     assert inputs
     made = {
-        "evidence.json": _json(_told(audit, inputs)),
-        "results.jsonl": b"".join(_line(row) for row in population.rows(audit, inputs)),
+        "evidence.json": _json(_summary(audit, inputs)),
+        "results.jsonl": b"".join(_line(row) for row in results.rows(audit, inputs)),
         "waivers.json": _json({"waivers": list(_waivers(audit, inputs))}),
         "frameworks.csv": _frameworks(audit),
-        "parts.cdx.json": _json(parts.document(audit, inputs)),
-        "report.html": page.document(audit).encode(),
+        "parts.cdx.json": _json(bill_of_materials.document(audit, inputs)),
+        "report.html": html_page.document(audit).encode(),
     }
     if audit.differences is not None:
         made["differences.json"] = _json({"differences": differences(audit)})
@@ -46,11 +46,11 @@ def files(audit: Audit) -> dict[str, bytes]:
     return made
 
 
-def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
+def _summary(audit: Audit, inputs: Inputs) -> dict[str, Any]:
     rules = {one.rule.id: one.rule for one in audit.outcomes}
     return {
         "schema": SCHEMA,
-        "at": parts.moment(inputs),
+        "at": bill_of_materials.moment(inputs),
         "source": {
             "kind": inputs.kind,
             "name": audit.source,
@@ -58,11 +58,11 @@ def _told(audit: Audit, inputs: Inputs) -> dict[str, Any]:
             "accounts": sorted({str(one.account) for one in inputs.resources if _named(one.account)}),
             "resources": audit.resources,
             "could_not_be_read": _plain(inputs.coverage.refused),
-            "never_told": dict(sorted(inputs.coverage.beyond.items())),
+            "never_told": dict(sorted(inputs.coverage.unreported.items())),
         },
         "files": {what: {"sha256": digest} for what, digest in sorted(inputs.files.items())},
         "versions": {
-            "trainstack": parts.version(),
+            "trainstack": bill_of_materials.version(),
             "rules": {"count": len(rules), "sha256": _rules_digest()},
         },
         "settings": _settings(inputs),
@@ -96,11 +96,11 @@ def _plain(refused: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]
 
 
 def _settings(inputs: Inputs) -> dict[str, Any]:
-    told = asdict(inputs.judge.configuration.settings)
-    return {key: f"{value}" if key == "today" else value for key, value in sorted(told.items())}
+    settings = asdict(inputs.judge.configuration.settings)
+    return {key: f"{value}" if key == "today" else value for key, value in sorted(settings.items())}
 
 
-def _by_severity(outcomes: Sequence[Outcome]) -> dict[str, int]:
+def _by_severity(outcomes: Sequence[RuleOutcome]) -> dict[str, int]:
     counts = Counter(one.rule.severity for one in outcomes if one.result == "fail")
     return {severity: counts[severity] for severity in reversed(SEVERITIES)}
 
@@ -120,10 +120,10 @@ _COUNTS: Mapping[str, Result] = {
 
 
 def _frameworks(audit: Audit) -> bytes:
-    """A line for each control and rule; rules without a control follow, with the reason."""
+    """A line per control and rule, then the rules without a control, with the reason."""
     rules = {one.rule.id: one.rule for one in audit.outcomes}
-    told = io.StringIO()
-    writer = csv.writer(told, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow([*_COLUMNS, *_COUNTS, "status", "verified_by", "why"])
 
     def line(control: Sequence[str], rule: str, tally: Counter[Result], *status: str) -> None:
@@ -139,11 +139,11 @@ def _frameworks(audit: Audit) -> bytes:
     for rule, why in sorted(without_control().items()):
         if rule in rules:
             line(("", "", ""), rule, counts[rule], "no control", "", why)
-    return told.getvalue().encode()
+    return text.getvalue().encode()
 
 
 def _rules_digest() -> str:
-    """Of the files that decide an outcome, by name and content."""
+    """Digest of the files that determine an outcome, by name and content."""
     paths = sorted(path.relative_to(_ROOT).as_posix() for form in _RULES for path in _ROOT.glob(form))
     digest = hashlib.sha256()
     for path in paths:

@@ -1,1 +1,1 @@
-"""Control frameworks as data: which rules are evidence for which controls, and who has checked that."""
+"""Control frameworks as data: rules that are evidence for controls, and whether that is verified."""

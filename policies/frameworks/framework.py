@@ -1,7 +1,7 @@
-"""Reads the tables of frameworks, and says of every rule which controls it is evidence for.
+"""Read the tables of frameworks, and map rules to the controls that they are evidence for.
 
-A reference is either verified, with the place where somebody found the same, or to be confirmed. Nobody but
-an auditor decides whether a control is met; a rule is evidence for the part of it that it judges.
+A reference is either verified, with its source, or to be confirmed. Only an auditor decides whether a
+control is met; a rule is evidence for the part of it that it judges.
 """
 
 import datetime
@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from policies.catalogue import Rule
+from policies.catalog import PolicyRule
 
 _FOLDER = Path(__file__).parent
 TO_BE_CONFIRMED = "to be confirmed"
 
 
 @dataclass(frozen=True)
-class Reference:
-    """That a rule is evidence for a control."""
+class ControlReference:
+    """Reference of a control to a rule that is evidence for it."""
 
     framework: str
     """Its key, such as soc2."""
@@ -28,7 +28,7 @@ class Reference:
     rule: str
     why: str
     verified: str = ""
-    """Where somebody found the same; empty where that is to be confirmed."""
+    """Source of the verification; empty if it is to be confirmed."""
 
     @property
     def label(self) -> str:
@@ -37,36 +37,36 @@ class Reference:
 
     @property
     def status(self) -> str:
-        """What every report shows."""
+        """Status in reports: verified or to be confirmed."""
         return "verified" if self.verified else TO_BE_CONFIRMED
 
 
 @dataclass(frozen=True)
 class Framework:
-    """One framework: its controls that rules can be evidence for, and the references to them."""
+    """Framework: its controls that rules can be evidence for, and the references to them."""
 
     key: str
     name: str
     source: str
-    """Where the ids of its controls were read, with the version."""
+    """Source of the ids of its controls, with the version."""
     read: datetime.date
     wording: str
-    """Whose words the titles are."""
+    """Origin of the titles."""
     controls: Mapping[str, str]
     """Title by id."""
-    references: tuple[Reference, ...]
+    references: tuple[ControlReference, ...]
     cloud: str = ""
-    """The only one that it is about; empty where it is about any."""
+    """Cloud that it is limited to; empty for any."""
 
 
-def frameworks(rules: Mapping[str, Rule]) -> tuple[Framework, ...]:
-    """Every framework, by its key. `rules` are those whose own references some frameworks are made of."""
+def frameworks(rules: Mapping[str, PolicyRule]) -> tuple[Framework, ...]:
+    """All frameworks, by key. Some consist of the references of `rules`."""
     return tuple(_read(path, rules) for path in sorted((_FOLDER / "tables").glob("*.toml")))
 
 
-def by_rule(found: tuple[Framework, ...]) -> Mapping[str, list[Reference]]:
-    """The references of every rule that has some."""
-    made: dict[str, list[Reference]] = {}
+def by_rule(found: tuple[Framework, ...]) -> Mapping[str, list[ControlReference]]:
+    """References by rule."""
+    made: dict[str, list[ControlReference]] = {}
     for framework in found:
         for reference in framework.references:
             made.setdefault(reference.rule, []).append(reference)
@@ -75,12 +75,12 @@ def by_rule(found: tuple[Framework, ...]) -> Mapping[str, list[Reference]]:
 
 @functools.cache
 def without_control() -> Mapping[str, str]:
-    """Rules that are evidence for no control of any framework, with the reason."""
+    """Rules without a control in any framework, with the reason."""
     rows = tomllib.loads((_FOLDER / "none.toml").read_text(encoding="utf-8"))["none"]
     return {rule: row["why"] for row in rows for rule in row["rules"]}
 
 
-def _read(path: Path, rules: Mapping[str, Rule]) -> Framework:
+def _read(path: Path, rules: Mapping[str, PolicyRule]) -> Framework:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     given = _own(path.stem, table, rules) if "prefix" in table else _written(path.stem, table)
     references = sorted(given, key=lambda one: (list(table["controls"]).index(one.control), one.rule))
@@ -96,17 +96,17 @@ def _read(path: Path, rules: Mapping[str, Rule]) -> Framework:
     )
 
 
-def _written(key: str, table: Mapping[str, Any]) -> Iterator[Reference]:
+def _written(key: str, table: Mapping[str, Any]) -> Iterator[ControlReference]:
     for row in table["evidence"]:
         for rule in row["rules"]:
-            yield Reference(key, row["control"], rule, row["why"], row.get("verified", ""))
+            yield ControlReference(key, row["control"], rule, row["why"], row.get("verified", ""))
 
 
-def _own(key: str, table: Mapping[str, Any], rules: Mapping[str, Rule]) -> Iterator[Reference]:
-    """What the rules themselves refer to: there only what somebody has read is named."""
+def _own(key: str, table: Mapping[str, Any], rules: Mapping[str, PolicyRule]) -> Iterator[ControlReference]:
+    """References of the rules themselves, which were all read at their source."""
     prefix = table["prefix"]
     for rule in rules.values():
-        for told in rule.references:
-            if told.startswith(prefix):
-                control = told.removeprefix(prefix)
-                yield Reference(key, control, rule.id, "The rule asks for the same.", table["source"])
+        for name in rule.references:
+            if name.startswith(prefix):
+                control = name.removeprefix(prefix)
+                yield ControlReference(key, control, rule.id, "The rule asks for the same.", table["source"])

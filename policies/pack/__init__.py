@@ -1,1 +1,1 @@
-"""The rules as a policy pack, which the Pulumi engine asks while it previews and deploys."""
+"""The rules as a policy pack for previews and updates of the Pulumi engine."""

@@ -1,4 +1,4 @@
-"""Serves the policies to the Pulumi engine, in the protocol of its analyzers (proto/pulumi/analyzer.proto).
+"""Serve the policies to the Pulumi engine, in the protocol of its analyzers (proto/pulumi/analyzer.proto).
 
 Without the `pulumi-policy` SDK: see docs/adr/0025-a-policy-pack-that-speaks-the-protocol.md.
 """
@@ -19,7 +19,7 @@ from infra.engine.peers import loopback_server
 from infra.errors import Problem, UserError
 from policies import facts
 from policies.judge import Judge
-from policies.pack.dispatcher import AUDIT, POLICIES, Answer, Finding, Pack, Policy
+from policies.pack.dispatcher import AUDIT, POLICIES, EnginePolicy, PackFinding, PackResponse, PolicyPack
 from policies.sources.engine import Row
 
 _LEVEL = analyzer_pb2.EnforcementLevel
@@ -32,26 +32,26 @@ _NAME = "trainstack"
 _SETTINGS = {
     "config": {
         "type": "string",
-        "description": "Settings and rules that differ: see docs/reference/policies.md.",
+        "description": "Settings and enforcement: see docs/reference/policies.md.",
     },
-    "environment": {"type": "string", "description": "Which of the environments of the configuration."},
+    "environment": {"type": "string", "description": "One of the environments of the configuration."},
     "waivers": {
         "type": "string",
-        "description": "What somebody answers for: see docs/how-to/waivers.md.",
+        "description": "Waiver file: see docs/how-to/waivers.md.",
     },
 }
 
 
 class Analyzer:
-    """Answers one engine about one stack; it asks about several resources at once.
+    """Analyzer service for one engine and one stack; calls are concurrent.
 
-    There is no `Remediate`: what a program asks for is its owner's to change. The engine asks about each
-    resource, and takes "not implemented" for nothing to change (pkg/resource/plugin/analyzer_plugin.go of
-    3.259.0); to say so takes less than half of the time of an empty answer.
+    `Remediate` is not implemented: only the owner changes a program. The engine calls it per resource, and
+    treats "not implemented" as no change (pkg/resource/plugin/analyzer_plugin.go of 3.259.0), which takes
+    less than half of the time of an empty response.
     """
 
     def __init__(self) -> None:
-        self._pack = Pack()
+        self._pack = PolicyPack()
         self._levels: Mapping[str, analyzer_pb2.EnforcementLevel.ValueType] = {}
         self._providers: dict[bytes, Row] = {}
         self._lock = threading.Lock()
@@ -59,17 +59,17 @@ class Analyzer:
     def Handshake(
         self, request: analyzer_pb2.AnalyzerHandshakeRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzerHandshakeResponse:
-        """Nothing has to be agreed upon."""
+        """Nothing to negotiate."""
         return analyzer_pb2.AnalyzerHandshakeResponse()
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """Nothing: the engine reads the version, as the description, in PulumiPolicy.yaml."""
+        """Empty: the engine reads version and description from PulumiPolicy.yaml."""
         return plugin_pb2.PluginInfo()
 
     def GetAnalyzerInfo(
         self, request: empty_pb2.Empty, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzerInfo:
-        """Which policies there are."""
+        """The policies of the pack."""
         return analyzer_pb2.AnalyzerInfo(
             name=_NAME,
             supportsConfig=True,
@@ -79,16 +79,16 @@ class Analyzer:
     def Configure(
         self, request: analyzer_pb2.ConfigureAnalyzerRequest, context: grpc.ServicerContext
     ) -> empty_pb2.Empty:
-        """Take the levels of enforcement, and the files that the policy `audit` names."""
-        told = request.policyConfig
-        self._levels = {name: one.enforcementLevel for name, one in told.items()}
-        given = _object(told[AUDIT.name].properties) if AUDIT.name in told else {}
+        """Set the enforcement levels, and read the files in the configuration of the policy `audit`."""
+        configured = request.policyConfig
+        self._levels = {name: one.enforcementLevel for name, one in configured.items()}
+        given = _object(configured[AUDIT.name].properties) if AUDIT.name in configured else {}
         try:
-            _refuse_unknown(told, given)
+            _check_names(configured, given)
             files = {key: _project() / given[key] for key in ("config", "waivers") if key in given}
             today, environment = datetime.date.today(), given.get("environment")
             judge = Judge.read(files.get("config"), files.get("waivers"), today, environment)
-            self._pack = Pack(judge, self._pack.told)
+            self._pack = PolicyPack(judge, self._pack.resources)
         except UserError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         return empty_pb2.Empty()
@@ -96,8 +96,8 @@ class Analyzer:
     def ConfigureStack(
         self, request: analyzer_pb2.AnalyzerStackConfigureRequest, context: grpc.ServicerContext
     ) -> analyzer_pb2.AnalyzerStackConfigureResponse:
-        """Learn whether this is a preview."""
-        self._pack.told.planned = request.dry_run
+        """Note whether this is a preview."""
+        self._pack.resources.planned = request.dry_run
         return analyzer_pb2.AnalyzerStackConfigureResponse()
 
     def Analyze(
@@ -115,50 +115,50 @@ class Analyzer:
             return self._written(self._pack.after([self._row(one) for one in request.resources]))
 
     def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        """Nothing goes on that could be cancelled."""
+        """Nothing to cancel."""
         return empty_pb2.Empty()
 
-    def _written(self, answer: Answer) -> analyzer_pb2.AnalyzeResponse:
+    def _written(self, answer: PackResponse) -> analyzer_pb2.AnalyzeResponse:
         return analyzer_pb2.AnalyzeResponse(
-            diagnostics=[self._diagnostic(one) for one in answer.findings if self._is_told(one)],
+            diagnostics=[self._diagnostic(one) for one in answer.findings if self._is_shown(one)],
             not_applicable=[
-                analyzer_pb2.PolicyNotApplicable(policy_name=policy.name, reason="no rule is about it")
+                analyzer_pb2.PolicyNotApplicable(policy_name=policy.name, reason="no rule judges it")
                 for policy in answer.idle
             ],
         )
 
-    def _row(self, told: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Row:
+    def _row(self, resource: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Row:
         """A resource as `policies.sources.engine` reads it."""
         row: dict[str, Any] = {
-            "urn": told.urn,
-            "type": told.type,
-            "parent": told.options.parent,
-            "protect": told.options.protect,
-            "properties": _object(told.properties),
+            "urn": resource.urn,
+            "type": resource.type,
+            "parent": resource.options.parent,
+            "protect": resource.options.protect,
+            "properties": _object(resource.properties),
         }
-        if told.provider.urn:
-            # The engine tells it with every resource, and one of Kubernetes has a long setting.
-            serialized = told.provider.SerializeToString()
+        if resource.provider.urn:
+            # The engine passes it with every resource, and that of Kubernetes has a long setting.
+            serialized = resource.provider.SerializeToString()
             if serialized not in self._providers:
-                given = _object(told.provider.properties)
-                made = {"urn": told.provider.urn, "type": told.provider.type, "properties": given}
+                given = _object(resource.provider.properties)
+                made = {"urn": resource.provider.urn, "type": resource.provider.type, "properties": given}
                 self._providers[serialized] = made
             row["provider"] = self._providers[serialized]
-        if isinstance(told, analyzer_pb2.AnalyzerResource):
-            row["dependencies"] = list(told.dependencies)
-            named = told.propertyDependencies.items()
+        if isinstance(resource, analyzer_pb2.AnalyzerResource):
+            row["dependencies"] = list(resource.dependencies)
+            named = resource.propertyDependencies.items()
             row["propertyDependencies"] = {key: list(one.urns) for key, one in named}
         return row
 
-    def _is_told(self, finding: Finding) -> bool:
-        """Whether its policy is on, and it is not said already as strictly."""
+    def _is_shown(self, finding: PackFinding) -> bool:
+        """Return whether its policy is enabled and no equally strict one has reported it."""
         level, before = self._level(finding.policy), finding.repeats
         return level != _LEVEL.DISABLED and (before is None or self._level(before) != level)
 
-    def _level(self, policy: Policy) -> analyzer_pb2.EnforcementLevel.ValueType:
+    def _level(self, policy: EnginePolicy) -> analyzer_pb2.EnforcementLevel.ValueType:
         return self._levels.get(policy.name, _usual(policy))
 
-    def _diagnostic(self, finding: Finding) -> analyzer_pb2.AnalyzeDiagnostic:
+    def _diagnostic(self, finding: PackFinding) -> analyzer_pb2.AnalyzeDiagnostic:
         policy = finding.policy
         return analyzer_pb2.AnalyzeDiagnostic(
             policyName=policy.name,
@@ -171,17 +171,29 @@ class Analyzer:
         )
 
 
-def _refuse_unknown(policies: Iterable[str], settings: Iterable[str]) -> None:
-    """The engine takes over what it does not know; a level that binds nothing would be a silent pass."""
+def _check_names(policies: Iterable[str], settings: Iterable[str]) -> None:
+    """Raise UserError for unknown names, which the engine accepts: their level would have no effect."""
     names, keys = [policy.name for policy in _ALL], list(_SETTINGS)
-    every = "all"  # the engine gives its level to each policy, and names it as well
+    every = "all"  # the engine applies its level to each policy, and passes the name as well
     problems = [
-        Problem(f"policy {name}", None, "is not in the pack", f"It has {', '.join(names)}.")
+        Problem(
+            f"policy {name}",
+            None,
+            "is not in the pack",
+            f"It has {', '.join(names)}.",
+            code="pack-unknown-policy",
+        )
         for name in policies
         if name not in (*names, every)
     ]
     problems += [
-        Problem(f"policy {AUDIT.name}: {key}", None, "is no setting", f"It has {' and '.join(keys)}.")
+        Problem(
+            f"policy {AUDIT.name}: {key}",
+            None,
+            "is no setting",
+            f"It has {' and '.join(keys)}.",
+            code="pack-unknown-setting",
+        )
         for key in settings
         if key not in keys
     ]
@@ -189,15 +201,15 @@ def _refuse_unknown(policies: Iterable[str], settings: Iterable[str]) -> None:
         raise UserError(problems)
 
 
-def _usual(policy: Policy) -> analyzer_pb2.EnforcementLevel.ValueType:
+def _usual(policy: EnginePolicy) -> analyzer_pb2.EnforcementLevel.ValueType:
     return _LEVEL.ADVISORY if policy is AUDIT else _LEVEL.MANDATORY
 
 
-def _severity(policy: Policy) -> analyzer_pb2.PolicySeverity.ValueType:
+def _severity(policy: EnginePolicy) -> analyzer_pb2.PolicySeverity.ValueType:
     return analyzer_pb2.PolicySeverity.Value(f"POLICY_SEVERITY_{policy.severity.upper()}")
 
 
-def _described(policy: Policy) -> analyzer_pb2.PolicyInfo:
+def _described(policy: EnginePolicy) -> analyzer_pb2.PolicyInfo:
     made = analyzer_pb2.PolicyInfo(
         name=policy.name,
         description=policy.title,
@@ -215,7 +227,7 @@ def _object(struct: struct_pb2.Struct) -> dict[str, Any]:
 
 
 def _value(value: struct_pb2.Value) -> Any:
-    """A value of JSON; whole numbers are `int`, as the engine writes them into states."""
+    """A JSON value; whole numbers are `int`, as in states."""
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
         return _object(value.struct_value)
@@ -228,13 +240,13 @@ def _value(value: struct_pb2.Value) -> Any:
 
 
 def _project() -> Path:
-    """The folder of the project that the engine works on, or the one it was started in."""
+    """The folder of the project, or the working folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / "Pulumi.yaml").exists()), here)
 
 
 def _handler(analyzer: Analyzer) -> grpc.GenericRpcHandler:
-    """The methods of the service that an analyzer has; the generated code would have all of them."""
+    """Handler of the implemented methods; the generated code would need all of them."""
     service = analyzer_pb2.DESCRIPTOR.services_by_name["Analyzer"]
     answered = {
         method.name: grpc.unary_unary_rpc_method_handler(
@@ -254,9 +266,9 @@ def serve() -> None:
     server.add_generic_rpc_handlers([_handler(Analyzer())])
     server.start()
     print(port, flush=True)  # noqa: T201 - the protocol
-    # The program takes seconds to start, and nothing is asked meanwhile.
+    # The program takes seconds to start, without requests meanwhile.
     facts.prepare()
-    # What is there now stays to the end; of the rest, little is made again and again.
+    # Objects created so far live until the end; few others are created.
     gc.freeze()
     gc.enable()
     server.wait_for_termination()

@@ -1,1 +1,1 @@
-"""What came out, for people and for programs."""
+"""Reports of an audit, a module per format."""

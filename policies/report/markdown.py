@@ -1,11 +1,11 @@
-"""The findings as a comment below a pull request."""
+"""Markdown report for a comment on a pull request."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from policies.audit import Audit
-from policies.evaluate import Outcome
-from policies.report.wording import (
+from policies.evaluate import RuleOutcome
+from policies.report.texts import (
     DIFFER,
     differences,
     expired,
@@ -18,20 +18,20 @@ from policies.report.wording import (
     waived,
 )
 
-# GitHub takes 65,536 characters (an answer of its API: "body is too long (maximum is 65536 characters)").
+# GitHub accepts 65,536 characters (error of its API: "body is too long (maximum is 65536 characters)").
 MOST_CHARACTERS = 60_000
-# What CommonMark, its tables and GitHub (mentions, references to issues) read as more than text.
+# Characters with a meaning in CommonMark, its tables and GitHub (mentions, references to issues).
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&-])")
 
 
 def document(audit: Audit) -> str:
-    """The verdict, a table of the violations, and folded lists of the rest; cut where it would be refused."""
+    """The result, a table of violations, and lists of the rest; truncated to the limit of GitHub."""
     verdict = audit.code.name.lower().replace("_", " ")
     made = [f"### Policy audit: {verdict}", "", f"{total(audit)}.", ""]
     size = sum(map(len, made))
     for line in _lines(audit):
         if size + len(line) > MOST_CHARACTERS:
-            made += ["", "The rest is left out: it would be longer than a comment may be."]
+            made += ["", "Truncated to the maximum length of a comment."]
             break
         made.append(line)
         size += len(line) + 1
@@ -43,26 +43,26 @@ def _lines(audit: Audit) -> Iterator[str]:
     if failed:
         yield from ("| severity | rule | where | found | fix |", "|---|---|---|---|---|")
         for one in failed:
-            said = "; ".join(filter(None, (found(one), expired(one))))
-            yield _row([one.rule.severity, one.rule.id, place(one), said, printable(one.fix)])
+            text = "; ".join(filter(None, (found(one), expired(one))))
+            yield _row([one.rule.severity, one.rule.id, place(one), text, printable(one.fix)])
         yield ""
-    yield from _list("Could not be judged", [(one, found(one)) for one in of(audit, "undetermined")])
+    yield from _list("Undetermined", [(one, found(one)) for one in of(audit, "undetermined")])
     yield from _list("Waived", [(one, waived(one)) for one in of(audit, "waived")])
     if audit.resolved:
         yield from (f"**Resolved since the baseline: {len(audit.resolved)}**", "")
-        yield from (f"- {_plain(said)}" for said in resolved(audit))
+        yield from (f"- {_plain(text)}" for text in resolved(audit))
         yield ""
     if audit.differences:
         yield from (f"**{_plain(DIFFER)}: {len(audit.differences)}**", "")
-        yield from (f"- {what} {_plain(said)}" for what, said in differences(audit))
+        yield from (f"- {what} {_plain(text)}" for what, text in differences(audit))
         yield ""
-    yield from (f"- {_plain(printable(said))}" for said in audit.advice)
+    yield from (f"- {_plain(printable(text))}" for text in audit.advice)
 
 
-def _list(title: str, rows: Sequence[tuple[Outcome, str]]) -> Iterator[str]:
+def _list(title: str, rows: Sequence[tuple[RuleOutcome, str]]) -> Iterator[str]:
     if rows:
         yield from (f"**{title}: {len(rows)}**", "")
-        yield from (f"- {_plain(f'{one.rule.id} {place(one)}: {said}')}" for one, said in rows)
+        yield from (f"- {_plain(f'{one.rule.id} {place(one)}: {text}')}" for one, text in rows)
         yield ""
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// Shows the form, and of the findings those that have every word of it and the chosen severity and result.
+// Show the filter form, and only findings with all of its words, its severity and its result.
 const form = document.querySelector(".filter");
 const rows = [...document.querySelectorAll("#findings tbody tr")];
 const shown = document.querySelector("#shown");

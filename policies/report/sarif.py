@@ -1,4 +1,4 @@
-"""The findings as SARIF 2.1.0 (OASIS standard of 2020-03-27), which code scanning services read."""
+"""SARIF 2.1.0 report (OASIS standard of 2020-03-27) for code scanning services."""
 
 import hashlib
 import json
@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import quote
 
 from policies.audit import Audit
-from policies.baseline import Known
-from policies.catalogue import Rule
-from policies.evaluate import Outcome
-from policies.frameworks.framework import Reference, by_rule, frameworks
-from policies.report.outcomes import differences
-from policies.report.wording import found, of, place, printable
+from policies.baseline import KnownFinding
+from policies.catalog import PolicyRule
+from policies.evaluate import RuleOutcome
+from policies.frameworks.framework import ControlReference, by_rule, frameworks
+from policies.report.json_report import differences
+from policies.report.texts import found, of, place, printable
 from policies.resource import Resource
 from policies.severity import Severity
 
@@ -23,8 +23,8 @@ _SECURITY: Mapping[Severity, str] = {"critical": "9.5", "high": "8.0", "medium":
 
 
 def document(audit: Audit) -> str:
-    """The SARIF log. What is waived is a suppressed failure; what could not be judged is `open`."""
-    told = of(audit, "fail", "waived", "undetermined")
+    """The SARIF log. Waived violations are suppressed failures; undetermined outcomes are `open`."""
+    shown = of(audit, "fail", "waived", "undetermined")
     rules = sorted({one.rule.id: one.rule for one in audit.outcomes}.values(), key=lambda rule: rule.id)
     controls = by_rule(frameworks({rule.id: rule for rule in rules}))
     places = {rule.id: index for index, rule in enumerate(rules)}
@@ -35,16 +35,16 @@ def document(audit: Audit) -> str:
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",
-        "results": [_result(one, places[one.rule.id], audit) for one in told],
+        "results": [_result(one, places[one.rule.id], audit) for one in shown],
     }
     for one in audit.resolved or ():
         run["results"].append(_absent(one, places[one.rule], audit.source))
-    if audit.differences is not None:  # no results: a service would make alerts of them
+    if audit.differences is not None:  # no results: a service would create alerts from them
         run["properties"] = {"differences": differences(audit)}
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _rule(rule: Rule, controls: Sequence[Reference]) -> dict[str, Any]:
+def _rule(rule: PolicyRule, controls: Sequence[ControlReference]) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
@@ -60,7 +60,7 @@ def _rule(rule: Rule, controls: Sequence[Reference]) -> dict[str, Any]:
     }
 
 
-def _result(outcome: Outcome, index: int, audit: Audit) -> dict[str, Any]:
+def _result(outcome: RuleOutcome, index: int, audit: Audit) -> dict[str, Any]:
     failed = outcome.result != "undetermined"
     fix = f". {printable(outcome.fix)}" if outcome.fix else ""
     result: dict[str, Any] = {
@@ -79,12 +79,12 @@ def _result(outcome: Outcome, index: int, audit: Audit) -> dict[str, Any]:
     return result
 
 
-def _level(outcome: Outcome) -> str:
+def _level(outcome: RuleOutcome) -> str:
     return "note" if outcome.advisory else _LEVELS[outcome.rule.severity]
 
 
-def _absent(known: Known, index: int, source: str) -> dict[str, Any]:
-    """A violation of the baseline that is gone."""
+def _absent(known: KnownFinding, index: int, source: str) -> dict[str, Any]:
+    """A violation of the baseline that no longer occurs."""
     return {
         "ruleId": known.rule,
         "ruleIndex": index,
@@ -98,7 +98,7 @@ def _absent(known: Known, index: int, source: str) -> dict[str, Any]:
 
 
 def _location(about: Resource | None, source: str) -> dict[str, Any]:
-    """The file that was judged, for services that ask for one, and in it the resource."""
+    """The resource in the judged file; services require a file."""
     made: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": quote(printable(source))}}}
     if about is not None:
         names = {"name": printable(about.name), "fullyQualifiedName": printable(about.urn)}
@@ -106,7 +106,7 @@ def _location(about: Resource | None, source: str) -> dict[str, Any]:
     return made
 
 
-def _suppression(outcome: Outcome) -> dict[str, Any]:
+def _suppression(outcome: RuleOutcome) -> dict[str, Any]:
     waiver = outcome.waiver
     assert waiver
     return {
@@ -120,8 +120,8 @@ def _suppression(outcome: Outcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _fingerprint(outcome: Outcome) -> str:
-    """The same for the same finding in the next audit, whatever its words."""
+def _fingerprint(outcome: RuleOutcome) -> str:
+    """Fingerprint of a finding, independent of its message."""
     return _hashed(outcome.rule.id, outcome.urn, outcome.path)
 
 

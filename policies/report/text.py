@@ -1,9 +1,9 @@
-"""The findings for a reader at a terminal: the most severe first, the fix below each."""
+"""Text report for a terminal: findings by severity, each with its fix."""
 
 from collections.abc import Iterator
 
 from policies.audit import Audit
-from policies.report.wording import (
+from policies.report.texts import (
     DIFFER,
     differences,
     expired,
@@ -18,7 +18,7 @@ from policies.report.wording import (
 
 
 def document(audit: Audit) -> str:
-    """A paragraph for each violation, a line for each outcome that is waived or unknown, and the sum."""
+    """A paragraph per violation, a line per waived or undetermined outcome, and the totals."""
     return "\n".join(_lines(audit))
 
 
@@ -34,22 +34,22 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield ""
     for title, rows in (
         ("Known from the baseline:", [(one, found(one)) for one in failed if one.known]),
-        ("Could not be judged:", [(one, found(one)) for one in of(audit, "undetermined")]),
+        ("Undetermined:", [(one, found(one)) for one in of(audit, "undetermined")]),
         ("Waived:", [(one, waived(one)) for one in of(audit, "waived")]),
     ):
         if rows:
             yield title
-            yield from (f"  {one.rule.id} {place(one)}: {said}" for one, said in rows)
+            yield from (f"  {one.rule.id} {place(one)}: {line}" for one, line in rows)
             yield ""
     if audit.resolved:
         yield "Resolved since the baseline:"
-        yield from (f"  {said}" for said in resolved(audit))
+        yield from (f"  {line}" for line in resolved(audit))
         yield ""
     if audit.differences:
         yield f"{DIFFER}:"
-        yield from (f"  {what:9} {said}" for what, said in differences(audit))
+        yield from (f"  {what:9} {line}" for what, line in differences(audit))
         yield ""
     if audit.advice:
-        yield from (f"Advice: {printable(said)}" for said in audit.advice)
+        yield from (f"Advice: {printable(line)}" for line in audit.advice)
         yield ""
     yield total(audit)

@@ -1,9 +1,9 @@
-"""The rules, a folder for each group, a file for each concept; a new file needs no entry in a list."""
+"""The rules, a folder per group; a new file needs no registration."""
 
 from infra.discovery import modules
-from policies.catalogue import CATALOGUE
+from policies.catalog import CATALOG
 
-__all__ = ["CATALOGUE"]
+__all__ = ["CATALOG"]
 
-# Importing a module of rules puts them into the catalogue.
+# The import of a module registers its rules in the catalog.
 MODULES = tuple(modules(__name__))

@@ -1,8 +1,8 @@
-"""Pools of nodes whichever cloud they are of: accelerators, sizes in nodes, labels and taints.
+"""Node pools of both clouds: accelerators, sizes, labels and taints.
 
-Managed node groups of EKS with their launch templates, and node pools of GKE, also those that are written
-into their cluster. Nodes that Karpenter or EKS Auto Mode start on demand are no resources of a stack. Each
-question about a pool raises UndeterminedError where its answer is not known.
+These are managed node groups of EKS with their launch templates, and node pools of GKE, also those inside of
+their cluster. Nodes that Karpenter or EKS Auto Mode start on demand are no resources of a stack. Methods of
+pools raise UndeterminedError for unknown values.
 """
 
 import re
@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalogue import NotApplicableError
+from policies.catalog import NotApplicableError
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE, machines_of, template_of
-from policies.rules.walking import raw
+from policies.rules.properties import raw
 from policies.stack import Stack
 
 POOLS = (NODE_GROUP, NODE_POOL, GKE_CLUSTER)
 STARTING = (NODE_GROUP, TEMPLATE, "aws:ec2/instance:Instance", NODE_POOL, GKE_CLUSTER)
-"""Everything that starts machines, or says which."""
-# Families with accelerators, also of machines that the catalog does not know: GPUs, Trainium, Inferentia,
-# Gaudi, TPUs.
+"""Kinds that start machines, or name machine types."""
+# Families with accelerators, also of machine types outside of the catalog: GPUs, Trainium, Inferentia, Gaudi,
+# TPUs.
 _AWS_FAMILY = re.compile(r"(?:p|g|gr|trn|inf|dl)\d")
 _GOOGLE_FAMILY = re.compile(r"(?:a[234]x?|g[24]|ct\d\w*|tpu\w*)-")
 # A regional cluster has nodes in three zones by default (GKE, regional clusters).
@@ -32,24 +32,24 @@ class Devices:
     """The accelerators of one machine of a pool."""
 
     path: str
-    """The property that says so."""
+    """The property that names them."""
     name: str
-    """As the catalog calls them, or GKE; the family of a machine that neither knows."""
+    """Name in the catalog or in GKE; the family for an unknown machine type."""
     machine: str
     number: int | None
-    """None where the catalog does not know the machine."""
+    """None if the catalog does not have the machine type."""
 
     @property
     def count(self) -> int:
-        """How many a machine has. Raises UndeterminedError where nobody knows."""
+        """Number per machine. Raises UndeterminedError if it is unknown."""
         if self.number is None:
-            raise UndeterminedError(f"{self.path}: how many accelerators {self.machine} has, no source says")
+            raise UndeterminedError(f"{self.path}: the number of accelerators of {self.machine} is not known")
         return self.number
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """A number of nodes, and the property that says so."""
+class NodeCount:
+    """A number of nodes, and the property that sets it."""
 
     number: int
     path: str
@@ -78,7 +78,7 @@ class EksPool:
         return self.resource.name
 
     def devices(self) -> list[Devices]:
-        """Of its machines, which it names itself or in its launch template."""
+        """Accelerators of its machine types, which it or its launch template names."""
         found = (machine_of(path, name) for path, name in self.machines())
         return [devices for devices in found if devices is not None]
 
@@ -91,30 +91,30 @@ class EksPool:
             return [("launchTemplate", name) for name in found]
         return [(f"instanceTypes[{index}]", name) for index, name in enumerate(found)]
 
-    def least(self) -> Nodes:
-        """How many nodes always run: the lower bound of its size."""
+    def least(self) -> NodeCount:
+        """The lower bound of its size."""
         return self._size("minSize")
 
-    def most(self) -> Nodes:
+    def most(self) -> NodeCount:
         """The upper bound of its size."""
         return self._size("maxSize")
 
-    def _size(self, bound: str) -> Nodes:
+    def _size(self, bound: str) -> NodeCount:
         number, path = (self.resource.props.get("scalingConfig") or {}).get(bound), f"scalingConfig.{bound}"
         if number is None:
             raise UndeterminedError(f"{path} is not set")
-        return Nodes(int(number), path)
+        return NodeCount(int(number), path)
 
     def interruptible(self) -> str:
-        """Spot capacity; EKS takes what is on demand where nobody says anything."""
+        """The property that selects spot capacity; empty for on-demand capacity, the default of EKS."""
         return "capacityType" if self.resource.props.get("capacityType") == "SPOT" else ""
 
     def labels(self) -> Mapping[str, Any]:
-        """Those of the group."""
+        """Labels of the group."""
         return self.resource.props.get("labels") or {}
 
     def taints(self) -> list[Mapping[str, Any]]:
-        """Those of the group."""
+        """Taints of the group."""
         return list(self.resource.props.get("taints") or ())
 
 
@@ -133,7 +133,7 @@ class GkePool:
         return f"{self.resource.name} {self.prefix}".strip(" .")
 
     def devices(self) -> list[Devices]:
-        """The accelerators that are attached, or that its machine type brings."""
+        """The attached accelerators, or those of its machine type."""
         node = self.props.get("nodeConfig") or {}
         machine, path = node.get("machineType") or "e2-medium", f"{self.prefix}nodeConfig"
         attached = [
@@ -143,26 +143,26 @@ class GkePool:
         ]
         return attached or _built_in(f"{path}.machineType", machine)
 
-    def least(self) -> Nodes:
+    def least(self) -> NodeCount:
         """The lower bound of autoscaling, or the number of nodes; in all zones together."""
         return self._size("Min")
 
-    def most(self) -> Nodes:
+    def most(self) -> NodeCount:
         """The upper bound of autoscaling, or the number of nodes; in all zones together."""
         return self._size("Max")
 
-    def _size(self, bound: str) -> Nodes:
+    def _size(self, bound: str) -> NodeCount:
         scaling = self.props.get("autoscaling")
         if not scaling:
             given = [key for key in ("nodeCount", "initialNodeCount") if self.props.get(key) is not None]
             number = int(self.props[given[0]]) if given else 1
-            return Nodes(number and number * self._zones(), self.prefix + (given or ["nodeCount"])[0])
+            return NodeCount(number and number * self._zones(), self.prefix + (given or ["nodeCount"])[0])
         # Bounds of all zones together and of each zone exclude each other (google_container_node_pool).
         together = scaling.get("totalMaxNodeCount")
         key = f"total{bound}NodeCount" if together else f"{bound.lower()}NodeCount"
         number = int(scaling.get(key) or 0)
         zones = 1 if together or not number else self._zones()
-        return Nodes(number * zones, f"{self.prefix}autoscaling.{key}")
+        return NodeCount(number * zones, f"{self.prefix}autoscaling.{key}")
 
     def _zones(self) -> int:
         cluster = self.cluster()
@@ -174,22 +174,22 @@ class GkePool:
                 return len(zones) + others
         location = _location(self.props) or (_location(cluster.props) if cluster else "")
         if not location:
-            raise UndeterminedError("location: in how many zones its nodes are, is not known")
+            raise UndeterminedError("location: the number of its zones is not known")
         return _ZONES_OF_A_REGION if _is_region(location) else 1
 
     def cluster(self) -> Resource | None:
-        """Its cluster, as far as it is in the stack."""
+        """Its cluster, if it is in the stack."""
         if self.resource.kind == GKE_CLUSTER:
             return self.resource
         return self.stack.referred(self.resource, raw(self.props, "cluster"), "cluster", GKE_CLUSTER)
 
     def home(self) -> str:
-        """Which cluster it is of: that of the stack by its URN, another one by its place and name."""
+        """Its cluster: the URN if it is in the stack, else location and name."""
         cluster = self.cluster()
         return cluster.urn if cluster else f"{_location(self.props)}/{raw(self.props, 'cluster')}"
 
     def interruptible(self) -> str:
-        """Spot and preemptible machines; those of Flex Start end after seven days at most."""
+        """The property that selects spot, preemptible or Flex Start machines, which end after seven days."""
         node = self.props.get("nodeConfig") or {}
         for key in ("spot", "preemptible", "flexStart"):
             if node.get(key) is True:
@@ -197,11 +197,11 @@ class GkePool:
         return ""
 
     def labels(self) -> Mapping[str, Any]:
-        """Those of its nodes."""
+        """Labels of its nodes."""
         return (self.props.get("nodeConfig") or {}).get("labels") or {}
 
     def taints(self) -> list[Mapping[str, Any]]:
-        """Those of its nodes."""
+        """Taints of its nodes."""
         node = self.props.get("nodeConfig") or {}
         return list(node.get("taints") or node.get("effectiveTaints") or ())
 
@@ -210,18 +210,18 @@ Pool = EksPool | GkePool
 
 
 def pools_of(resource: Resource, stack: Stack) -> list[Pool]:
-    """The pools that a resource of one of POOLS is, or holds. Raises NotApplicableError for none."""
+    """The pools of a resource of one of POOLS. Raises NotApplicableError if it has none."""
     if resource.kind == NODE_GROUP:
         return [EksPool(resource, stack)]
     if resource.kind == NODE_POOL:
         return [GkePool(resource, stack, resource.props)]
     if not (found := list(_inline(resource, stack))):
-        raise NotApplicableError("it holds no node pool itself")
+        raise NotApplicableError("it has no node pool of its own")
     return list[Pool](found)
 
 
 def all_pools(stack: Stack) -> list[Pool]:
-    """Every pool of a stack."""
+    """All pools of a stack."""
     return [
         *(EksPool(group, stack) for group in stack.all(NODE_GROUP)),
         *(GkePool(pool, stack, pool.props) for pool in stack.all(NODE_POOL)),
@@ -230,7 +230,7 @@ def all_pools(stack: Stack) -> list[Pool]:
 
 
 def accelerated(pools: list[Pool]) -> list[Pool]:
-    """Those that have accelerators. Raises NotApplicableError where none has."""
+    """Pools with accelerators. Raises NotApplicableError if there are none."""
     found = [pool for pool in pools if pool.devices()]
     if not found:
         raise NotApplicableError("its machines have no accelerators")
@@ -238,9 +238,9 @@ def accelerated(pools: list[Pool]) -> list[Pool]:
 
 
 def started(machine: Resource, stack: Stack) -> Iterator[Devices]:
-    """The accelerators of what a resource of one of STARTING may start.
+    """The accelerators of machines that a resource of one of STARTING may start.
 
-    Raises NotApplicableError where another resource says it, which is judged itself.
+    Raises NotApplicableError if another resource, which is judged itself, names the machine type.
     """
     if machine.kind == NODE_GROUP:
         if not machine.props.get("instanceTypes") and template_of(machine, stack):
@@ -275,7 +275,7 @@ def _of_instance(machine: Resource) -> Iterator[Devices]:
         if found:
             yield found
     if not wanted.get("allowedInstanceTypes"):
-        # Names of EC2's own vocabulary, such as `a100`. Without names, EC2 takes what has any accelerator.
+        # Accelerator names of EC2, such as `a100`. Without names, EC2 chooses types with any accelerator.
         names = wanted.get("acceleratorNames") or ()
         for index, name in enumerate(names):
             yield Devices(f"instanceRequirements.acceleratorNames[{index}]", name, name, None)
@@ -285,7 +285,7 @@ def _of_instance(machine: Resource) -> Iterator[Devices]:
 
 
 def _provisioned(cluster: Resource) -> Iterator[Devices]:
-    """What node auto-provisioning may start; its other limits are cpu and memory."""
+    """Accelerators of node auto-provisioning; its other limits are cpu and memory."""
     scaling = cluster.props.get("clusterAutoscaling") or {}
     for index, limit in enumerate(scaling.get("resourceLimits") or ()):
         kind = limit.get("resourceType") or ""
@@ -294,7 +294,7 @@ def _provisioned(cluster: Resource) -> Iterator[Devices]:
 
 
 def _inline(cluster: Resource, stack: Stack) -> Iterator[GkePool]:
-    """The pools that are written into a cluster.
+    """The pools inside of a cluster resource.
 
     The provider reads all pools into `nodePools`, also those that are resources of their own, and the first
     pool into `nodeConfig` (google_container_cluster, flattenClusterNodePools).

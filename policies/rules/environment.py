@@ -1,13 +1,13 @@
-"""Whether a resource is one of production."""
+"""Production environments."""
 
 from policies.resource import Resource
 from policies.stack import Stack
 
 
 def is_production(resource: Resource, stack: Stack, otherwise: bool | None = None) -> bool:
-    """What its tags say, or else the settings; `otherwise` where production is the milder answer to a rule.
+    """Return whether a resource is production, by its tags, else by `otherwise` or the settings.
 
-    Raises UndeterminedError where the tag is not known.
+    Raises UndeterminedError if the tag is unknown.
     """
     tags = {str(key).lower(): key for key in resource.tags}
     for name in stack.settings.environment_tags:

@@ -1,4 +1,4 @@
-"""How rules read pools of nodes: node groups of EKS with their launch templates, node pools of GKE."""
+"""Node groups of EKS with their launch templates, and node pools of GKE."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,12 +12,12 @@ EFA = ("efa", "efa-only")
 
 
 def is_auto_mode(cluster: Resource) -> bool:
-    """Whether a cluster of EKS has Auto Mode, which starts nodes by itself."""
+    """Return whether a cluster of EKS has Auto Mode, which starts nodes itself."""
     return (cluster.props.get("computeConfig") or {}).get("enabled") is True
 
 
 def template_of(group: Resource, stack: Stack) -> Resource | None:
-    """The launch template of a node group, if it has one. Raises UndeterminedError for a foreign one."""
+    """The launch template of a node group, or None. Raises UndeterminedError if it is not in the stack."""
     for path in ("launchTemplate.id", "launchTemplate.name"):
         value = group.raw(path)
         if is_unknown(value) or value:
@@ -29,7 +29,7 @@ def template_of(group: Resource, stack: Stack) -> Resource | None:
 
 
 def _running(group: Resource, stack: Stack) -> Resource | None:
-    """The version that its nodes have, where an account tells of that one by itself."""
+    """The version that its nodes run, if the source has it as a resource."""
     names = [group.raw(f"launchTemplate.{name}") for name in ("id", "version")]
     if any(map(is_unknown, names)) or not all(names):
         return None
@@ -37,7 +37,7 @@ def _running(group: Resource, stack: Stack) -> Resource | None:
 
 
 def groups_of(template: Resource, stack: Stack) -> list[Resource]:
-    """The node groups that start their nodes from a launch template."""
+    """The node groups of a launch template."""
     return stack.once(_groups_by_template).get(template.urn, [])
 
 
@@ -50,7 +50,7 @@ def _groups_by_template(stack: Stack) -> dict[str, list[Resource]]:
 
 
 def machines_of(group: Resource, template: Resource | None) -> list[str]:
-    """The machine types that a node group may start, the preferred one first."""
+    """The machine types of a node group, the preferred one first."""
     own = template.props.get("instanceType") if template else None
     given = list(group.props.get("instanceTypes") or ()) or ([own] if own else [])
     # EKS API Reference, CreateNodegroup: without a type, t3.medium.
@@ -63,7 +63,7 @@ def efa_interfaces(template: Resource) -> list[tuple[str, Any]]:
 
 
 def uses_efa(group: Resource, stack: Stack) -> bool:
-    """Whether the nodes of a node group talk over EFA."""
+    """Return whether the nodes of a node group use EFA."""
     template = template_of(group, stack)
     return template is not None and bool(efa_interfaces(template))
 
@@ -79,6 +79,6 @@ def least_nodes(group: Resource) -> int:
 
 
 def pools_of(stack: Stack) -> Iterator[tuple[Resource, Resource | None]]:
-    """Every node group with its launch template."""
+    """All node groups with their launch templates."""
     for group in stack.all(NODE_GROUP):
         yield group, template_of(group, stack)

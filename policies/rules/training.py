@@ -1,9 +1,9 @@
-"""Which stacks are for training: others have machines too, and need no care for GPUs."""
+"""Stacks for training: rules about GPUs do not apply to other stacks."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from policies.catalogue import NotApplicableError, Violation
+from policies.catalog import NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import STARTING, machine_of, started
 from policies.rules.kubernetes.jobs import KINDS as JOBS
@@ -15,9 +15,9 @@ from policies.stack import Stack
 _KARPENTER = "kubernetes:karpenter.sh/v1:NodePool"
 _QUEUES = "kubernetes:kueue.x-k8s.io/"
 _CHARTS = ("kubernetes:helm.sh/v3:Release", "kubernetes:helm.sh/v3:Chart", "kubernetes:helm.sh/v4:Chart")
-# Jobs of Kubernetes itself are for anything.
+# Jobs of Kubernetes itself may be for any purpose.
 _TRAINING_JOBS = tuple(kind for kind in JOBS if not kind.startswith("kubernetes:batch/"))
-# Queues of jobs, operators of training, and what makes accelerators usable; as their charts are called.
+# Chart names of job queues, training operators, and device plug-ins.
 _OPERATORS = (
     *("kueue", "jobset", "kubeflow-trainer", "training-operator", "mpi-operator", "kuberay-operator"),
     *("volcano", "gpu-operator", "nvidia-device-plugin", "neuron-helm-chart"),
@@ -29,10 +29,10 @@ _DEVICES = ("instance-gpu-", "instance-accelerator-")
 
 
 def if_it_trains(stack: Stack, found: Iterable[Violation]) -> Iterator[Violation]:
-    """What was found, where the stack is for training: it has accelerators, jobs of training or their queue.
+    """Yield violations if the stack is for training: it has accelerators, training jobs or their queue.
 
-    Where nothing was found the stack does not matter. Raises NotApplicableError for any other stack, and
-    UndeterminedError where only a value that is not known could say so.
+    Without violations the stack is not checked. Raises NotApplicableError for other stacks, and
+    UndeterminedError if only an unknown value could decide.
     """
     violations = list(found)
     if violations:
@@ -47,11 +47,11 @@ def _needs_training(stack: Stack) -> None:
             if _is_for_training(resource, stack):
                 return
         except UndeterminedError as error:
-            # Another resource may say it for certain.
+            # Another resource may decide.
             unknown = unknown or error
     if unknown:
         raise unknown
-    # Of Kubernetes an account does not tell; without accelerators there are only queues to miss.
+    # An account does not report Kubernetes objects; without accelerators only queues could be missed.
     stack.all(*STARTING)
     raise NotApplicableError("the stack has no accelerators, and no jobs of training or queue for them")
 

@@ -1,1 +1,1 @@
-"""Where resources come from: each module turns what a tool wrote into the one record that rules see."""
+"""Sources of resources: each module converts the output of a tool into the records that rules see."""

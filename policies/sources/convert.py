@@ -1,6 +1,6 @@
-"""Resources as the Pulumi CLI writes them into states and previews, to the record that rules see.
+"""Convert resources of states and previews of the Pulumi CLI into the records that rules see.
 
-The forms are those of the CLI 3.259.0: `ResourceV3` (sdk/go/common/apitype/core.go) and
+The formats are those of the CLI 3.259.0: `ResourceV3` (sdk/go/common/apitype/core.go) and
 `StepEventStateMetadata` (apitype/events.go); the marks inside of values are in
 sdk/go/common/resource/sig/sig.go and pkg/resource/stack/deployment.go.
 """
@@ -10,19 +10,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from policies.resource import Origin, Resource, Unknown, is_unknown, partly
-from policies.sources.document import Complaints
+from policies.resource import Origin, Resource, UnknownValue, is_unknown, partly
+from policies.sources.files import FileProblems, file_error
 
 _MARK = "4dabf18193072939515e22adb298388d"
-_SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - how the CLI marks a secret, not one
+_SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - marker of the CLI, not a secret
 _OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
-_READABLE = (  # references to resources, assets and archives: what is beside the mark is plain
+_READABLE = (  # references to resources, assets and archives: the values beside the marker are plain
     "5cf8f73096256a8f31e491e813e4eb8e",
     "c44067f5952c0a294b673a41bacd8c17",
     "0def7320c3a5731c473e5ecbe6d01bc7",
 )
 _LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-# What is no text has marks of its own towards plugins (sdk/go/common/resource/plugin/rpc.go).
+# Values that are no strings have their own markers for plug-ins (sdk/go/common/resource/plugin/rpc.go).
 _LATER_OF_FORMS = frozenset(
     (
         *("1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "3eeb2bf0-c639-47a8-9e75-3b44932eb421"),
@@ -38,11 +38,11 @@ _FIX = "Write the file again with the Pulumi CLI, and do not edit it."
 
 
 def plain(value: Any, path: str = "") -> Any:
-    """A serialized value without marks: secrets, and what a preview does not know, become `Unknown`."""
+    """A serialized value without markers: secrets, and values unknown in a preview, become UnknownValue."""
     if isinstance(value, str):
         if is_later(value):
-            return Unknown(path, _AWAITED)
-        return Unknown(path, _HIDDEN) if value == _REDACTED else value
+            return UnknownValue(path, _AWAITED)
+        return UnknownValue(path, _HIDDEN) if value == _REDACTED else value
     if isinstance(value, dict):
         if _MARK in value:
             return _marked(value, path)
@@ -55,47 +55,50 @@ def plain(value: Any, path: str = "") -> Any:
 
 
 def is_later(text: str) -> bool:
-    """Whether a serialized text stands for, or contains, what only the deployment will tell."""
+    """Return whether a serialized string is, or contains, a value known only after the deployment."""
     return _LATER in text or text in _LATER_OF_FORMS
 
 
 def _marked(value: Mapping[str, Any], path: str) -> Any:
     mark = value[_MARK]
     if mark == _SECRET:
-        return Unknown(path, _HIDDEN)
+        return UnknownValue(path, _HIDDEN)
     if mark in _READABLE:
         return {key: one for key, one in value.items() if key != _MARK}
     if mark == _OUTPUT and "value" in value and not value.get("secret"):
         return plain(value["value"], path)
-    return Unknown(path, "is written in a form that this version cannot read")
+    return UnknownValue(path, "has a format that this version cannot read")
 
 
 class Converter:
-    """Turns the rows of one file into resources; what is wrong with them is gathered in `complaints`."""
+    """Converts the rows of a file into resources and collects their problems."""
 
-    def __init__(self, complaints: Complaints, origin: Origin) -> None:
-        self._complaints, self._origin = complaints, origin
+    def __init__(self, problems: FileProblems, origin: Origin) -> None:
+        self._problems, self._origin = problems, origin
         self._rows: list[tuple[str, Mapping[str, Any]]] = []
 
     def add(self, path: str, row: Any) -> None:
-        """Take one row; `path` is its place in the file."""
+        """Add a row; `path` is its place in the file."""
         if not isinstance(row, dict):
-            self._complaints.add(path, row, "must be an object", _FIX)
+            self._problems.add(path, row, "must be an object", _FIX, "file-value-wrong-type")
             return
-        urn = self._complaints.wants(row, "urn", str, path, _FIX)
+        urn = self._problems.wants(row, "urn", str, path, _FIX)
         if urn.count("::") < 3 or not urn.startswith("urn:pulumi:"):
-            self._complaints.add(f"{path}.urn", row.get("urn"), "must be the URN of a resource", _FIX)
+            rule = "must be the URN of a resource"
+            self._problems.add(f"{path}.urn", row.get("urn"), rule, _FIX, "state-invalid-urn")
             return
         for key in ("id", "type", "parent", "provider", "modified"):
-            self._complaints.wants(row, key, str, path, _FIX)
+            self._problems.wants(row, key, str, path, _FIX)
         for key in ("inputs", "outputs", "propertyDependencies"):
-            self._complaints.wants(row, key, dict, path, _FIX)
+            self._problems.wants(row, key, dict, path, _FIX)
         for key in ("protect", "delete", "custom"):
-            self._complaints.wants(row, key, bool, path, _FIX)
+            self._problems.wants(row, key, bool, path, _FIX)
         self._texts(row.get("dependencies"), f"{path}.dependencies")
         self._texts(row.get("initErrors"), f"{path}.initErrors")
         if isinstance(row.get("modified"), str) and _time(row["modified"]) is None:
-            self._complaints.add(f"{path}.modified", row["modified"], "must be a time", _FIX)
+            self._problems.add(
+                f"{path}.modified", row["modified"], "must be a time", _FIX, "state-invalid-time"
+            )
         given = row.get("propertyDependencies")
         for key, value in (given if isinstance(given, dict) else {}).items():
             self._texts(value, f"{path}.propertyDependencies.{key}")
@@ -103,16 +106,17 @@ class Converter:
 
     def _texts(self, value: Any, path: str) -> None:
         if value is not None and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
-            self._complaints.add(path, value, "must be a list of texts", _FIX)
+            self._problems.add(path, value, "must be a list of texts", _FIX, "file-value-wrong-type")
 
     def resources(self) -> list[Resource]:
-        """The resources of a cloud among the rows. Raises UserError for everything that is wrong."""
-        self._complaints.end()
+        """The cloud resources among the rows. Raises UserError with all problems."""
+        self._problems.end()
         try:
             return self._converted()
         except RecursionError:
-            self._complaints.add("", None, "is nested too deeply for a state", _FIX)
-            self._complaints.end()
+            rule = "is nested too deeply for a state"
+            self._problems.add("", None, rule, _FIX, "input-file-nested-too-deeply")
+            self._problems.end()
             raise
 
     def _converted(self) -> list[Resource]:
@@ -137,7 +141,7 @@ class Converter:
             kind=_kind(row),
             urn=row["urn"],
             name=row["urn"].split("::", 3)[3],
-            id=Unknown("id", _AWAITED) if not is_unknown(known) and not known else known,
+            id=UnknownValue("id", _AWAITED) if not is_unknown(known) and not known else known,
             region=_first(props, "region") or _first(provider, "region"),
             account=_account(props, provider),
             props=props,
@@ -153,12 +157,12 @@ class Converter:
             origin=self._origin,
         )
 
-    def _later(self, name: str) -> Unknown | None:
-        return Unknown(name, _AWAITED) if self._origin == "planned" else None
+    def _later(self, name: str) -> UnknownValue | None:
+        return UnknownValue(name, _AWAITED) if self._origin == "planned" else None
 
 
 def _time(text: str | None) -> datetime.datetime | None:
-    """The time that the engine writes (RFC 3339, with nanoseconds); None where it is none."""
+    """A time of the engine (RFC 3339, with nanoseconds); None if it is invalid."""
     try:
         found = datetime.datetime.fromisoformat(text or "")
     except ValueError:
@@ -171,7 +175,7 @@ def _kind(row: Mapping[str, Any]) -> str:
 
 
 def _overlaid(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """What the cloud answered, and where it said nothing, what it was given; `**` keeps what is unknown."""
+    """Outputs over inputs; `**` keeps unknown values."""
     return partly({**below, **above})
 
 
@@ -180,7 +184,7 @@ def _raw(holder: Mapping[str, Any], key: str) -> Any:
 
 
 def _first(holder: Mapping[str, Any], *keys: str) -> Any:
-    """The first text under one of the keys; an unknown value is nothing here."""
+    """The first text under one of the keys; unknown values are skipped."""
     found = (_raw(holder, key) for key in keys)
     return next((value for value in found if not is_unknown(value) and isinstance(value, str)), "")
 
@@ -196,7 +200,7 @@ def _account(props: Mapping[str, Any], provider: Mapping[str, Any]) -> str:
 
 
 def _tags(props: Mapping[str, Any], provider: Mapping[str, Any]) -> Mapping[str, Any]:
-    """All tags or labels that reach the cloud, with those that the provider adds."""
+    """All tags or labels in the cloud, with those that the provider adds."""
     metadata = _raw(props, "metadata")
     labels = _raw(metadata, "labels") if not is_unknown(metadata) and isinstance(metadata, dict) else None
     for value in (_raw(props, "tagsAll"), _raw(props, "effectiveLabels")):
@@ -216,7 +220,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """The settings of a provider are JSON texts."""
+    """Decode a setting of a provider, which is a JSON string."""
     if is_unknown(value) or not isinstance(value, str):
         return None if is_unknown(value) else value
     try:
@@ -225,11 +229,8 @@ def _json(value: Any) -> Any:
         return None
 
 
-def refuse_empty(resources: Sequence[Resource], file: str, allowed: bool) -> None:
-    """Raise UserError where nothing is left to judge, unless that is expected."""
+def check_not_empty(resources: Sequence[Resource], file: str, allowed: bool) -> None:
+    """Raise UserError if there is nothing to judge, unless that is allowed."""
     if not resources and not allowed:
-        complaints = Complaints(file)
-        complaints.add(
-            "", None, "holds no resource of a cloud", "Take the right stack, or add --allow-empty."
-        )
-        complaints.end()
+        fix = "Take the right stack, or add --allow-empty."
+        raise file_error(file, "holds no resource of a cloud", fix, "source-without-resources")

@@ -1,6 +1,6 @@
-"""What the Pulumi engine tells a policy pack: the resources that it also writes into states and previews.
+"""Resources that the Pulumi engine passes to a policy pack.
 
-It hands over the inputs of a resource before its step, and the outputs of all resources at the end
+It passes the inputs of a resource before its step, and the outputs of all resources at the end
 (pkg/resource/deploy/step_generator.go and analyze_snapshot.go of the CLI 3.259.0). Ids are among the outputs.
 """
 
@@ -9,39 +9,39 @@ from typing import Any
 
 from policies.resource import Origin, Resource
 from policies.sources.convert import Converter, is_later
-from policies.sources.document import Complaints
+from policies.sources.files import FileProblems
 
 Row = Mapping[str, Any]
-"""A resource as the engine tells it: `urn`, `type`, `properties`, `parent`, `protect`, `dependencies`,
+"""A resource of the engine: `urn`, `type`, `properties`, `parent`, `protect`, `dependencies`,
 `propertyDependencies`, and its `provider` with `urn`, `type` and `properties`."""
 _Object = Mapping[str, Any]
 _KEPT = ("urn", "type", "parent", "protect", "dependencies", "propertyDependencies")
 
 
-class Told:
-    """What one engine has told of one stack so far."""
+class EngineResources:
+    """The resources of a stack, as far as its engine has passed them."""
 
     def __init__(self) -> None:
         self.planned = False
-        """Whether it previews, so that it does not know everything yet."""
+        """True during a preview, in which some values are unknown."""
         self._inputs: dict[str, Mapping[str, Any]] = {}
 
     def note(self, row: Row) -> None:
-        """Keep the inputs of a resource, which the engine tells before its step alone."""
+        """Keep the inputs of a resource, which the engine passes only before its step."""
         self._inputs[row["urn"]] = row["properties"]
 
     def before(self, row: Row) -> list[Resource]:
-        """The resource of a row with its inputs, before its step; none where no cloud has it."""
+        """The resource of a row with its inputs, before its step; empty for components."""
         return _converted([(row, row["properties"], {})], "planned")
 
     def after(self, rows: Iterable[Row]) -> list[Resource]:
-        """All resources, from rows with their outputs, by URN: the engine tells them in no order."""
+        """All resources, from rows with outputs, sorted by URN: the engine passes them in no order."""
         ordered = sorted(rows, key=lambda row: str(row["urn"]))
         origin: Origin = "planned" if self.planned else "state"
         return _converted([(row, *self._known(row)) for row in ordered], origin)
 
     def _known(self, row: Row) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """(inputs, outputs) of a row. What a preview does not know yet is absent, as in its document."""
+        """(inputs, outputs) of a row. Values unknown in a preview are absent, as in its document."""
         inputs, outputs = self._inputs.get(row["urn"], {}), row["properties"]
         if self.planned:
             outputs = {key: value for key, value in outputs.items() if _is_known(value)}
@@ -51,8 +51,8 @@ class Told:
 def _converted(
     rows: Iterable[tuple[Row, Mapping[str, Any], Mapping[str, Any]]], origin: Origin
 ) -> list[Resource]:
-    """The resources of (row, inputs, outputs), in the form of a state."""
-    converter = Converter(Complaints("the engine"), origin)
+    """The resources of (row, inputs, outputs), in the format of a state."""
+    converter = Converter(FileProblems("the engine"), origin)
     providers: dict[str, Row] = {}
     for row, inputs, outputs in rows:
         provider = row.get("provider") or {}
@@ -60,7 +60,7 @@ def _converted(
             providers[provider["urn"]] = provider
         made = {
             **{key: row[key] for key in _KEPT if key in row},
-            # Everything but components has a provider, and this is told of it alone: no id.
+            # Every resource but components has a provider, which is passed without its id.
             "custom": bool(provider),
             "provider": f"{provider.get('urn', '')}::",
             "id": outputs["id"] if isinstance(outputs.get("id"), str) else "",
@@ -74,7 +74,7 @@ def _converted(
 
 
 def _is_known(value: Any) -> bool:
-    """Whether nothing in a value waits for the deployment."""
+    """Return whether a value is known before the deployment."""
     if isinstance(value, str):
         return not is_later(value)
     if isinstance(value, dict):

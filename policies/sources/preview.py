@@ -1,8 +1,8 @@
-"""What `pulumi preview --json` writes: the resources that a stack would have after the `up`.
+"""Read previews of `pulumi preview --json`: the resources of a stack after the `up`.
 
-There are two forms, both of pkg/backend/display (json.go, display.go) in the CLI 3.259.0: one document at the
-end (`PreviewDigest`), or with PULUMI_ENABLE_STREAMING_JSON_PREVIEW a line for each engine event, as in a log.
-Events tell no dependencies: from which resource an unknown value will come, only the document says.
+There are two formats, both of pkg/backend/display (json.go, display.go) in the CLI 3.259.0: one document at
+the end (`PreviewDigest`), or with PULUMI_ENABLE_STREAMING_JSON_PREVIEW a line per engine event, as in a log.
+Events have no dependencies: only the document has the reference of an unknown value.
 """
 
 from collections.abc import Mapping
@@ -10,54 +10,53 @@ from pathlib import Path
 from typing import Any
 
 from policies.resource import Resource
-from policies.sources.convert import Converter, refuse_empty
-from policies.sources.document import Complaints, content, lines, parsed, refuse
+from policies.sources.convert import Converter, check_not_empty
+from policies.sources.files import FileProblems, file_error, lines, parsed, read_file
 
 _FIX = "Write it with: pulumi preview --json --show-sames > FILE"
-# Steps whose resource is gone afterwards. Source: pkg/resource/deploy/step.go of CLI 3.259.0.
+# Steps that remove their resource. Source: pkg/resource/deploy/step.go of CLI 3.259.0.
 _GONE = ("delete", "delete-replaced", "discard", "discard-replaced", "remove-pending-replace")
 
 
 def read(path: Path, *, allow_empty: bool = False) -> list[Resource]:
-    """The planned resources of a preview that succeeded and that tells of all resources.
-
-    Raises UserError for every other file.
-    """
+    """The planned resources of a complete preview that succeeded. Raises UserError for any other file."""
     file = str(path)
-    data = content(path, _FIX)
+    data = read_file(path, _FIX)
     first = data.lstrip()[:200]
-    complaints = Complaints(file)
+    problems = FileProblems(file)
     streamed = first.startswith(b'{"sequence"') or b'"sequence":' in first.split(b"\n", 1)[0]
-    steps = _of_events(data, file, complaints) if streamed else _of_digest(data, file, complaints)
-    converter = Converter(complaints, "planned")
+    steps = _of_events(data, file, problems) if streamed else _of_digest(data, file, problems)
+    converter = Converter(problems, "planned")
     for where, row in steps.values():
         converter.add(where, row)
     resources = converter.resources()
-    refuse_empty(resources, file, allow_empty)
+    check_not_empty(resources, file, allow_empty)
     return resources
 
 
 _Steps = dict[str, tuple[str, Any]]
 
 
-def _of_digest(data: bytes, file: str, complaints: Complaints) -> _Steps:
+def _of_digest(data: bytes, file: str, problems: FileProblems) -> _Steps:
     found = parsed(data, file, _FIX)
     if isinstance(found, dict) and "deployment" in found:
-        raise refuse(file, "is the export of a stack, not a preview", "Give it as --state.")
+        rule = "is the export of a stack, not a preview"
+        raise file_error(file, rule, "Pass it as --state.", "preview-is-a-state")
     if not isinstance(found, dict) or not {"steps", "changeSummary", "diagnostics"} & found.keys():
-        raise refuse(file, "is not what `pulumi preview --json` writes", _FIX)
-    diagnostics = complaints.wants(found, "diagnostics", list, "", _FIX)
+        raise file_error(file, "is no output of `pulumi preview --json`", _FIX, "preview-unknown-format")
+    diagnostics = problems.wants(found, "diagnostics", list, "", _FIX)
     errors = [one for one in diagnostics if _text(one, "severity") == "error"]
-    summary = complaints.wants(found, "changeSummary", dict, "", _FIX)
+    summary = problems.wants(found, "changeSummary", dict, "", _FIX)
     if errors or "changeSummary" not in found:
-        said = _text(errors[0], "message").strip() if errors else "it has no summary"
-        raise refuse(file, f"the preview did not succeed: {said}", "Mend that first, and preview again.")
+        message = _text(errors[0], "message").strip() if errors else "it has no summary"
+        rule, fix = f"the preview did not succeed: {message}", "Fix that first, and preview again."
+        raise file_error(file, rule, fix, "preview-failed")
     rows: _Steps = {}
     same = 0
-    for index, step in enumerate(complaints.wants(found, "steps", list, "", _FIX)):
+    for index, step in enumerate(problems.wants(found, "steps", list, "", _FIX)):
         where = f"steps[{index}]"
         if not isinstance(step, dict):
-            complaints.add(where, step, "must be an object", _FIX)
+            problems.add(where, step, "must be an object", _FIX, "file-value-wrong-type")
             continue
         same += step.get("op") == "same"
         if step.get("op") not in _GONE:
@@ -67,48 +66,49 @@ def _of_digest(data: bytes, file: str, complaints: Complaints) -> _Steps:
 
 
 def _new_state(step: Mapping[str, Any]) -> Any:
-    """The state after a step, with what stays of the one before.
+    """The state after a step, with the values kept from the state before.
 
-    The engine tells of a step before it is made, and takes the id over when it makes it, and the outputs too
-    where nothing changes (pkg/resource/deploy/step.go, Apply of SameStep and UpdateStep).
+    The engine reports a step before it runs, and copies the id when it runs, and the outputs too
+    if nothing changes (pkg/resource/deploy/step.go, Apply of SameStep and UpdateStep).
     """
     new, old = step.get("newState"), step.get("oldState")
     same = ("id", "outputs", "initErrors", "modified")
-    stays = {"same": same, "update": ("id",)}.get(str(step.get("op")), ())
+    kept = {"same": same, "update": ("id",)}.get(str(step.get("op")), ())
     if not isinstance(new, dict) or not isinstance(old, dict):
         return new
-    return {**{key: old[key] for key in stays if key in old}, **new}
+    return {**{key: old[key] for key in kept if key in old}, **new}
 
 
-def _of_events(data: bytes, file: str, complaints: Complaints) -> _Steps:
+def _of_events(data: bytes, file: str, problems: FileProblems) -> _Steps:
     rows: _Steps = {}
     summary: Mapping[str, Any] | None = None
     for number, event in lines(data.splitlines(), file, _FIX):
         if not isinstance(event, dict):
-            complaints.add(f"line {number}", event, "must be an event", _FIX)
+            problems.add(f"line {number}", event, "must be an event", _FIX, "file-value-wrong-type")
             continue
-        summary = complaints.wants(event, "summaryEvent", dict, f"line {number}", _FIX) or summary
+        summary = problems.wants(event, "summaryEvent", dict, f"line {number}", _FIX) or summary
         for key in ("resourcePreEvent", "resOutputsEvent"):
-            told = complaints.wants(event, key, dict, f"line {number}", _FIX)
-            step = complaints.wants(told, "metadata", dict, f"line {number}.{key}", _FIX)
+            body = problems.wants(event, key, dict, f"line {number}", _FIX)
+            step = problems.wants(body, "metadata", dict, f"line {number}.{key}", _FIX)
             if step and step.get("op") not in _GONE and step.get("new") is not None:
                 rows[str(step.get("urn"))] = (f"line {number}.{key}.metadata.new", step["new"])
-    complaints.end()
+    problems.end()
     if summary is None or summary.get("result") not in (None, "succeeded"):
         rule = "the preview did not succeed, or its events were cut off"
-        raise refuse(file, rule, "Mend what its diagnostics say, and preview again.")
+        raise file_error(file, rule, "Fix what its diagnostics report, and preview again.", "preview-failed")
     if summary.get("isPreview") is False:
         rule = "these are the events of an operation that changed the stack"
-        raise refuse(file, rule, "Export the state instead, and give it as --state.")
+        fix = "Export the state instead, and pass it as --state."
+        raise file_error(file, rule, fix, "preview-of-an-update")
     return rows
 
 
 def _refuse_partial(file: str, summary: Mapping[str, Any], shown: int) -> None:
-    """A preview leaves out what stays the same: judged without it, the stack would not be the stack."""
+    """Raise UserError if a preview leaves out unchanged resources: the stack would be incomplete."""
     same = summary.get("same", 0)
     if isinstance(same, int) and same > shown:
         rule = f"leaves out {same - shown} resources that stay as they are"
-        raise refuse(file, rule, _FIX)
+        raise file_error(file, rule, _FIX, "preview-incomplete")
 
 
 def _text(holder: Any, key: str) -> str:

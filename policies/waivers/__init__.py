@@ -1,1 +1,1 @@
-"""Violations that somebody answers for, until a day."""
+"""Waivers: accepted violations with an owner and an expiry date."""

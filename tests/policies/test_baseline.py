@@ -1,4 +1,4 @@
-"""A former audit: what was there is told and does not count, what is new does, what is gone is told."""
+"""Baselines: known violations do not count, new ones do, resolved ones are reported."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 from infra.errors import UserError
-from policies.baseline import Baseline, Known, read
-from policies.catalogue import Rule
-from policies.evaluate import Outcome
+from policies.baseline import AuditBaseline, KnownFinding, read
+from policies.catalog import PolicyRule
+from policies.evaluate import RuleOutcome
 from policies.exit_codes import AuditExitCode
 from policies.resource import Resource
-from policies.sources import document
+from policies.sources import files
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
+from tests.policies.problems import rejected
 
 GROUP = Resource("aws:ec2/securityGroup:SecurityGroup", "urn:pulumi:dev::app::x::sg", "sg")
-RULE = Rule("MLS-NET-07", "critical", (GROUP.kind,), "Because.", "Close it.", title="Closed.")
+RULE = PolicyRule("MLS-NET-07", "critical", (GROUP.kind,), "Because.", "Close it.", title="Closed.")
 
 
 FORMS = ("evidence", "json")
@@ -49,16 +50,16 @@ def test_known_violations_do_not_count_and_new_ones_do(tmp_path: Path, form: str
     assert f"MEDIUM   MLS-COST-07 new ({LOGS})" in said and f"MEDIUM   MLS-COST-07 old ({LOGS})" not in said
 
 
-def test_what_is_gone_is_told(tmp_path: Path, form: str) -> None:
-    before = taken(tmp_path, form, logs("mended", 0), logs("deleted", 0), logs("hidden", 0), logs("good", 30))
-    now = state(tmp_path, logs("mended", 30), logs("hidden", SECRET), logs("good", 30))
+def test_resolved_violations_are_reported(tmp_path: Path, form: str) -> None:
+    before = taken(tmp_path, form, logs("fixed", 0), logs("deleted", 0), logs("hidden", 0), logs("good", 30))
+    now = state(tmp_path, logs("fixed", 30), logs("hidden", SECRET), logs("good", 30))
     code, said = audit(now, "--baseline", str(before), "--format", "json")
-    told = json.loads(said)
+    reported = json.loads(said)
     assert code == AuditExitCode.UNDETERMINED
     # What cannot be judged any more is not resolved.
-    assert {(one["rule"], one["urn"]) for one in told["resolved"]} == {
+    assert {(one["rule"], one["urn"]) for one in reported["resolved"]} == {
         ("MLS-COST-07", urn(LOGS, "deleted")),
-        ("MLS-COST-07", urn(LOGS, "mended")),
+        ("MLS-COST-07", urn(LOGS, "fixed")),
     }
 
 
@@ -78,18 +79,20 @@ def test_a_rule_that_is_switched_off_resolves_nothing(tmp_path: Path, form: str)
 
 
 def test_a_second_violation_of_a_resource_does_not_hide_behind_the_first() -> None:
-    def port(number: int) -> Outcome:
-        return Outcome(RULE, GROUP, "fail", f"port {number} is open", f"ingress[{number % 2}]")
+    def port(number: int) -> RuleOutcome:
+        return RuleOutcome(RULE, GROUP, "fail", f"port {number} is open", f"ingress[{number % 2}]")
 
-    before = Baseline((Known(RULE.id, GROUP.urn, "fail", "port 22 is open", "ingress[0]"),))
+    before = AuditBaseline((KnownFinding(RULE.id, GROUP.urn, "fail", "port 22 is open", "ingress[0]"),))
     assert [one.known for one in before.marked([port(5000 + 1), port(22)])] == [False, True]
     # In other words it is still the same one.
     assert [one.known for one in before.marked([port(2222)])] == [True]
 
 
 def test_a_waiver_that_was_taken_back_makes_a_new_violation() -> None:
-    before = Baseline((Known(RULE.id, GROUP.urn, "waived", "port 22 is open"),))
-    assert [one.known for one in before.marked([Outcome(RULE, GROUP, "fail", "port 22 is open")])] == [False]
+    before = AuditBaseline((KnownFinding(RULE.id, GROUP.urn, "waived", "port 22 is open"),))
+    assert [one.known for one in before.marked([RuleOutcome(RULE, GROUP, "fail", "port 22 is open")])] == [
+        False
+    ]
 
 
 def test_what_could_not_be_judged_before_counts_still(tmp_path: Path, form: str) -> None:
@@ -102,7 +105,7 @@ def test_what_could_not_be_judged_before_counts_still(tmp_path: Path, form: str)
 
 def test_the_report_of_another_stack_is_refused(tmp_path: Path, form: str) -> None:
     before = taken(tmp_path, form, logs("one", 0, stack="live"))
-    with pytest.raises(UserError, match="is about app/live, and this audit about app/dev"):
+    with rejected("baseline-of-other-stack"):
         audit(state(tmp_path, logs("one", 0)), "--baseline", str(before))
 
 
@@ -111,13 +114,15 @@ def test_the_results_of_a_bundle_may_be_of_any_size(tmp_path: Path, monkeypatch:
     resources = [Resource(LOGS, urn(LOGS, name), name) for name in names]
     results, report = (taken(tmp_path, form, *(logs(name, 0) for name in names)) for form in FORMS)
     longest = max(map(len, results.read_bytes().splitlines()))
-    monkeypatch.setattr(document, "MOST_BYTES", longest + 1)
+    monkeypatch.setattr(files, "MOST_BYTES", longest + 1)
     assert {one.urn for one in read(results, resources).findings} >= {one.urn for one in resources}
-    with pytest.raises(UserError, match=r"(?s)report.json.*is larger than.*results.jsonl of its evidence"):
+    with rejected("input-file-too-large", "report.json"):
         read(report, resources)
-    monkeypatch.setattr(document, "MOST_BYTES", longest - 1)
-    with pytest.raises(UserError, match=r"results.jsonl:\d+.*is larger than"):
+    monkeypatch.setattr(files, "MOST_BYTES", longest - 1)
+    with pytest.raises(UserError) as caught:
         read(results, resources)
+    assert caught.value.problems[0].code == "input-file-too-large"
+    assert "results.jsonl:" in caught.value.problems[0].path
 
 
 def live(account: str, region: str, name: str = "sg") -> Resource:
@@ -125,44 +130,33 @@ def live(account: str, region: str, name: str = "sg") -> Resource:
 
 
 @pytest.mark.parametrize(
-    ("other", "said"),
-    [
-        (
-            live("222", "us-east-1"),
-            "is about account 111 us-east-1, and this audit about account 222 us-east-1",
-        ),
-        (
-            live("111", "eu-west-1"),
-            "is about account 111 us-east-1, and this audit about account 111 eu-west-1",
-        ),
-    ],
+    "other", [live("222", "us-east-1"), live("111", "eu-west-1")], ids=lambda one: one.urn
 )
-def test_the_report_of_another_account_or_region_is_refused(
-    tmp_path: Path, other: Resource, said: str
-) -> None:
+def test_the_report_of_another_account_or_region_is_refused(tmp_path: Path, other: Resource) -> None:
     group, role = live("111", "us-east-1"), live("111", "", "role")
     before = tmp_path / "before.json"
     rows = [{"rule": RULE.id, "urn": one.urn, "result": "fail"} for one in (role, group)]
     before.write_text(json.dumps({"schema": "trainstack.audit/1", "outcomes": rows}))
     assert len(read(before, [group]).findings) == 2
-    with pytest.raises(UserError, match=said):
+    with rejected("baseline-of-other-stack"):
         read(before, [other, live(other.urn.split(":")[1], "", "role")])
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "path"),
     [
-        ("", "is empty"),
-        ("{", "is not valid JSON"),
-        ("[]", "is no report of trainstack.audit/1"),
-        ('{"version": 3}', "is no report of trainstack.audit/1"),
-        ('{"schema": "trainstack.audit/1", "outcomes": [3]}', r"outcomes\[0\]: must be an object"),
-        ('{"rule": "MLS-NET-01", "result": "broken"}', "must have a rule and its result"),
-        ('{"rule": 7, "result": "fail"}', "line 1.rule: must be a text"),
+        ("", "input-file-empty", ""),
+        ("{", "input-file-invalid-json", ""),
+        ("[]", "baseline-not-a-report", ""),
+        ('{"version": 3}', "baseline-not-a-report", ""),
+        ('{"schema": "trainstack.audit/1", "outcomes": [3]}', "file-value-wrong-type", "outcomes[0]"),
+        ('{"rule": "MLS-NET-01", "result": "broken"}', "baseline-row-invalid", ""),
+        ('{"rule": 7, "result": "fail"}', "file-value-wrong-type", "line 1.rule"),
     ],
 )
-def test_a_file_that_is_no_report_stops_the_audit(tmp_path: Path, content: str, said: str) -> None:
+def test_a_file_that_is_no_report_stops_the_audit(tmp_path: Path, content: str, code: str, path: str) -> None:
     file = tmp_path / "before.json"
     file.write_text(content)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError) as caught:
         audit(state(tmp_path, logs("one", 0)), "--baseline", str(file))
+    assert any(found == code and where.endswith(path) for found, where in caught.value.codes)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Outcome, evaluate
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.evaluate import RuleOutcome, evaluate
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.sources import state
 from policies.stack import Stack
 from tests.policies.mutants.mutation import GONE, put
@@ -22,21 +22,21 @@ from tests.policies.recording.recordings import keys as recorded
 
 LATER = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 KEYS = sorted(EXAMPLES)
-SETTINGS = Settings(today=datetime.date(2026, 11, 23))
+SETTINGS = RuleSettings(today=datetime.date(2026, 11, 23))
 
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Any:
-    def judge(key: str, export: Any) -> list[Outcome]:
+    def judge(key: str, export: Any) -> list[RuleOutcome]:
         file = tmp_path / "export.json"
         file.write_text(json.dumps(export))
-        return evaluate(Stack(state.read(file), SETTINGS), [CATALOGUE.rules[rule_of(key)]])
+        return evaluate(Stack(state.read(file), SETTINGS), [CATALOG.rules[rule_of(key)]])
 
     return judge
 
 
 def test_every_rule_has_examples_and_every_example_a_rule() -> None:
-    assert {rule_of(key) for key in EXAMPLES} == CATALOGUE.rules.keys()
+    assert {rule_of(key) for key in EXAMPLES} == CATALOG.rules.keys()
     assert recorded() == KEYS
 
 

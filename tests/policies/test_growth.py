@@ -1,4 +1,4 @@
-"""What rules do grows with the number of resources, and not with its square."""
+"""Work of rules grows linearly with the number of resources."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from policies.catalogue import Rule
+from policies.catalog import PolicyRule
 from policies.evaluate import evaluate
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources import state
 from policies.stack import Stack
 from tests.policies.recording.recordings import export, keys
@@ -43,7 +43,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stack, Stack]:
     return stack_of(FEW, folder), stack_of(MANY, folder)
 
 
-def lines(rule: Rule, stack: Stack) -> int:
+def lines(rule: PolicyRule, stack: Stack) -> int:
     """Lines of Python that a rule runs to judge a stack."""
     count = 0
 
@@ -61,7 +61,7 @@ def lines(rule: Rule, stack: Stack) -> int:
     return count
 
 
-@pytest.mark.parametrize("rule", CATALOGUE.rules.values(), ids=lambda rule: rule.id)
-def test_work_grows_with_the_number_of_resources(rule: Rule, stacks: tuple[Stack, Stack]) -> None:
+@pytest.mark.parametrize("rule", CATALOG.rules.values(), ids=lambda rule: rule.id)
+def test_work_grows_with_the_number_of_resources(rule: PolicyRule, stacks: tuple[Stack, Stack]) -> None:
     few, many = (lines(rule, stack) for stack in stacks)
     assert many / few < TOLERATED * MANY / FEW

@@ -16,18 +16,18 @@ from typing import Any
 import pytest
 
 from policies.configuration import read
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources import preview
 from rehearsal.client import Rehearsal
 from tests.policies.mutants.mutation import fates
-from tests.policies.pack.told import of_engine, verdicts_of_audit, verdicts_of_pack
+from tests.policies.pack.engine_rows import of_engine, verdicts_of_audit, verdicts_of_pack
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import ROOT, native, trainstack
 
 CONFIGURATION = ROOT / "stacks" / "audit.yaml"
 MUTANTS = Path(__file__).parent / "mutants"
 
-# Rules that a preview leaves open, with the reason; a state tells.
+# Rules that are undetermined in a preview, with the reason; not in a state.
 _OPEN = {
     "MLS-REP-04": "the validation has not run",
     "MLS-TRK-04": "addresses of database and secrets, and the id of the watched Job, are not known yet",
@@ -107,7 +107,7 @@ def results(found: Any) -> dict[str, int]:
     return Counter(one["result"] for one in found["outcomes"])
 
 
-def told(found: Any, result: str) -> list[str]:
+def reported(found: Any, result: str) -> list[str]:
     return [
         f"{one['rule']} {one.get('name')}: {one['message']}"
         for one in found["outcomes"]
@@ -117,28 +117,28 @@ def told(found: Any, result: str) -> list[str]:
 
 def test_every_rule_holds_in_the_document_of_a_preview(shipped: Shipped) -> None:
     found = shipped.judged("--preview", shipped.previews[0])
-    assert told(found, "fail") == [] and told(found, "waived") == []
-    assert {line.split()[0] for line in told(found, "undetermined")} == OPEN[shipped.stack].keys()
+    assert reported(found, "fail") == [] and reported(found, "waived") == []
+    assert {line.split()[0] for line in reported(found, "undetermined")} == OPEN[shipped.stack].keys()
     assert found["exit_code"] == 4
-    assert found["rules"].keys() == CATALOGUE.rules.keys()
+    assert found["rules"].keys() == CATALOG.rules.keys()
     assert found["resources"] > 200
 
 
 def test_nothing_is_switched_off_or_advisory(shipped: Shipped) -> None:
-    found = read(CONFIGURATION, CATALOGUE.rules, environment=shipped.stack)
+    found = read(CONFIGURATION, CATALOG.rules, environment=shipped.stack)
     assert found.enforcement == {}
 
 
-def test_events_tell_less_and_nothing_else(shipped: Shipped) -> None:
+def test_events_have_fewer_outcomes_and_no_other(shipped: Shipped) -> None:
     whole, less = (shipped.judged("--preview", file) for file in shipped.previews)
     assert less["resources"] == whole["resources"]
     assert results(less).keys() == {"pass", "not-applicable", "undetermined"}
     assert results(less)["pass"] < results(whole)["pass"]
 
 
-def test_the_policy_pack_tells_the_same(shipped: Shipped) -> None:
-    told = verdicts_of_pack(of_engine(shipped.previews[1].read_text().splitlines()))
-    assert told == verdicts_of_audit(shipped.judged("--preview", shipped.previews[0]))
+def test_the_policy_pack_has_the_same_outcomes(shipped: Shipped) -> None:
+    reported = verdicts_of_pack(of_engine(shipped.previews[1].read_text().splitlines()))
+    assert reported == verdicts_of_audit(shipped.judged("--preview", shipped.previews[0]))
 
 
 def test_an_up_that_a_policy_forbids_makes_nothing(home: Path) -> None:
@@ -173,13 +173,13 @@ def _up_under(home: Path, pack: Path, audit: Any) -> life.Done:
 
 
 @pytest.mark.parametrize(("stack", "survivors", "least"), [("dev-aws", "aws", 300), ("prod-gcp", "gcp", 150)])
-def test_what_is_made_worse_is_told_or_there_is_a_reason(
+def test_mutants_are_detected_or_have_a_reason(
     homes: Callable[[str], Shipped], stack: str, survivors: str, least: int
 ) -> None:
     resources = preview.read(homes(stack).previews[0])
-    settings = read(CONFIGURATION, CATALOGUE.rules, environment=stack).settings
-    found = fates(resources, CATALOGUE.rules, settings)
-    assert len(found.told) >= least
+    settings = read(CONFIGURATION, CATALOG.rules, environment=stack).settings
+    found = fates(resources, CATALOG.rules, settings)
+    assert len(found.reported) >= least
     reasons = tomllib.loads((MUTANTS / f"survivors.{survivors}.toml").read_text())["survivors"]
     argued = [pattern for reason in reasons for pattern in reason["mutants"] if reason["why"]]
     assert {name for name in found.survived if not matching(name, argued)} == set()

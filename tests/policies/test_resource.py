@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from policies.resource import PartlyKnown, Resource, UndeterminedError, Unknown, is_unknown
+from policies.resource import PartlyKnown, Resource, UndeterminedError, UnknownValue, is_unknown
 
-HIDDEN: Any = Unknown("vpcConfig.publicAccessCidrs", "is a secret")
+HIDDEN: Any = UnknownValue("vpcConfig.publicAccessCidrs", "is a secret")
 LOOKS: dict[str, Callable[[], object]] = {
     "truth": lambda: bool(HIDDEN),
     "equality": lambda: HIDDEN == "0.0.0.0/0",

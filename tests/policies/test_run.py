@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from policies.run import AuditExitCode, Options, Sources, audit, report
+from policies.run import AuditExitCode, AuditOptions, AuditSources, audit, report
 from policies.sources.live.snapshot import Snapshot
 from tests.policies.audited import LOGS, SECRET, logs, state, urn
 
 PROGRAM = """
 import sys
 from pathlib import Path
-from policies.run import Options, Sources, audit, report
+from policies.run import AuditOptions, AuditSources, audit, report
 
-result = audit(Sources(state=Path(sys.argv[1])), Options(fail_on="medium"))
+result = audit(AuditSources(state=Path(sys.argv[1])), AuditOptions(fail_on="medium"))
 print([one.urn for one in result.outcomes if one.result == "fail"])
 print(len(report(result, "sarif")) > 0, {"typer", "click", "boto3", "pulumi"} & sys.modules.keys())
 sys.exit(result.code)
@@ -34,13 +34,13 @@ def test_a_plain_program_runs_an_audit(tmp_path: Path) -> None:
 
 
 def test_a_result_has_outcomes_reports_and_an_exit_code(tmp_path: Path) -> None:
-    before = audit(Sources(state=state(tmp_path, logs("one", SECRET))))
+    before = audit(AuditSources(state=state(tmp_path, logs("one", SECRET))))
     assert before.code is AuditExitCode.UNDETERMINED
     former = tmp_path / "former.json"
     former.write_text(report(before, "json"))
     evidence = tmp_path / "evidence"
     after = audit(
-        Sources(state=state(tmp_path, logs("one", 30))), Options(baseline=former, evidence=evidence)
+        AuditSources(state=state(tmp_path, logs("one", 30))), AuditOptions(baseline=former, evidence=evidence)
     )
     assert (after.code, after.resources) == (AuditExitCode.CLEAN, 1)
     assert json.loads((evidence / "evidence.json").read_text())["verdict"]["exit_code"] == 0
@@ -67,5 +67,5 @@ def test_contradictions_are_reported_before_a_source_is_read(
     sources: dict[str, Any], options: dict[str, Any], problem: tuple[str, str]
 ) -> None:
     with pytest.raises(UserError) as caught:
-        audit(Sources(**sources), Options(**options))
+        audit(AuditSources(**sources), AuditOptions(**options))
     assert caught.value.codes == (problem,)

@@ -109,8 +109,8 @@ def audit(
     from policies import run  # noqa: PLC0415
 
     take = partial(collected, live, Place(region, project, context)) if live else None
-    sources = run.Sources(state, preview, snapshot, take, allow_empty)
-    options = run.Options(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
+    sources = run.AuditSources(state, preview, snapshot, take, allow_empty)
+    options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
     try:
         found = run.audit(sources, options)
         typer.echo(run.report(found, format))

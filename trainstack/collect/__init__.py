@@ -1,1 +1,1 @@
-"""Asks a real account what it has, and writes it down; what that means is judged elsewhere, and later."""
+"""Collectors: read an account, a project or a cluster, and write a snapshot for an audit."""

@@ -1,4 +1,4 @@
-"""Write docs/how-to/live.md, with the rights of a collector: `python -m trainstack.collect.documentation`."""
+"""Write docs/how-to/live.md with permissions of collectors: `python -m trainstack.collect.documentation`."""
 
 import functools
 import json
@@ -16,9 +16,9 @@ _HEAD = """# Audit of an account
 
 <!-- Written by `python -m trainstack.collect.documentation`; a test compares it with the requests. -->
 
-`trainstack collect` asks an AWS account what it has in a region, a project of [Google Cloud](#google-cloud)
-what it has anywhere, or a [cluster](#kubernetes), and writes the answers down. `trainstack audit` judges them
-by the same rules as a state.
+`trainstack collect` reads the resources of an AWS account in a region, of a project of
+[Google Cloud](#google-cloud) in all regions, or of a [cluster](#kubernetes), and writes a snapshot.
+`trainstack audit` judges it by the same rules as a state.
 
     trainstack collect --live aws --region us-east-1 --out snapshot.json
     trainstack audit --snapshot snapshot.json
@@ -26,57 +26,55 @@ by the same rules as a state.
     trainstack audit --live aws --region us-east-1     # both at once
     trainstack audit --live gcp --project PROJECT
 
-Credentials are those of the environment. Nothing is changed. A snapshot is a JSON file
-(`trainstack.snapshot/1`) for its owner alone (mode 0600): what each operation of the API answered, and which
-were refused. It has no secrets: values of secrets are not asked for, user data of machines is reduced to
-whether it sets taints, settings of EKS add-ons lose values that are named like secrets, and metadata of
-machines of Google Cloud and annotations lose all of theirs. Names, addresses of subscribers and policies are
-in it.
+Credentials are those of the environment. All requests are read-only. A snapshot is a JSON file
+(`trainstack.snapshot/1`) with mode 0600: the answers of each API operation, and its errors. It contains no
+secrets: values of secrets are not read, user data of machines is reduced to whether it sets taints, settings
+of EKS add-ons lose values that are named like secrets, and instance metadata of Google Cloud and annotations
+lose all values. It contains names, addresses of subscribers, and policies.
 
 ## An account against its state
 
     trainstack audit --state state.json --snapshot snapshot.json --import-file import.json
 
-The account is judged, with what only the state knows: URNs, `protect`, what the program asked for. Besides,
-this tells, without counting it in the exit code, in every form of the report (of SARIF in `properties` of the
-run, of JUnit in a suite without a case):
+The account is judged, with data that only the state has: URNs, `protect`, inputs of the program. Every report
+also lists differences, which do not count in the exit code (in SARIF in `properties` of the run, in JUnit in
+a suite without a case):
 
-- **missing**: in the state, and not in the account, of what the account could tell.
-- **drifted**: a property that the program asked for is otherwise in the account. Sizes that autoscalers move,
+- **missing**: in the state, but not in the account, although the account reports such resources.
+- **drifted**: a property has another value in the account than in the program. Sizes that autoscalers change,
   tags and user data are not compared.
-- **unmanaged**: tagged as of the stack (`trainstack:stack`; on Google Cloud labelled `trainstack-stack`), and
-  not in its state. What services and controllers make for others is left out. `pulumi import --file
-  import.json` takes the file.
+- **unmanaged**: tagged with the stack (`trainstack:stack`; on Google Cloud labelled `trainstack-stack`), but
+  not in its state. Resources that services and controllers create are excluded. `pulumi import --file
+  import.json` accepts the file.
 
-## What an account cannot tell
+## Limits of an account
 
-- **Refused is not absent.** Where an operation was refused, every rule that depends on there being none, or
-  no other, is undetermined and names the right that was missing. Throttled requests are repeated first.
-- **What only a program has** (`protect`, `forceDestroy`, `skipFinalSnapshot`) is unknown, so rules that need
-  it are undetermined. Rules about what a program asked for, such as pinned versions, are not applicable.
-- **What is in a cluster** is not told: rules about objects of Kubernetes are not applicable, and others that
-  look for some are undetermined. Audit the state for these, or [the cluster](#kubernetes).
-- A launch template is judged by its latest version, as in a state. A version that nodes of EKS have and that
-  is no more the latest is judged as well, and they by it. What other Auto Scaling groups start is not asked.
-- Service-linked roles, copies of launch templates that EKS makes, and keys that AWS owns are left out.
-- One snapshot is of one region. What has no region (IAM, budgets, anomalies of cost) is in each.
+- **An error is not an absence.** If an operation failed, every rule that depends on the absence of resources
+  is undetermined and names the missing permission. Throttled requests are retried first.
+- **Properties that only a program has** (`protect`, `forceDestroy`, `skipFinalSnapshot`) are unknown, so
+  rules that need them are undetermined. Rules about inputs, such as pinned versions, are not applicable.
+- **Objects of a cluster** are not reported: rules about objects of Kubernetes are not applicable, and others
+  that need some are undetermined. Audit the state for these, or [the cluster](#kubernetes).
+- A launch template is judged by its latest version, as in a state. An older version that nodes of EKS run is
+  judged as well. Versions of other Auto Scaling groups are not read.
+- Service-linked roles, copies of launch templates by EKS, and keys that AWS owns are excluded.
+- A snapshot covers one region. Resources without a region (IAM, budgets, cost anomalies) are in each.
 
-Untested in a real account: questions, answers and rights are held against the service models of botocore, an
-emulation, and policies that AWS manages.
+Untested in a real account: queries, answers and permissions are tested with the service models of botocore,
+an emulation, and AWS managed policies.
 """
-_RIGHTS = """## Rights
+_RIGHTS = """## Permissions
 
-This policy of AWS allows everything that is asked, and nothing else. Without a part of it the rest is still
-told.
+This AWS policy has exactly the required permissions. Without some of them, the rest is still reported.
 
 ```json
 """
 
 
 def rights() -> list[str]:
-    """Every action that a collector needs of AWS. Who asks need not be allowed to ask who that is."""
+    """All IAM actions of a collector. `sts:GetCallerIdentity` needs no permission."""
     service = functools.cache(botocore.session.get_session().get_service_model)
-    return sorted({right_of(one, service(one.service)) for one in tables("aws").questions.values()})
+    return sorted({right_of(one, service(one.service)) for one in tables("aws").queries.values()})
 
 
 def document() -> str:

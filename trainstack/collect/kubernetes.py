@@ -1,17 +1,17 @@
-"""Asks a Kubernetes cluster for the objects of `policies/sources/live/kubernetes`. It only reads."""
+"""List the objects of `policies/sources/live/kubernetes` in a Kubernetes cluster. Read-only."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 from infra.clouds.kubectl import ClusterApi, connected, unanswered
-from policies.sources.live.kubernetes.sorts import SORTS, Sort
-from policies.sources.live.question import Answers, Item, Refusal
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ObjectKind
+from policies.sources.live.queries import AnswerItem, Answers, ApiRefusal
 from policies.sources.live.snapshot import Snapshot, moment
-from trainstack.collect.listing import WHOLE, RefusedError, listed
 from trainstack.collect.manifests import kept
+from trainstack.collect.object_lists import WHOLE, ListRefusedError, listed
 
 DISCOVERY = ("/api", "/apis")
-"""Paths that tell which kinds a cluster serves."""
+"""Discovery paths of an API server."""
 # One document, of Kubernetes 1.27 and later (Kubernetes API Concepts, "Aggregated discovery").
 _SERVED = ",".join(
     f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
@@ -22,14 +22,14 @@ _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 def collect(context: str | None = None) -> Snapshot:
-    """Everything that rules look at in the cluster of a context of the shell's kubeconfig.
+    """Snapshot of the cluster of a context of the kubeconfig.
 
-    What is refused is written down as such. Raises UserError where the cluster cannot be asked at all.
+    Errors of lists are part of the snapshot. Raises UserError if the cluster cannot be read at all.
     """
     taken = moment()
     with connected(context) as cluster:
         served = _discovered(cluster)
-        answers = {sort.question: _heard(cluster, sort, served) for sort in SORTS}
+        answers = {kind.query: _answers(cluster, kind, served) for kind in OBJECT_KINDS}
     spaces = [item.answer["metadata"] for item in answers["core.namespaces"].items]
     # Kubernetes has no other identity of a cluster (kubernetes/enhancements, keps/sig-multicluster/2149).
     identity = next((one["uid"] for one in spaces if one["name"] == "kube-system"), "unknown")
@@ -38,7 +38,7 @@ def collect(context: str | None = None) -> Snapshot:
 
 @dataclass(frozen=True)
 class _Version:
-    """A version in which a cluster serves a kind."""
+    """A served version of a kind."""
 
     name: str
     plural: str
@@ -46,25 +46,25 @@ class _Version:
 
 @dataclass
 class _Served:
-    """What can be listed in a cluster."""
+    """Kinds that a cluster can list."""
 
     kinds: dict[tuple[str, str], list[_Version]] = field(default_factory=dict)
-    """By group and kind: its versions, the one that the server prefers first."""
-    silent: set[str] = field(default_factory=set)
-    """Groups of which a server behind the API server does not answer."""
+    """By group and kind: its versions, the preferred one first."""
+    stale: set[str] = field(default_factory=set)
+    """Groups whose aggregated API server does not respond."""
 
 
 def _discovered(cluster: ClusterApi) -> _Served:
     found = _Served()
     for path in DISCOVERY:
-        said = cluster.get(path, _SERVED)
-        if said.status != 200 or "items" not in said.body:
-            raise unanswered(cluster, said)
-        for group in said.body["items"]:
+        response = cluster.get(path, _SERVED)
+        if response.status != 200 or "items" not in response.body:
+            raise unanswered(cluster, response)
+        for group in response.body["items"]:
             name = str(group["metadata"].get("name") or "")
             for version in group.get("versions") or ():
                 if version.get("freshness") == "Stale":
-                    found.silent.add(name)
+                    found.stale.add(name)
                 for row in version.get("resources") or ():
                     kind = str((row.get("responseKind") or {}).get("kind"))
                     if "list" in (row.get("verbs") or ()):
@@ -73,28 +73,28 @@ def _discovered(cluster: ClusterApi) -> _Served:
     return found
 
 
-def _heard(cluster: ClusterApi, sort: Sort, served: _Served) -> Answers:
-    there = served.kinds.get((sort.group, sort.kind), [])
-    known = next((one for one in there if one.name in sort.versions), None)
-    if known is None and sort.group in served.silent:
-        said = "the server of the group does not answer"
-        return Answers((), (Refusal("Stale", said, sort.right),))
+def _answers(cluster: ClusterApi, kind: ObjectKind, served: _Served) -> Answers:
+    there = served.kinds.get((kind.group, kind.kind), [])
+    known = next((one for one in there if one.name in kind.versions), None)
+    if known is None and kind.group in served.stale:
+        message = "the server of the group does not respond"
+        return Answers((), (ApiRefusal("Stale", message, kind.right),))
     if known is None and there:
         versions = ", ".join(one.name for one in there)
-        said = f"the cluster serves {versions}, and rules read {', '.join(sort.versions)}"
-        return Answers((), (Refusal("OtherVersion", said, sort.right),))
+        message = f"the cluster serves {versions}, and rules read {', '.join(kind.versions)}"
+        return Answers((), (ApiRefusal("OtherVersion", message, kind.right),))
     if known is None:
         return Answers()
     try:
-        return Answers(tuple(Item(one) for one in _objects(cluster, sort, known)))
-    except RefusedError as error:
+        return Answers(tuple(AnswerItem(one) for one in _objects(cluster, kind, known)))
+    except ListRefusedError as error:
         answer = error.answer
-        return Answers((), (Refusal(answer.code, answer.message, sort.right),))
+        return Answers((), (ApiRefusal(answer.code, answer.message, kind.right),))
 
 
-def _objects(cluster: ClusterApi, sort: Sort, served: _Version) -> list[Any]:
-    version = f"{sort.group}/{served.name}" if sort.group else served.name
-    path = f"/{'apis' if sort.group else 'api'}/{version}/{served.plural}"
-    accept = WHOLE if sort.whole else _METADATA
-    # Items of a list do not say what they are.
-    return [kept({**one, "apiVersion": version, "kind": sort.kind}) for one in listed(cluster, path, accept)]
+def _objects(cluster: ClusterApi, kind: ObjectKind, served: _Version) -> list[Any]:
+    version = f"{kind.group}/{served.name}" if kind.group else served.name
+    path = f"/{'apis' if kind.group else 'api'}/{version}/{served.plural}"
+    accept = WHOLE if kind.whole else _METADATA
+    # Items of a list have no kind.
+    return [kept({**one, "apiVersion": version, "kind": kind.kind}) for one in listed(cluster, path, accept)]

@@ -1,19 +1,19 @@
-"""What a snapshot keeps of an object of Kubernetes: nothing that may be secret, and not how it is doing."""
+"""Redaction of Kubernetes objects for a snapshot: no status, and no values that may be secret."""
 
 import re
 from typing import Any
 
 from trainstack.collect.redaction import GONE, NAMES
 
-SECRET = "[secret]"  # noqa: S105 - the word by which the Pulumi CLI hides one
-"""In place of a whole value, which is unknown then."""
-# Rules read what these say; of others, only which keys they have.
+SECRET = "[secret]"  # noqa: S105 - the placeholder of the Pulumi CLI
+"""Replaces a whole value, which is then unknown."""
+# ConfigMaps whose values rules read; of others only the keys are kept.
 _READ_MAPS = ("aws-auth", "amazon-vpc-cni")
-# Has a copy of the object as it was applied, its secrets included.
+# Contains a copy of the applied object with its secrets.
 _COPY = "kubectl.kubernetes.io/last-applied-configuration"
 _NAMED = re.compile(rf"{NAMES}|^authorization$", re.IGNORECASE)
 _QUOTE = r"""\\*["']?"""
-# `--db-password=x`, `TOKEN=x`, `"token": "x"` in commands, scripts and texts; `$TOKEN` names another value.
+# `--db-password=x`, `TOKEN=x`, `"token": "x"` in commands, scripts and texts; `$TOKEN` is a reference.
 _GIVEN = re.compile(
     rf"""([\w-]*(?:{NAMES})[\w-]*{_QUOTE}\s*[=:]\s*)(?!{_QUOTE}(?:[$\{{\[]|(?:true|false|null)\b))"""
     rf"""(\\*"[^"]*"|'[^']*'|[^\s"'&;|,}}]+)""",
@@ -21,18 +21,18 @@ _GIVEN = re.compile(
 )
 _OPTION = re.compile(rf"--?[\w-]*(?:{NAMES})[\w-]*", re.IGNORECASE)
 _HEADER = re.compile(r"\b((?:Basic|Bearer)\s+)[^\s\"'$]+")
-# A password in a URL, but no word that a program replaces: `{password}`, `$PASSWORD`.
+# A password in a URL, but no placeholder: `{password}`, `$PASSWORD`.
 _LOGIN = re.compile(r"(://[^/\s:@]*:)(?!\{\w+\}@|\$\w+@|\$[{(]\w+[)}]@)[^/\s@]+@")
-# Values that name a secret, and are none; what else begins so may be either. Variables that have its path.
+# References to a secret; other values with these prefixes may be secrets; variables with a path.
 _REFERENCE = re.compile(r"arn:.*|projects/.*|\$\(\w+\)|true|false")
 _UNCLEAR = ("/", "file:", "$(")
 _PATH = re.compile(r".*(FILE|PATH|DIR)", re.IGNORECASE)
-# Maps in which people may put what they like, by its name.
+# Free-form maps.
 _MAPS = ("annotations", "options", "parameters", "rayStartParams", "volumeAttributes")
 
 
 def kept(body: dict[str, Any]) -> dict[str, Any]:
-    """An object without status, without what may be secret, and of its managers their names alone."""
+    """An object without status and secrets, with only the names of its managers."""
     left_out = ("status", "data", "binaryData")
     found = {key: _without(value) for key, value in body.items() if key not in left_out}
     if isinstance(body.get("data"), dict):
@@ -73,10 +73,10 @@ def _without(value: Any) -> Any:
 
 
 def _credential(name: str, value: str) -> str:
-    """What stays of a value that is named like a secret: what rules ask about it, and not the value.
+    """Replacement of a value that is named like a secret.
 
-    They ask whether it is a literal, and whether it has a login. Of a number or a path, which may be a
-    secret and may be none, nothing stays.
+    It keeps what rules check: whether it is a literal, and whether it contains a login. Numbers and paths,
+    which may be secrets, are replaced entirely.
     """
     if not value or _REFERENCE.fullmatch(value) or (_PATH.fullmatch(name) and value.startswith("/")):
         return value
@@ -93,7 +93,7 @@ def _map(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words(given: list[str]) -> list[str]:
-    """Words of a command: also the one after an option that is named like a secret."""
+    """Words of a command, without the value after an option that is named like a secret."""
     before = ["", *given][: len(given)]
     return [
         GONE if _OPTION.fullmatch(option) and not word.startswith(("-", "$")) else _without(word)

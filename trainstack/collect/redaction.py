@@ -1,4 +1,4 @@
-"""What a snapshot does not keep: user data, metadata of machines, and what is named like a secret."""
+"""Redaction of API answers for a snapshot: user data, instance metadata, and values named like secrets."""
 
 import base64
 import binascii
@@ -11,12 +11,12 @@ from policies.sources.live.aws.templates import WORDS
 
 GONE = "(redacted)"
 NAMES = r"passw|secret|token|credential|api[_-]?key|access[_-]?key|private[_-]?key"
-"""How secrets are named, in a regular expression without regard to case."""
+"""Names of secrets, as a case-insensitive regular expression."""
 _SECRET = re.compile(NAMES, re.IGNORECASE)
 
 
 def redacted(answer: Any) -> Any:
-    """An answer without what may be secret in fields that people fill as they like."""
+    """An answer without possible secrets in free-form fields."""
     if isinstance(answer, dict):
         return {
             key: _FIELDS[key](value) if key in _FIELDS and isinstance(value, str) else redacted(value)
@@ -26,7 +26,7 @@ def redacted(answer: Any) -> Any:
 
 
 def _user_data(value: str) -> dict[str, Any]:
-    """Only which of WORDS it has: scripts of nodes hold logins and join tokens."""
+    """Only the WORDS that it contains: scripts of nodes contain logins and join tokens."""
     try:
         plain = base64.b64decode(value, validate=True).decode(errors="replace")
     except binascii.Error:
@@ -35,7 +35,7 @@ def _user_data(value: str) -> dict[str, Any]:
 
 
 def _settings(value: str) -> str:
-    """Settings of an add-on without values whose name is that of a secret; whole if they are not JSON."""
+    """Settings of an add-on without values named like secrets; as a whole if not JSON."""
     try:
         return json.dumps(_without(json.loads(value)))
     except ValueError:
@@ -53,10 +53,10 @@ def _without(value: Any) -> Any:
 
 
 def redacted_asset(answer: Any) -> Any:
-    """An answer of Google Cloud without metadata of machines, logins, and what is named like a secret.
+    """An answer of Google Cloud without instance metadata, logins, and values named like secrets.
 
-    Metadata has start-up scripts, SSH keys and join tokens: of each entry the name alone stays. Labels and
-    descriptions stay.
+    Metadata contains start-up scripts, SSH keys and join tokens: only the names of its entries are kept.
+    Labels and descriptions are kept.
     """
     if isinstance(answer, dict):
         return {key: _of_asset(key, value) for key, value in answer.items()}
@@ -74,7 +74,7 @@ def _of_asset(key: str, value: Any) -> Any:
 
 
 def _names(value: Any) -> Any:
-    """Which entries there are: in an object, in a list of names with values, or in one below `items`."""
+    """Names of the entries of an object, a list of names with values, or a list below `items`."""
     if isinstance(value, list):
         return [{**one, "value": GONE} for one in value if isinstance(one, dict)]
     if isinstance(value.get("items"), list):
@@ -82,7 +82,7 @@ def _names(value: Any) -> Any:
     return dict.fromkeys(value, GONE)
 
 
-# `masterAuth` of a cluster has its password and client key; CSEKs of disks are raw or wrapped by RSA.
+# `masterAuth` of a cluster contains its password and client key; CSEKs of disks are raw or wrapped by RSA.
 _LOGINS = ("masterAuth", "rawKey", "rsaEncryptedKey", "privateKeyData", "publicKeyData")
 _METADATA = ("metadata", "annotations", "env")
 _PLAIN = ("labels", "userLabels", "resourceLabels", "attributeMapping")

@@ -6,7 +6,7 @@ from typing import Any
 
 from infra.clouds.kubectl import ClusterApi, unanswered
 from infra.errors import Problem, UserError
-from trainstack.collect.listing import RefusedError, listed
+from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.queues import objects
 from trainstack.queues.state import Job, LocalQueue, Refusal, State
 
@@ -60,14 +60,14 @@ class _Asking:
     def workloads(self) -> list[Any]:
         try:
             return self._everywhere(_KUEUE, "workloads")
-        except RefusedError as error:
+        except ListRefusedError as error:
             raise self._unusable(error) from None
 
     def of_namespaces(self, version: str, plural: str) -> list[Any]:
         """Objects of all namespaces, else of the one; none where both are denied."""
         try:
             return self._everywhere(version, plural)
-        except RefusedError as error:
+        except ListRefusedError as error:
             self.whole = False
             self._refuse(plural, error)
             return []
@@ -75,7 +75,7 @@ class _Asking:
     def _everywhere(self, version: str, plural: str) -> list[Any]:
         try:
             return listed(self._cluster, _path(version, plural))
-        except RefusedError as error:
+        except ListRefusedError as error:
             if error.answer.status != 403 or not self._namespace:
                 raise
         found = listed(self._cluster, _path(version, plural, self._namespace))
@@ -86,7 +86,7 @@ class _Asking:
         """Cluster-scoped objects; None where they are denied."""
         try:
             return listed(self._cluster, _path(version, plural))
-        except RefusedError as error:
+        except ListRefusedError as error:
             self._refuse(plural, error)
             return None
 
@@ -109,10 +109,10 @@ class _Asking:
                 found[about["namespace"], about["name"]] = int(row.get("positionInClusterQueue") or 0)
         return found
 
-    def _refuse(self, what: str, error: RefusedError) -> None:
+    def _refuse(self, what: str, error: ListRefusedError) -> None:
         self.refusals.append(Refusal(what, error.answer.code))
 
-    def _unusable(self, error: RefusedError) -> UserError:
+    def _unusable(self, error: ListRefusedError) -> UserError:
         response, server = error.answer, self._cluster.server
         if response.status == 404:
             fix = "Name a stack with queues; Kueue 0.19 serves this version."

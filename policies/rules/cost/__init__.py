@@ -1,1 +1,1 @@
-"""COST: what a stack may spend, and who hears of it."""
+"""COST: budgets, prices and waste."""

@@ -1,9 +1,9 @@
-"""What may be spent, and who hears of it in time."""
+"""Budgets and their alerts."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.accelerators import STARTING
 from policies.rules.training import if_it_trains
@@ -17,46 +17,46 @@ _MONITOR, _SUBSCRIPTION = (
 _BILLED = ("aws:eks/cluster:Cluster", *STARTING, _AWS, _GCP)
 
 
-@CATALOGUE.rule_of_stack(
-    About(
+@CATALOG.rule_of_stack(
+    RuleInfo(
         "MLS-COST-01",
         "high",
         _BILLED,
-        "A pool of GPUs that nobody watches spends a month's budget in a weekend.",
-        "Add a budget that notifies an address that somebody reads at 80 % of its limit or earlier.",
+        "An unwatched pool of GPUs spends a month's budget in a weekend.",
+        "Add a budget that notifies a monitored address at 80 % of its limit or earlier.",
         ("FinOps: budget management",),
     )
 )
-def somebody_hears_before_the_budget_is_spent(stack: Stack) -> Iterator[Violation]:
-    """A stack for training has a budget that tells somebody in time."""
-    yield from if_it_trains(stack, _unheard(stack))
+def a_budget_alerts_in_time(stack: Stack) -> Iterator[Violation]:
+    """A stack for training has a budget with an early alert."""
+    yield from if_it_trains(stack, _late_alerts(stack))
 
 
-def _unheard(stack: Stack) -> Iterator[Violation]:
+def _late_alerts(stack: Stack) -> Iterator[Violation]:
     most, budgets = stack.settings.alert_at_percent, stack.all(_AWS, _GCP)
     if not budgets:
         yield Violation("it has no budget")
     for budget in budgets:
-        heard = [percent for percent, to in _alerts(budget) if to]
+        percents = [percent for percent, to in _alerts(budget) if to]
         path = "notifications" if budget.kind == _AWS else "thresholdRules"
-        if not heard:
-            yield Violation("its budget tells nobody", path, resource=budget)
-        elif min(heard) > most:
-            said = f"its first alert is at {min(heard):g} %, later than {most:g} %"
-            yield Violation(said, path, resource=budget)
+        if not percents:
+            yield Violation("its budget has no receiver", path, resource=budget)
+        elif min(percents) > most:
+            message = f"its first alert is at {min(percents):g} %, later than {most:g} %"
+            yield Violation(message, path, resource=budget)
 
 
 def _alerts(budget: Resource) -> Iterator[tuple[float, bool]]:
-    """(percent of the limit, whether anybody is told) of each alert on what was spent."""
+    """(percent of the limit, whether it has a receiver) of each alert on actual cost."""
     if budget.kind == _GCP:
-        told = _told_by_google(budget.props.get("allUpdatesRule") or {})
+        receiver = _google_receiver(budget.props.get("allUpdatesRule") or {})
         for _, rule in budget.items("thresholdRules"):
             if rule.get("spendBasis", "CURRENT_SPEND") == "CURRENT_SPEND":
-                yield float(rule.get("thresholdPercent") or 0) * 100, told
+                yield float(rule.get("thresholdPercent") or 0) * 100, receiver
         return
     for _, alert in budget.items("notifications"):
         if alert.get("notificationType") == "ACTUAL":
-            yield _percent(alert, budget.props.get("limitAmount")), _told_by_amazon(alert)
+            yield _percent(alert, budget.props.get("limitAmount")), _aws_receiver(alert)
 
 
 def _percent(alert: Any, limit: Any) -> float:
@@ -66,49 +66,49 @@ def _percent(alert: Any, limit: Any) -> float:
     return threshold
 
 
-def _told_by_amazon(alert: Any) -> bool:
+def _aws_receiver(alert: Any) -> bool:
     return bool(alert.get("subscriberEmailAddresses") or alert.get("subscriberSnsTopicArns"))
 
 
-def _told_by_google(rule: Any) -> bool:
-    """Without a rule, the administrators of the billing account get a mail."""
+def _google_receiver(rule: Any) -> bool:
+    """Return whether an alert has a receiver; by default the administrators of the billing account."""
     if rule.get("disableDefaultIamRecipients") is not True:
         return True
-    # A list with something in it names somebody, also where nobody knows yet how it is called.
+    # A list with an item has a receiver, also if its value is not known yet.
     return bool(rule.get("monitoringNotificationChannels") or rule.get("pubsubTopic"))
 
 
-@CATALOGUE.rule_of_stack(
-    About(
+@CATALOG.rule_of_stack(
+    RuleInfo(
         "MLS-COST-04",
         "medium",
         _BILLED,
-        "A budget speaks when money is gone; a trend speaks days earlier. Accounts that are members of an "
-        "organization may not watch a tag for anomalies, but a budget's forecast they may.",
+        "A budget alert comes after the money is spent; a trend is visible days earlier. Accounts that are "
+        "members of an organization cannot monitor a tag for anomalies, but can use a budget's forecast.",
         "Add an anomaly monitor with a subscription, or a notification on the forecast to the budget.",
         ("FinOps: anomaly management",),
     )
 )
-def somebody_hears_of_a_new_course(stack: Stack) -> Iterator[Violation]:
-    """Somebody hears when spending on training leaves its course: of an anomaly, or of a forecast."""
-    yield from if_it_trains(stack, _untold(stack))
+def spending_trends_raise_alerts(stack: Stack) -> Iterator[Violation]:
+    """An alert reports unusual spending on training: an anomaly, or a forecast."""
+    yield from if_it_trains(stack, _without_trend(stack))
 
 
-def _untold(stack: Stack) -> Iterator[Violation]:
+def _without_trend(stack: Stack) -> Iterator[Violation]:
     subscribed = any(one.props.get("subscribers") for one in stack.all(_SUBSCRIPTION))
     if stack.all(_MONITOR) and subscribed:
         return
     if not any(_forecast(budget) for budget in stack.all(_AWS, _GCP)):
-        yield Violation("nobody hears of an anomaly or a forecast")
+        yield Violation("no alert reports an anomaly or a forecast")
 
 
 def _forecast(budget: Resource) -> bool:
-    """Whether a budget tells somebody that its limit will be passed."""
+    """Return whether a budget has an alert on its forecast."""
     if budget.kind == _GCP:
         rules = [rule for _, rule in budget.items("thresholdRules")]
         forecast = any(rule.get("spendBasis") == "FORECASTED_SPEND" for rule in rules)
-        return forecast and _told_by_google(budget.props.get("allUpdatesRule") or {})
+        return forecast and _google_receiver(budget.props.get("allUpdatesRule") or {})
     return any(
-        alert.get("notificationType") == "FORECASTED" and _told_by_amazon(alert)
+        alert.get("notificationType") == "FORECASTED" and _aws_receiver(alert)
         for _, alert in budget.items("notifications")
     )

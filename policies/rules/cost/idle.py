@@ -1,9 +1,9 @@
-"""Pools that end when nobody works."""
+"""Idle pools."""
 
 from collections.abc import Iterator
 
 from policies import facts
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.pools import NODE_GROUP, least_nodes, machines_of, template_of
 from policies.stack import Stack
@@ -16,18 +16,18 @@ _ENDS = (
 _PRODUCTION = ("production", "prod")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-COST-03",
         "medium",
         (NODE_GROUP,),
         "Nights and weekends are two thirds of a week, and idle GPUs cost as much as busy ones.",
-        "Let the pool shrink to no node, or end it by a schedule or a budget action.",
+        "Let the pool shrink to zero nodes, or stop it by a schedule or a budget action.",
         ("cloud-custodian offhours",),
     )
 )
 def idle_gpus_end(group: Resource, stack: Stack) -> Iterator[Violation]:
-    """Outside of production, a pool of GPUs can shrink to none, or a schedule or budget action ends it."""
+    """Outside of production, a pool of GPUs shrinks to zero, or a schedule or budget action stops it."""
     machines = machines_of(group, template_of(group, stack))
     if not any(facts.gpu_type(machine) for machine in machines):
         raise NotApplicableError("its nodes have no GPU")
@@ -35,4 +35,4 @@ def idle_gpus_end(group: Resource, stack: Stack) -> Iterator[Violation]:
         raise NotApplicableError("it is tagged as production")
     least = least_nodes(group)
     if least > 0 and not stack.all(*_ENDS):
-        yield Violation(f"{least} nodes always run, and nothing ends them", "scalingConfig.minSize")
+        yield Violation(f"{least} nodes always run, and nothing stops them", "scalingConfig.minSize")

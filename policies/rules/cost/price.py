@@ -1,4 +1,4 @@
-"""What all pools cost together when they are as large as they may become."""
+"""Price of all pools at their maximum size."""
 
 import datetime
 from collections.abc import Iterator
@@ -6,35 +6,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies import facts
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import GkePool, all_pools
 from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, machines_of, most_nodes, pools_of
-from policies.rules.residency.places import region_of
+from policies.rules.residency.regions import region_of
 from policies.stack import Stack
 
 if TYPE_CHECKING:
     from infra.catalog.gcp.model import Market
 
-# As node groups and launch templates say it, to what the catalog has prices for.
+# Capacity types of node groups, and their markets in the catalog.
 _BOUGHT = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity_block"}
 
 
 @dataclass(frozen=True)
 class _Priced:
-    """A pool at its maximum, in dollars per hour by a list price of a day."""
+    """Price of a pool at its maximum, in dollars per hour, with the day of the list price."""
 
     usd: float
     read: datetime.date
 
 
-@CATALOGUE.rule_of_stack(
-    About(
+@CATALOG.rule_of_stack(
+    RuleInfo(
         "MLS-COST-02",
         "critical",
         (NODE_GROUP, NODE_POOL, GKE_CLUSTER),
-        "The maximum size of a pool is what an autoscaler, a mistake or a stolen login can spend.",
-        "Lower the maximum sizes, or raise the cap after somebody has agreed to it.",
+        "An autoscaler, a mistake or a stolen login can start a pool at its maximum size.",
+        "Lower the maximum sizes, or raise the cap after approval.",
     )
 )
 def the_largest_stack_is_within_the_cap(stack: Stack) -> Iterator[Violation]:
@@ -45,16 +45,18 @@ def the_largest_stack_is_within_the_cap(stack: Stack) -> Iterator[Violation]:
     total = sum(one.usd for one in priced)
     if total > cap:
         oldest = min(one.read for one in priced)
-        said = (
+        message = (
             f"{total:.2f} USD an hour at maximum size, by prices of {oldest} and later; the cap is {cap:.2f}"
         )
-        yield Violation(said, fix=f"Lower maximum sizes by {total - cap:.2f} USD an hour, or raise the cap.")
+        yield Violation(
+            message, fix=f"Lower maximum sizes by {total - cap:.2f} USD an hour, or raise the cap."
+        )
     elif unknown:
         raise UndeterminedError(f"no price of {', '.join(unknown)}; the others cost {total:.2f} USD an hour")
 
 
 def _of_eks(stack: Stack) -> Iterator[tuple[str, _Priced | None]]:
-    """Each pool that may have nodes, with its machines; None where no source gives a price."""
+    """(pool with machine types, price) of each pool that may have nodes; None without a price."""
     for group, template in pools_of(stack):
         if most_nodes(group):
             machines = machines_of(group, template)
@@ -65,7 +67,7 @@ def _of_gke(stack: Stack) -> Iterator[tuple[str, _Priced | None]]:
     for cluster in stack.all(GKE_CLUSTER):
         scaling = cluster.props.get("clusterAutoscaling") or {}
         if cluster.props.get("enableAutopilot") is True or scaling.get("enabled") is True:
-            yield f"what {cluster.name} starts without a pool", None
+            yield f"nodes of {cluster.name} without a pool", None
     for pool in stack.once(all_pools):
         if not isinstance(pool, GkePool) or not (nodes := pool.most().number):
             continue
@@ -75,14 +77,14 @@ def _of_gke(stack: Stack) -> Iterator[tuple[str, _Priced | None]]:
         home = pool.cluster()
         place = pool.props.get("location") or (home.props.get("location") if home else "")
         found = facts.gke_price(machine, region_of(place), _market(pool.props, node))
-        # What is attached to a machine is not in its price.
+        # The price excludes attached accelerators.
         if pool.devices() and facts.gke_gpus(machine) is None:
             found = None
         yield f"{pool.name} ({machine})", _Priced(found[0] * nodes, found[1]) if found else None
 
 
 def _market(props: Any, node: Any) -> "Market":
-    """How its nodes are bought; those of a reservation cost at most what they cost on demand."""
+    """Market of its nodes; reserved ones cost at most the on-demand price."""
     if node.get("spot") is True or node.get("preemptible") is True:
         return "spot"
     queued = (props.get("queuedProvisioning") or {}).get("enabled") is True
@@ -90,12 +92,12 @@ def _market(props: Any, node: Any) -> "Market":
 
 
 def _price(group: Resource, machines: list[str]) -> _Priced | None:
-    """The dearest machine type that a group may start, as often as it may; None where one has no price."""
+    """Price of the most expensive machine type at maximum size; None if a type has no price."""
     capacity = _BOUGHT.get(str(group.props.get("capacityType") or "ON_DEMAND"), "on_demand")
     region = group.region
     prices = [facts.node_price(machine, region, capacity) for machine in machines]  # type: ignore[arg-type]
     known = [price for price in prices if price is not None]
     if len(known) < len(prices):
         return None
-    dearest = max(known, key=lambda price: price.usd_per_hour_max)
-    return _Priced(dearest.usd_per_hour_max * most_nodes(group), dearest.date)
+    highest = max(known, key=lambda price: price.usd_per_hour_max)
+    return _Priced(highest.usd_per_hour_max * most_nodes(group), highest.date)

@@ -1,8 +1,8 @@
-"""Capacity that is paid for whether or not anybody uses it."""
+"""Capacity reservations, which are billed also when unused."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.pools import TEMPLATE, groups_of, machines_of, pools_of
 from policies.stack import Stack
@@ -12,17 +12,17 @@ _BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 _TARGET = "capacityReservationSpecification.capacityReservationTarget.capacityReservationId"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-COST-08",
         "high",
         (_RESERVATION, _BLOCK),
-        "A reservation without an end, or one that no pool starts into, bills whole machines for nothing.",
+        "A reservation without an end, or without a pool that uses it, bills idle machines.",
         "Set endDateType to limited with an endDate, and name the reservation in a pool of its machine type.",
     )
 )
 def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> Iterator[Violation]:
-    """A capacity reservation has an end, and a pool of its machine type starts into it."""
+    """A capacity reservation has an end, and a pool of its machine type uses it."""
     # A block is sold with its end.
     if reservation.kind == _RESERVATION and reservation.props.get("endDateType") != "limited":
         yield Violation("it has no end", "endDateType")
@@ -30,7 +30,7 @@ def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> I
     naming = list(stack.users(reservation, TEMPLATE, _TARGET))
     started = [name for one in naming for group in groups_of(one, stack) for name in machines_of(group, one)]
     if machine not in started and not (_is_open(reservation) and machine in stack.once(_machines)):
-        yield Violation(f"no pool of {machine} starts into it", "instanceType")
+        yield Violation(f"no pool of {machine} uses it", "instanceType")
 
 
 def _machines(stack: Stack) -> set[str]:
@@ -39,5 +39,5 @@ def _machines(stack: Stack) -> set[str]:
 
 
 def _is_open(reservation: Resource) -> bool:
-    """Whether every machine that fits starts into it; a block has to be named."""
+    """Return whether matching machines use it automatically; a block must be named."""
     return reservation.kind == _RESERVATION and reservation.props.get("instanceMatchCriteria") != "targeted"

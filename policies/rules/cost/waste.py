@@ -1,8 +1,8 @@
-"""What costs money and serves nobody."""
+"""Avoidable cost: NAT traffic, old volume types, log retention."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import TEMPLATE
 from policies.stack import Stack
@@ -11,19 +11,19 @@ _NAT, _AWS_SUBNET = "aws:ec2/natGateway:NatGateway", "aws:ec2/subnet:Subnet"
 _VPC, _ENDPOINT = "aws:ec2/vpc:Vpc", "aws:ec2/vpcEndpoint:VpcEndpoint"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-COST-05",
         "medium",
-        # Not Google's: Cloud NAT switches Private Google Access on by itself for the ranges it serves, and is
-        # never on the way to buckets (Cloud NAT product interactions).
+        # Not for Google Cloud: Cloud NAT enables Private Google Access for its ranges, and carries no traffic
+        # to buckets (Cloud NAT product interactions).
         (_NAT,),
-        "A NAT gateway bills every gigabyte, and training data are many; the way beside it is free.",
+        "A NAT gateway bills every gigabyte of training data; a gateway endpoint is free.",
         "Add a gateway endpoint for S3 to the VPC.",
     )
 )
 def buckets_are_not_behind_nat(gateway: Resource, stack: Stack) -> Iterator[Violation]:
-    """Where there is a NAT gateway, buckets are reached without it."""
+    """Traffic to buckets does not pass a NAT gateway."""
     subnet = stack.target(gateway, "subnetId", _AWS_SUBNET)
     vpc = stack.target(subnet, "vpcId", _VPC) if subnet else None
     if vpc is None:
@@ -41,8 +41,8 @@ _VOLUME = "aws:ebs/volume:Volume"
 _DEAR = ("gp2", "standard")
 
 
-@CATALOGUE.rule(
-    About(
+@CATALOG.rule(
+    RuleInfo(
         "MLS-COST-06",
         "low",
         (_VOLUME, TEMPLATE),
@@ -51,10 +51,10 @@ _DEAR = ("gp2", "standard")
         ("pulumi/examples aws-ts-finops",),
     )
 )
-def volumes_are_of_this_decade(resource: Resource) -> Iterator[Violation]:
+def volumes_are_gp3(resource: Resource) -> Iterator[Violation]:
     """Volumes are gp3, or of a type for more throughput."""
     if resource.kind == _VOLUME:
-        # EC2 API Reference, CreateVolume: gp2 where nothing is said.
+        # EC2 API Reference, CreateVolume: gp2 by default.
         kind = resource.props.get("type") or "gp2"
         if kind in _DEAR:
             yield Violation(f"its type is {kind}", "type")
@@ -70,21 +70,21 @@ def volumes_are_of_this_decade(resource: Resource) -> Iterator[Violation]:
 
 _LOGS, _BUCKET = "aws:cloudwatch/logGroup:LogGroup", "gcp:logging/projectBucketConfig:ProjectBucketConfig"
 _GOOGLE_DAYS = 30
-"""Cloud Logging keeps lines so long where nothing is said (documentation of ProjectBucketConfig)."""
+"""Default retention of Cloud Logging (documentation of ProjectBucketConfig)."""
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-COST-07",
         "medium",
         (_LOGS, _BUCKET),
-        "Without a retention, lines are kept and billed for ever; with a short one, the incident is lost.",
+        "Without a retention, logs are kept and billed for ever; with a short one, incidents are lost.",
         "Set retentionInDays, or retentionDays.",
         ("CKV_AWS_66",),
     )
 )
-def logs_end(group: Resource, stack: Stack) -> Iterator[Violation]:
-    """Logs are kept long enough to look into an incident, and not for ever."""
+def logs_expire(group: Resource, stack: Stack) -> Iterator[Violation]:
+    """Logs are kept long enough to investigate an incident, and not for ever."""
     path, unset = ("retentionInDays", 0) if group.kind == _LOGS else ("retentionDays", _GOOGLE_DAYS)
     days = group.props.get(path) or unset
     least, most = stack.settings.least_log_retention_days, stack.settings.log_retention_days

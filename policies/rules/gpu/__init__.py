@@ -1,1 +1,1 @@
-"""GPU: accelerators, their number, how nodes with them run and stop."""
+"""GPU: accelerators, pool sizes, and the lifetime of their nodes."""

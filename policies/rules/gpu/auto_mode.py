@@ -1,10 +1,10 @@
-"""Nodes that EKS Auto Mode starts and ends by itself."""
+"""Nodes of EKS Auto Mode."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.jobs import KINDS, ends_of
 from policies.rules.kubernetes.objects import metadata, spec
@@ -18,21 +18,21 @@ _CLASS = "kubernetes:eks.amazonaws.com/v1:NodeClass"
 _JOBS = tuple(kind for kind in KINDS if kind != TRAIN_JOB)
 _POOL_LABEL, _COMPUTE = "karpenter.sh/nodepool", "eks.amazonaws.com/compute-type"
 _CAPACITY = "karpenter.sh/capacity-type"
-# Chosen by labels of nodes that Auto Mode does not start.
+# Labels of nodes outside of Auto Mode.
 _OTHER_NODES = ("eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool")
 _DAY = 24 * 3600
-# When EKS ends a node at the latest, and when its pool does not say.
+# Maximum lifetime of a node in EKS, and its default.
 _MOST_SECONDS, _USUAL_SECONDS = 21 * _DAY, 336 * 3600
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-10",
         "high",
         _JOBS,
-        "Nodes of EKS Auto Mode end after 21 days at most, after 14 if nobody says, with what runs on them.",
-        "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and go on from a"
+        "Nodes of EKS Auto Mode are replaced after 21 days at most, after 14 by default, with their pods.",
+        "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and resume from a"
         " checkpoint, or give it a shorter deadline; expireAfter of its pool is at most 504h.",
         (
             "EKS User Guide, automode: 21-day maximum (awsdocs/amazon-eks-user-guide@03bdcd18 automode.adoc)",
@@ -41,7 +41,7 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
     )
 )
 def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Iterator[Violation]:
-    """A job with GPUs in a cluster with EKS Auto Mode ends before its nodes do, or goes on on others."""
+    """A job with GPUs in a cluster with EKS Auto Mode ends before its nodes, or resumes on others."""
     using = [one for one in templates(job) if _asks_for_gpus(one)]
     if not using:
         raise NotApplicableError("it asks for no GPU")
@@ -49,9 +49,9 @@ def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Itera
     for template in using:
         life = _life(template, stack)
         for ends in ends_of(job):
-            # One without a deadline has another rule: MLS-K8S-06.
-            seconds = float(ends.says.get("activeDeadlineSeconds") or 0)
-            if life is not None and seconds > life and not _outlives_nodes(ends.says):
+            # A job without a deadline violates MLS-K8S-06.
+            seconds = float(ends.settings.get("activeDeadlineSeconds") or 0)
+            if life is not None and seconds > life and not _outlives_nodes(ends.settings):
                 days = f"it may run for {seconds / _DAY:g} days, its nodes for {life / _DAY:g}"
                 yield Violation(days, f"{ends.path}.activeDeadlineSeconds")
 
@@ -71,7 +71,7 @@ def _asks_for_gpus(template: PodTemplate) -> bool:
 
 
 def _life(template: PodTemplate, stack: Stack) -> float | None:
-    """For how many seconds its nodes run at most; None where they are not of Auto Mode."""
+    """Maximum lifetime of its nodes in seconds; None outside of Auto Mode."""
     chosen = template.spec.get("nodeSelector") or {}
     if any(label in chosen for label in _OTHER_NODES) or chosen.get(_COMPUTE, "auto") != "auto":
         return None
@@ -81,7 +81,7 @@ def _life(template: PodTemplate, stack: Stack) -> float | None:
 
 
 def _lives(stack: Stack) -> dict[Any, float]:
-    """Seconds for which nodes of the pools of Auto Mode run at most, by the name of the pool."""
+    """Maximum lifetime of nodes in seconds, by name of the Auto Mode pool."""
     return {metadata(pool).get("name"): _expiry(pool) for pool in stack.all(_POOL) if _is_of_auto_mode(pool)}
 
 
@@ -94,41 +94,41 @@ def _expiry(pool: Resource) -> float:
     if given is None:
         return _USUAL_SECONDS
     parts = re.findall(r"([0-9.]+)(ms|h|m|s)", str(given))
-    # `Never` is a word of Karpenter; EKS ends the node all the same.
+    # `Never` is a value of Karpenter; EKS replaces the node anyway.
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts) if parts else _MOST_SECONDS
     return min(seconds, _MOST_SECONDS)
 
 
-def _outlives_nodes(says: Mapping[str, Any]) -> bool:
-    """Whether a job says that it starts again where its node ended."""
-    rules = [rule for rule in (says.get("podFailurePolicy") or {}).get("rules") or () if rule]
+def _outlives_nodes(settings: Mapping[str, Any]) -> bool:
+    """Return whether a job restarts after the loss of its node."""
+    rules = [rule for rule in (settings.get("podFailurePolicy") or {}).get("rules") or () if rule]
     ignored = [rule.get("onPodConditions") or () for rule in rules if rule.get("action") == "Ignore"]
     return any(one and one.get("type") == "DisruptionTarget" for conditions in ignored for one in conditions)
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-11",
         "high",
         (_CLASS,),
-        "Nodes start into the reservations of a NodeClass as capacity of type reserved only: without a pool"
-        " that takes it, the reservation is paid for, and so are the nodes that start beside it.",
+        "Nodes use the reservations of a NodeClass only as capacity type reserved: without a pool that allows"
+        " it, both the reservation and other nodes are billed.",
         "Add reserved to karpenter.sh/capacity-type of the pool that names the class.",
         ("EKS User Guide, auto-odcr",),
     )
 )
 def reservations_of_auto_mode_are_used(nodes: Resource, stack: Stack) -> Iterator[Violation]:
-    """A NodeClass with reservations has a pool that takes reserved capacity."""
+    """A NodeClass with reservations has a pool that allows reserved capacity."""
     if not spec(nodes).get("capacityReservationSelectorTerms"):
         raise NotApplicableError("it names no reservation")
     pools = stack.once(_pools_by_class).get(metadata(nodes).get("name"), [])
     if not any(_takes_reserved(pool) for pool in pools):
-        what = "no pool of the class takes reserved capacity" if pools else "no pool names the class"
+        what = "no pool of the class allows reserved capacity" if pools else "no pool names the class"
         yield Violation(what, "spec.capacityReservationSelectorTerms")
 
 
 def _pools_by_class(stack: Stack) -> dict[Any, list[Resource]]:
-    """The pools of Auto Mode by the name of the NodeClass that they take."""
+    """The pools of Auto Mode, by name of their NodeClass."""
     found: dict[Any, list[Resource]] = {}
     for pool in filter(_is_of_auto_mode, stack.all(_POOL)):
         named = ((spec(pool).get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}
@@ -137,11 +137,11 @@ def _pools_by_class(stack: Stack) -> dict[Any, list[Resource]]:
 
 
 def _takes_reserved(pool: Resource) -> bool:
-    """A pool that does not say takes every type."""
+    """Return whether a pool allows reserved capacity; by default it allows every type."""
     given = ((spec(pool).get("template") or {}).get("spec") or {}).get("requirements") or ()
-    said = [one for one in given if one and one.get("key") == _CAPACITY]
+    types = [one for one in given if one and one.get("key") == _CAPACITY]
     return all(
         ("reserved" in (one.get("values") or ())) == (one.get("operator") == "In")
-        for one in said
+        for one in types
         if one.get("operator") in ("In", "NotIn")
     )

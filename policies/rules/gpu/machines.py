@@ -1,8 +1,8 @@
-"""Which accelerators a stack may start, and what their nodes need to use them."""
+"""Allowed accelerators, and drivers of their nodes."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import (
     POOLS,
@@ -20,13 +20,13 @@ from policies.stack import Stack
 _RELEASE, _DAEMON_SET = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:DaemonSet"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-01",
         "critical",
         STARTING,
-        "A machine of the wrong kind costs a hundred times as much, or cannot run what it is meant for.",
-        "Take a machine whose accelerator is allowed, or allow it: allowed_accelerators in the settings.",
+        "A machine of the wrong type costs a hundred times as much, or cannot run its workload.",
+        "Use a machine with an allowed accelerator, or allow it: allowed_accelerators in the settings.",
     )
 )
 def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Violation]:
@@ -35,23 +35,23 @@ def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Viola
     allowed = stack.settings.allowed_accelerators
     for devices in found:
         if devices.name not in allowed:
-            said = "" if devices.name == devices.machine.partition(".")[0] else f" of {devices.machine}"
-            yield Violation(f"accelerator {devices.name}{said} is not on the list", devices.path)
+            owner = "" if devices.name == devices.machine.partition(".")[0] else f" of {devices.machine}"
+            yield Violation(f"accelerator {devices.name}{owner} is not on the list", devices.path)
     if not found:
         raise NotApplicableError("it starts no machine with accelerators")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-08",
         "medium",
         POOLS,
-        "Without a driver a node starts, is paid for, and offers no accelerator to any job.",
+        "Without a driver a node is billed, but offers no accelerator to any job.",
         "Set amiType to one with the driver, such as AL2023_x86_64_NVIDIA; on GKE gpuDriverVersion.",
     )
 )
 def nodes_have_the_driver(holder: Resource, stack: Stack) -> Iterator[Violation]:
-    """Nodes with accelerators have an image with the driver, or are given one."""
+    """Nodes with accelerators have an image with the driver, or an installer for it."""
     for pool in accelerated(pools_of(holder, stack)):
         yield from _aws_driver(pool) if isinstance(pool, EksPool) else _google_driver(pool)
 
@@ -60,7 +60,7 @@ def _aws_driver(pool: EksPool) -> Iterator[Violation]:
     image, names = pool.resource.computed("amiType"), [one.name for one in pool.devices()]
     template = template_of(pool.resource, pool.stack)
     if image == "CUSTOM" or (template is not None and template.props.get("imageId")):
-        raise NotApplicableError("what its custom image holds, the stack does not say")
+        raise NotApplicableError("the content of its custom image is not known")
     # Types of images: NodegroupAMITypes in the EKS API (botocore 1.44.5 eks/2017-11-01).
     neuron = all(name.startswith(("trn", "inf")) for name in names)
     # AL2_x86_64_GPU has both drivers (EKS User Guide, accelerated AMIs).
@@ -70,17 +70,17 @@ def _aws_driver(pool: EksPool) -> Iterator[Violation]:
 
 
 def _google_driver(pool: GkePool) -> Iterator[Violation]:
-    """GKE installs its default driver itself, from 1.30.1-gke.1156000 on, unless it is told not to."""
+    """GKE installs its default driver itself, from 1.30.1-gke.1156000 on, unless disabled."""
     for index, one in enumerate((pool.props.get("nodeConfig") or {}).get("guestAccelerators") or ()):
         version = (one.get("gpuDriverInstallationConfig") or {}).get("gpuDriverVersion")
         if version == "INSTALLATION_DISABLED" and not _installer(pool.stack):
             path = f"{pool.prefix}nodeConfig.guestAccelerators[{index}].gpuDriverInstallationConfig"
-            said = "GKE installs no driver, and nothing else in the stack does"
-            yield Violation(said, f"{path}.gpuDriverVersion")
+            message = "GKE installs no driver, and nothing else in the stack does"
+            yield Violation(message, f"{path}.gpuDriverVersion")
 
 
 def _installer(stack: Stack) -> bool:
-    """NVIDIA's GPU operator, or Google's DaemonSet, whose usual name this is."""
+    """Return whether the stack has NVIDIA's GPU operator, or Google's DaemonSet, by its default name."""
     charts = (str(release.props.get("chart")) for release in stack.all(_RELEASE))
     names = ((daemons.props.get("metadata") or {}).get("name") for daemons in stack.all(_DAEMON_SET))
     return any("gpu-operator" in chart for chart in charts) or any(
@@ -88,8 +88,8 @@ def _installer(stack: Stack) -> bool:
     )
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-09",
         "high",
         POOLS,
@@ -97,7 +97,7 @@ def _installer(stack: Stack) -> bool:
         "Name machines of one shape only; make another pool for the others.",
     )
 )
-def one_shape_in_a_pool(holder: Resource, stack: Stack) -> Iterator[Violation]:
+def pools_are_homogeneous(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """The machines of a pool have the same accelerators, as many, with as much memory and network."""
     for pool in accelerated(pools_of(holder, stack)):
         if isinstance(pool, EksPool):
@@ -122,7 +122,7 @@ def _mixed(pool: EksPool) -> Iterator[Violation]:
 
 
 def _difference(first: str, other: str) -> str:
-    """In what a machine differs from another; empty where they are of one shape."""
+    """Difference between two machine types; empty if they are equivalent."""
     from infra.catalog.aws import facts  # noqa: PLC0415 - longer to load than all rules
 
     known, devices = facts.instance_types, [machine_of("", name) for name in (first, other)]

@@ -1,11 +1,11 @@
-"""What nodes with accelerators are kept for, what happens when one breaks, and when one is taken away."""
+"""Nodes with accelerators: taints, repair and preemption."""
 
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import (
     POOLS,
@@ -30,30 +30,30 @@ _FILE_SYSTEMS = (
 _SERVICES = ("system", "mlflow", "tracking")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-03",
         "high",
         POOLS,
-        "A spot node ends with two minutes' notice: a job starts anew, and a service is gone.",
+        "A spot node is preempted with two minutes' notice: jobs restart, and services fail.",
         "Keep checkpoints in a bucket or shared file system; run services on demand.",
     )
 )
-def spot_is_for_what_can_continue(holder: Resource, stack: Stack) -> Iterator[Violation]:
-    """Nodes that can be taken away run jobs that continue from checkpoints, and no service."""
+def spot_is_for_resumable_jobs(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Preemptible nodes run jobs that resume from checkpoints, and no services."""
     for pool in pools_of(holder, stack):
         path = pool.interruptible()
         if not path:
             continue
         if pool.devices():
             if not stack.once(_keeps_checkpoints):
-                said = "no bucket for checkpoints and no shared file system outlives its nodes"
-                yield Violation(said, path)
+                message = "no bucket for checkpoints and no shared file system outlives its nodes"
+                yield Violation(message, path)
         elif service := _service(pool):
-            yield Violation(f"its nodes can be taken away, and it is for {service}", path)
+            yield Violation(f"its nodes are preemptible, and it is for {service}", path)
         elif not stack.once(_on_demand):
-            said = "no pool without accelerators is on demand: the services of the cluster run on this one"
-            yield Violation(said, path)
+            message = "no pool without accelerators is on demand: the cluster services run on this one"
+            yield Violation(message, path)
 
 
 def _keeps_checkpoints(stack: Stack) -> bool:
@@ -64,7 +64,7 @@ def _keeps_checkpoints(stack: Stack) -> bool:
 
 
 def _service(pool: Pool) -> str:
-    """Which of the services a pool is for, by its name and its labels."""
+    """Service that a pool is for, by its name and labels; empty without one."""
     words = {pool.resource.name.rpartition("-")[2], *(str(value) for value in pool.labels().values())}
     return next((service for service in _SERVICES if service in words), "")
 
@@ -73,50 +73,50 @@ def _on_demand(stack: Stack) -> bool:
     return any(not pool.interruptible() and not pool.devices() for pool in stack.once(all_pools))
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-06",
         "medium",
         POOLS,
-        "A broken node stays in the cluster, is paid for, and fails every job that it is given.",
+        "A broken node stays in the cluster, is billed, and fails every job.",
         "Set nodeRepairConfig.enabled, on GKE management.autoRepair.",
         ("CIS GKE 5.5.2",),
     )
 )
 def broken_nodes_are_repaired(holder: Resource, stack: Stack) -> Iterator[Violation]:
-    """Nodes of a stack for training that break are replaced by the cloud."""
+    """The cloud replaces broken nodes of a stack for training."""
     yield from if_it_trains(stack, _left_broken(holder, stack))
 
 
 def _left_broken(holder: Resource, stack: Stack) -> Iterator[Violation]:
     for pool in pools_of(holder, stack):
         if isinstance(pool, GkePool):
-            # GKE repairs unless it is told not to; it cannot where machines are of Flex Start.
+            # GKE repairs by default; it cannot repair machines of Flex Start.
             given = (pool.props.get("management") or {}).get("autoRepair")
             if given is False and (pool.props.get("nodeConfig") or {}).get("flexStart") is not True:
-                yield Violation("nodes that break stay broken", f"{pool.prefix}management.autoRepair")
-        # EKS does not, unless it is told to (EKS API Reference, NodeRepairConfig).
+                yield Violation("broken nodes are not repaired", f"{pool.prefix}management.autoRepair")
+        # EKS does not by default (EKS API Reference, NodeRepairConfig).
         elif (holder.props.get("nodeRepairConfig") or {}).get("enabled") is not True:
-            yield Violation("nodes that break stay broken", "nodeRepairConfig.enabled")
+            yield Violation("broken nodes are not repaired", "nodeRepairConfig.enabled")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-GPU-07",
         "high",
         POOLS,
-        "Pods without need of accelerators fill nodes without a taint, keep them alive, and jobs wait.",
-        "Taint the pool with nvidia.com/gpu and NO_SCHEDULE, and give it a label that tells its accelerator.",
+        "Without a taint, pods that need no accelerators fill the nodes and keep them running; jobs wait.",
+        "Taint the pool with nvidia.com/gpu and NO_SCHEDULE, and add a label with its accelerator.",
     )
 )
-def kept_for_who_needs_them(holder: Resource, stack: Stack) -> Iterator[Violation]:
-    """Nodes with accelerators have a taint that keeps other pods away, and a label to ask for."""
+def accelerator_nodes_are_tainted(holder: Resource, stack: Stack) -> Iterator[Violation]:
+    """Nodes with accelerators have a taint against other pods, and a label for selectors."""
     for pool in accelerated(pools_of(holder, stack)):
         if isinstance(pool, EksPool):
             if not _keeps_away(pool) and not _taints_itself(pool, stack):
                 yield Violation("every pod can be placed on its nodes", "taints")
             if not pool.labels():
-                yield Violation("no label tells its nodes from others", "labels")
+                yield Violation("no label identifies its nodes", "labels")
         # GKE labels nodes with their accelerator. It taints them too if the cluster has a pool without (GKE,
         # "Run GPUs in Standard node pools").
         elif not _keeps_away(pool) and not _is_beside_others(pool, stack):
@@ -132,7 +132,7 @@ def _is_beside_others(pool: GkePool, stack: Stack) -> bool:
 
 
 def _without_accelerators(stack: Stack) -> Mapping[str, UndeterminedError | None]:
-    """The clusters of GKE with a pool without accelerators; with the error where that is not known."""
+    """The clusters of GKE with a pool without accelerators; with the error if that is unknown."""
     found: dict[str, UndeterminedError | None] = {}
     for pool in stack.once(all_pools):
         if isinstance(pool, GkePool):
@@ -145,12 +145,12 @@ def _without_accelerators(stack: Stack) -> Mapping[str, UndeterminedError | None
 
 
 def _keeps_away(pool: Pool) -> bool:
-    # PREFER_NO_SCHEDULE only asks.
+    # PREFER_NO_SCHEDULE is only a preference.
     return any(taint.get("effect") in ("NO_SCHEDULE", "NO_EXECUTE") for taint in pool.taints())
 
 
 def _taints_itself(pool: EksPool, stack: Stack) -> bool:
-    """Whether the kubelet is started with taints, by the user data of the launch template."""
+    """Return whether the user data of the launch template starts the kubelet with taints."""
     template = template_of(pool.resource, stack)
     data: Any = template.props.get("userData") if template is not None else None
     try:

@@ -1,1 +1,1 @@
-"""IAM: who may do what, and how they prove who they are."""
+"""IAM: permissions and authentication."""

@@ -1,1 +1,1 @@
-"""K8S: what runs in a cluster, and the cluster that runs it."""
+"""K8S: workloads of a cluster, and the cluster itself."""

@@ -1,27 +1,27 @@
-"""The control plane of a cluster: what it writes down, and whether its version is still mended."""
+"""Control plane of a cluster: logs and supported versions."""
 
 import datetime
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
 EKS, GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-K8S-07",
         "medium",
         (EKS, GKE),
-        "Without logs nobody knows who did what; a version out of support is not mended, or costs six times.",
+        "Without logs no request can be traced; a version out of support gets no fixes, or costs six times.",
         "Enable the logs of the control plane, and upgrade; on Google Cloud, take a release channel.",
         ("FSBP EKS.8", "FSBP EKS.2", "CKV_AWS_37", "CKV_AWS_339"),
     )
 )
-def the_control_plane_is_watched_and_supported(cluster: Resource, stack: Stack) -> Iterator[Violation]:
+def the_control_plane_is_logged_and_supported(cluster: Resource, stack: Stack) -> Iterator[Violation]:
     """The control plane writes logs, and runs a version of Kubernetes in standard support."""
     if cluster.kind == EKS:
         # Nothing is logged by default (EKS User Guide, Send control plane logs to CloudWatch Logs).
@@ -39,18 +39,18 @@ def _support(cluster: Resource, today: datetime.date) -> Iterator[Violation]:
     from infra.catalog.errors import UnknownFactError  # noqa: PLC0415
 
     version = cluster.props.get("version") or cluster.computed("version")
-    # EKS takes its default where none is given, which is in standard support when it is made.
+    # The default version of EKS is in standard support at creation.
     if not version:
-        raise UndeterminedError("the version is not told")
+        raise UndeterminedError("the version is not known")
     try:
         support = facts.eks.support(str(version), today)
     except UnknownFactError:
-        raise UndeterminedError(f"when the support of Kubernetes {version} ends is not known") from None
+        raise UndeterminedError(f"the end of support of Kubernetes {version} is not known") from None
     if support == "unknown":
-        raise UndeterminedError(f"when the support of Kubernetes {version} ends is not known")
+        raise UndeterminedError(f"the end of support of Kubernetes {version} is not known")
     if support != "standard":
-        said = "is no longer supported" if support == "ended" else "is in extended support only"
-        yield Violation(f"on {today} Kubernetes {version} {said}", "version")
+        status = "is no longer supported" if support == "ended" else "is in extended support only"
+        yield Violation(f"on {today} Kubernetes {version} {status}", "version")
 
 
 def _gke(cluster: Resource) -> Iterator[Violation]:
@@ -61,6 +61,6 @@ def _gke(cluster: Resource) -> Iterator[Violation]:
         yield Violation("nothing is logged", "loggingConfig.enableComponents")
     channel = (props.get("releaseChannel") or cluster.computed("releaseChannel") or {}).get("channel")
     if channel is None:
-        raise UndeterminedError("the release channel is not told")
+        raise UndeterminedError("the release channel is not known")
     if channel == "UNSPECIFIED":
         yield Violation("it is in no release channel", "releaseChannel.channel")

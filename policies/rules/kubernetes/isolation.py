@@ -1,11 +1,11 @@
-"""What keeps a pod from its node and from other pods."""
+"""Isolation of pods from their node and from other pods."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.kubernetes.objects import NAMESPACE, living_in, metadata, spec
+from policies.rules.kubernetes.objects import NAMESPACE, metadata, objects_in, spec
 from policies.rules.kubernetes.pod_policies import lacking
 from policies.rules.kubernetes.pods import KINDS, PodTemplate, containers, is_node_agent, templates
 from policies.stack import Stack
@@ -16,7 +16,7 @@ _POOL_LABELS = (
     *("eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "karpenter.sh/nodepool"),
     "trainstack.dev/pool",
 )
-# Policies of other makers, or of the whole cluster, which this pack does not read.
+# Policies of other vendors, or of the whole cluster, which the rules do not evaluate.
 _OTHER_POLICIES = (
     "kubernetes:cilium.io/v2:CiliumNetworkPolicy",
     "kubernetes:cilium.io/v2:CiliumClusterwideNetworkPolicy",
@@ -31,8 +31,8 @@ _OTHER_POLICIES = (
 )
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-K8S-01",
         "high",
         KINDS,
@@ -42,7 +42,7 @@ _OTHER_POLICIES = (
     )
 )
 def no_privileged_containers(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    """No container is privileged, but the daemons that manage the devices of their node."""
+    """No container is privileged, except daemons that manage the devices of their node."""
     for path, container, template in containers(resource):
         if is_node_agent(resource, container, stack.settings.node_agents):
             continue
@@ -50,8 +50,7 @@ def no_privileged_containers(resource: Resource, stack: Stack) -> Iterator[Viola
         if context.get("privileged") is True:
             what = f"container {container.get('name')} is privileged"
             yield Violation(what, f"{path}.securityContext.privileged")
-        # Pod Security Standards, "HostProcess": the same on Windows; that of the pod counts where a
-        # container says nothing.
+        # Pod Security Standards, "HostProcess": the same on Windows; the setting of the pod is the default.
         windows = context.get("windowsOptions") or {}
         pods = (template.spec.get("securityContext") or {}).get("windowsOptions") or {}
         if windows.get("hostProcess", pods.get("hostProcess")) is True:
@@ -59,18 +58,18 @@ def no_privileged_containers(resource: Resource, stack: Stack) -> Iterator[Viola
             yield Violation(what, f"{path}.securityContext.windowsOptions.hostProcess")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-K8S-02",
         "high",
         KINDS,
-        "There a pod reads the traffic and memory of others, and no network policy holds it.",
+        "Such a pod reads the traffic and memory of others, and no network policy applies to it.",
         "Leave out the field. Where a fabric needs the host's network, list its pool in host_network_pools.",
         ("CIS EKS 4.2.2", "CIS EKS 4.2.3", "CIS EKS 4.2.4", "CKV_K8S_19"),
     )
 )
 def no_namespaces_of_the_host(resource: Resource, stack: Stack) -> Iterator[Violation]:
-    """No pod shares the network, processes or memory of its node, but on the pools listed for NCCL."""
+    """No pod shares the network, processes or memory of its node, except on pools listed for NCCL."""
     for template in templates(resource):
         found = [key for key in ("hostNetwork", "hostPID", "hostIPC") if template.spec.get(key) is True]
         if not found:
@@ -78,7 +77,7 @@ def no_namespaces_of_the_host(resource: Resource, stack: Stack) -> Iterator[Viol
         own = [container for _, container in template.containers()]
         if own and all(is_node_agent(resource, one, stack.settings.node_agents) for one in own):
             continue
-        # NCCL moves data over the network and shared memory; it never needs others' processes.
+        # NCCL uses the network and shared memory, but no processes of the host.
         listed = _is_bound(template, stack.settings.host_network_pools)
         for key in found:
             if not (listed and key in ("hostNetwork", "hostIPC")):
@@ -86,7 +85,7 @@ def no_namespaces_of_the_host(resource: Resource, stack: Stack) -> Iterator[Viol
 
 
 def _is_bound(template: PodTemplate, pools: tuple[str, ...]) -> bool:
-    """Whether its pods can only start in one of these pools."""
+    """Return whether its pods can start only in one of these pools."""
     chosen = template.spec.get("nodeSelector") or {}
     if any(chosen.get(label) in pools for label in _POOL_LABELS if label in chosen):
         return True
@@ -107,8 +106,8 @@ def _is_term_bound(term: Any, pools: tuple[str, ...]) -> bool:
     return False
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-K8S-03",
         "high",
         (NAMESPACE,),
@@ -117,7 +116,7 @@ def _is_term_bound(term: Any, pools: tuple[str, ...]) -> bool:
         ("CIS EKS 4.2.1", "CIS EKS 4.3.2"),
     )
 )
-def namespaces_are_fenced(namespace: Resource, stack: Stack) -> Iterator[Violation]:
+def namespaces_are_isolated(namespace: Resource, stack: Stack) -> Iterator[Violation]:
     """A namespace enforces a Pod Security Standard, or a policy does; a network policy denies by default."""
     if metadata(namespace).get("deletionTimestamp"):
         raise NotApplicableError("it is being deleted")
@@ -127,15 +126,15 @@ def namespaces_are_fenced(namespace: Resource, stack: Stack) -> Iterator[Violati
         instead = lacking(namespace, stack)
         if instead is not None:
             yield Violation(f"{what}, and {instead}" if instead else what, "metadata.labels")
-    policies = [policy for policy in living_in(namespace, stack, _POLICY) if _is_about_ingress(policy)]
-    # Policies add up: one that lets everything in undoes the others.
-    if any(_lets_everything_in(policy) for policy in policies):
-        yield Violation("a network policy lets everybody in to all of its pods", "metadata.name")
+    policies = [policy for policy in objects_in(namespace, stack, _POLICY) if _is_about_ingress(policy)]
+    # Policies add up: one that allows all ingress overrides the others.
+    if any(_allows_all_ingress(policy) for policy in policies):
+        yield Violation("a network policy allows all ingress to all of its pods", "metadata.name")
     elif not any(_is_of_all_pods(policy) for policy in policies):
         others = [kind for kind in _OTHER_POLICIES if stack.all(kind)]
         if others:
-            raise UndeterminedError(f"what {', '.join(others)} deny is not read")
-        yield Violation("no network policy denies by default what comes in", "metadata.name")
+            raise UndeterminedError(f"{', '.join(others)} are not evaluated")
+        yield Violation("no network policy denies ingress by default", "metadata.name")
 
 
 def _is_about_ingress(policy: Resource) -> bool:
@@ -148,7 +147,7 @@ def _is_of_all_pods(policy: Resource) -> bool:
     return not (selector.get("matchLabels") or selector.get("matchExpressions"))
 
 
-def _lets_everything_in(policy: Resource) -> bool:
+def _allows_all_ingress(policy: Resource) -> bool:
     rules = spec(policy).get("ingress") or ()
     open_rules = [rule for rule in rules if not (rule or {}).get("from") and not (rule or {}).get("ports")]
     return bool(open_rules) and _is_of_all_pods(policy)

@@ -1,4 +1,4 @@
-"""Admission policies in the place of a Pod Security Standard, where a fabric's daemon needs its node."""
+"""Admission policies that replace a Pod Security Standard, for fabrics whose daemons need their node."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from policies.stack import Stack
 
 _KIND = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 _BINDING = f"{_KIND}Binding"
-# What the standard `baseline` restricts on Linux, and the lists of containers that it looks at
+# Fields that the standard `baseline` restricts on Linux, and the container lists that it checks
 # (kubernetes.io, "Pod Security Standards").
 _RESTRICTED = (
     *("hostNetwork", "hostPID", "hostIPC", "privileged", "capabilities", "hostPath", "hostPort", "procMount"),
@@ -20,10 +20,10 @@ _ASKED = (("CREATE", "pods"), ("UPDATE", "pods"), ("UPDATE", "pods/ephemeralcont
 
 
 def lacking(namespace: Resource, stack: Stack) -> str | None:
-    """What keeps the policies that the settings name from taking a standard's place; None where one does.
+    """Reason why the policies in the settings do not replace a standard; None if one does.
 
-    Empty where there is none of these. Which pods a policy is asked about is read in full. Of its expressions
-    only whether they speak of every field that `baseline` restricts: what they say, the settings vouch for.
+    Empty if there is none of them. The pods that a policy matches are checked in full, its expressions only
+    for every field that `baseline` restricts: listing it in the settings means trusting them.
     """
     known = [
         one for one in stack.all(_KIND) if metadata(one).get("name") in stack.settings.pod_security_policies
@@ -37,24 +37,24 @@ def lacking(namespace: Resource, stack: Stack) -> str | None:
 def _faults(policy: Resource, namespace: Resource, stack: Stack) -> Iterator[str]:
     asked = spec(policy)
     if (asked.get("failurePolicy") or "Fail") != "Fail":
-        yield "lets pods in where it cannot be asked"
+        yield "admits pods on errors"
     constraints = asked.get("matchConstraints") or {}
     if asked.get("matchConditions") or not _matches(constraints, namespace):
-        yield "is not asked about every pod there"
+        yield "does not match every pod there"
     rules = constraints.get("resourceRules") or ()
     missing = [
         f"{verb} {what}" for verb, what in _ASKED if not any(_is_for(one, verb, what) for one in rules)
     ]
     if missing:
-        yield f"is not asked about {', '.join(missing)}"
-    said = " ".join(
+        yield f"does not match {', '.join(missing)}"
+    text = " ".join(
         str(one.get("expression")) for key in ("variables", "validations") for one in asked.get(key) or ()
     )
-    silent = [name for name in _RESTRICTED if name not in said]
-    if silent:
-        yield f"says nothing of {', '.join(silent)}"
+    unmentioned = [name for name in _RESTRICTED if name not in text]
+    if unmentioned:
+        yield f"does not mention {', '.join(unmentioned)}"
     if not any(_denies(one, policy, namespace) for one in stack.all(_BINDING)):
-        yield "is bound to refuse nothing there"
+        yield "has no binding that denies there"
 
 
 def _denies(binding: Resource, policy: Resource, namespace: Resource) -> bool:
@@ -68,7 +68,7 @@ def _denies(binding: Resource, policy: Resource, namespace: Resource) -> bool:
 
 
 def _matches(constraints: Any, namespace: Resource) -> bool:
-    """Whether all objects of a namespace match; selectors by expressions are not read, and match nothing."""
+    """Return whether all objects of a namespace match; selectors with expressions count as no match."""
     if constraints.get("objectSelector") or constraints.get("excludeResourceRules"):
         return False
     selector, labels = constraints.get("namespaceSelector") or {}, metadata(namespace).get("labels") or {}

@@ -1,4 +1,4 @@
-"""The pod templates of every kind that carries some, and what their containers ask for."""
+"""Pod templates of all kinds that have some, and resource requests of their containers."""
 
 import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from infra.quantity import amount
 from policies.resource import Resource
 
-# Where the templates are, below the properties of each kind; `*` is every item of a list or of a map.
+# Paths of the templates in the properties of each kind; `*` is every item of a list or of a map.
 _OWN, _JOB = "", "spec.jobTemplate.spec.template"
 _JOBSET = "spec.replicatedJobs.*.template.spec.template"
 _RAY = ("headGroupSpec.template", "workerGroupSpecs.*.template")
@@ -50,7 +50,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 KINDS = tuple(_PLACES)
-"""Every kind that carries a pod template."""
+"""All kinds with a pod template."""
 DAEMON = "kubernetes:apps/v1:DaemonSet"
 TRAIN_JOB = "kubernetes:trainer.kubeflow.org/v1alpha1:TrainJob"
 _ACCELERATORS = (
@@ -61,20 +61,20 @@ _ACCELERATORS = (
 
 @dataclass(frozen=True)
 class PodTemplate:
-    """One template: the path of its pod's spec, the spec, and the metadata of its pods."""
+    """Pod template: path of the spec, spec, and metadata of its pods."""
 
     path: str
     spec: Mapping[str, Any]
     metadata: Mapping[str, Any]
 
     def containers(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """(path, container) of every container, those that start first and those for debugging too."""
+        """(path, container) of every container, with init and ephemeral containers."""
         for group in ("containers", "initContainers", "ephemeralContainers"):
             for index, container in enumerate(self.spec.get(group) or ()):
                 yield f"{self.path}.{group}[{index}]", container or {}
 
     def volume(self, name: Any) -> Mapping[str, Any] | None:
-        """The volume of that name."""
+        """The volume with a name."""
         volumes = (volume for volume in self.spec.get("volumes") or () if volume)
         return next((volume for volume in volumes if volume.get("name") == name), None)
 
@@ -113,12 +113,12 @@ def _at(value: Any, steps: Sequence[str], path: str) -> Iterator[tuple[str, Mapp
 
 
 def is_accelerator(name: str) -> bool:
-    """Whether an extended resource is a GPU, or what takes its place."""
+    """Return whether an extended resource is a GPU or another accelerator."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in _ACCELERATORS)
 
 
 def accelerators(resources: Any) -> dict[str, tuple[Any, Any]]:
-    """(request, limit) of each accelerator that `resources` of a container name."""
+    """(request, limit) of each accelerator in the `resources` of a container."""
     asked, limited = (resources or {}).get("requests") or {}, (resources or {}).get("limits") or {}
     names = [name for name in dict.fromkeys([*asked, *limited]) if is_accelerator(name)]
     found = {name: (asked.get(name), limited.get(name)) for name in names}
@@ -135,9 +135,9 @@ def repository(image: Any) -> str:
 
 
 def is_node_agent(resource: Resource, container: Mapping[str, Any], patterns: Sequence[str]) -> bool:
-    """Whether it is one of the daemons that may reach into their node.
+    """Return whether it is a daemon that may access its node.
 
-    Only as a daemon: whoever runs such an image in a pod of its own chooses its command, too.
+    Only as a daemon: in other pods, the user of such an image also chooses its command.
     """
     if resource.kind != DAEMON:
         return False

@@ -1,23 +1,23 @@
-"""Who may use the queues of a cluster."""
+"""Namespaces that may use the queues of a cluster."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import CLUSTER_QUEUES, spec
 
-# The operators of a label selector that choose by what a namespace has, not by what it lacks.
+# Operators of a label selector that require a label.
 _NAMING = ("In", "Exists")
 # A label that every namespace has (Kubernetes, Well-Known Labels).
 _ON_ALL = "kubernetes.io/metadata.name"
 
 
-@CATALOGUE.rule(
-    About(
+@CATALOG.rule(
+    RuleInfo(
         "MLS-K8S-08",
         "medium",
         CLUSTER_QUEUES,
-        "Whoever can make a LocalQueue in some namespace takes the GPUs of a queue that is open to all.",
+        "Every user who can create a LocalQueue in a namespace can take the GPUs of an open queue.",
         "Name the namespaces in namespaceSelector, by a label that their users cannot set.",
         ("kubernetes-sigs/kueue apis/kueue/v1beta1/clusterqueue_types.go, NamespaceSelector",),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from policies import facts
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import (
     NODE_GROUP,
@@ -21,17 +21,17 @@ from policies.stack import Stack
 _PLACEMENT, _SUBNET = "aws:ec2/placementGroup:PlacementGroup", "aws:ec2/subnet:Subnet"
 
 
-def _refuse_without_efa(template: Resource) -> None:
+def _check_efa(template: Resource) -> None:
     if not efa_interfaces(template):
         raise NotApplicableError("it has no EFA device")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-NET-02",
         "critical",
         (TEMPLATE,),
-        "A card without its EFA device leaves bandwidth unused that is paid for, and no error tells: "
+        "A card without its EFA device leaves paid bandwidth unused without an error: "
         "collectives are only slower.",
         "Give the launch template one EFA device per card: device index 0 on the first, 1 on all others.",
         ("pulumi-eks nodes/instances.ts",),
@@ -39,7 +39,7 @@ def _refuse_without_efa(template: Resource) -> None:
 )
 def interfaces_are_those_of_the_machine(template: Resource, stack: Stack) -> Iterator[Violation]:
     """A launch template with EFA has the network interfaces that its machine type has EFA devices for."""
-    _refuse_without_efa(template)
+    _check_efa(template)
     given = [_place(one) for _, one in template.items("networkInterfaces")]
     for machine in _machines(template, stack):
         known = facts.gpu_type(machine)
@@ -47,8 +47,8 @@ def interfaces_are_those_of_the_machine(template: Resource, stack: Stack) -> Ite
             raise UndeterminedError(f"the catalog knows no EFA layout of {machine}")
         wanted = [(one.network_card_index, one.device_index, one.interface_type) for one in known.efa]
         if sorted(given) != sorted(wanted):
-            said = f"{machine} takes {_said(wanted)}, but it has {_said(given)}"
-            yield Violation(said, "networkInterfaces")
+            message = f"{machine} takes {_described(wanted)}, but it has {_described(given)}"
+            yield Violation(message, "networkInterfaces")
 
 
 _Place = tuple[int, int, str]
@@ -74,8 +74,8 @@ def _place(interface: Any) -> _Place:
     )
 
 
-def _said(places: Iterable[_Place]) -> str:
-    """Runs of cards in words: `efa at card 0 device 0, efa-only at cards 1-3 device 1`."""
+def _described(places: Iterable[_Place]) -> str:
+    """Description of card ranges: `efa at card 0 device 0, efa-only at cards 1-3 device 1`."""
     runs: list[tuple[list[int], int, str]] = []
     for card, device, form in sorted(places):
         if runs and runs[-1][1:] == (device, form) and card == runs[-1][0][-1] + 1:
@@ -89,8 +89,8 @@ def _said(places: Iterable[_Place]) -> str:
     return ", ".join(words) or "no EFA"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-NET-03",
         "high",
         (NODE_GROUP,),
@@ -132,13 +132,13 @@ def _zone(subnet: Resource) -> str:
     return str(zone or subnet.computed("availabilityZone"))
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-NET-04",
         "high",
         (NODE_GROUP,),
-        "EFA on a type without it fails when the first node starts; in a pool of one node it serves nobody "
-        "and ties the pool to one zone.",
+        "EFA on a type without it fails when the first node starts; in a pool of one node it has no use "
+        "and limits the pool to one zone.",
         "Use a machine type with EFA and let the pool have two nodes or more, or leave the EFA devices out.",
         ("pulumi-eks examples/efa",),
     )

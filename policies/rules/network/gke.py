@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies import facts
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.pools import NODE_POOL
 
 
-@CATALOGUE.rule(
-    About(
+@CATALOG.rule(
+    RuleInfo(
         "MLS-NET-10",
         "medium",
         (NODE_POOL,),
@@ -35,7 +35,7 @@ def gpu_nodes_are_close(pool: Resource) -> Iterator[Violation]:
 
 
 def _placed_by(props: Any, config: Any) -> str:
-    """What has decided where the nodes are, so that GKE takes no compact placement; empty where nothing has.
+    """Reason why GKE accepts no compact placement; empty if it does.
 
     GoogleCloudPlatform/cluster-toolkit@10470803 modules/compute/gke-node-pool (placement_policy).
     """

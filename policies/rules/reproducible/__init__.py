@@ -1,1 +1,1 @@
-"""REP: the same again tomorrow, from the same parts."""
+"""REP: reproducibility."""

@@ -1,21 +1,21 @@
-"""Versions of what nodes and control planes run. Those of charts and add-ons: kubernetes/versions.py."""
+"""Versions of nodes and control planes. Those of charts and add-ons: kubernetes/chart_versions.py."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, is_unknown
 from policies.rules.pools import NODE_GROUP, TEMPLATE
-from policies.rules.walking import raw
+from policies.rules.properties import raw
 from policies.stack import Stack
 
 _CLUSTER = "aws:eks/cluster:Cluster"
-# A launch template can name an image by a parameter that moves (EC2 User Guide, "Use a Systems Manager
+# A launch template can name an image by a parameter that changes (EC2 User Guide, "Use a Systems Manager
 # parameter to find an AMI"), and a node group a version of its template by one of these words.
 _PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-REP-03",
         "medium",
         (_CLUSTER, NODE_GROUP, TEMPLATE),
@@ -23,10 +23,10 @@ _PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
         "Set version of the cluster, releaseVersion of the node group, and one image in a launch template.",
     )
 )
-def nodes_are_what_was_tried(made: Resource, stack: Stack) -> Iterator[Violation]:
+def versions_are_pinned(made: Resource, stack: Stack) -> Iterator[Violation]:
     """Control planes and nodes run a version that the program names."""
     if made.asked is None:
-        raise NotApplicableError("the source does not say what was asked for")
+        raise NotApplicableError("the source has no inputs of the program")
     if made.kind == _CLUSTER:
         if not made.asked.get("version"):
             yield Violation("EKS chooses its version", "version", "Set version.")
@@ -35,7 +35,7 @@ def nodes_are_what_was_tried(made: Resource, stack: Stack) -> Iterator[Violation
     elif not made.asked.get("imageId"):
         raise NotApplicableError("it names no image")
     elif str(made.asked["imageId"]).startswith(_PARAMETER):
-        yield Violation(f"{made.asked['imageId']} is another image tomorrow", "imageId")
+        yield Violation(f"{made.asked['imageId']} may be another image tomorrow", "imageId")
 
 
 def _group(group: Resource, stack: Stack) -> Iterator[Violation]:
@@ -46,7 +46,7 @@ def _group(group: Resource, stack: Stack) -> Iterator[Violation]:
         yield Violation("EKS chooses the release of its image", "releaseVersion", "Set releaseVersion.")
     version = raw(asked.get("launchTemplate") or {}, "version")
     if is_unknown(version):
-        # What comes from a template that is to be made is a number; from where else, is undetermined.
+        # From a template of the stack it is a number; from any other source it is undetermined.
         stack.referred(group, version, "launchTemplate", TEMPLATE)
     elif version in _WORDS:
-        yield Violation(f"{version} is another template tomorrow", "launchTemplate.version")
+        yield Violation(f"{version} may be another template tomorrow", "launchTemplate.version")

@@ -1,1 +1,1 @@
-"""RES: in which regions a stack is, and where its data goes."""
+"""RES: regions of a stack and of copies of its data."""

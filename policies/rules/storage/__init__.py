@@ -1,1 +1,1 @@
-"""STO: buckets, file systems, volumes: who reads them, how long they last."""
+"""STO: access, encryption and retention of buckets, file systems and volumes."""

@@ -1,18 +1,18 @@
-"""Whether a plan of AWS Backup covers a resource."""
+"""Plans of AWS Backup."""
 
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.rules.walking import each
+from policies.rules.properties import each
 from policies.stack import Stack
 
 _SELECTION = "aws:backup/selection:Selection"
 
 
 def is_planned(resource: Resource, stack: Stack) -> bool:
-    """Whether a selection names it, by ARN or by tag. Conditions are left undetermined."""
+    """Return whether a selection includes it, by ARN or by tag. Conditions are undetermined."""
     for selection in stack.all(_SELECTION):
         if any(_names(selection, resource, stack, "notResources")):
             continue
@@ -22,7 +22,7 @@ def is_planned(resource: Resource, stack: Stack) -> bool:
         )
         if any(tagged) or any(_names(selection, resource, stack, "resources")):
             if selection.props.get("conditions"):
-                raise UndeterminedError(f"whether the conditions of {selection.name} are about it")
+                raise UndeterminedError(f"the conditions of {selection.name} are not evaluated")
             return True
     return False
 

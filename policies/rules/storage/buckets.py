@@ -1,20 +1,20 @@
-"""What is set of a bucket: inline, or by a resource of its own; in both generations of the types."""
+"""Settings of buckets: inline or separate resources, in both generations of the types."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from policies.resource import Resource, UndeterminedError
-from policies.rules.walking import each
+from policies.rules.properties import each
 from policies.stack import Stack
 
 S3 = ("aws:s3/bucket:Bucket", "aws:s3/bucketV2:BucketV2")
 GCS = "gcp:storage/bucket:Bucket"
 _PURPOSE = ("name", "purpose", "content")
-LOG_TARGET = "the service that delivers access logs is the only one that writes to it"
+LOG_TARGET = "only the log delivery service writes to it"
 
 
 def settings_of(bucket: Resource, stack: Stack, name: str) -> list[Resource]:
-    """The resources of a type such as `bucketVersioning`, also with V2, that are about a bucket."""
+    """The resources of a type such as `bucketVersioning`, also with V2, of a bucket."""
     kinds = [
         f"aws:s3/{name}{generation}:{name[0].upper()}{name[1:]}{generation}" for generation in ("", "V2")
     ]
@@ -22,7 +22,7 @@ def settings_of(bucket: Resource, stack: Stack, name: str) -> list[Resource]:
 
 
 def is_log_target(bucket: Resource, stack: Stack) -> bool:
-    """Whether the access logs of another bucket go here."""
+    """Return whether it receives the access logs of another bucket."""
     for kind in ("aws:s3/bucketLogging:BucketLogging", "aws:s3/bucketLoggingV2:BucketLoggingV2"):
         if any(stack.users(bucket, kind, "targetBucket")):
             return True
@@ -33,7 +33,7 @@ def is_log_target(bucket: Resource, stack: Stack) -> bool:
 
 
 def _log_targets(stack: Stack) -> tuple[set[str], UndeterminedError | None]:
-    """The buckets that others name in themselves, and what is not known of further ones."""
+    """Log targets in inline settings, and the error of unknown ones."""
     found: set[str] = set()
     unknown: UndeterminedError | None = None
     for other in stack.all(*S3):
@@ -49,30 +49,30 @@ def _log_targets(stack: Stack) -> tuple[set[str], UndeterminedError | None]:
 
 
 def is_website(bucket: Resource, stack: Stack) -> bool:
-    """Whether S3 serves it as a website, to readers without a name."""
+    """Return whether S3 serves it as a website, to anonymous readers."""
     own = bool(settings_of(bucket, stack, "bucketWebsiteConfiguration"))
     return own or any(True for key in ("website", "websites") for _ in each(bucket.props, key))
 
 
 def is_for(bucket: Resource, words: tuple[str, ...]) -> bool:
-    """Whether one of the words stands in a bucket's name, or in a tag that says what it is for."""
+    """Return whether the name or a purpose tag of a bucket contains one of the words."""
 
-    def tells(text: Any) -> bool:
+    def matches(text: Any) -> bool:
         return any(word in str(text).lower() for word in words)
 
     key = "name" if bucket.kind == GCS else "bucket"
     return (
-        tells(bucket.name)
-        or tells(bucket.props.get(key) or "")
-        or any(tells(bucket.tags[key]) for key in bucket.tags if str(key).lower() in _PURPOSE)
+        matches(bucket.name)
+        or matches(bucket.props.get(key) or "")
+        or any(matches(bucket.tags[key]) for key in bucket.tags if str(key).lower() in _PURPOSE)
     )
 
 
 def is_versioned(bucket: Resource, stack: Stack) -> bool:
-    """Whether overwritten objects are kept."""
+    """Return whether overwritten objects are kept."""
     if bucket.kind == GCS:
         return any(one.get("enabled") is True for _, one in each(bucket.props, "versioning"))
-    if bucket.props.get("objectLockEnabled") is True:  # a lock needs versions, and S3 switches them on
+    if bucket.props.get("objectLockEnabled") is True:  # a lock requires versions, and S3 enables them
         return True
     own = settings_of(bucket, stack, "bucketVersioning")
     if own:
@@ -90,19 +90,19 @@ def is_versioned(bucket: Resource, stack: Stack) -> bool:
 
 @dataclass(frozen=True)
 class LifecycleRule:
-    """One rule that is on, of any form."""
+    """An enabled lifecycle rule, from any format."""
 
     whole: bool
-    """Whether it is about every object."""
+    """Applies to every object."""
     abort_days: int | None
     expires: bool
-    """Deletes current objects, or makes versions of them."""
+    """Deletes current objects, or turns them into versions."""
     ends_versions: bool
-    """Deletes versions that are no longer current."""
+    """Deletes noncurrent versions."""
 
 
 def lifecycle(bucket: Resource, stack: Stack) -> list[LifecycleRule]:
-    """The rules of a bucket that are on."""
+    """The enabled rules of a bucket."""
     if bucket.kind == GCS:
         return [_of_gcs(rule) for _, rule in each(bucket.props, "lifecycleRules")]
     own = settings_of(bucket, stack, "bucketLifecycleConfiguration")
@@ -146,7 +146,7 @@ def _of_gcs(rule: Any) -> LifecycleRule:
     action, when = rule.get("action") or {}, rule.get("condition") or {}
     deletes = action.get("type") == "Delete"
     state = when.get("withState") or "ANY"
-    # These conditions are only true of versions that are no longer current.
+    # These conditions match only noncurrent versions.
     of_versions = any(
         when.get(key) for key in ("numNewerVersions", "daysSinceNoncurrentTime", "noncurrentTimeBefore")
     )

@@ -1,8 +1,8 @@
-"""Whether accelerators find their file systems in their own zone."""
+"""Zones of accelerators and of their file systems."""
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import EksPool
 from policies.rules.pools import NODE_GROUP
@@ -12,17 +12,17 @@ _SUBNET, _LUSTRE = "aws:ec2/subnet:Subnet", "aws:fsx/lustreFileSystem:LustreFile
 _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarget"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-STO-11",
         "medium",
         (NODE_GROUP,),
-        "Every byte between zones is billed twice, and the way is longer; a mount of EFS fails where the"
-        " zone has no mount target.",
+        "Traffic between zones is billed twice and has a higher latency; a mount of EFS fails in a zone"
+        " without a mount target.",
         "Put the pool into the subnet of the file system, or give EFS a mount target in its zone.",
     )
 )
-def accelerators_are_beside_their_data(pool: Resource, stack: Stack) -> Iterator[Violation]:
+def accelerators_share_a_zone_with_their_data(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """Pools of accelerators share a zone with Lustre, and reach EFS in every zone of theirs."""
     stack.once(_needs_file_systems)
     if not _has_accelerators(pool, stack):
@@ -30,8 +30,8 @@ def accelerators_are_beside_their_data(pool: Resource, stack: Stack) -> Iterator
     zones = _zones(pool, "subnetIds", stack)
     lustre = stack.once(_zones_of_lustre)
     if lustre and not zones & lustre:
-        said = f"it is in {', '.join(sorted(zones))}, and Lustre in {', '.join(sorted(lustre))}"
-        yield Violation(said, "subnetIds")
+        message = f"it is in {', '.join(sorted(zones))}, and Lustre in {', '.join(sorted(lustre))}"
+        yield Violation(message, "subnetIds")
     for reached, system in stack.once(_zones_of_efs).items():
         for zone in sorted(zones - reached):
             yield Violation(f"{system} has no mount target in {zone}", "subnetIds")
@@ -47,7 +47,7 @@ def _zones_of_lustre(stack: Stack) -> set[str]:
 
 
 def _zones_of_efs(stack: Stack) -> dict[frozenset[str], str]:
-    """The zones in which file systems have mount targets, as far as they have any, and the names of these."""
+    """Names of file systems with mount targets, by the zones of these."""
     found: dict[frozenset[str], list[str]] = {}
     for system in stack.all(_EFS):
         targets = list(stack.users(system, _TARGET, "fileSystemId"))
@@ -71,5 +71,5 @@ def _zones(user: Resource, property: str, stack: Stack) -> set[str]:
     ]
     zones = set(map(str, subnets))
     if not found.certain and len(zones) > 1:
-        raise UndeterminedError(f"{property} of {user.name}: which of {', '.join(sorted(zones))} it means")
+        raise UndeterminedError(f"{property} of {user.name}: {' or '.join(sorted(zones))} is not known")
     return zones

@@ -1,1 +1,1 @@
-"""TAG: who owns what, for what it is, and until when."""
+"""TAG: owner, purpose and end of life of resources."""

@@ -1,1 +1,1 @@
-"""TRK: where runs are written down: MLflow, its server, its logins."""
+"""TRK: experiment tracking: MLflow, its server and its logins."""

@@ -1,32 +1,31 @@
-"""Where a tracking server keeps what it is given."""
+"""Artifact stores of tracking servers."""
 
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.kubernetes.pods import containers
+from policies.rules.properties import each, raw
 from policies.rules.storage.buckets import GCS, S3
 from policies.rules.tracking.logins import SERVES, command
-from policies.rules.walking import each, raw
 from policies.stack import Stack
 
 _WORKLOADS = ("kubernetes:apps/v1:Deployment", "kubernetes:apps/v1:StatefulSet")
 _OPTIONS = ("--artifacts-destination", "--default-artifact-root")
 _VARIABLES = ("ARTIFACTS_DESTINATION", "ARTIFACT_ROOT")
-# The clients' word for whatever destination the server has.
+# Scheme of clients for the destination of the server.
 _PROXIED = "mlflow-artifacts:"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-TRK-03",
         "high",
         _WORKLOADS,
-        "Models in the file system of a pod are gone with the pod; in a bucket that nobody manages, with"
-        " whoever made it.",
-        "Start the server with --artifacts-destination s3://BUCKET/PREFIX, of a bucket in the stack.",
+        "Models in the file system of a pod are lost with the pod; an unmanaged bucket may be deleted.",
+        "Start the server with --artifacts-destination s3://BUCKET/PREFIX, with a bucket of the stack.",
     )
 )
 def artifacts_are_in_a_bucket_of_the_stack(workload: Resource, stack: Stack) -> Iterator[Violation]:
@@ -41,10 +40,10 @@ def artifacts_are_in_a_bucket_of_the_stack(workload: Resource, stack: Stack) -> 
     for path, container, is_plain in servers:
         places = list(_places(container))
         if not places and is_plain:
-            # mlflow 3.17.2, mlflow/cli/__init__.py: ./mlartifacts where nothing is said.
-            yield Violation("artifacts are in the pod, and gone with it", path)
+            # mlflow 3.17.2, mlflow/cli/__init__.py: ./mlartifacts by default.
+            yield Violation("artifacts are in the pod, and lost with it", path)
         elif not places:
-            raise UndeterminedError(f"{path}: where its program keeps artifacts")
+            raise UndeterminedError(f"{path}: the artifact store of its program is not known")
         for place in places:
             yield from _judged(place, path, workload, stack)
 
@@ -54,7 +53,7 @@ def _is_named(container: Mapping[str, Any], words: tuple[str, ...]) -> bool:
 
 
 def _places(container: Mapping[str, Any]) -> Iterator[Any]:
-    """Every place that its command or its environment names, also if unknown."""
+    """Artifact stores in its command and environment, also unknown ones."""
     words = command(container).replace("=", " ").split()
     for option, value in itertools.pairwise(words):
         if option in _OPTIONS and not value.startswith(_PROXIED):

@@ -1,29 +1,29 @@
-"""How containers come by their credentials."""
+"""Credentials of containers."""
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.pods import KINDS, containers
-from policies.rules.walking import each
+from policies.rules.properties import each
 
 _WORDS = {"PASSWORD", "PASSWD", "SECRET", "TOKEN", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
 _PAIRS = ("API_KEY", "ACCESS_KEY", "PRIVATE_KEY")
-# What names a place, not a secret.
+# Suffixes of variables that name a place, not a secret.
 _PLACES = ("FILE", "PATH", "DIR", "NAME", "ARN", "URL", "URI", "TTL", "SECONDS")
 _REFERENCES = ("arn:", "/", "projects/", "$(", "file:")
 _IN_URL = re.compile(r"://[^/\s:@{}$]+:[^/\s@{}$]+@")
 
 
-@CATALOGUE.rule(
-    About(
+@CATALOG.rule(
+    RuleInfo(
         "MLS-TRK-04",
         "medium",
         KINDS,
-        "The environment is in crash reports, in /proc and in every child process; a literal is in the state"
-        " and in the API, too.",
+        "The environment is visible in crash reports, in /proc and in every child process; a literal also in"
+        " the state and in the API.",
         "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials.",
         ("CIS EKS 4.4.1", "CKV_K8S_35"),
     )
@@ -32,8 +32,8 @@ def credentials_are_files(workload: Resource) -> Iterator[Violation]:
     """Containers read credentials from files, not from their environment or command."""
     for path, container, _ in containers(workload):
         for place, source in each(container, "envFrom", "secretRef"):
-            said = f"every value of the Secret {source.get('name')} is in the environment"
-            yield Violation(said, f"{path}.{place}")
+            message = f"every value of the Secret {source.get('name')} is in the environment"
+            yield Violation(message, f"{path}.{place}")
         for place, variable in each(container, "env"):
             yield from _of_variable(f"{path}.{place}", variable)
         for key in ("command", "args"):
@@ -55,7 +55,7 @@ def _of_variable(path: str, variable: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _is_credential(name: str) -> bool:
-    """Whether a variable is named after a credential itself; TOKENIZERS_PARALLELISM is not."""
+    """Return whether a variable name denotes a credential; TOKENIZERS_PARALLELISM does not."""
     parts = name.split("_")
     return (bool(_WORDS & set(parts)) or any(pair in name for pair in _PAIRS)) and parts[-1] not in _PLACES
 

@@ -2,28 +2,28 @@
 
 from collections.abc import Iterator
 
-from policies.catalogue import CATALOGUE, About, Violation
+from policies.catalog import CATALOG, RuleInfo, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.environment import is_production
+from policies.rules.properties import each
 from policies.rules.storage.backups import is_planned
-from policies.rules.walking import each
 from policies.stack import Stack
 
 _CLUSTER, _MEMBER = "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:ClusterInstance"
 _INSTANCE, _SQL = "aws:rds/instance:Instance", "gcp:sql/databaseInstance:DatabaseInstance"
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-TRK-02",
         "high",
         (_CLUSTER, _MEMBER, _INSTANCE, _SQL),
-        "The database knows which code and data made which model; without it, no result can be explained.",
-        "Encrypt it, give it no public address, keep backups; in production, switch on deletion protection.",
+        "The database links models to code and data; without it, no result can be explained.",
+        "Encrypt it, give it no public address, keep backups; in production, enable deletion protection.",
         ("CKV_AWS_16", "CKV_AWS_17", "CKV_AWS_133", "CKV_AWS_139"),
     )
 )
-def the_database_is_safe(database: Resource, stack: Stack) -> Iterator[Violation]:
+def databases_are_protected(database: Resource, stack: Stack) -> Iterator[Violation]:
     """Databases are encrypted, private and backed up, and in production protected from deletion."""
     props = database.props
     if database.kind == _SQL:
@@ -31,16 +31,16 @@ def the_database_is_safe(database: Resource, stack: Stack) -> Iterator[Violation
         return
     if props.get("publiclyAccessible") is True:
         yield Violation("it has a public address", "publiclyAccessible")
-    if database.kind == _MEMBER:  # its cluster says the rest
+    if database.kind == _MEMBER:  # the rest is set in its cluster
         return
     copied = props.get("replicateSourceDb") or props.get("replicationSourceIdentifier")
     # Aurora Serverless v1 is always encrypted.
     if props.get("storageEncrypted") is not True and props.get("engineMode") != "serverless":
         if props.get("snapshotIdentifier") or copied:
-            raise UndeterminedError("whether what it is a copy of is encrypted")
+            raise UndeterminedError("it is not known whether its source is encrypted")
         yield Violation("it is not encrypted", "storageEncrypted")
     days = props.get("backupRetentionPeriod")
-    # RDS keeps them for a day where nothing is said (RDS API Reference, CreateDBInstance, CreateDBCluster).
+    # RDS keeps them for a day by default (RDS API Reference, CreateDBInstance, CreateDBCluster).
     if days is not None and days < 1 and not copied and not is_planned(database, stack):
         yield Violation("it has no backups", "backupRetentionPeriod")
     locked = props.get("deletionProtection") is True or database.protect

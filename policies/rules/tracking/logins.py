@@ -1,11 +1,11 @@
-"""Who is asked for a name before MLflow answers, and who may answer as its administrator."""
+"""Authentication of MLflow, and the login of its administrator."""
 
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalogue import CATALOGUE, About, NotApplicableError, Violation
+from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.pods import KINDS, PodTemplate, containers, templates
 from policies.stack import Stack
@@ -15,29 +15,29 @@ _SERVERS = tuple(
     f"kubernetes:{kind}" for kind in ("core/v1:Pod", "apps/v1:Deployment", "apps/v1:StatefulSet")
 )
 _USERNAME = "MLFLOW_TRACKING_USERNAME"
-# The administrator that MLflow makes by itself.
+# The administrator that MLflow creates.
 _ADMIN = "admin"
-# mlflow 3.17.2, mlflow/cli/__init__.py: `server` and `ui` serve, --app-name names the app that asks; or
-# the app without it is given to a web server.
+# mlflow 3.17.2, mlflow/cli/__init__.py: `server` and `ui` serve, --app-name selects an app with
+# authentication; or a web server runs the app without it.
 SERVES = re.compile(r"(^|[\s/])mlflow\s+(server|ui)\b|mlflow\.server(\.\w+)?:app\b")
-_ASKS = re.compile(r"--app-name(=|\s+)\S+")
+_AUTHENTICATES = re.compile(r"--app-name(=|\s+)\S+")
 _HOST = re.compile(r"\s(--host|--bind|-h|-b)(=|\s+)(\S+)")
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
-@CATALOGUE.rule_around(
-    About(
+@CATALOG.rule_around(
+    RuleInfo(
         "MLS-TRK-06",
         "high",
         _JOBS,
-        "Who starts a job reads what its pods read: with the administrator's password, everybody's runs and"
-        " models, and may change and delete them.",
-        "Give each team a login of its own, with rights on its experiments, and mount that.",
+        "Users who start a job read the secrets of its pods: with the administrator's password they can read,"
+        " change and delete all runs and models.",
+        "Create a login per team, with permissions on its experiments, and mount that.",
         ("MLflow guide, basic-http-auth: permissions, default admin user",),
     )
 )
 def jobs_are_not_the_administrator(job: Resource, stack: Stack) -> Iterator[Violation]:
-    """The pods of a job do not hold the login of MLflow's administrator."""
+    """The pods of a job do not have the login of MLflow's administrator."""
     patterns = stack.settings.admin_secrets
     for path, container, _ in containers(job):
         for below, name in _secrets_of(container):
@@ -45,7 +45,7 @@ def jobs_are_not_the_administrator(job: Resource, stack: Stack) -> Iterator[Viol
                 yield Violation(f"it reads the secret {name}", f"{path}.{below}")
         for index, variable in enumerate(container.get("env") or ()):
             if variable and variable.get("name") == _USERNAME and variable.get("value") == _ADMIN:
-                yield Violation("it is the administrator of MLflow", f"{path}.env[{index}].value")
+                yield Violation("it uses the administrator of MLflow", f"{path}.env[{index}].value")
     for template in templates(job):
         for below, name in _mounted(template):
             if _matches(name, patterns):
@@ -80,32 +80,32 @@ def _mounted(template: PodTemplate) -> Iterator[tuple[str, Any]]:
                 yield f"volumes[{index}].projected.sources[{number}].secret.name", part
 
 
-@CATALOGUE.rule(
-    About(
+@CATALOG.rule(
+    RuleInfo(
         "MLS-TRK-07",
         "high",
         _SERVERS,
-        "MLflow asks nobody for a name unless told to: each pod that reaches it reads and deletes every run.",
-        "Start it with --app-name basic-auth, or on the loopback behind a proxy that asks, in the same pod.",
+        "MLflow has no authentication by default: each pod that reaches it can read and delete every run.",
+        "Start it with --app-name basic-auth, or on the loopback behind an authenticating proxy in its pod.",
         ("MLflow guide, basic-http-auth", "mlflow 3.17.2 mlflow/cli/__init__.py, option --app-name"),
     )
 )
-def mlflow_asks_who_calls(server: Resource) -> Iterator[Violation]:
-    """A server of MLflow asks who calls, or a proxy in its pod does."""
+def mlflow_authenticates_clients(server: Resource) -> Iterator[Violation]:
+    """A server of MLflow authenticates its clients, or a proxy in its pod does."""
     serving = [found for found in containers(server) if SERVES.search(command(found[1]))]
     if not serving:
         raise NotApplicableError("it does not start MLflow by its command")
     for path, container, _ in serving:
-        # On the loopback, which is the default, only its own pod reaches it: a proxy there can ask.
-        if not _ASKS.search(command(container)) and _host(container) not in _LOOPBACK:
-            yield Violation("it answers everybody", f"{path}.command")
+        # On the loopback, the default, only its own pod reaches it: a proxy there can authenticate.
+        if not _AUTHENTICATES.search(command(container)) and _host(container) not in _LOOPBACK:
+            yield Violation("it does not authenticate clients", f"{path}.command")
 
 
 def _host(container: Mapping[str, Any]) -> str:
-    """Where it listens."""
-    said = _HOST.search(command(container))
-    if said:
-        return said.group(3).rpartition(":")[0] or said.group(3)
+    """Address that it listens on."""
+    option = _HOST.search(command(container))
+    if option:
+        return option.group(3).rpartition(":")[0] or option.group(3)
     given = (one for one in container.get("env") or () if one and one.get("name") == "MLFLOW_HOST")
     return next((str(one.get("value")) for one in given), _LOOPBACK[0])
 

@@ -1,1 +1,1 @@
-"""What a cloud answers about an account: asked once, kept as a snapshot, judged as often as anybody wants."""
+"""Accounts and clusters as a source: API responses, kept as a snapshot and converted to resources."""

@@ -1,6 +1,6 @@
-"""A state against an account: what is in one only, and what is no longer as its program asked for it.
+"""Compare a state with its account: missing, unmanaged and drifted resources.
 
-Found again by type and id, or by ARN. What an account could not tell is neither missing nor drifted.
+Resources match by type and id, or by ARN. What an account could not report is neither missing nor drifted.
 """
 
 import json
@@ -12,15 +12,15 @@ from infra.errors import Problem, UserError
 from infra.naming import TAG_PREFIX, gcp_labels
 from infra.quantity import amount
 from policies.resource import Resource, is_unknown, partly
-from policies.sources.live.form import Each, One
-from policies.sources.live.records import Account, Live
+from policies.sources.live.mapping import Each, One
+from policies.sources.live.records import LiveAccount, LiveResource
 from policies.sources.live.tables import tables
 
 What = Literal["unmanaged", "missing", "drifted"]
 _STACK_TAG = f"{TAG_PREFIX}:stack"
-# A label of Google Cloud has other characters than a tag.
+# Labels of Google Cloud allow other characters than tags.
 _STACK_TAGS = (_STACK_TAG, *gcp_labels({_STACK_TAG: ""}))
-# Autoscalers move sizes on; a snapshot does not keep user data; the provider adds tags, and GKE taints.
+# Autoscalers change sizes; a snapshot does not keep user data; the provider adds tags, and GKE taints.
 _UNCOMPARED = (
     *("scalingConfig.desiredSize", "nodeCount", "userData", "tags", "tagsAll", "region"),
     "nodeConfig.taints",
@@ -30,7 +30,7 @@ _REDACTED = "(redacted)"
 
 @dataclass(frozen=True)
 class Difference:
-    """One resource in which a state and its account differ."""
+    """Difference between a state and its account in a resource."""
 
     what: What
     resource: Resource
@@ -40,22 +40,22 @@ class Difference:
 
 @dataclass(frozen=True)
 class Join:
-    """An account as a state knows it."""
+    """An account joined with a state."""
 
     resources: Sequence[Resource]
-    """Those of the account; what is in the state, too, has its URN, and what only a program knows."""
+    """Resources of the account; those in the state have its URN and the properties of its program."""
     differences: Sequence[Difference]
     imports: Sequence[Mapping[str, str]]
-    """What is unmanaged, as `pulumi import --file` takes it: type, name and id."""
+    """Unmanaged resources for `pulumi import --file`: type, name and id."""
 
     def import_file(self) -> str:
-        """For `pulumi import --file` (importFile in pkg/cmd/pulumi/operations/import.go, CLI 3.259.0)."""
+        """Content for `pulumi import --file` (pkg/cmd/pulumi/operations/import.go, CLI 3.259.0)."""
         return json.dumps({"resources": list(self.imports)}, indent=2) + "\n"
 
 
-def joined(state: Sequence[Resource], account: Account) -> Join:
-    """The account with what the state knows of it. Raises UserError where they are not of one account."""
-    _refuse_other_account(state, account)
+def joined(state: Sequence[Resource], account: LiveAccount) -> Join:
+    """Join an account with a state. Raises UserError if they belong to different accounts."""
+    _check_same_account(state, account)
     known = {(_sort(one.kind), str(one.id)): one for one in state if not is_unknown(one.id)}
     arns = {(one.kind, arn): one for one in state if (arn := one.raw("arn")) and isinstance(arn, str)}
     names = {str(value) for one in state if (value := _stack(one))}
@@ -66,13 +66,13 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
     for live in account.found:
         own = live.resource
         managed = known.get((_sort(own.kind), str(own.id))) or arns.get((own.kind, str(own.raw("arn"))))
-        if managed is None and live.spared:
+        if managed is None and live.builtin:
             continue
         if managed is None:
             resources.append(own)
             if not live.made_by_service and (name := _stack(own)) and (not names or name in names):
-                said = f"it is tagged as of {name}, and not in the state"
-                differences.append(Difference("unmanaged", own, said))
+                message = f"it is tagged as of {name}, and not in the state"
+                differences.append(Difference("unmanaged", own, message))
                 imports.append({"type": own.kind, "name": _import_name(own), "id": live.imported})
             continue
         met.add(managed.urn)
@@ -85,22 +85,23 @@ def joined(state: Sequence[Resource], account: Account) -> Join:
     return Join(resources, differences, imports)
 
 
-def _refuse_other_account(state: Sequence[Resource], account: Account) -> None:
+def _check_same_account(state: Sequence[Resource], account: LiveAccount) -> None:
     own = f"{account.snapshot.cloud}:"
-    told = {str(one.account) for one in state if one.kind.startswith(own) and one.account}
-    if told and account.snapshot.account not in told:
-        said = f"is of account {', '.join(sorted(told))}, and the answers are of {account.snapshot.account}"
-        raise UserError([Problem("--state", None, said, "Take the snapshot of the account of the stack.")])
+    known = {str(one.account) for one in state if one.kind.startswith(own) and one.account}
+    if known and account.snapshot.account not in known:
+        rule = f"is of account {', '.join(sorted(known))}, and the snapshot of {account.snapshot.account}"
+        fix = "Take a snapshot of the account of the stack."
+        raise UserError([Problem("--state", None, rule, fix, code="state-of-other-account")])
 
 
 def _sort(kind: str) -> str:
-    """A kind; without its version where it is one of Kubernetes, which serves an object in several."""
+    """A kind; without version for Kubernetes, which serves an object in several versions."""
     head, _, name = kind.rpartition(":")
     return f"{head.rpartition('/')[0]}:{name}" if kind.startswith("kubernetes:") else kind
 
 
 def _stack(resource: Resource) -> str:
-    """The stack that its tags name; empty where they name none, or are not known."""
+    """The stack in its tags; empty without one, and for unknown tags."""
     if is_unknown(resource.tags):
         return ""
     tags = resource.tags if isinstance(resource.tags, dict) else {}
@@ -109,14 +110,14 @@ def _stack(resource: Resource) -> str:
 
 
 def _import_name(resource: Resource) -> str:
-    """A name for the program: without what a URN cannot hold, and of this resource alone."""
+    """A name for the program, valid in a URN."""
     return resource.name.replace("::", "-").replace("/", "-").strip("-") or str(resource.id)
 
 
-def _completed(live: Live, managed: Resource) -> Resource:
-    """The live resource with what only its program knows."""
+def _completed(live: LiveResource, managed: Resource) -> Resource:
+    """The live resource with the properties that only its program has."""
     props = {name: live.resource.raw(name) for name in live.resource.props}
-    props |= {name: managed.raw(name) for name in live.untold}
+    props |= {name: managed.raw(name) for name in live.program_only}
     return replace(
         live.resource,
         urn=managed.urn,
@@ -133,40 +134,42 @@ def _completed(live: Live, managed: Resource) -> Resource:
     )
 
 
-def _missing(state: Sequence[Resource], met: set[str], account: Account) -> Iterator[Difference]:
-    """What the account would have told, and did not."""
-    heard = account.snapshot
-    told = {kind.kind: kind for kind in tables(heard.cloud).kinds}
+def _missing(state: Sequence[Resource], met: set[str], account: LiveAccount) -> Iterator[Difference]:
+    """Resources of the state that the account should report, and does not."""
+    region, cloud = account.snapshot.region, account.snapshot.cloud
+    reported = {kind.kind: kind for kind in tables(cloud).kinds}
     for one in state:
-        kind = told.get(one.kind)
-        elsewhere = not kind or (not kind.everywhere and one.region and one.region != heard.region)
+        kind = reported.get(one.kind)
+        elsewhere = not kind or (not kind.regionless and one.region and one.region != region)
         if is_unknown(one.id):
-            continue  # it was not made, as far as the state knows
+            continue  # it was not created yet
         if one.urn not in met and not elsewhere and not account.coverage.refusal(one.kind):
             yield Difference("missing", one, "it is in the state, and not in the account")
 
 
-def _drifts(managed: Resource, live: Live) -> Iterator[Difference]:
-    """Properties that the program asked for, and that the account has otherwise."""
-    asked = dict(managed.asked or {})  # also of what is partly known: values, as they are
+def _drifts(managed: Resource, live: LiveResource) -> Iterator[Difference]:
+    """Properties with another value in the account than in the program."""
+    asked = dict(managed.asked or {})  # raw values, also unknown ones
     for name in sorted(live.shape.keys() & asked.keys()):
-        wanted, found = _told(asked[name], live.shape[name]), live.resource.raw(name)
+        wanted, found = _comparable(asked[name], live.shape[name]), live.resource.raw(name)
         for path, before, now in _differing(wanted, found, name):
             message = f"it is {_short(now)}, and the program asked for {_short(before)}"
             yield Difference("drifted", managed, message, path)
 
 
-def _told(wanted: Any, how: Any) -> Any:
-    """What a program asked for, without what tables do not read of it."""
+def _comparable(wanted: Any, how: Any) -> Any:
+    """Inputs of a program, without properties that the tables do not read."""
     if isinstance(wanted, list):
-        return [_told(one, how) for one in wanted]
+        return [_comparable(one, how) for one in wanted]
     if not isinstance(wanted, dict) or not isinstance(how, Each | One):
         return wanted
-    return {name: _told(dict.get(wanted, name), how.shape[name]) for name in wanted if name in how.shape}
+    return {
+        name: _comparable(dict.get(wanted, name), how.shape[name]) for name in wanted if name in how.shape
+    }
 
 
 def _differing(wanted: Any, found: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """(path, wanted, found) of each difference; what nobody asked for, or nobody knows, is none."""
+    """(path, wanted, found) of each difference; unset inputs and unknown values are ignored."""
     if path in _UNCOMPARED or is_unknown(wanted) or is_unknown(found):
         return
     if isinstance(wanted, dict) and isinstance(found, dict):
@@ -182,10 +185,10 @@ def _differing(wanted: Any, found: Any, path: str) -> Iterator[tuple[str, Any, A
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Whether two values mean the same.
+    """Return whether two values are equivalent.
 
-    Of no matter are the order of a list, a list of one, JSON or a number as a text, empty or absent, and an
-    id in place of the ARN that ends in it.
+    Ignored are the order of a list, a list of one item, JSON or a number as a string, empty against absent,
+    and an id instead of the ARN that ends with it.
     """
     texts = isinstance(wanted, str) and isinstance(found, str)
     if texts and (_REDACTED in found or found.endswith((f"/{wanted}", f":{wanted}"))):
@@ -194,7 +197,7 @@ def _same(wanted: Any, found: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value in the one form of all that mean the same."""
+    """Canonical form of equivalent values."""
     if value in (None, "", [], {}, False, 0):
         return None
     if isinstance(value, dict):
@@ -206,7 +209,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any) -> Any:
-    """A number or an amount, or a text as what it says."""
+    """Canonical form of a number, an amount or a string."""
     try:
         return f"{float(value):g}"
     except ValueError:

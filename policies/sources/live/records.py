@@ -1,4 +1,4 @@
-"""From the answers of a cloud to the records that rules see."""
+"""Convert a snapshot to the records that rules see."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from policies.coverage import Coverage
-from policies.resource import Resource, Unknown, partly
-from policies.sources.convert import refuse_empty
+from policies.resource import Resource, UnknownValue, partly
+from policies.sources.convert import check_not_empty
 from policies.sources.live import snapshot
-from policies.sources.live.form import Kind, Look, RefusedError, Shape, View, shaped, views
-from policies.sources.live.question import Answers, Item, Question, Refusal
+from policies.sources.live.mapping import AnswerIndex, LiveKind, QueryRefusedError, Shape, View, shaped, views
+from policies.sources.live.queries import AnswerItem, Answers, ApiQuery, ApiRefusal
 from policies.sources.live.snapshot import Snapshot
-from policies.sources.live.tables import Tables, tables
+from policies.sources.live.tables import CloudTables, tables
 
-_PROGRAM = "only its program could say, and an account does not"
-# Tags that services of AWS set themselves, which no program can have set (AWS Tagging, reserved prefix), and
-# those by which EKS, GKE and controllers of Kubernetes mark what they make.
+_PROGRAM = "is defined by its program, and an account does not report it"
+# Tags that only services of AWS can set (AWS Tagging, reserved prefix), and tags of resources that EKS, GKE
+# and controllers of Kubernetes create.
 _RESERVED = "aws:"
 _MADE_BY = (
     *("aws:autoscaling:", "aws:eks:", "aws:cloudformation:", "eks:", "karpenter.sh/", "ebs.csi.aws.com/"),
@@ -25,59 +25,59 @@ _MADE_BY = (
 
 
 @dataclass(frozen=True, eq=False)
-class Live:
-    """A resource of an account, and what only an account has of it."""
+class LiveResource:
+    """A resource of an account, with data that only an account has."""
 
     resource: Resource
     imported: str
-    """What `pulumi import` takes for it."""
+    """Id for `pulumi import`."""
     made_by_service: bool
-    """Whether no program has it: a service or a controller made it for somebody, or it is told besides."""
+    """Created by a service or a controller, so that no program manages it."""
     shape: Shape
-    """What the tables read of it: of anything else, silence means nothing."""
-    untold: frozenset[str]
-    """Those that only a program has."""
-    spared: bool = False
-    """Whether it is judged only where a program manages it."""
+    """Properties that the tables read: the absence of others means nothing."""
+    program_only: frozenset[str]
+    """Properties that only a program has."""
+    builtin: bool = False
+    """Part of the cloud itself: judged only if a program manages it."""
 
 
 @dataclass(frozen=True)
-class Account:
-    """Everything that a snapshot tells."""
+class LiveAccount:
+    """Resources and coverage of a snapshot."""
 
     snapshot: Snapshot
-    found: tuple[Live, ...]
+    found: tuple[LiveResource, ...]
     coverage: Coverage
 
     @property
     def resources(self) -> list[Resource]:
-        """As rules see them."""
-        return [one.resource for one in self.found if not one.spared]
+        """The resources to judge."""
+        return [one.resource for one in self.found if not one.builtin]
 
 
-def account(heard: Snapshot) -> Account:
-    """The resources of a snapshot, and of which kinds it could not tell."""
-    known, look = tables(heard.cloud), Look(heard.account, heard.region, heard.answers)
-    told = (_live(kind, view) for kind in known.kinds for view in views(kind, look))
-    found = {one.resource.urn: one for one in told}  # two questions may bring the same
-    return Account(heard, tuple(found.values()), _coverage(known, heard.answers))
+def account(source: Snapshot) -> LiveAccount:
+    """The resources of a snapshot, and its coverage."""
+    known, look = tables(source.cloud), AnswerIndex(source.account, source.region, source.answers)
+    reported = (_live(kind, view) for kind in known.kinds for view in views(kind, look))
+    found = {one.resource.urn: one for one in reported}  # two queries may return the same
+    return LiveAccount(source, tuple(found.values()), _coverage(known, source.answers))
 
 
-def read(path: Path, *, allow_empty: bool = False) -> Account:
-    """What a snapshot in a file tells. Raises UserError for any other file, and for an empty one."""
+def read(path: Path, *, allow_empty: bool = False) -> LiveAccount:
+    """Read a snapshot file. Raises UserError for any other file, and for one without resources."""
     found = account(snapshot.read(path))
     if not found.coverage.refused:
-        refuse_empty(found.resources, str(path), allow_empty)
+        check_not_empty(found.resources, str(path), allow_empty)
     return found
 
 
-def _live(kind: Kind, view: View) -> Live:
+def _live(kind: LiveKind, view: View) -> LiveResource:
     props = shaped(view, kind.props)
     if kind.arn and "arn" not in props:
         props = partly({**props, "arn": view.filled(kind.arn)})
-    untold = {name: Unknown(name, _PROGRAM) for name in kind.untold}
+    program_only = {name: UnknownValue(name, _PROGRAM) for name in kind.program_only}
     tags = _tags(view, kind)
-    region = "" if kind.everywhere else view.at("region")
+    region = "" if kind.regionless else view.at("region")
     if region:
         props = partly({**props, "region": region})
     named = view.filled(kind.id)
@@ -88,26 +88,26 @@ def _live(kind: Kind, view: View) -> Live:
         id=named,
         region=region,
         account=view.at("account"),
-        props=partly({**props, **untold}),
+        props=partly({**props, **program_only}),
         tags=_ours(tags),
-        protect=Unknown("protect", _PROGRAM),
+        protect=UnknownValue("protect", _PROGRAM),
         chosen=_chosen(kind, view, props),
         origin="live",
     )
     made = isinstance(tags, dict) and any(key.startswith(_MADE_BY) for key in tags)
     made = made or bool(kind.made and kind.made(view))
     imported = view.filled(kind.imported or kind.id)
-    spared = bool(kind.spared and kind.spared(view))
-    return Live(resource, imported, made, kind.props, frozenset(kind.untold), spared)
+    builtin = bool(kind.builtin and kind.builtin(view))
+    return LiveResource(resource, imported, made, kind.props, frozenset(kind.program_only), builtin)
 
 
-def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:
-    """All tags, in any of the forms that services have."""
+def _tags(view: View, kind: LiveKind) -> dict[str, Any] | ApiRefusal:
+    """All tags, in any of the formats of services."""
     if not kind.tags:
         return {}
     try:
         found = view.at(kind.tags)
-    except RefusedError as error:
+    except QueryRefusedError as error:
         return error.args[0]  # type: ignore[no-any-return]
     if isinstance(found, dict):
         return found
@@ -119,19 +119,19 @@ def _tags(view: View, kind: Kind) -> dict[str, Any] | Refusal:
     }
 
 
-def _ours(tags: dict[str, Any] | Refusal) -> Any:
-    if isinstance(tags, Refusal):
-        return Unknown("tags", f"are not known: {tags}")
+def _ours(tags: dict[str, Any] | ApiRefusal) -> Any:
+    if isinstance(tags, ApiRefusal):
+        return UnknownValue("tags", f"are not known: {tags}")
     return {key: value for key, value in tags.items() if not key.startswith(_RESERVED)}
 
 
-def _chosen(kind: Kind, view: View, props: Mapping[str, Any]) -> dict[str, bool]:
-    """Whether the key in a property is one that somebody made, where the account tells of the key."""
+def _chosen(kind: LiveKind, view: View, props: Mapping[str, Any]) -> dict[str, bool]:
+    """Return whether the key in a property is customer-managed, if the account reports the key."""
     made = {}
     for name in kind.keys:
         value = dict.get(props, name) if isinstance(props, dict) else None
         if isinstance(value, str) and value.startswith("projects/"):
-            made[name] = True  # Google names no key of its own: what is named, somebody chose
+            made[name] = True  # Google reports only customer-managed keys
         elif isinstance(value, str):
             field = "Arn" if value.startswith("arn:") else "KeyId"
             key = view.look.first("kms.DescribeKey", field, value)
@@ -140,28 +140,28 @@ def _chosen(kind: Kind, view: View, props: Mapping[str, Any]) -> dict[str, bool]
     return made
 
 
-def _coverage(known: Tables, answers: Mapping[str, Answers]) -> Coverage:
+def _coverage(known: CloudTables, answers: Mapping[str, Answers]) -> Coverage:
     refused: dict[str, dict[str, str]] = {}
     for kind in known.kinds:
-        for refusal in _refusals(known.questions[kind.question], known, answers):
+        for refusal in _refusals(known.queries[kind.query], known, answers):
             of = _view_of(refusal).filled(kind.owner) if kind.owner and refusal.asked else ""
             refused.setdefault(kind.kind, {})[of] = f"{kind.kind} could not be read: {refusal}"
-    told = frozenset(kind.kind for kind in known.kinds) | known.elsewhere
-    return Coverage(refused, known.beyond, told)
+    reported = frozenset(kind.kind for kind in known.kinds) | known.absent
+    return Coverage(refused, known.unreported, reported)
 
 
-def _refusals(question: Question, known: Tables, answers: Mapping[str, Answers]) -> Iterator[Refusal]:
-    """Of a question, and of those whose items it is asked for."""
-    asked: Question | None = question
+def _refusals(query: ApiQuery, known: CloudTables, answers: Mapping[str, Answers]) -> Iterator[ApiRefusal]:
+    """Errors of a query, and of the queries whose items it needs."""
+    asked: ApiQuery | None = query
     while asked is not None:
         found = answers.get(asked.name)
         if found is None:
-            yield Refusal("NotAsked", "", asked.name)
+            yield ApiRefusal("NotAsked", "", asked.name)
         else:
             yield from found.refusals
-        asked = known.questions.get(asked.of)
+        asked = known.queries.get(asked.of)
 
 
-def _view_of(refusal: Refusal) -> View:
-    """A refusal as tables read it, for the id of what it is about."""
-    return View(Item({}, refusal.asked), Look("", "", {}))
+def _view_of(refusal: ApiRefusal) -> View:
+    """View of an error, for the id of its owner."""
+    return View(AnswerItem({}, refusal.asked), AnswerIndex("", "", {}))

@@ -1,39 +1,39 @@
-"""The tables of each cloud: what to ask, and what the answers become."""
+"""Tables of each cloud: queries, and the mapping of their answers."""
 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from infra.discovery import modules
-from policies.sources.live.form import Kind
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import LiveKind
+from policies.sources.live.queries import ApiQuery
 
 CLOUDS = ("aws", "gcp", "kubernetes")
 
 
 @dataclass(frozen=True)
-class Tables:
-    """Of one cloud."""
+class CloudTables:
+    """Tables of a cloud."""
 
-    questions: Mapping[str, Question]
-    """By name; a question stands behind the one whose items it is asked for."""
-    kinds: tuple[Kind, ...]
-    elsewhere: frozenset[str]
-    """Types of which there is none."""
-    beyond: Mapping[str, str]
-    """By the beginning of a type: why the cloud does not tell of it."""
+    queries: Mapping[str, ApiQuery]
+    """By name; a query follows the one whose items it needs."""
+    kinds: tuple[LiveKind, ...]
+    absent: frozenset[str]
+    """Types that never exist there."""
+    unreported: Mapping[str, str]
+    """By prefix of a type: reason why the cloud does not report it."""
 
 
 @functools.cache
-def tables(cloud: str) -> Tables:
-    """Those of a cloud, from all modules below its package. Raises ModuleNotFoundError for another cloud."""
-    questions: dict[str, Question] = {}
-    kinds: list[Kind] = []
-    elsewhere: frozenset[str] = frozenset()
-    beyond: dict[str, str] = {}
+def tables(cloud: str) -> CloudTables:
+    """Tables of a cloud, from all modules of its package. Raises ModuleNotFoundError for another name."""
+    queries: dict[str, ApiQuery] = {}
+    kinds: list[LiveKind] = []
+    absent: frozenset[str] = frozenset()
+    unreported: dict[str, str] = {}
     for module in modules(f"policies.sources.live.{cloud}"):
-        questions |= {one.name: one for one in getattr(module, "QUESTIONS", ())}
+        queries |= {one.name: one for one in getattr(module, "QUERIES", ())}
         kinds += getattr(module, "KINDS", ())
-        elsewhere |= getattr(module, "ELSEWHERE", frozenset())
-        beyond |= getattr(module, "BEYOND", {})
-    return Tables(questions, tuple(kinds), elsewhere, beyond)
+        absent |= getattr(module, "ABSENT", frozenset())
+        unreported |= getattr(module, "UNREPORTED", {})
+    return CloudTables(queries, tuple(kinds), absent, unreported)

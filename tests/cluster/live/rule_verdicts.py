@@ -4,14 +4,14 @@ import datetime
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from policies.catalogue import Rule
+from policies.catalog import PolicyRule
 from policies.coverage import WHOLE, Coverage
 from policies.evaluate import evaluate
 from policies.resource import Resource
-from policies.settings import Settings
+from policies.settings import RuleSettings
 from policies.stack import Stack
 
-SETTINGS = Settings(today=datetime.date(2026, 11, 23))
+SETTINGS = RuleSettings(today=datetime.date(2026, 11, 23))
 Verdicts = dict[tuple[str, Any], set[tuple[str, str, str]]]
 """By rule and object, or None for the stack: results with what was found, and where."""
 
@@ -22,7 +22,7 @@ def place(one: Resource) -> tuple[str, Any, Any]:
     return one.kind, about.get("namespace"), about.get("name")
 
 
-def verdicts(rules: Iterable[Rule], found: Sequence[Resource], coverage: Coverage = WHOLE) -> Verdicts:
+def verdicts(rules: Iterable[PolicyRule], found: Sequence[Resource], coverage: Coverage = WHOLE) -> Verdicts:
     """Verdicts about Kubernetes objects only."""
     verdicts_by_place: Verdicts = {}
     for one in evaluate(Stack(found, SETTINGS, coverage), rules):

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from infra.errors import UserError
-from policies.sources.live.kubernetes.sorts import SORTS
-from policies.sources.live.records import Account, account
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS
+from policies.sources.live.records import LiveAccount, account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object, UnknownKindError
 from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.waiting import eventually
 from tests.trainstack.cli.command import run
-from trainstack.collect import listing
+from trainstack.collect import object_lists
 from trainstack.collect.cluster_rights import role
 from trainstack.collect.kubernetes import collect
 
@@ -83,7 +83,7 @@ def login(plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(plane.kubeconfig))
 
 
-def of(found: Account, space: str) -> set[tuple[str, str]]:
+def of(found: LiveAccount, space: str) -> set[tuple[str, str]]:
     return {
         (one.kind, one.name)
         for one in found.resources
@@ -130,7 +130,7 @@ def test_responses_of_several_pages_are_complete(
     space: str, login: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = collect()
-    monkeypatch.setattr(listing, "_PAGE", "2")
+    monkeypatch.setattr(object_lists, "_PAGE", "2")
     assert names(collect()) == names(whole)
 
 
@@ -207,7 +207,7 @@ def test_what_is_refused_is_undetermined_and_names_its_right(
     ) in open_
 
 
-def _collected(right: str) -> Account | None:
+def _collected(right: str) -> LiveAccount | None:
     found = collect()
     refused = {one.action for response in found.answers.values() for one in response.refusals}
     return None if right in refused else account(found)
@@ -222,7 +222,7 @@ def test_a_kind_that_is_not_served_is_one_of_which_there_are_none(api: Kubernete
 
 def test_names_of_kinds_are_those_of_the_server(api: KubernetesApi) -> None:
     served = 0
-    for sort in SORTS:
+    for sort in OBJECT_KINDS:
         for version in sort.versions:
             try:
                 there = api.resource(f"{sort.group}/{version}" if sort.group else version, sort.kind)
@@ -237,7 +237,7 @@ def test_a_table_has_every_field_of_the_server(api: KubernetesApi) -> None:
     """But status, and what is not kept."""
     kinds = {kind.kind: kind for kind in tables("kubernetes").kinds}
     held = 0
-    for group, versions in {(sort.group, sort.versions) for sort in SORTS if sort.whole}:
+    for group, versions in {(sort.group, sort.versions) for sort in OBJECT_KINDS if sort.whole}:
         for version in versions:
             try:
                 said = api.request(

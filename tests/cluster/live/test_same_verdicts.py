@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources import state
-from policies.sources.live.kubernetes.sorts import SORTS
-from policies.sources.live.question import Answers, Item
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS
+from policies.sources.live.queries import AnswerItem, Answers
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
 from rehearsal.controlplane.api import KubernetesApi, Object
@@ -27,7 +27,7 @@ DIFFERENT = {
     "MLS-REP-04": "only the engine knows when and how a validation ended",
     "MLS-TRK-03": "a cluster has no data about buckets",
 }
-TYPES = {sort.type(version): sort for sort in SORTS for version in sort.versions}
+TYPES = {sort.type(version): sort for sort in OBJECT_KINDS for version in sort.versions}
 
 
 def examples() -> list[str]:
@@ -36,7 +36,7 @@ def examples() -> list[str]:
         key
         for key in keys()
         if all(
-            row["type"] in (*TYPES, *BESIDE) and TYPES.get(row["type"], SORTS[0]).group not in UNSERVED
+            row["type"] in (*TYPES, *BESIDE) and TYPES.get(row["type"], OBJECT_KINDS[0]).group not in UNSERVED
             for verdict in VERDICTS
             for row in rows(key, verdict)
         )
@@ -70,18 +70,18 @@ def test_a_rule_has_the_same_verdict_about_objects_and_state(
     made = [row for row in rows(key, verdict) if row["type"] in TYPES]
     collected = account(snapshot(api, made))
     assert {place(one) for one in collected.resources} == {place(one) for one in managed}
-    rules = [CATALOGUE.rules[rule_of(key)]]
+    rules = [CATALOG.rules[rule_of(key)]]
     assert verdicts(rules, collected.resources, collected.coverage) == verdicts(rules, managed)
 
 
 def snapshot(api: KubernetesApi, made: list[Any]) -> Snapshot:
     """The snapshot of a collector: the server fills in its defaults and stores nothing."""
-    answers: dict[str, Answers] = {sort.question: Answers() for sort in SORTS}
+    answers: dict[str, Answers] = {sort.query: Answers() for sort in OBJECT_KINDS}
     for row in made:
         _, version, kind = row["type"].split(":")
         body = {**row["inputs"], "apiVersion": version.removeprefix("core/"), "kind": kind}
         body = {key: value for key, value in body.items() if not key.startswith("__")}
         filled = api.apply(body, dry_run=True, manager="pulumi-kubernetes-0123abcd")
-        question = TYPES[row["type"]].question
-        answers[question] = Answers((*answers[question].items, Item(kept(filled))))
+        question = TYPES[row["type"]].query
+        answers[question] = Answers((*answers[question].items, AnswerItem(kept(filled))))
     return Snapshot("kubernetes", "cluster", "https://example.com", "2026-11-24T00:00:00Z", answers)

@@ -12,13 +12,13 @@ from policies.admission.expressions import expressions
 from policies.admission.manifests import manifests
 from policies.evaluate import evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.stack import Stack
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from tests.cluster.waiting import eventually, gone
 
-SETTINGS = Settings(host_network_pools=("h100",))
+SETTINGS = RuleSettings(host_network_pools=("h100",))
 IMAGE = "docker.io/library/train:1"
 GPU = {"nvidia.com/gpu": "1"}
 BOUNDED = {"resources": {"limits": {**GPU, "memory": "8Gi"}}}
@@ -146,7 +146,7 @@ def refused(api: KubernetesApi, case: Object, namespace: str) -> set[str]:
     try:
         api.create(body, dry_run=True)
     except ApiError as error:
-        found = {rule for rule in CATALOGUE.rules if f"{rule}:" in str(error)}
+        found = {rule for rule in CATALOG.rules if f"{rule}:" in str(error)}
         assert found, error
         return found
     return set()
@@ -157,7 +157,7 @@ def failed(case: Object) -> set[str]:
     group, _, version = case["apiVersion"].rpartition("/")
     token = f"kubernetes:{group or 'core'}/{version}:{case['kind']}"
     resource = Resource(token, "case", "case", props={"metadata": {"name": "case"}, **case})
-    asked = [CATALOGUE.rules[one.rule] for one in expressions(SETTINGS)]
+    asked = [CATALOG.rules[one.rule] for one in expressions(SETTINGS)]
     return {one.rule.id for one in evaluate(Stack([resource], SETTINGS), asked) if one.result == "fail"}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources import state
 from policies.sources.live.records import account
 from rehearsal.client import Rehearsal
@@ -121,7 +121,7 @@ def test_a_killed_daemon_leaves_no_process_and_destroy_goes_on(lived: Life) -> N
 
 def _judged(home: Path) -> tuple[Verdicts, Verdicts]:
     """Verdicts of rules about the state and about its cluster."""
-    export, rules = home.parent / "live.json", CATALOGUE.rules.values()
+    export, rules = home.parent / "live.json", CATALOG.rules.values()
     assert life.native(home, "stack", "export", "--stack", life.STACK, "--file", str(export)).returncode == 0
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("KUBECONFIG", str(home / "control-plane" / "admin.kubeconfig"))

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from infra.errors import UserError
 from policies.exit_codes import AuditExitCode
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources.live import snapshot
-from policies.sources.live.question import Answers, Item, Refusal
+from policies.sources.live.queries import AnswerItem, Answers, ApiRefusal
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 from tests.policies.audited import AT, LOGS, SECRET, audit, logs, provider, row, state, urn
+from tests.policies.problems import rejected
 from trainstack.cli.app import app
 
 PASSWORD = "correct-horse-battery"
@@ -74,7 +74,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return kept(tmp_path_factory.mktemp("evidence"))
 
 
-def told(bundle: Path, name: str = "evidence.json") -> Any:
+def read_json(bundle: Path, name: str = "evidence.json") -> Any:
     return json.loads((bundle / name).read_text())
 
 
@@ -93,7 +93,7 @@ def test_the_manifest_names_every_file_and_is_what_sha256sum_checks(bundle: Path
 
 
 def test_it_says_what_was_judged_by_what_and_when(bundle: Path) -> None:
-    found = told(bundle)
+    found = read_json(bundle)
     assert found["at"] == AT
     source = found["source"]
     assert (source["kind"], source["name"], source["stacks"]) == ("state", "state.json", ["app/dev"])
@@ -102,7 +102,7 @@ def test_it_says_what_was_judged_by_what_and_when(bundle: Path) -> None:
         ["sha256sum", *given.values()], cwd=bundle.parent, capture_output=True, text=True, check=True
     ).stdout.split()[::2]
     assert found["files"] == {what: {"sha256": digest} for what, digest in zip(given, digests, strict=True)}
-    assert found["versions"]["rules"]["count"] == len(CATALOGUE.rules)
+    assert found["versions"]["rules"]["count"] == len(CATALOG.rules)
     assert found["settings"]["today"] == AT[:10]
     assert found["verdict"] == {"exit_code": 3, "name": "violations"}
     assert found["counts"]["results"]["waived"] == 1
@@ -113,8 +113,8 @@ def test_every_resource_has_an_outcome_for_every_rule(bundle: Path) -> None:
     rows = results(bundle)
     about = {(one["urn"], one["rule"]) for one in rows if "urn" in one}
     urns = {urn for urn, _ in about}
-    assert len(urns) == told(bundle)["source"]["resources"]
-    assert about == set(product(urns, CATALOGUE.rules))
+    assert len(urns) == read_json(bundle)["source"]["resources"]
+    assert about == set(product(urns, CATALOG.rules))
     assert all(one["message"] for one in rows if one["result"] in ("not-applicable", "undetermined", "fail"))
     said = {
         one["urn"].rpartition("::")[2]: one["result"]
@@ -125,7 +125,7 @@ def test_every_resource_has_an_outcome_for_every_rule(bundle: Path) -> None:
 
 
 def test_waivers_are_there_with_what_they_waive(bundle: Path) -> None:
-    (waiver,) = told(bundle, "waivers.json")["waivers"]
+    (waiver,) = read_json(bundle, "waivers.json")["waivers"]
     assert waiver["holds"] and waiver["waives"] == [urn(LOGS, "waived")]
     assert (waiver["approvers"], waiver["compensating_control"]) == (["ben"], "a lifecycle rule")
 
@@ -138,12 +138,12 @@ def test_frameworks_count_resources_by_control_and_rule(bundle: Path) -> None:
         "passed": "1", "failed": "1", "waived": "1", "undetermined": "1",
     }  # fmt: skip
     assert logs_["status"] == "verified" and logs_["verified_by"]
-    assert {one["rule"] for one in rows} == CATALOGUE.rules.keys()
+    assert {one["rule"] for one in rows} == CATALOG.rules.keys()
     assert {one["status"] for one in rows} == {"verified", "to be confirmed", "no control"}
 
 
 def test_the_bill_names_images_charts_addons_and_plugins(bundle: Path) -> None:
-    parts = {one["bom-ref"]: one for one in told(bundle, "parts.cdx.json")["components"]}
+    parts = {one["bom-ref"]: one for one in read_json(bundle, "parts.cdx.json")["components"]}
     assert parts.keys() == {
         "plugin:aws@7.51.1",
         "eks-addon:coredns@v1.14.2-eksbuild.4",
@@ -193,10 +193,10 @@ def test_a_zip_has_the_same_files_and_is_the_same_again(bundle: Path, tmp_path: 
 @pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
 def test_evidence_is_never_written_over(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("of last year")
-    with pytest.raises(UserError, match="is there already"):
+    with rejected("evidence-path-exists", name):
         audit(stack(tmp_path), "--evidence", str(tmp_path / name))
     assert (tmp_path / name).read_text() == "of last year"
-    with pytest.raises(UserError, match="is no folder"):
+    with rejected("evidence-folder-missing", name):
         audit(stack(tmp_path), "--evidence", str(tmp_path / "none" / name))
 
 
@@ -208,43 +208,43 @@ def test_nothing_is_left_of_a_bundle_that_could_not_be_written(
 
     file = stack(tmp_path)
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(UserError, match="cannot be written: No space left on device"):
+    with rejected("evidence-unwritable"):
         audit(file, "--evidence", str(tmp_path / "bundle"))
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def test_a_snapshot_of_an_account_says_what_could_not_be_read(tmp_path: Path) -> None:
-    refused = Refusal("AccessDenied", "not allowed", "logs:DescribeLogGroups")
-    heard = Snapshot(
+    refused = ApiRefusal("AccessDenied", "not allowed", "logs:DescribeLogGroups")
+    collected = Snapshot(
         "aws", "111122223333", "us-east-1", AT, {"logs.DescribeLogGroups": Answers((), (refused,))}
     )
-    snapshot.write(heard, tmp_path / "snapshot.json")
+    snapshot.write(collected, tmp_path / "snapshot.json")
     command = ["audit", "--snapshot", str(tmp_path / "snapshot.json"), "--at", AT]
     done = CliRunner().invoke(app, [*command, "--evidence", str(tmp_path / "bundle")])
     assert done.exit_code in (AuditExitCode.UNDETERMINED, AuditExitCode.VIOLATIONS), done.output
-    source = told(tmp_path / "bundle")["source"]
+    source = read_json(tmp_path / "bundle")["source"]
     assert source["kind"] == "snapshot" and source["could_not_be_read"] and source["never_told"]
-    assert told(tmp_path / "bundle")["files"].keys() == {"snapshot"}
+    assert read_json(tmp_path / "bundle")["files"].keys() == {"snapshot"}
     assert not (tmp_path / "bundle" / "differences.json").exists()
 
 
 def test_where_a_state_and_its_account_differ_is_kept(tmp_path: Path) -> None:
     asked = {**row(LOGS, "lost", retentionInDays=30), "inputs": {"name": "lost"}}
-    other = Answers((Item({"logGroupName": "other", "retentionInDays": 7}),))
-    heard_of = {**dict.fromkeys(tables("aws").questions, Answers()), "logs.DescribeLogGroups": other}
-    heard = tmp_path / "snapshot.json"
-    snapshot.write(Snapshot("aws", "111122223333", "us-east-1", AT, heard_of), heard)
-    files = "--state", str(state(tmp_path, asked)), "--snapshot", str(heard)
+    other = Answers((AnswerItem({"logGroupName": "other", "retentionInDays": 7}),))
+    answers_by_name = {**dict.fromkeys(tables("aws").queries, Answers()), "logs.DescribeLogGroups": other}
+    collected = tmp_path / "snapshot.json"
+    snapshot.write(Snapshot("aws", "111122223333", "us-east-1", AT, answers_by_name), collected)
+    files = "--state", str(state(tmp_path, asked)), "--snapshot", str(collected)
     done = CliRunner().invoke(app, ["audit", *files, "--at", AT, "--evidence", str(tmp_path / "bundle")])
     assert done.exit_code == AuditExitCode.VIOLATIONS, done.output
     (one,) = json.loads((tmp_path / "bundle" / "differences.json").read_text())["differences"]
     assert (one["what"], one["urn"]) == ("missing", urn(LOGS, "lost"))
     assert "differences.json" in (tmp_path / "bundle" / "manifest.sha256").read_text()
-    assert told(tmp_path / "bundle")["files"].keys() == {"snapshot", "state"}
+    assert read_json(tmp_path / "bundle")["files"].keys() == {"snapshot", "state"}
 
 
 def test_what_is_not_kept_is_no_evidence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="needs a source that is kept, not --live"):
+    with rejected("evidence-needs-kept-source"):
         CliRunner().invoke(
             app, ["audit", "--live", "aws", "--evidence", str(tmp_path / "new")], catch_exceptions=False
         )

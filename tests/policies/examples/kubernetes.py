@@ -93,7 +93,7 @@ def pytorch_job(deadline: Any, pod: Mapping[str, Any]) -> Made:
 
 
 def gpu_job(resources: Mapping[str, Any], mounted: bool = True, **spec: Any) -> Made:
-    """A Job of one container with these resources; nobody waits for it, as no node has the GPUs."""
+    """A Job of one container with these resources; it is not awaited, because no node has the GPUs."""
     made = job(_gpus(resources, mounted), **spec)
     metadata = {**made.props["metadata"], "annotations": {"pulumi.com/skipAwait": "true"}}
     return made.but(metadata=metadata)

@@ -44,7 +44,7 @@ def _nodes(pool: Made) -> dict[str, Made]:
 
 
 def _job(name: str, namespace: str, **metadata: Any) -> Made:
-    """A Job that nobody waits for: nothing has to run for the record."""
+    """A Job without await: the recording needs no running pods."""
     pod = {"restartPolicy": "Never", "containers": [{"name": "it", "image": f"ghcr.io/it@{_DIGEST}"}]}
     return Made(
         "kubernetes:batch/v1:Job",

@@ -6,20 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from policies.evaluate import Outcome
-from policies.frameworks.coverage import covered
+from policies.evaluate import RuleOutcome
 from policies.frameworks.framework import TO_BE_CONFIRMED, Framework, by_rule, frameworks, without_control
+from policies.frameworks.tally import covered
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from tests.policies.frameworks.held import wrong
+from policies.rules import CATALOG
+from tests.policies.frameworks.sources import wrong
 
-FOUND = frameworks(CATALOGUE.rules)
+FOUND = frameworks(CATALOG.rules)
 
 
 def test_every_rule_is_evidence_for_a_control_or_says_why_for_none() -> None:
-    told, silent = by_rule(FOUND), without_control()
-    assert told.keys() | silent.keys() == CATALOGUE.rules.keys()
-    assert not told.keys() & silent.keys()
+    reported, silent = by_rule(FOUND), without_control()
+    assert reported.keys() | silent.keys() == CATALOG.rules.keys()
+    assert not reported.keys() & silent.keys()
     assert all(silent.values())
 
 
@@ -29,7 +29,7 @@ def test_a_framework_has_a_source_and_every_control_of_it_exists(framework: Fram
     assert datetime.date(2026, 1, 1) <= framework.read <= datetime.date.today()
     assert {one.control for one in framework.references} == framework.controls.keys()
     for one in framework.references:
-        assert one.rule in CATALOGUE.rules and one.why.endswith("."), one
+        assert one.rule in CATALOG.rules and one.why.endswith("."), one
         assert (one.status == TO_BE_CONFIRMED) == (not one.verified)
 
 
@@ -44,15 +44,15 @@ def test_benchmarks_take_the_references_of_the_rules() -> None:
     """There is one place that says what a rule is called elsewhere."""
     (eks,) = (one for one in FOUND if one.key == "cis-eks")
     own = {
-        (rule.id, told.removeprefix("CIS EKS "))
-        for rule in CATALOGUE.rules.values()
-        for told in rule.references
-        if told.startswith("CIS EKS ")
+        (rule.id, reported.removeprefix("CIS EKS "))
+        for rule in CATALOG.rules.values()
+        for reported in rule.references
+        if reported.startswith("CIS EKS ")
     }
     assert {(one.rule, one.control) for one in eks.references} == own
 
 
-def test_what_nobody_found_elsewhere_is_to_be_confirmed() -> None:
+def test_unverified_references_are_to_be_confirmed() -> None:
     (sold,) = (one for one in FOUND if one.key == "iso42001")
     assert {one.status for one in sold.references} == {TO_BE_CONFIRMED}
 
@@ -84,16 +84,18 @@ def test_what_is_verified_is_held_against_the_mappings_that_it_names() -> None:
 
 
 def test_a_resource_counts_by_the_worst_that_a_rule_says_of_it() -> None:
-    rule = CATALOGUE.rules["MLS-NET-07"]
+    rule = CATALOG.rules["MLS-NET-07"]
     one, other = (Resource("a:a/a:A", f"urn:{name}", name) for name in "ab")
-    counts = covered([Outcome(rule, one, "waived"), Outcome(rule, one, "fail"), Outcome(rule, other, "pass")])
+    counts = covered(
+        [RuleOutcome(rule, one, "waived"), RuleOutcome(rule, one, "fail"), RuleOutcome(rule, other, "pass")]
+    )
     assert counts == {rule.id: {"fail": 1, "pass": 1}}
 
 
 def test_a_benchmark_of_a_cloud_counts_nothing_of_another_one() -> None:
-    rule = CATALOGUE.rules["MLS-REP-01"]
+    rule = CATALOG.rules["MLS-REP-01"]
     kinds = ("aws:eks/cluster:Cluster", "kubernetes:core/v1:Pod", "gcp:container/cluster:Cluster")
-    node, pod, other = (Outcome(rule, Resource(kind, f"urn:{kind}", kind), "pass") for kind in kinds)
+    node, pod, other = (RuleOutcome(rule, Resource(kind, f"urn:{kind}", kind), "pass") for kind in kinds)
     assert covered([node, pod], "aws") == {rule.id: {"pass": 2}}
     assert covered([node, pod], "gcp") == {rule.id: {}}
     assert covered([node, pod, other], "gcp") == {rule.id: {"pass": 2}}

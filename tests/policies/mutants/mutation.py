@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from policies.catalogue import Rule
-from policies.evaluate import Outcome, evaluate
+from policies.catalog import PolicyRule
+from policies.evaluate import RuleOutcome, evaluate
 from policies.resource import PartlyKnown, Resource, is_unknown
-from policies.settings import Settings
+from policies.settings import RuleSettings
 from policies.stack import Stack
 
 Path = tuple[str | int, ...]
@@ -123,7 +123,9 @@ class _Watched(Resource):
         return Resource.raw(self, path)
 
 
-def _readings(resources: Iterable[Resource], rules: Iterable[Rule], settings: Settings) -> _Readings:
+def _readings(
+    resources: Iterable[Resource], rules: Iterable[PolicyRule], settings: RuleSettings
+) -> _Readings:
     """What of the resources rules look at, and which rules."""
     found: _Readings = {}
     judging = [""]
@@ -221,14 +223,14 @@ def _worse_document(document: Any) -> Iterator[tuple[str, Any]]:
 class Fates:
     """What became of mutants, by their names."""
 
-    told: Sequence[str]
+    reported: Sequence[str]
     """A rule is broken that was not."""
     open: Sequence[str]
     """A rule cannot judge what it judged."""
     survived: Sequence[str]
 
 
-def fates(resources: list[Resource], rules: Mapping[str, Rule], settings: Settings) -> Fates:
+def fates(resources: list[Resource], rules: Mapping[str, PolicyRule], settings: RuleSettings) -> Fates:
     """Judge every mutant by the rules that look at what is mutated."""
     # A rule that has found what it looks for looks no further: what it reads depends on the order.
     resources = sorted(resources, key=lambda one: one.urn)
@@ -247,6 +249,6 @@ def fates(resources: list[Resource], rules: Mapping[str, Rule], settings: Settin
     return Fates(by_result["fail"], by_result["undetermined"], by_result[""])
 
 
-def _key(outcome: Outcome) -> tuple[str, str, str, str]:
+def _key(outcome: RuleOutcome) -> tuple[str, str, str, str]:
     urn = outcome.urn
     return outcome.rule.id, urn, outcome.result, outcome.message

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.policies.pack.told import of_engine, verdicts_of_audit, verdicts_of_pack
+from tests.policies.pack.engine_rows import of_engine, verdicts_of_audit, verdicts_of_pack
 from tests.rehearsal.runs import life
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,8 +62,8 @@ def planned(stranger: Stranger) -> tuple[Done, Any]:
     """Before anything exists: the preview with the pack, and an audit of the preview without."""
     plain = stranger.pulumi("preview --json --show-sames")
     file = stranger.file("preview.json", plain.stdout[plain.stdout.index("{") :])
-    told = stranger.pulumi(f"preview --json --policy-pack {PACK}", streaming=True)
-    return told, stranger.audit(f"--preview {file}")
+    reported = stranger.pulumi(f"preview --json --policy-pack {PACK}", streaming=True)
+    return reported, stranger.audit(f"--preview {file}")
 
 
 @pytest.fixture(scope="module")
@@ -78,25 +78,25 @@ def deployed(stranger: Stranger, planned: object) -> Path:
 
 def test_a_preview_under_the_pack_is_judged_as_its_document(planned: tuple[Done, Any]) -> None:
     done, document = planned
-    told = verdicts_of_pack(of_engine(done.stdout.splitlines()))
+    reported = verdicts_of_pack(of_engine(done.stdout.splitlines()))
     assert done.returncode == 1
-    assert told == verdicts_of_audit(document)
-    assert {result for _, _, result, _ in told} == {"fail", "undetermined"}
+    assert reported == verdicts_of_audit(document)
+    assert {result for _, _, result, _ in reported} == {"fail", "undetermined"}
 
 
 def test_a_state_under_the_pack_is_judged_as_its_export(stranger: Stranger, deployed: Path) -> None:
     done = stranger.pulumi(f"policy analyze --file {deployed} --policy-pack {PACK} --json")
     assert done.returncode == 1
     assert "mandatory policy violations were found" in done.stderr
-    told = verdicts_of_pack(of_engine(done.stdout.splitlines()))
-    assert told == verdicts_of_audit(stranger.audit(f"--state {deployed}"))
-    assert "fail" in {result for _, _, result, _ in told}
+    reported = verdicts_of_pack(of_engine(done.stdout.splitlines()))
+    assert reported == verdicts_of_audit(stranger.audit(f"--state {deployed}"))
+    assert "fail" in {result for _, _, result, _ in reported}
 
 
 def test_a_preview_of_what_exists_is_judged_as_its_state(stranger: Stranger, deployed: Path) -> None:
     done = stranger.pulumi(f"preview --json --policy-pack {PACK}", streaming=True)
-    told = verdicts_of_pack(of_engine(done.stdout.splitlines()))
-    assert told == verdicts_of_audit(stranger.audit(f"--state {deployed}"))
+    reported = verdicts_of_pack(of_engine(done.stdout.splitlines()))
+    assert reported == verdicts_of_audit(stranger.audit(f"--state {deployed}"))
 
 
 def test_what_the_preview_leaves_open_the_state_decides(
@@ -120,10 +120,10 @@ def test_levels_of_policies_and_the_files_of_an_audit_are_kept(
     how = stranger.file("pack.json", json.dumps(content))
     done = stranger.pulumi(f"preview --json --policy-pack {PACK} --policy-pack-config {how}", streaming=True)
     assert done.returncode == 0, done.stdout
-    told = of_engine(done.stdout.splitlines())
-    assert {one["enforcementLevel"] for one in told} == {"advisory"}
-    assert "low-stack" not in {one["policyName"] for one in told}
-    assert {rule for rule, _, result, _ in verdicts_of_pack(told) if result == "fail"} == {first}
+    reported = of_engine(done.stdout.splitlines())
+    assert {one["enforcementLevel"] for one in reported} == {"advisory"}
+    assert "low-stack" not in {one["policyName"] for one in reported}
+    assert {rule for rule, _, result, _ in verdicts_of_pack(reported) if result == "fail"} == {first}
 
 
 def test_a_bad_configuration_ends_the_run_with_one_error(stranger: Stranger, planned: object) -> None:

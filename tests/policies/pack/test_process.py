@@ -44,7 +44,7 @@ def test_it_imports_no_more_than_it_needs_to_be_ready(started: Started) -> None:
     assert not names & {*unneeded, "jsonschema", "yaml", "http.server", "pulumi_aws"}
 
 
-def test_it_tells_its_policies(started: Started) -> None:
+def test_it_reports_its_policies(started: Started) -> None:
     info = started.stub.GetAnalyzerInfo(empty_pb2.Empty())
     assert info.name == "trainstack"
     assert {"critical-resource", "critical-stack", "audit"} <= {one.name for one in info.policies}

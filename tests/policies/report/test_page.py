@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policies.report import page as page_module
+from policies.report import html_page as page_module
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(2)>\"'{{7*7}}\x1b[31m\ud800"
@@ -47,7 +47,7 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(data for told in self.said.values() for data in told).split())
+        return " ".join(" ".join(data for reported in self.said.values() for data in reported).split())
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
@@ -68,12 +68,12 @@ def page(source: str) -> Page:
     return Page(source)
 
 
-def test_it_tells_a_manager_what_to_decide(page: Page) -> None:
-    assert "Violated: 1 medium. Each has to be mended" in page.text
+def test_it_starts_with_a_summary(page: Page) -> None:
+    assert "Violations: 1 medium. Each needs a fix or a waiver." in page.text
     assert "Policy audit of app/dev" in page.text
     worst = page.text[page.text.index("MLS-COST-07") :]
     assert "Owner: anna" in page.text and "Set it to 365 days or fewer." in worst
-    assert "ends in 7 days" in page.text and "ben <b>" in page.text
+    assert "expires in 7 days" in page.text and "ben <b>" in page.text
     assert "retentionInDays is a secret" in page.text
     assert f"MLS-COST-07 {urn(LOGS, 'gone')}" in page.text
     for framework in ("SOC 2", "ISO/IEC 27001:2022", "ISO/IEC 42001:2023", "NIST AI"):
@@ -125,11 +125,11 @@ def test_it_is_whole_without_its_script(page: Page) -> None:
 
 def test_a_clean_stack_is_said_to_be_clean(tmp_path: Path) -> None:
     said = Page(audit(state(tmp_path, logs("good", 30)), "--format", "html")[1]).text
-    assert "Clean: nothing is violated, and everything could be judged." in said
-    assert "Nothing that counts is violated." in said
+    assert "Clean: " in said
+    assert "No violations that count." in said
 
 
-@pytest.mark.parametrize(("days", "said"), [(SECRET, "Not proved"), (30, "Clean")])
+@pytest.mark.parametrize(("days", "said"), [(SECRET, "Undetermined: "), (30, "Clean: ")])
 def test_the_verdict_says_what_the_exit_code_means(tmp_path: Path, days: object, said: str) -> None:
     assert said in Page(audit(state(tmp_path, logs("one", days)), "--format", "html")[1]).text
 

@@ -10,10 +10,10 @@ from xml.etree import ElementTree
 import pytest
 
 from policies.audit import Audit
-from policies.catalogue import Rule
-from policies.evaluate import Outcome, Result
+from policies.catalog import PolicyRule
+from policies.evaluate import Result, RuleOutcome
 from policies.exit_codes import exit_code
-from policies.report import junit, markdown, outcomes, page, sarif, text
+from policies.report import html_page, json_report, junit, markdown, sarif, text
 from policies.report.markdown import MOST_CHARACTERS
 from policies.resource import Resource
 from policies.severity import Severity
@@ -23,18 +23,18 @@ from policies.waivers.waiver import Selector, Waiver
 KIND = "aws:fsx/lustreFileSystem:LustreFileSystem"
 HOSTILE = "a\x1b[31m|`<b>\n\ud800]]>&@team"
 RULES = {
-    "MLS-A-01": Rule("MLS-A-01", "critical", (KIND,), "Because.", "Close it.", title="It is closed."),
-    "MLS-B-01": Rule("MLS-B-01", "medium", (KIND,), "Because.", "Shrink it.", title="It is small."),
+    "MLS-A-01": PolicyRule("MLS-A-01", "critical", (KIND,), "Because.", "Close it.", title="It is closed."),
+    "MLS-B-01": PolicyRule("MLS-B-01", "medium", (KIND,), "Because.", "Shrink it.", title="It is small."),
 }
 DAY = datetime.date(2026, 11, 23)
 WAIVER = Waiver("MLS-B-01", Selector(), "anna", ("ben",), "it moves", "SEC-1", DAY, DAY, "watched")
 
 
-def outcome(rule: str, result: Result, name: str = "one", **more: Any) -> Outcome:
+def outcome(rule: str, result: Result, name: str = "one", **more: Any) -> RuleOutcome:
     resource = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::{name}", name)
     fix = RULES[rule].remediation if result in ("fail", "waived") else ""
     said = "" if result == "pass" else f"it is so: {name}"
-    return Outcome(RULES[rule], resource, result, said, fix=fix, **more)
+    return RuleOutcome(RULES[rule], resource, result, said, fix=fix, **more)
 
 
 FOUND = [
@@ -43,25 +43,25 @@ FOUND = [
     outcome("MLS-B-01", "waived", "known", waiver=WAIVER),
     outcome("MLS-A-01", "fail", HOSTILE, path="props.open"),
     outcome("MLS-A-01", "fail", HOSTILE, path="props.wide"),
-    Outcome(RULES["MLS-A-01"], None, "fail", "the stack has none", fix="Make one."),
+    RuleOutcome(RULES["MLS-A-01"], None, "fail", "the stack has none", fix="Make one."),
     outcome("MLS-A-01", "undetermined", "later"),
     outcome("MLS-A-01", "not-applicable", "other"),
     outcome("MLS-A-01", "pass", "good"),
 ]
 
 
-def audited(found: list[Outcome] = FOUND) -> Audit:
+def audited(found: list[RuleOutcome] = FOUND) -> Audit:
     return Audit("my state.json", found, 7, exit_code(found, "low"), ("waivers[0] ends",))
 
 
-def test_a_text_tells_the_most_severe_first_and_steers_no_terminal() -> None:
+def test_a_text_is_sorted_by_severity_and_has_no_control_characters() -> None:
     said = text.document(audited())
     assert [line.split()[1] for line in said.splitlines() if re.match("(CRIT|MED)", line)] == [
         "MLS-A-01", "MLS-A-01", "MLS-A-01", "MLS-B-01", "MLS-B-01",
     ]  # fmt: skip
     assert "\x1b" not in said
     assert "waived until 2026-11-23 (SEC-1, anna)" in said
-    assert "Could not be judged:\n  MLS-A-01 later" in said
+    assert "Undetermined:\n  MLS-A-01 later" in said
     assert "Waived:\n  MLS-B-01 known" in said
     assert "Advice: waivers[0] ends" in said
     sums = "5 violations (3 critical, 2 medium), 1 waived, 1 undetermined, 1 passed, 1 not applicable"
@@ -69,19 +69,19 @@ def test_a_text_tells_the_most_severe_first_and_steers_no_terminal() -> None:
 
 
 def test_json_has_every_outcome() -> None:
-    told = json.loads(outcomes.document(audited()))
-    assert (told["source"], told["exit_code"], told["resources"]) == ("my state.json", 3, 7)
-    assert [row["result"] for row in told["outcomes"]] == [one.result for one in FOUND]
-    assert told["outcomes"][2]["waiver"]["expires"] == "2026-11-23"
+    reported = json.loads(json_report.document(audited()))
+    assert (reported["source"], reported["exit_code"], reported["resources"]) == ("my state.json", 3, 7)
+    assert [row["result"] for row in reported["outcomes"]] == [one.result for one in FOUND]
+    assert reported["outcomes"][2]["waiver"]["expires"] == "2026-11-23"
 
 
-def test_sarif_tells_findings_as_code_scanning_reads_them() -> None:
-    told = json.loads(sarif.document(audited()))
-    (run,) = told["runs"]
+def test_sarif_has_the_format_of_code_scanning() -> None:
+    reported = json.loads(sarif.document(audited()))
+    (run,) = reported["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [row["id"] for row in rules] == ["MLS-A-01", "MLS-B-01"]
     results = run["results"]
-    assert len(results) == 7  # passes are in no one's way
+    assert len(results) == 7  # without passes
     for row in results:
         assert rules[row["ruleIndex"]]["id"] == row["ruleId"]
         (place,) = row["locations"]
@@ -98,7 +98,7 @@ def test_sarif_tells_findings_as_code_scanning_reads_them() -> None:
 
 def test_a_fingerprint_survives_other_words_for_the_same() -> None:
     first, second = (
-        json.loads(sarif.document(audited([Outcome(RULES["MLS-A-01"], None, "fail", words)])))
+        json.loads(sarif.document(audited([RuleOutcome(RULES["MLS-A-01"], None, "fail", words)])))
         for words in ("it is 3", "it is 4")
     )
     prints = [one["runs"][0]["results"][0]["partialFingerprints"] for one in (first, second)]
@@ -139,10 +139,10 @@ def test_junit_is_of_the_form_that_jenkins_validates() -> None:
         assert suite.get("tests") == str(len(suite.findall("testcase")))
 
 
-def test_gitlab_tells_the_cases_of_a_suite_apart() -> None:
+def test_cases_of_a_suite_have_different_names_for_gitlab() -> None:
     """It takes those with the same class and name for one (lib/gitlab/ci/reports/test_case.rb, key)."""
     twin = Resource(KIND, f"urn:pulumi:dev::app::its:own:Parent${KIND}::second", "second")
-    found = [*FOUND, Outcome(RULES["MLS-B-01"], twin, "pass")]
+    found = [*FOUND, RuleOutcome(RULES["MLS-B-01"], twin, "pass")]
     cases = ElementTree.fromstring(junit.document(audited(found))).iter("testcase")
     keys = [(case.get("classname"), case.get("name")) for case in cases]
     assert len(keys) == len(set(keys)) == 9 and all(map(all, keys))
@@ -166,7 +166,7 @@ def test_junit_counts_a_case_for_each_resource() -> None:
 def test_junit_fails_for_what_counts_and_nothing_else() -> None:
     """A build must not fail where the exit code is 0."""
 
-    def counters(fail_on: Severity, found: list[Outcome] = FOUND) -> dict[str, str]:
+    def counters(fail_on: Severity, found: list[RuleOutcome] = FOUND) -> dict[str, str]:
         audit = Audit("state.json", found, 7, exit_code(found, fail_on), fail_on=fail_on)
         root = ElementTree.fromstring(junit.document(audit))
         assert len(list(root.iter("failure"))) + len(list(root.iter("error"))) >= int(
@@ -193,33 +193,36 @@ def test_markdown_is_a_table_that_no_name_breaks() -> None:
     assert len(rows) == 1 + 5
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
     assert not re.search(r"(?<!\\)[<`@]", said)
-    assert "**Waived: 1**" in said and "**Could not be judged: 1**" in said
+    assert "**Waived: 1**" in said and "**Undetermined: 1**" in said
 
 
 def test_markdown_is_cut_where_a_comment_would_be_refused() -> None:
     said = markdown.document(audited([outcome("MLS-A-01", "fail", f"n{n}") for n in range(2000)]))
     assert len(said) < MOST_CHARACTERS + 200
-    assert said.endswith("The rest is left out: it would be longer than a comment may be.")
+    assert said.endswith("Truncated to the maximum length of a comment.")
 
 
-FORMS = [text, outcomes, sarif, junit, markdown, page]
+FORMS = [text, json_report, sarif, junit, markdown, html_page]
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_tells_where_state_and_account_differ(form: Any) -> None:
-    """And counts it nowhere: everything else is said as without it."""
+def test_every_format_lists_differences_of_state_and_account(form: Any) -> None:
+    """Differences are not counted: all other content is unchanged."""
     lost = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::lost", f"lost {HOSTILE}", id="fs-9")
     moved = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::moved", "moved", id="fs-8")
     said = "it is 20, and the program asked for 10"
-    told = (Difference("missing", lost, "it is gone"), Difference("drifted", moved, said, "storageCapacity"))
-    found = form.document(replace(audited(), differences=told))
+    reported = (
+        Difference("missing", lost, "it is gone"),
+        Difference("drifted", moved, said, "storageCapacity"),
+    )
+    found = form.document(replace(audited(), differences=reported))
     assert found.encode()
     without = form.document(audited())
     for word in ("missing", "drifted", "it is gone", "storageCapacity"):
         assert found.count(word) > without.count(word), word
     assert "\x1b" not in found
     assert form.document(replace(audited(), differences=())).count("drifted") == without.count("drifted") + (
-        form is page  # which says that there is none
+        form is html_page  # which has an empty section
     )
 
 
@@ -237,6 +240,6 @@ def test_differences_are_no_results_and_no_cases() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_tells_of_nothing_and_can_be_written(form: Any) -> None:
+def test_every_format_can_be_empty(form: Any) -> None:
     assert form.document(audited([]))
     assert form.document(audited()).encode()

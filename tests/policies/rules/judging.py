@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from policies.evaluate import Outcome, evaluate
+from policies.evaluate import RuleOutcome, evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.stack import Stack
 
 
@@ -16,9 +16,9 @@ def made(kind: str, name: str = "it", /, **props: Any) -> Resource:
     return Resource(kind, f"urn:{name}", name, id=name, region=region, account="1", props=props, tags=tags)
 
 
-def ask(rule: str, *resources: Resource, settings: Settings | None = None) -> list[Outcome]:
+def ask(rule: str, *resources: Resource, settings: RuleSettings | None = None) -> list[RuleOutcome]:
     """What a rule says about each."""
-    return evaluate(Stack(resources, settings), [CATALOGUE.rules[rule]])
+    return evaluate(Stack(resources, settings), [CATALOG.rules[rule]])
 
 
 def results(rule: str, *resources: Resource) -> list[str]:
@@ -28,5 +28,5 @@ def results(rule: str, *resources: Resource) -> list[str]:
 
 def judged(rule: str, *resources: Resource, **settings: Any) -> dict[str, str]:
     """By resource: the result, with the path of what is broken; of several the last."""
-    outcomes = ask(rule, *resources, settings=Settings(**settings))
+    outcomes = ask(rule, *resources, settings=RuleSettings(**settings))
     return {one.resource.name if one.resource else "": f"{one.result} {one.path}".strip() for one in outcomes}

@@ -3,7 +3,7 @@
 from typing import Any
 
 from policies.resource import Resource
-from policies.settings import Settings
+from policies.settings import RuleSettings
 from tests.policies.rules.judging import ask, made, results
 
 POOL, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
@@ -20,8 +20,8 @@ def pool(machine: str = "p4d.24xlarge", least: int = 0, most: int = 4, **more: A
 
 def budget(**alert: Any) -> Resource:
     usual = {"notificationType": "ACTUAL", "thresholdType": "PERCENTAGE", "threshold": 80}
-    told = {"subscriberEmailAddresses": ["a@example.com"]}
-    return made(BUDGET, "b", limitAmount="1000", notifications=[{**usual, **told, **alert}])
+    reported = {"subscriberEmailAddresses": ["a@example.com"]}
+    return made(BUDGET, "b", limitAmount="1000", notifications=[{**usual, **reported, **alert}])
 
 
 def test_a_stack_with_pools_and_no_budget() -> None:
@@ -29,7 +29,7 @@ def test_a_stack_with_pools_and_no_budget() -> None:
     assert (found.result, found.resource, found.message) == ("fail", None, "it has no budget")
 
 
-def test_a_budget_that_tells_nobody_or_of_forecasts_alone() -> None:
+def test_a_budget_without_receiver_or_with_forecasts_only() -> None:
     assert results("MLS-COST-01", pool(), budget(subscriberEmailAddresses=[])) == ["fail"]
     assert results("MLS-COST-01", pool(), budget(notificationType="FORECASTED")) == ["fail"]
     assert results(
@@ -43,8 +43,8 @@ def test_a_threshold_in_dollars_is_one_of_the_limit() -> None:
     assert found.message == "its first alert is at 90 %, later than 80 %"
 
 
-def test_the_sum_of_all_pools_is_told_with_the_day_of_its_prices() -> None:
-    (found,) = ask("MLS-COST-02", pool(), settings=Settings(max_usd_per_hour=50))
+def test_the_sum_of_all_pools_is_reported_with_the_day_of_its_prices() -> None:
+    (found,) = ask("MLS-COST-02", pool(), settings=RuleSettings(max_usd_per_hour=50))
     assert found.message == (
         "87.83 USD an hour at maximum size, by prices of 2026-07-20 and later; the cap is 50.00"
     )
@@ -69,8 +69,8 @@ def test_nodes_that_always_run() -> None:
 def test_a_monitor_without_a_reader_is_none() -> None:
     monitor = made(MONITOR, "m")
     assert results("MLS-COST-04", pool(), monitor) == ["fail"]
-    heard = made(SUBSCRIPTION, "s", subscribers=[{"type": "EMAIL", "address": "a@example.com"}])
-    assert results("MLS-COST-04", pool(), monitor, heard) == ["pass"]
+    answered = made(SUBSCRIPTION, "s", subscribers=[{"type": "EMAIL", "address": "a@example.com"}])
+    assert results("MLS-COST-04", pool(), monitor, answered) == ["pass"]
 
 
 def test_volumes_of_a_template() -> None:
@@ -118,16 +118,16 @@ def gke(machine: str = "a2-highgpu-8g", most: int = 4, **node: Any) -> Resource:
 
 
 def test_pools_of_gke_cost_what_their_nodes_are_bought_for() -> None:
-    told = {
-        name: ask("MLS-COST-02", one, settings=Settings(max_usd_per_hour=1))[0].message.split()[0]
+    reported = {
+        name: ask("MLS-COST-02", one, settings=RuleSettings(max_usd_per_hour=1))[0].message.split()[0]
         for name, one in {"on demand": gke(), "spot": gke(spot=True), "flex": gke(flexStart=True)}.items()
     }
-    assert float(told["spot"]) < float(told["flex"]) < float(told["on demand"])
-    assert 25 < float(told["on demand"]) / 4 < 35, "dollars for a node with eight A100"
+    assert float(reported["spot"]) < float(reported["flex"]) < float(reported["on demand"])
+    assert 25 < float(reported["on demand"]) / 4 < 35, "dollars for a node with eight A100"
 
 
 def test_pools_of_both_clouds_are_one_bill() -> None:
-    (found,) = ask("MLS-COST-02", pool(), gke(), settings=Settings(max_usd_per_hour=50))
+    (found,) = ask("MLS-COST-02", pool(), gke(), settings=RuleSettings(max_usd_per_hour=50))
     assert float(found.message.split()[0]) > 87.83 + 4 * 25
 
 
@@ -143,4 +143,4 @@ def test_what_gke_starts_by_itself_has_no_largest_size() -> None:
     for more in ({"enableAutopilot": True}, {"clusterAutoscaling": {"enabled": True}}):
         cluster = made(GKE, "train", location="us-central1", removeDefaultNodePool=True, **more)
         (found,) = ask("MLS-COST-02", cluster)
-        assert (found.result, "what train starts without a pool" in found.message) == ("undetermined", True)
+        assert (found.result, "nodes of train" in found.message) == ("undetermined", True)

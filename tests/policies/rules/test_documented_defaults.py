@@ -1,4 +1,4 @@
-"""What rules take for a default, held against the documentation in the API models of AWS (botocore)."""
+"""Documented defaults of services in rules."""
 
 import re
 
@@ -10,7 +10,7 @@ DEFAULTS = [
     # MLS-IAM-05: an image that requires IMDSv2 lets tokens travel two hops.
     ("ec2", "Image", "ImdsSupport", "HttpPutResponseHopLimit is set to 2"),
     ("ec2", "InstanceMetadataOptionsRequest", "HttpTokens", "the default is required"),
-    # MLS-GPU-06, MLS-NET-05, MLS-K8S-07: what EKS does where nobody says anything.
+    # MLS-GPU-06, MLS-NET-05, MLS-K8S-07: defaults of EKS.
     ("eks", "NodeRepairConfig", "enabled", "disabled by default"),
     ("eks", "VpcConfigRequest", "endpointPublicAccess", "default value for this parameter is true"),
     ("eks", "VpcConfigRequest", "publicAccessCidrs", "default value is 0.0.0.0/0"),

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from policies.resource import Resource, Unknown
-from policies.rules.reading import is_world
+from policies.resource import Resource, UnknownValue
+from policies.rules.ip_ranges import is_world
 from tests.policies.rules.judging import ask, judged, made, results
 
 GROUP, RULE = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/securityGroupRule:SecurityGroupRule"
@@ -42,7 +42,7 @@ def test_a_range_of_everything_does_not_admit_efa() -> None:
     world = {**ALL, "cidrBlocks": ["0.0.0.0/0"]}
     group = made(GROUP, "sg", ingress=[SELF], egress=[world])
     (found,) = ask("MLS-NET-01", template("sg", cards=4), group)
-    assert found.message == "no group of it admits all egress to itself"
+    assert found.message == "no group of it allows all egress to itself"
 
 
 def test_one_device_without_a_group_is_cut_off_from_the_others() -> None:
@@ -84,7 +84,7 @@ def test_the_layout_of_an_unknown_machine_cannot_be_judged() -> None:
     )
 
 
-def test_a_wrong_layout_is_told_in_words() -> None:
+def test_a_wrong_layout_is_described() -> None:
     (found,) = ask("MLS-NET-02", template("sg", cards=4, instanceType="p4d.24xlarge"))
     assert found.message == (
         "p4d.24xlarge takes efa at card 0 device 0, efa-only at cards 1-3 device 1, "
@@ -151,7 +151,7 @@ def test_a_template_that_asks_for_a_public_address() -> None:
                 "ipProtocol": "tcp",
                 "fromPort": 22,
                 "toPort": 22,
-                "cidrIpv4": Unknown("cidrIpv4", "is a secret"),
+                "cidrIpv4": UnknownValue("cidrIpv4", "is a secret"),
             },
             "undetermined",
         ),

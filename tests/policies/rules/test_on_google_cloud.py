@@ -1,12 +1,12 @@
-"""What Google Cloud cannot do, and rules must not ask for; and what it can, they still do."""
+"""Rules on resources of Google Cloud: variants beyond the recorded examples."""
 
 from typing import Any
 
 import pytest
 
 from policies.evaluate import evaluate
-from policies.resource import Resource, Unknown
-from policies.rules import CATALOGUE
+from policies.resource import Resource, UnknownValue
+from policies.rules import CATALOG
 from policies.stack import Stack
 from tests.policies.rules.judging import ask, judged, made, results
 
@@ -100,7 +100,7 @@ def test_what_is_placed_already_still_needs_its_network_card() -> None:
 
 
 def test_whose_role_is_small_need_not_be_known() -> None:
-    unknown = Unknown("member", LATER)
+    unknown = UnknownValue("member", LATER)
     assert results("MLS-IAM-01", planned(MEMBER, role="roles/viewer", member=unknown)) == ["pass"]
     assert results("MLS-IAM-01", planned(MEMBER, role="roles/owner", member=unknown)) == ["undetermined"]
 
@@ -108,33 +108,33 @@ def test_whose_role_is_small_need_not_be_known() -> None:
 def test_a_role_of_the_stacks_own_is_neither_owner_nor_editor() -> None:
     urn = f"urn:pulumi:dev::app::{CUSTOM}::role"
     role = Resource(CUSTOM, urn, "role")
-    mine = planned(MEMBER, {"role": [urn]}, role=Unknown("role", LATER), member="user:a@example.com")
+    mine = planned(MEMBER, {"role": [urn]}, role=UnknownValue("role", LATER), member="user:a@example.com")
     assert results("MLS-IAM-01", role, mine) == ["pass"]
-    from_elsewhere = planned(MEMBER, role=Unknown("role", LATER), member="user:a@example.com")
+    from_elsewhere = planned(MEMBER, role=UnknownValue("role", LATER), member="user:a@example.com")
     assert results("MLS-IAM-01", role, from_elsewhere) == ["undetermined"]
 
 
 @pytest.mark.parametrize(("location", "expected"), [("us-east1", "pass"), ("global", "fail")])
 def test_a_sink_ends_where_its_log_bucket_is(location: str, expected: str) -> None:
     bucket = Resource(LOG_BUCKET, "urn:bucket", "bucket", props={"location": location})
-    sink = planned(SINK, {"destination": ["urn:bucket"]}, destination=Unknown("destination", LATER))
+    sink = planned(SINK, {"destination": ["urn:bucket"]}, destination=UnknownValue("destination", LATER))
     assert results("MLS-RES-02", bucket, sink, made(GKE, "train", location="us-east1")) == [expected]
 
 
 CHANNELS = {
-    "monitoringNotificationChannels": [Unknown("channel", LATER)],
+    "monitoringNotificationChannels": [UnknownValue("channel", LATER)],
     "disableDefaultIamRecipients": True,
 }
 
 
-def test_a_budget_that_mails_somebody_need_not_say_how_the_channel_is_called() -> None:
+def test_a_budget_with_an_unknown_channel_has_a_receiver() -> None:
     thresholds = [
         {"thresholdPercent": 0.8, "spendBasis": basis} for basis in ("CURRENT_SPEND", "FORECASTED_SPEND")
     ]
-    topic = {"pubsubTopic": Unknown("allUpdatesRule.pubsubTopic", LATER)}
+    topic = {"pubsubTopic": UnknownValue("allUpdatesRule.pubsubTopic", LATER)}
     for rule in ("MLS-COST-01", "MLS-COST-04"):
-        for told in ({**CHANNELS, **topic}, topic):
-            budget = planned(BUDGET, allUpdatesRule=told, thresholdRules=thresholds)
+        for reported in ({**CHANNELS, **topic}, topic):
+            budget = planned(BUDGET, allUpdatesRule=reported, thresholdRules=thresholds)
             assert results(rule, budget, pool({})) == ["pass"]
         alone = planned(
             BUDGET, allUpdatesRule={**topic, "disableDefaultIamRecipients": True}, thresholdRules=thresholds
@@ -155,9 +155,7 @@ IMAGE = "us-docker.pkg.dev/gce-ai-infra/gpudirect-tcpxo/tcpgpudmarxd-dev:v1.0.22
         ("docker.io/library/torch:2", ("docker.io/library/torch:2",), "fail spec.containers[0].image"),
     ],
 )
-def test_an_image_by_its_version_is_one_that_somebody_answers_for(
-    image: str, named: tuple[str, ...], said: str
-) -> None:
+def test_an_image_by_version_must_be_listed(image: str, named: tuple[str, ...], said: str) -> None:
     workload = made("kubernetes:core/v1:Pod", spec={"containers": [{"name": "train", "image": image}]})
     assert judged("MLS-REP-01", workload, images_by_version=named) == {"it": said}
 
@@ -166,15 +164,15 @@ def test_a_map_of_another_namespace_says_nothing_about_who_is_who() -> None:
     def settings(**about: Any) -> Resource:
         return planned("kubernetes:core/v1:ConfigMap", metadata=about, data={"mapRoles": "system:masters"})
 
-    later = Unknown("metadata.name", LATER)
-    rule = CATALOGUE.rules["MLS-IAM-06"]
+    later = UnknownValue("metadata.name", LATER)
+    rule = CATALOG.rules["MLS-IAM-06"]
     found = {
         name: evaluate(Stack([one]), [rule])[0].result
         for name, one in {
             "elsewhere": settings(name="aws-auth", namespace="smoke"),
             "unnamed elsewhere": settings(name=later, namespace="smoke"),
             "unnamed there": settings(name=later, namespace="kube-system"),
-            "somewhere": settings(name="aws-auth", namespace=Unknown("metadata.namespace", LATER)),
+            "somewhere": settings(name="aws-auth", namespace=UnknownValue("metadata.namespace", LATER)),
             "there": settings(name="aws-auth", namespace="kube-system"),
         }.items()
     }

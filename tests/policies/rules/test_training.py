@@ -1,10 +1,10 @@
-"""Which stacks the rules MLS-COST-01, MLS-COST-04 and MLS-GPU-06 are about."""
+"""Stacks for training: rules about accelerators apply only to them."""
 
 from typing import Any
 
 import pytest
 
-from policies.resource import Resource, Unknown
+from policies.resource import Resource, UnknownValue
 from tests.policies.rules.judging import made, results
 
 GROUP, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
@@ -104,9 +104,9 @@ def test_in_a_stack_for_training_every_pool_counts(signs: list[Resource]) -> Non
     assert said(shop(), *signs) == all_say("fail")
 
 
-def test_a_machine_that_nobody_knows_may_have_accelerators() -> None:
+def test_an_unknown_machine_may_have_accelerators() -> None:
     foreign = made(GROUP, "foreign", launchTemplate={"id": "lt-1"})
-    later = shop(instanceTypes=Unknown("instanceTypes", "is not known yet"))
+    later = shop(instanceTypes=UnknownValue("instanceTypes", "is not known yet"))
     for unknown in (foreign, later):
         assert said(unknown) == all_say("undetermined")
         assert said(unknown, *SIGNS["a machine"]) == all_say("fail")
@@ -114,10 +114,10 @@ def test_a_machine_that_nobody_knows_may_have_accelerators() -> None:
 
 def test_what_holds_holds_without_asking_for_machines() -> None:
     later = shop(
-        instanceTypes=Unknown("instanceTypes", "is not known yet"), nodeRepairConfig={"enabled": True}
+        instanceTypes=UnknownValue("instanceTypes", "is not known yet"), nodeRepairConfig={"enabled": True}
     )
-    heard = {"subscriberEmailAddresses": ["a@example.com"], "thresholdType": "PERCENTAGE", "threshold": 80}
+    answered = {"subscriberEmailAddresses": ["a@example.com"], "thresholdType": "PERCENTAGE", "threshold": 80}
     kinds = ("ACTUAL", "FORECASTED")
-    alerts = [{**heard, "notificationType": kind} for kind in kinds]
+    alerts = [{**answered, "notificationType": kind} for kind in kinds]
     budget = made("aws:budgets/budget:Budget", "b", limitAmount="1000", notifications=alerts)
     assert said(later, budget) == all_say("pass")

@@ -9,7 +9,8 @@ import pytest
 
 from infra.errors import UserError
 from policies.resource import Resource, UndeterminedError, is_unknown
-from policies.sources import document, state
+from policies.sources import files, state
+from tests.policies.problems import rejected
 
 KEY = "4dabf18193072939515e22adb298388d"
 SECRET = {KEY: "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "v1:abc"}
@@ -74,7 +75,7 @@ def test_secrets_are_not_known_whatever_the_export_shows(file: Path, value: Any)
 
 def test_values_in_a_form_of_the_future_are_not_known(file: Path) -> None:
     (found,) = read(file, row("b", outputs={"x": {KEY: "of tomorrow", "value": 1}}))
-    with pytest.raises(UndeterminedError, match="a form that this version cannot read"):
+    with pytest.raises(UndeterminedError, match="a format that this version cannot read"):
         found.props.get("x")
 
 
@@ -99,56 +100,59 @@ def test_kind_and_name_come_from_the_urn_with_its_parents(file: Path) -> None:
 
 
 BAD: dict[str, tuple[bytes, str]] = {
-    "empty": (b" \n", "is empty"),
-    "truncated": (b'{"version": 3, "deployment": {"resources": [{"urn"', "is not valid JSON, or was cut off"),
-    "text": (b"Updating (dev)\n", "is not valid JSON"),
-    "bytes": (b"\xff\xff\xfe", "is not text"),
-    "foreign": (b'{"terraform_version": "1.5", "resources": []}', "is not what `pulumi stack export` writes"),
-    "a list": (b"[]", "is not what `pulumi stack export` writes"),
-    "a preview": (b'{"steps": []}', "is a preview"),
-    "of the past": (b'{"version": 2, "deployment": {}}', "version: must be 3 or 4"),
-    "of the future": (b'{"version": 5, "deployment": {}}', "version: must be 3 or 4"),
-    "no version": (b'{"version": true, "deployment": {}}', "version: must be 3 or 4"),
-    "wrong deployment": (b'{"version": 3, "deployment": 7}', "deployment: must be an object"),
+    "empty": (b" \n", "input-file-empty"),
+    "truncated": (b'{"version": 3, "deployment": {"resources": [{"urn"', "input-file-invalid-json"),
+    "text": (b"Updating (dev)\n", "input-file-invalid-json"),
+    "bytes": (b"\xff\xff\xfe", "input-file-not-text"),
+    "foreign": (b'{"terraform_version": "1.5", "resources": []}', "state-unknown-format"),
+    "a list": (b"[]", "state-unknown-format"),
+    "a preview": (b'{"steps": []}', "state-is-a-preview"),
+    "of the past": (b'{"version": 2, "deployment": {}}', "state-unsupported-version version"),
+    "of the future": (b'{"version": 5, "deployment": {}}', "state-unsupported-version version"),
+    "no version": (b'{"version": true, "deployment": {}}', "state-unsupported-version version"),
+    "wrong deployment": (b'{"version": 3, "deployment": 7}', "file-value-wrong-type deployment"),
     "wrong list": (
         b'{"version": 3, "deployment": {"resources": {}}}',
-        "deployment.resources: must be a list",
+        "file-value-wrong-type deployment.resources",
     ),
-    "deep": (b'{"version": 3, "deployment": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
-    "nothing": (b'{"version": 3, "deployment": {"resources": []}}', "holds no resource of a cloud"),
-    "null": (b'{"version": 3, "deployment": null}', "holds no resource of a cloud"),
+    "deep": (
+        b'{"version": 3, "deployment": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "input-file-nested-too-deeply",
+    ),
+    "nothing": (b'{"version": 3, "deployment": {"resources": []}}', "source-without-resources"),
+    "null": (b'{"version": 3, "deployment": null}', "source-without-resources"),
 }
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_files_that_are_no_state(file: Path, kind: str) -> None:
-    content, said = BAD[kind]
+    content, problem = BAD[kind]
     file.write_bytes(content)
-    with pytest.raises(UserError, match=r"state\.json") as error:
+    code, _, path = problem.partition(" ")
+    with rejected(code, f"state.json: {path}" if path else "state.json"):
         state.read(file)
-    assert said in str(error.value)
-    assert all(problem.fix for problem in error.value.problems)
 
 
-WRONG: dict[str, tuple[Any, str]] = {
-    "no object": (7, "deployment.resources[1]: must be an object"),
-    "no urn": ({"type": "x"}, "deployment.resources[1].urn: must be the URN of a resource"),
-    "urn": (row("b", urn=3), "deployment.resources[1].urn: must be a text"),
-    "inputs": (row("b", inputs=[]), "deployment.resources[1].inputs: must be an object"),
-    "delete": (row("b", delete="no"), "deployment.resources[1].delete: must be true or false"),
-    "dependencies": (row("b", dependencies=[1]), "deployment.resources[1].dependencies: must be a list"),
-    "errors": (row("b", initErrors="no"), "deployment.resources[1].initErrors: must be a list of texts"),
-    "time": (row("b", modified="yesterday"), "deployment.resources[1].modified: must be a time"),
-    "of properties": (row("b", propertyDependencies={"a": "b"}), "propertyDependencies.a: must be a list"),
+_TYPE = "file-value-wrong-type"
+WRONG: dict[str, tuple[Any, str, str]] = {
+    "no object": (7, _TYPE, ""),
+    "no urn": ({"type": "x"}, "state-invalid-urn", ".urn"),
+    "urn": (row("b", urn=3), _TYPE, ".urn"),
+    "inputs": (row("b", inputs=[]), _TYPE, ".inputs"),
+    "delete": (row("b", delete="no"), _TYPE, ".delete"),
+    "dependencies": (row("b", dependencies=[1]), _TYPE, ".dependencies"),
+    "errors": (row("b", initErrors="no"), _TYPE, ".initErrors"),
+    "time": (row("b", modified="yesterday"), "state-invalid-time", ".modified"),
+    "of properties": (row("b", propertyDependencies={"a": "b"}), _TYPE, ".propertyDependencies.a"),
 }
 
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_rows_that_are_no_resource_are_named(file: Path, kind: str) -> None:
-    bad, said = WRONG[kind]
-    with pytest.raises(UserError) as error:
+    bad, code, path = WRONG[kind]
+    with pytest.raises(UserError) as caught:
         read(file, row("a"), bad)
-    assert said in str(error.value)
+    assert (code, f"{file}: deployment.resources[1]{path}") in caught.value.codes
 
 
 def test_every_wrong_row_is_named_at_once(file: Path) -> None:
@@ -161,20 +165,20 @@ def test_a_value_nested_more_deeply_than_python_can_follow(file: Path) -> None:
     deep = "[" * 900 + "]" * 900
     made = json.dumps(row("b", inputs={"x": "DEEP"})).replace('"DEEP"', deep)
     file.write_text('{"version": 3, "deployment": {"resources": [' + made + "]}}")
-    with pytest.raises(UserError, match="nested too deeply"):
+    with rejected("input-file-nested-too-deeply"):
         state.read(file)
 
 
 def test_a_file_that_is_too_large_is_not_parsed(file: Path) -> None:
     with file.open("wb") as stream:
-        stream.truncate(document.MOST_BYTES + 1)
-    with pytest.raises(UserError, match="is larger than 128 MiB"):
+        stream.truncate(files.MOST_BYTES + 1)
+    with rejected("input-file-too-large"):
         state.read(file)
 
 
 @pytest.mark.parametrize("name", ["missing.json", "."])
 def test_a_path_without_a_file(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
+    with rejected("input-file-unreadable"):
         state.read(tmp_path / name)
 
 

@@ -12,7 +12,7 @@ from pulumi import ResourceOptions, automation
 from pulumi.automation import CommandError
 
 from policies.sources.live.join import Join, joined
-from policies.sources.live.question import Answers, Item
+from policies.sources.live.queries import AnswerItem, Answers
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
@@ -60,8 +60,8 @@ def unmanaged(ids: Mapping[str, str]) -> Join:
         "s3.ListBuckets": ({"Name": ids["bucket"]}, {}),
         "s3.GetBucketTagging": (tags[0], {"Bucket": ids["bucket"]}),
     }
-    answers = {name: Answers((Item(answer, asked),)) for name, (answer, asked) in rows.items()}
-    answers = {**dict.fromkeys(tables("aws").questions, Answers()), **answers}
+    answers = {name: Answers((AnswerItem(answer, asked),)) for name, (answer, asked) in rows.items()}
+    answers = {**dict.fromkeys(tables("aws").queries, Answers()), **answers}
     return joined([], account(Snapshot("aws", "123456789012", "us-east-1", "2026-11-23T00:00:00Z", answers)))
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from policies.settings import Settings
+from policies.settings import RuleSettings
 from policies.sources import state
 from policies.sources.live.join import joined
+from tests.policies.sources.live.remade.twins import lost, twins
 from tests.policies.sources.live.remade.verdicts import compared
-from tests.policies.sources.live.remade.whole import lost, twins
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import NOTHING, ROOT, STACK, Life
 
@@ -109,7 +109,7 @@ def test_the_state_passes_every_rule_without_a_waiver(lived: Life) -> None:
 def test_an_account_with_the_same_resources_gets_the_same_verdicts(home: Path, lived: Life) -> None:
     """Made again in an emulated account from the state: no verdict differs, and nothing has drifted."""
     same = twins(state.read(home.parent / "export.json"))
-    found = compared(same, Settings(today=datetime.datetime.now(datetime.UTC).date()))
+    found = compared(same, RuleSettings(today=datetime.datetime.now(datetime.UTC).date()))
     assert (found.alone, found.joined) == ([], [])
     assert len([rule for rule, result in found.said if result == "pass"]) > 40
     differences = joined(same.state, same.account).differences

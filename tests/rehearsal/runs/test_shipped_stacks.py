@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rehearsal.client import Rehearsal
-from tests.policies.pack.told import Verdict, of_engine, verdicts_of_pack
+from tests.policies.pack.engine_rows import Verdict, of_engine, verdicts_of_pack
 from tests.rehearsal.runs import life
 from tests.rehearsal.runs.life import (
     NOTHING,

@@ -77,7 +77,7 @@ def made(service: str, region: str) -> Any:
         return _NOW[0].answer(f"{service}.{model.name}", params)
 
     def whole(params: dict[str, Any], **_: Any) -> None:
-        """moto 5.2.5 tells of 15 launch templates, and not that there are more (ec2/responses)."""
+        """moto 5.2.5 returns 15 launch templates, without a token for more (ec2/responses)."""
         params.setdefault("MaxResults", 200)
 
     client.meta.events.register(f"before-call.{hyphenated}", handle)

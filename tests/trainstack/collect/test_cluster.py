@@ -1,4 +1,4 @@
-"""What a collector makes of a cluster's answers, and what it keeps of objects."""
+"""Snapshots of clusters: lists, errors and redaction."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -57,17 +57,17 @@ EXPIRED = ApiResponse(410, {"reason": "Expired", "message": "too old"})
 
 def test_pages_that_took_too_long_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Scripted(page("a", token="t"), EXPIRED, page("a", "b", "c"))
-    heard = collected(cluster, monkeypatch).answers["batch.jobs"]
-    assert [item.answer["metadata"]["name"] for item in heard.items] == ["a", "b", "c"]
+    answered = collected(cluster, monkeypatch).answers["batch.jobs"]
+    assert [item.answer["metadata"]["name"] for item in answered.items] == ["a", "b", "c"]
     assert cluster.asked == [{"limit": "500"}, {"limit": "500", "continue": "t"}, {}]
 
 
 def test_half_of_a_list_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
     for said in (ApiResponse(0, {"reason": "NoAnswer", "message": "reset"}), ApiResponse(500, {}), EXPIRED):
         cluster = Scripted(page("a", token="t"), said, said)
-        heard = collected(cluster, monkeypatch).answers["batch.jobs"]
-        assert not heard.items
-        (refusal,) = heard.refusals
+        answered = collected(cluster, monkeypatch).answers["batch.jobs"]
+        assert not answered.items
+        (refusal,) = answered.refusals
         assert refusal.action == "list jobs.batch"
 
 
@@ -78,15 +78,15 @@ def test_half_of_a_list_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_served_otherwise_is_not_absent(
     version: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard = collected(Scripted(**version), monkeypatch).answers["batch.jobs"]
-    (refusal,) = heard.refusals
+    answered = collected(Scripted(**version), monkeypatch).answers["batch.jobs"]
+    (refusal,) = answered.refusals
     assert str(refusal) == f"list jobs.batch was not answered ({said})"
 
 
 def test_a_cluster_that_says_nothing_of_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Scripted()
     cluster.get = lambda path, accept="", **query: ApiResponse(403, {"reason": "Forbidden"})  # type: ignore[method-assign]
-    with pytest.raises(UserError, match="does not tell what it serves: Forbidden"):
+    with pytest.raises(UserError, match="Forbidden"):
         collected(cluster, monkeypatch)
 
 

@@ -1,4 +1,4 @@
-"""What a collector asks of an account, and what it does with answers that do not come."""
+"""Snapshots of AWS accounts: pages, errors and redaction."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ def kinds(found: snapshot.Snapshot) -> set[str]:
     return {one.kind for one in account(found).resources}
 
 
-def test_an_account_tells_what_is_in_it(service: Any, tmp_path: Path) -> None:
+def test_a_snapshot_has_the_resources_of_an_account(service: Any, tmp_path: Path) -> None:
     service("s3").create_bucket(Bucket=BUCKET)
     service("s3").put_bucket_versioning(Bucket=BUCKET, VersioningConfiguration={"Status": "Enabled"})
     service("ec2").create_volume(Size=10, AvailabilityZone="us-east-1a", Encrypted=True)
@@ -69,12 +69,12 @@ def test_answers_of_several_pages_are_whole(service: Any) -> None:
 
 def test_what_is_refused_is_written_down_with_the_right_that_it_takes(service: Any) -> None:
     """Of every question that is not about the items of another."""
-    asked = [one for one in tables("aws").questions.values() if not one.of]
+    asked = [one for one in tables("aws").queries.values() if not one.of]
     found = collect(REGION, Account({one.name.partition("/")[0]: denied for one in asked}))
     for question in asked:
-        heard = found.answers[question.name]
-        assert not heard.items
-        (refusal,) = heard.refusals
+        answered = found.answers[question.name]
+        assert not answered.items
+        (refusal,) = answered.refusals
         assert refusal.code == "AccessDeniedException"
         assert refusal.action.count(":") == 1
     assert account(found).resources == []
@@ -114,10 +114,10 @@ def test_an_item_without_a_parameter_is_not_asked_about(service: Any) -> None:
             {"LaunchTemplateId": params["body"]["LaunchTemplateId"], "VersionNumber": 2}
         ]}),
     }  # fmt: skip
-    heard = collect(REGION, Account(said)).answers["ec2.DescribeLaunchTemplateVersions/running"]
-    (item,) = heard.items
+    answered = collect(REGION, Account(said)).answers["ec2.DescribeLaunchTemplateVersions/running"]
+    (item,) = answered.items
     assert item.asked == {"LaunchTemplateId": "lt-1", "Versions": ["2"]}
-    assert not heard.refusals
+    assert not answered.refusals
 
 
 def test_what_is_gone_between_two_questions_is_no_refusal(service: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a collector asks of a project of Google Cloud, and what it does with answers that do not come."""
+"""Snapshots of Google Cloud projects: pages, errors and redaction."""
 
 import time
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from google.oauth2.credentials import Credentials
 from infra.clouds.gcp.api import HALF
 from infra.clouds.gcp.login import LoggedOutError
 from policies.evaluate import evaluate
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources.live import snapshot
 from policies.sources.live.records import account
 from policies.sources.live.tables import tables
@@ -25,7 +25,7 @@ from trainstack.collect.gcp.project import UNREADABLE, UnansweredError, collect
 from trainstack.collect.redaction import redacted_asset
 
 BUCKET, SINK = "storage.googleapis.com/Bucket", "logging.googleapis.com/LogSink"
-FIRST = next(one.label for one in tables("gcp").questions.values() if one.service == "cloudasset")
+FIRST = next(one.label for one in tables("gcp").queries.values() if one.service == "cloudasset")
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def busy(times: int, then: Any = None) -> Any:
     return answer
 
 
-def test_a_project_tells_what_is_in_it_page_by_page(project: Project, tmp_path: Path) -> None:
+def test_a_snapshot_has_the_resources_of_a_project_from_all_pages(project: Project, tmp_path: Path) -> None:
     project.page = 2
     with project.served() as session:
         found = collect(ID, session)
@@ -67,9 +67,9 @@ def test_a_project_tells_what_is_in_it_page_by_page(project: Project, tmp_path: 
     file = tmp_path / "snapshot.json"
     snapshot.write(found, file)
     assert file.stat().st_mode & 0o777 == 0o600
-    told = account(snapshot.read(file))
-    assert [one.id for one in told.resources] == [f"train-{number}" for number in range(5)]
-    assert not told.coverage.refused
+    reported = account(snapshot.read(file))
+    assert [one.id for one in reported.resources] == [f"train-{number}" for number in range(5)]
+    assert not reported.coverage.refused
     pages = [given.get("pageToken") for kind, given in project.asked if kind == BUCKET]
     assert pages == [None, "2", "4"]
 
@@ -86,10 +86,8 @@ def test_everything_is_of_one_moment(project: Project) -> None:
 
 
 def test_what_is_refused_is_written_down_with_the_right_that_it_takes() -> None:
-    """Of every question that is not about the items of another; the project itself has to be told."""
-    asked = [
-        one for one in tables("gcp").questions.values() if not one.of and one.operation != "projects.get"
-    ]
+    """For every query without a parent; the project itself must be readable."""
+    asked = [one for one in tables("gcp").queries.values() if not one.of and one.operation != "projects.get"]
     probe = Project()
     probe.above = [("folder", "12"), ("organization", "34")]
     collect(ID, probe.session())
@@ -102,14 +100,14 @@ def test_what_is_refused_is_written_down_with_the_right_that_it_takes() -> None:
 
 
 def test_a_rule_that_needs_what_was_refused_is_undetermined(project: Project) -> None:
-    """Of one type alone: buckets are told as ever."""
+    """Only one type fails: buckets are reported."""
     project.said[SINK] = denied
     project.said["policies of iam.googleapis.com/ServiceAccount"] = denied
-    told = account(collect(ID, project.session()))
-    assert len(told.resources) == 5
-    stack = Stack(told.resources, None, told.coverage)
+    reported = account(collect(ID, project.session()))
+    assert len(reported.resources) == 5
+    stack = Stack(reported.resources, None, reported.coverage)
     for rule, right in (("MLS-RES-02", "listResource"), ("MLS-IAM-04", "listIamPolicy")):
-        (open_,) = [one for one in evaluate(stack, [CATALOGUE.rules[rule]]) if one.result == "undetermined"]
+        (open_,) = [one for one in evaluate(stack, [CATALOG.rules[rule]]) if one.result == "undetermined"]
         assert f"cloudasset.assets.{right} was not answered (PERMISSION_DENIED)" in open_.message
 
 
@@ -135,9 +133,9 @@ def test_a_question_is_asked_again_where_it_was_throttled(project: Project, wait
 def test_one_type_that_stays_throttled_leaves_others_known(project: Project, waits: list[float]) -> None:
     project.said[SINK] = busy(99)
     with project.served(attempts=3) as session:
-        told = account(collect(ID, session))
-    assert len(told.resources) == 5
-    assert "(RESOURCE_EXHAUSTED)" in told.coverage.refusal("gcp:logging/projectSink:ProjectSink")
+        reported = account(collect(ID, session))
+    assert len(reported.resources) == 5
+    assert "(RESOURCE_EXHAUSTED)" in reported.coverage.refusal("gcp:logging/projectSink:ProjectSink")
 
 
 def test_a_service_does_not_say_how_long_to_wait_without_end(project: Project) -> None:
@@ -185,9 +183,9 @@ def test_half_an_answer_is_none(project: Project, half: Any, said: str) -> None:
     """Rules would take the silence of a part for absence: all of the type is open."""
     project.said[SINK] = lambda _: (200, half)
     with project.served() as session:
-        told = account(collect(ID, session))
-    assert len(told.resources) == 5
-    assert f"({said})" in told.coverage.refusal("gcp:logging/projectSink:ProjectSink")
+        reported = account(collect(ID, session))
+    assert len(reported.resources) == 5
+    assert f"({said})" in reported.coverage.refusal("gcp:logging/projectSink:ProjectSink")
 
 
 def test_no_one_could_make_what_a_switched_off_service_makes(project: Project) -> None:
@@ -199,11 +197,11 @@ def test_no_one_could_make_what_a_switched_off_service_makes(project: Project) -
     assert "SERVICE_DISABLED" in account(collect(ID, project.session())).coverage.refusal(kind)
 
 
-def test_a_project_that_nobody_pays_for_has_no_budget(project: Project) -> None:
+def test_a_project_without_billing_account_has_no_budget(project: Project) -> None:
     key = f"cloudbilling/v1/projects/{ID}/billingInfo"
     project.said[key] = lambda _: (200, {"billingAccountName": "", "billingEnabled": False})
-    told = account(collect(ID, project.session()))
-    assert not told.coverage.refusal("gcp:billing/budget:Budget")
+    reported = account(collect(ID, project.session()))
+    assert not reported.coverage.refusal("gcp:billing/budget:Budget")
     assert not [path for path, _ in project.asked if path.startswith("billingbudgets")]
 
 

@@ -22,7 +22,7 @@ def test_rights_only_read() -> None:
 def test_rights_are_words_that_policies_of_aws_have() -> None:
     """An action that is not called as its operation is one that some policy of AWS names in full."""
     named = set(re.findall(r'"([a-z0-9-]+:[A-Za-z]+)"', aws_managed_policies_data))
-    unlike = {question.right for question in tables("aws").questions.values() if question.right}
+    unlike = {question.right for question in tables("aws").queries.values() if question.right}
     assert unlike
     assert unlike - named == set()
 
@@ -34,7 +34,7 @@ def test_services_are_those_that_policies_of_aws_name() -> None:
 
 def test_rights_of_google_only_read_and_are_of_services_that_are_asked() -> None:
     granted = google_rights.rights()
-    asked = {one.right for one in tables("gcp").questions.values()}
+    asked = {one.right for one in tables("gcp").queries.values()}
     assert {right for found in granted.values() for right in found} == asked
     assert all(re.fullmatch(r"[a-z]+\.[a-zA-Z]+\.(get|list)[A-Za-z]*", right) for right in asked)
     assert granted["above"] == [
@@ -44,11 +44,11 @@ def test_rights_of_google_only_read_and_are_of_services_that_are_asked() -> None
     ]
 
 
-def test_a_project_can_be_told_with_the_rights_of_its_role() -> None:
-    """Who has those of the project alone is refused what is above it, and budgets; the rest is told."""
+def test_a_project_can_be_read_with_the_permissions_of_its_role() -> None:
+    """Without the roles above the project, its ancestors and budgets fail; the rest is reported."""
     project = Project()
     project.above = [("folder", "12")]
-    names = {one.name: one for one in tables("gcp").questions.values()}
+    names = {one.name: one for one in tables("gcp").queries.values()}
     refused = {
         "v3/folders/12:getIamPolicy": "cloudresourcemanager.folders.getIamPolicy",
         "logging/v2/folders/12/sinks": "logging.folders.sinks.list",
@@ -56,7 +56,7 @@ def test_a_project_can_be_told_with_the_rights_of_its_role() -> None:
     }
     project.said |= dict.fromkeys(refused, denied)
     answers = collect(ID, project.session()).answers
-    open_ = {name for name, heard in answers.items() if heard.refusals}
+    open_ = {name for name, answered in answers.items() if answered.refusals}
     assert open_ == set(refused.values())
     granted = set(google_rights.rights()["project"])
     assert all((names[name].right in granted) is (name not in open_) for name in names if answers[name].items)

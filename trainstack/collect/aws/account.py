@@ -1,6 +1,6 @@
-"""Asks an AWS account the questions of `policies/sources/live/aws`. It only reads.
+"""Run the queries of `policies/sources/live/aws` in an AWS account. Read-only.
 
-Untested in a real account: questions and answers are held against the service models of botocore and moto.
+Untested in a real account: queries and answers are tested with the service models of botocore and with moto.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,20 +12,20 @@ from botocore import exceptions, xform_name
 from botocore.parsers import ResponseParserError
 
 from infra.clouds.aws import login as aws_login
-from infra.clouds.aws.login import LoggedOutError, logged_in, told
-from policies.sources.live.question import ACCOUNT, REGION, Answers, Item, Question, Refusal
+from infra.clouds.aws.login import LoggedOutError, logged_in
+from infra.clouds.aws.login import told as error_parts
+from policies.sources.live.queries import ACCOUNT, REGION, AnswerItem, Answers, ApiQuery, ApiRefusal
 from policies.sources.live.snapshot import Snapshot, moment
 from policies.sources.live.tables import tables
-from trainstack.collect.asking import Asked, everything
+from trainstack.collect.query_order import Call, run_all
 from trainstack.collect.redaction import redacted
 
 ATTEMPTS = 10
-"""Of each request, before throttling counts as no answer: some three minutes of waits in all."""
+"""Per request, before throttling counts as an error: some three minutes of waits in all."""
 _AT_ONCE = 8
-# What was listed and is gone when it is asked about; each service has words of its own.
+# Error codes of services for resources that were deleted after the list.
 _GONE = ("NotFound", "NoSuchEntity", "NoSuchBucket", "NotFoundException", "NotFoundFault")
-# By what an answer goes on, of the few lists that no paginator of the SDK knows: its name there, and in the
-# next request.
+# Tokens of the few lists without a paginator in the SDK: name in the response, and in the next request.
 _TOKENS = {
     **{name: name for name in ("NextToken", "nextToken", "NextPageToken", "Marker")},
     "LastEvaluatedGlobalTableName": "ExclusiveStartGlobalTableName",
@@ -33,69 +33,69 @@ _TOKENS = {
 
 
 def collect(region: str, clients: aws_login.Clients | None = None) -> Snapshot:
-    """Everything that the account of the environment's credentials answers about a region.
+    """Snapshot of a region, in the account of the environment's credentials.
 
-    What is refused is written down as such. Raises LoggedOutError where there are no credentials.
+    Errors of queries are part of the snapshot. Raises LoggedOutError without credentials.
     """
     clients = clients or aws_login.clients(ATTEMPTS)
     with logged_in():
         account = clients("sts", region).get_caller_identity()["Account"]
-    asking = _Asking(account, region, clients)
+    collector = _Collector(account, region, clients)
     taken = moment()
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        answers = everything(tables("aws").questions, account, region, lambda asked: asking.all(asked, pool))
+        answers = run_all(tables("aws").queries, account, region, lambda calls: collector.all(calls, pool))
     return Snapshot("aws", account, region, taken, answers)
 
 
-class _Asking:
+class _Collector:
     def __init__(self, account: str, region: str, clients: aws_login.Clients) -> None:
         self._account, self._region, self._clients = account, region, clients
         self._made: dict[tuple[str, str], Any] = {}
         self._where = {ACCOUNT: account, REGION: region}
 
-    def all(self, asked: Sequence[Asked], pool: ThreadPoolExecutor) -> list[Answers]:
-        """The answers to several questions, in their order."""
-        for question, _ in asked:  # clients are made one at a time: sessions are not safe for threads
-            self._client(question)
-        return list(pool.map(lambda pair: self._heard(*pair), asked))
+    def all(self, calls: Sequence[Call], pool: ThreadPoolExecutor) -> list[Answers]:
+        """The answers of several calls, in their order."""
+        for query, _ in calls:  # clients are made one at a time: sessions are not safe for threads
+            self._client(query)
+        return list(pool.map(lambda pair: self._answers(*pair), calls))
 
-    def _client(self, question: Question) -> Any:
-        key = (question.service, question.region or self._region)
+    def _client(self, query: ApiQuery) -> Any:
+        key = (query.service, query.region or self._region)
         if key not in self._made:
             with logged_in():
                 self._made[key] = self._clients(*key)
         return self._made[key]
 
-    def _heard(self, question: Question, asked: Mapping[str, Any]) -> Answers:
+    def _answers(self, query: ApiQuery, asked: Mapping[str, Any]) -> Answers:
         try:
             with logged_in():
-                return Answers(tuple(Item(redacted(one), asked) for one in self._items(question, asked)))
+                return Answers(tuple(AnswerItem(redacted(one), asked) for one in self._items(query, asked)))
         except LoggedOutError:
             raise
         except exceptions.ClientError as error:
-            code, message = told(error)
-            unset = code in question.unset or (question.of and code.endswith(_GONE))
-            return Answers() if unset else Answers((), (self._refusal(question, code, message, asked),))
+            code, message = error_parts(error)
+            unset = code in query.unset or (query.of and code.endswith(_GONE))
+            return Answers() if unset else Answers((), (self._refusal(query, code, message, asked),))
         except (exceptions.BotoCoreError, ResponseParserError) as error:
-            refusal = self._refusal(question, type(error).__name__, str(error), asked)
+            refusal = self._refusal(query, type(error).__name__, str(error), asked)
             return Answers((), (refusal,))
 
-    def _refusal(self, question: Question, code: str, message: str, asked: Mapping[str, Any]) -> Refusal:
-        return Refusal(code, message, right_of(question, self._client(question).meta.service_model), asked)
+    def _refusal(self, query: ApiQuery, code: str, message: str, asked: Mapping[str, Any]) -> ApiRefusal:
+        return ApiRefusal(code, message, right_of(query, self._client(query).meta.service_model), asked)
 
-    def _items(self, question: Question, asked: Mapping[str, Any]) -> Iterator[Any]:
-        client, method = self._client(question), xform_name(question.operation)
-        given = {name: self._where.get(str(value), value) for name, value in question.given.items()}
+    def _items(self, query: ApiQuery, asked: Mapping[str, Any]) -> Iterator[Any]:
+        client, method = self._client(query), xform_name(query.operation)
+        given = {name: self._where.get(str(value), value) for name, value in query.given.items()}
         for page in _pages(client, method, {**given, **asked}):
-            if not question.key:
+            if not query.key:
                 yield {name: value for name, value in page.items() if name != "ResponseMetadata"}
                 continue
-            found = jmespath.search(question.key, page)
+            found = jmespath.search(query.key, page)
             yield from found if isinstance(found, list) else [found] if found is not None else []
 
 
 def _pages(client: Any, method: str, parameters: Mapping[str, Any]) -> Iterator[Any]:
-    """Every page of an answer; of the few lists without a paginator in the SDK, by their token."""
+    """All pages of a response, by paginator, or by token for lists without one in the SDK."""
     if client.can_paginate(method):
         yield from client.get_paginator(method).paginate(**parameters)
         return
@@ -103,11 +103,11 @@ def _pages(client: Any, method: str, parameters: Mapping[str, Any]) -> Iterator[
     while True:
         page = getattr(client, method)(**parameters, **further)
         yield page
-        further = {asks: page[tells] for tells, asks in _TOKENS.items() if page.get(tells)}
+        further = {name: page[token] for token, name in _TOKENS.items() if page.get(token)}
         if not further:
             return
 
 
-def right_of(question: Question, service: Any) -> str:
-    """The action of IAM that a question needs, by the SDK's model of its service."""
-    return question.right or f"{service.signing_name}:{question.operation}"
+def right_of(query: ApiQuery, service: Any) -> str:
+    """The IAM action that a query needs, by the SDK's model of its service."""
+    return query.right or f"{service.signing_name}:{query.operation}"

@@ -1,6 +1,6 @@
-"""Methods of Google's APIs that a collector uses: all of them only read.
+"""Methods of Google's APIs that a collector uses; all of them are read-only.
 
-From the discovery documents of each API, against which a test holds them.
+From the discovery documents of each API; a test compares them.
 """
 
 from collections.abc import Mapping

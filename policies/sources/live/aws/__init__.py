@@ -1,1 +1,1 @@
-"""What is asked of an AWS account, and what its answers become; a file for each family of services."""
+"""Queries and tables for AWS accounts, a file per family of services."""

@@ -1,4 +1,4 @@
-"""S3: buckets, each setting as the resource that a program would make of it.
+"""S3: buckets, each setting as a resource of its own.
 
 Shapes: internal/service/s3/bucket*.go and internal/service/s3control/account_public_access_block.go of
 terraform-provider-aws.
@@ -6,21 +6,21 @@ terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.form import Each, Joined, Kind, One, Reader, Shape, View
-from policies.sources.live.question import ACCOUNT, REGION, Question
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View
+from policies.sources.live.queries import ACCOUNT, REGION, ApiQuery
 
 _LIST = "s3.ListBuckets"
 
 
-def _of_bucket(operation: str, key: str = "", right: str = "", unset: str = "") -> Question:
-    return Question(
+def _of_bucket(operation: str, key: str = "", right: str = "", unset: str = "") -> ApiQuery:
+    return ApiQuery(
         "s3", operation, key, of=_LIST, by={"Bucket": "Name"}, unset=(unset,) if unset else (),
         right=f"s3:{right}" if right else "",
     )  # fmt: skip
 
 
-QUESTIONS = (
-    Question("s3", "ListBuckets", "Buckets", given={"BucketRegion": REGION}, right="s3:ListAllMyBuckets"),
+QUERIES = (
+    ApiQuery("s3", "ListBuckets", "Buckets", given={"BucketRegion": REGION}, right="s3:ListAllMyBuckets"),
     _of_bucket("GetBucketTagging", "TagSet", unset="NoSuchTagSet"),
     _of_bucket("GetBucketVersioning"),
     _of_bucket(
@@ -44,17 +44,17 @@ QUESTIONS = (
         "GetObjectLockConfiguration", "ObjectLockConfiguration", "GetBucketObjectLockConfiguration",
         "ObjectLockConfigurationNotFoundError",
     ),
-    Question("s3", "ListDirectoryBuckets", "Buckets", right="s3express:ListAllMyDirectoryBuckets"),
-    Question(
+    ApiQuery("s3", "ListDirectoryBuckets", "Buckets", right="s3express:ListAllMyDirectoryBuckets"),
+    ApiQuery(
         "s3control", "GetPublicAccessBlock", "PublicAccessBlockConfiguration", given={"AccountId": ACCOUNT},
         unset=("NoSuchPublicAccessBlockConfiguration",), right="s3:GetAccountPublicAccessBlock",
     ),
 )  # fmt: skip
 
 
-def _setting(name: str, operation: str, shape: Shape, when: Reader = bool) -> Kind:
+def _setting(name: str, operation: str, shape: Shape, when: Reader = bool) -> LiveKind:
     token = f"{name[0].upper()}{name[1:]}"
-    return Kind(
+    return LiveKind(
         f"aws:s3/{name}:{token}",
         f"s3.{operation}",
         "{asked.Bucket}",
@@ -73,7 +73,7 @@ _BLOCKS = {
 
 
 def _filter(view: View) -> Any:
-    """What a rule is about; of the whole bucket, nothing is in it."""
+    """The filter of a lifecycle rule; empty for the whole bucket."""
     chosen = view.at("Filter")
     if not isinstance(chosen, dict):
         return None
@@ -119,7 +119,7 @@ def _locked(view: View) -> Any:
 
 
 KINDS = (
-    Kind(
+    LiveKind(
         "aws:s3/bucket:Bucket",
         _LIST,
         "{Name}",
@@ -131,13 +131,13 @@ KINDS = (
             "lock": Joined("s3.GetObjectLockConfiguration", {"Bucket": "Name"}),
         },
         when=lambda view: view.at("BucketRegion") in (None, view.at("region")),
-        untold=("forceDestroy",),
+        program_only=("forceDestroy",),
     ),
     _setting(
         "bucketVersioning",
         "GetBucketVersioning",
         {"versioningConfiguration": lambda view: {"status": view.at("Status")}},
-        when=lambda view: bool(view.at("Status")),  # a bucket that never had versions answers nothing
+        when=lambda view: bool(view.at("Status")),  # no status for a bucket that never had versions
     ),
     _setting(
         "bucketServerSideEncryptionConfiguration",
@@ -193,20 +193,20 @@ KINDS = (
             ),
         },
     ),
-    Kind(
+    LiveKind(
         "aws:s3/directoryBucket:DirectoryBucket",
         "s3.ListDirectoryBuckets",
         "{Name}",
         {"bucket": "Name"},
         arn="arn:{partition}:s3express:{region}:{account}:bucket/{Name}",
         when=lambda view: str(view.at("Name")).endswith("--x-s3"),
-        untold=("forceDestroy",),
+        program_only=("forceDestroy",),
     ),
-    Kind(
+    LiveKind(
         "aws:s3/accountPublicAccessBlock:AccountPublicAccessBlock",
         "s3control.GetPublicAccessBlock",
         "{account}",
         {"accountId": "account", **_BLOCKS},
-        everywhere=True,
+        regionless=True,
     ),
 )

@@ -6,23 +6,23 @@ terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.form import Each, Kind, One, View
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import Each, LiveKind, One, View
+from policies.sources.live.queries import ApiQuery
 
 
-def _parts(listed: str, key: str, described: str, field: str, parameter: str) -> tuple[Question, Question]:
-    """The questions that list what is in a cluster, and describe each."""
+def _parts(listed: str, key: str, described: str, field: str, parameter: str) -> tuple[ApiQuery, ApiQuery]:
+    """The queries that list parts of a cluster, and describe each."""
     of = f"eks.{listed}"
     cluster = {"clusterName": "asked.clusterName"}
     return (
-        Question("eks", listed, key, of="eks.ListClusters", by={"clusterName": "it"}),
-        Question("eks", described, field, of=of, by={**cluster, parameter: "it"}),
+        ApiQuery("eks", listed, key, of="eks.ListClusters", by={"clusterName": "it"}),
+        ApiQuery("eks", described, field, of=of, by={**cluster, parameter: "it"}),
     )
 
 
-QUESTIONS = (
-    Question("eks", "ListClusters", "clusters"),
-    Question("eks", "DescribeCluster", "cluster", of="eks.ListClusters", by={"name": "it"}),
+QUERIES = (
+    ApiQuery("eks", "ListClusters", "clusters"),
+    ApiQuery("eks", "DescribeCluster", "cluster", of="eks.ListClusters", by={"name": "it"}),
     *_parts("ListNodegroups", "nodegroups", "DescribeNodegroup", "nodegroup", "nodegroupName"),
     *_parts("ListAddons", "addons", "DescribeAddon", "addon", "addonName"),
     *_parts("ListAccessEntries", "accessEntries", "DescribeAccessEntry", "accessEntry", "principalArn"),
@@ -39,7 +39,7 @@ _CLUSTER = "{asked.clusterName}"
 
 
 def _encryption(view: View) -> Any:
-    """Of a list, the first: there is at most one (flattenEncryptionConfig)."""
+    """The first of at most one (flattenEncryptionConfig)."""
     rows = view.at("encryptionConfig") or ()
     return next(
         (
@@ -62,12 +62,12 @@ _VPC = (
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Properties that the API calls as the provider does."""
+    """Properties with the same name in API and provider."""
     return {name: name for name in names}
 
 
 KINDS = (
-    Kind(
+    LiveKind(
         "aws:eks/cluster:Cluster",
         "eks.DescribeCluster",
         "{name}",
@@ -93,7 +93,7 @@ KINDS = (
         tags="tags",
         when=lambda view: view.at("status") != "DELETING",
     ),
-    Kind(
+    LiveKind(
         "aws:eks/nodeGroup:NodeGroup",
         "eks.DescribeNodegroup",
         f"{_CLUSTER}:{{nodegroupName}}",
@@ -122,7 +122,7 @@ KINDS = (
         when=lambda view: view.at("status") != "DELETING",
         owner=_CLUSTER,
     ),
-    Kind(
+    LiveKind(
         "aws:eks/addon:Addon",
         "eks.DescribeAddon",
         f"{_CLUSTER}:{{addonName}}",
@@ -135,7 +135,7 @@ KINDS = (
         tags="tags",
         owner=_CLUSTER,
     ),
-    Kind(
+    LiveKind(
         "aws:eks/accessEntry:AccessEntry",
         "eks.DescribeAccessEntry",
         f"{_CLUSTER}:{{principalArn}}",
@@ -147,7 +147,7 @@ KINDS = (
         tags="tags",
         owner=_CLUSTER,
     ),
-    Kind(
+    LiveKind(
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
         "eks.DescribePodIdentityAssociation",
         "{associationId}",
@@ -159,7 +159,7 @@ KINDS = (
         owner=_CLUSTER,
         imported=f"{_CLUSTER},{{associationId}}",
     ),
-    Kind(
+    LiveKind(
         "aws:eks/capability:Capability",
         "eks.DescribeCapability",
         f"{_CLUSTER},{{capabilityName}}",

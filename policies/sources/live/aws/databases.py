@@ -4,25 +4,25 @@ Shapes: internal/service/rds/{instance,cluster,cluster_instance}.go, instance_au
 and internal/service/dynamodb/{table,global_table}.go of terraform-provider-aws.
 """
 
-from policies.sources.live.form import Each, Joined, Kind
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import Each, Joined, LiveKind
+from policies.sources.live.queries import ApiQuery
 
-QUESTIONS = (
-    Question("rds", "DescribeDBInstances", "DBInstances"),
-    Question("rds", "DescribeDBClusters", "DBClusters"),
-    Question("rds", "DescribeDBInstanceAutomatedBackups", "DBInstanceAutomatedBackups"),
-    Question("dynamodb", "ListTables", "TableNames"),
-    Question("dynamodb", "DescribeTable", "Table", of="dynamodb.ListTables", by={"TableName": "it"}),
-    Question("dynamodb", "ListTagsOfResource", "Tags", of="dynamodb.DescribeTable",
+QUERIES = (
+    ApiQuery("rds", "DescribeDBInstances", "DBInstances"),
+    ApiQuery("rds", "DescribeDBClusters", "DBClusters"),
+    ApiQuery("rds", "DescribeDBInstanceAutomatedBackups", "DBInstanceAutomatedBackups"),
+    ApiQuery("dynamodb", "ListTables", "TableNames"),
+    ApiQuery("dynamodb", "DescribeTable", "Table", of="dynamodb.ListTables", by={"TableName": "it"}),
+    ApiQuery("dynamodb", "ListTagsOfResource", "Tags", of="dynamodb.DescribeTable",
              by={"ResourceArn": "TableArn"}),
-    Question("dynamodb", "ListGlobalTables", "GlobalTables"),
+    ApiQuery("dynamodb", "ListGlobalTables", "GlobalTables"),
 )  # fmt: skip
 _GONE = ("deleting", "deleted")
-# The API tells Aurora, Neptune and DocumentDB alike; the latter two are types of their own.
+# The API also reports Neptune and DocumentDB, which are types of their own.
 _OTHERS = ("neptune", "docdb")
 
 
-def _instance(kind: str, of_cluster: bool) -> Kind:
+def _instance(kind: str, of_cluster: bool) -> LiveKind:
     own = {
         "allocatedStorage": "AllocatedStorage",
         "backupRetentionPeriod": "BackupRetentionPeriod",
@@ -32,7 +32,7 @@ def _instance(kind: str, of_cluster: bool) -> Kind:
         "storageType": "StorageType",
         "username": "MasterUsername",
     }
-    return Kind(
+    return LiveKind(
         kind,
         "rds.DescribeDBInstances",
         "{DBInstanceIdentifier}",
@@ -55,7 +55,7 @@ def _instance(kind: str, of_cluster: bool) -> Kind:
             and view.at("DBInstanceStatus") not in _GONE
             and view.at("Engine") not in _OTHERS
         ),
-        untold=() if of_cluster else ("skipFinalSnapshot", "snapshotIdentifier"),
+        program_only=() if of_cluster else ("skipFinalSnapshot", "snapshotIdentifier"),
         keys=("kmsKeyId",),
     )
 
@@ -63,7 +63,7 @@ def _instance(kind: str, of_cluster: bool) -> Kind:
 KINDS = (
     _instance("aws:rds/instance:Instance", of_cluster=False),
     _instance("aws:rds/clusterInstance:ClusterInstance", of_cluster=True),
-    Kind(
+    LiveKind(
         "aws:rds/cluster:Cluster",
         "rds.DescribeDBClusters",
         "{DBClusterIdentifier}",
@@ -86,10 +86,10 @@ KINDS = (
         },
         tags="TagList",
         when=lambda view: view.at("Status") not in _GONE and view.at("Engine") not in _OTHERS,
-        untold=("skipFinalSnapshot", "snapshotIdentifier"),
+        program_only=("skipFinalSnapshot", "snapshotIdentifier"),
         keys=("kmsKeyId",),
     ),
-    Kind(
+    LiveKind(
         "aws:rds/instanceAutomatedBackupsReplication:InstanceAutomatedBackupsReplication",
         "rds.DescribeDBInstanceAutomatedBackups",
         "{DBInstanceAutomatedBackupsArn}",
@@ -98,10 +98,10 @@ KINDS = (
             "retentionPeriod": "BackupRetentionPeriod",
             "sourceDbInstanceArn": "DBInstanceArn",
         },
-        # Those of instances here are no copies; those of another region, that are replicated here, are.
+        # Backups of instances in this region are no copies; those replicated from another region are.
         when=lambda view: view.at("Region") not in (None, view.at("region")),
     ),
-    Kind(
+    LiveKind(
         "aws:dynamodb/table:Table",
         "dynamodb.DescribeTable",
         "{TableName}",
@@ -121,7 +121,7 @@ KINDS = (
         joined={"tagging": Joined("dynamodb.ListTagsOfResource", {"ResourceArn": "TableArn"}, listed=True)},
         when=lambda view: view.at("TableStatus") != "DELETING",
     ),
-    Kind(
+    LiveKind(
         "aws:dynamodb/globalTable:GlobalTable",
         "dynamodb.ListGlobalTables",
         "{GlobalTableName}",

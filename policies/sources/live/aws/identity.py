@@ -1,37 +1,37 @@
 """IAM: roles, users, groups, their policies, access keys.
 
 Shapes: internal/service/iam/{role,policy,role_policy,role_policy_attachment,user*,group*,access_key}.go of
-terraform-provider-aws. One operation tells nearly all of it, documents included.
+terraform-provider-aws. One operation reports nearly all of it, with documents.
 """
 
 import json
 from typing import Any
 
-from policies.sources.live.form import Kind, Reader, View
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import LiveKind, Reader, View
+from policies.sources.live.queries import ApiQuery
 
 _DETAILS = "GetAccountAuthorizationDetails"
 
 
-def _details(filter: str, key: str) -> Question:
-    return Question("iam", _DETAILS, key, given={"Filter": [filter]}, label=filter)
+def _details(filter: str, key: str) -> ApiQuery:
+    return ApiQuery("iam", _DETAILS, key, given={"Filter": [filter]}, label=filter)
 
 
 def _name(label: str) -> str:
     return f"iam.{_DETAILS}/{label}"
 
 
-QUESTIONS = (
+QUERIES = (
     _details("Role", "RoleDetailList"),
     _details("User", "UserDetailList"),
     _details("Group", "GroupDetailList"),
     _details("LocalManagedPolicy", "Policies"),
-    Question("iam", "ListAccessKeys", "AccessKeyMetadata", of=_name("User"), by={"UserName": "UserName"}),
+    ApiQuery("iam", "ListAccessKeys", "AccessKeyMetadata", of=_name("User"), by={"UserName": "UserName"}),
 )
 
 
 def document(path: str) -> Reader:
-    """A policy as the text that the provider has; the SDK reads it into an object."""
+    """A policy as JSON, as the provider stores it; the SDK decodes it."""
 
     def read(view: View) -> Any:
         value = view.at(path)
@@ -41,46 +41,46 @@ def document(path: str) -> Reader:
 
 
 def _default_version(view: View) -> Any:
-    """The document that counts."""
+    """The document of the default version."""
     versions = view.at("PolicyVersionList") or ()
     found = next((one.get("Document") for one in versions if one.get("IsDefaultVersion")), None)
     return json.dumps(found) if isinstance(found, dict) else found
 
 
 def _own(view: View) -> bool:
-    """Roles of services are made and kept by them (IAM User Guide, service-linked roles)."""
+    """Exclude service-linked roles, which services create and manage (IAM User Guide)."""
     path = view.at("Path") or view.at("of.Path")
     return not str(path).startswith("/aws-service-role/")
 
 
-def _inline(owner: str) -> Kind:
+def _inline(owner: str) -> LiveKind:
     label, key = owner.capitalize(), f"{owner.capitalize()}Name"
-    return Kind(
+    return LiveKind(
         f"aws:iam/{owner}Policy:{label}Policy",
         _name(label),
         f"{{of.{key}}}:{{PolicyName}}",
         {"name": "PolicyName", "policy": document("PolicyDocument"), owner: f"of.{key}"},
         each=f"{label}PolicyList",
         when=_own,
-        everywhere=True,
+        regionless=True,
     )
 
 
-def _attached(owner: str) -> Kind:
+def _attached(owner: str) -> LiveKind:
     label, key = owner.capitalize(), f"{owner.capitalize()}Name"
-    return Kind(
+    return LiveKind(
         f"aws:iam/{owner}PolicyAttachment:{label}PolicyAttachment",
         _name(label),
         f"{{of.{key}}}/{{PolicyArn}}",
         {"policyArn": "PolicyArn", owner: f"of.{key}"},
         each="AttachedManagedPolicies",
         when=_own,
-        everywhere=True,
+        regionless=True,
     )
 
 
 KINDS = (
-    Kind(
+    LiveKind(
         "aws:iam/role:Role",
         _name("Role"),
         "{RoleName}",
@@ -94,9 +94,9 @@ KINDS = (
         },
         tags="Tags",
         when=_own,
-        everywhere=True,
+        regionless=True,
     ),
-    Kind(
+    LiveKind(
         "aws:iam/policy:Policy",
         _name("LocalManagedPolicy"),
         "{Arn}",
@@ -109,31 +109,31 @@ KINDS = (
             "policyId": "PolicyId",
         },
         name="{PolicyName}",
-        everywhere=True,
+        regionless=True,
     ),
-    Kind(
+    LiveKind(
         "aws:iam/user:User",
         _name("User"),
         "{UserName}",
         {"arn": "Arn", "name": "UserName", "path": "Path", "uniqueId": "UserId"},
         tags="Tags",
-        everywhere=True,
+        regionless=True,
     ),
-    Kind(
+    LiveKind(
         "aws:iam/group:Group",
         _name("Group"),
         "{GroupName}",
         {"arn": "Arn", "name": "GroupName", "path": "Path", "uniqueId": "GroupId"},
-        everywhere=True,
+        regionless=True,
     ),
     *(_inline(owner) for owner in ("role", "user", "group")),
     *(_attached(owner) for owner in ("role", "user", "group")),
-    Kind(
+    LiveKind(
         "aws:iam/accessKey:AccessKey",
         "iam.ListAccessKeys",
         "{AccessKeyId}",
         {"user": "UserName", "status": "Status"},
         owner="{asked.UserName}",
-        everywhere=True,
+        regionless=True,
     ),
 )

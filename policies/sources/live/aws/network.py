@@ -6,19 +6,19 @@ of terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.form import Joined, Kind, Shape, View
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import Joined, LiveKind, Shape, View
+from policies.sources.live.queries import ApiQuery
 
-QUESTIONS = (
-    Question("ec2", "DescribeVpcs", "Vpcs"),
-    Question("ec2", "DescribeVpcAttribute", given={"Attribute": "enableDnsHostnames"},
+QUERIES = (
+    ApiQuery("ec2", "DescribeVpcs", "Vpcs"),
+    ApiQuery("ec2", "DescribeVpcAttribute", given={"Attribute": "enableDnsHostnames"},
              of="ec2.DescribeVpcs", by={"VpcId": "VpcId"}, label="hostnames"),
-    Question("ec2", "DescribeSubnets", "Subnets"),
-    Question("ec2", "DescribeSecurityGroups", "SecurityGroups"),
-    Question("ec2", "DescribeSecurityGroupRules", "SecurityGroupRules"),
-    Question("ec2", "DescribeVpcEndpoints", "VpcEndpoints"),
-    Question("ec2", "DescribeNatGateways", "NatGateways"),
-    Question("ec2", "DescribeFlowLogs", "FlowLogs"),
+    ApiQuery("ec2", "DescribeSubnets", "Subnets"),
+    ApiQuery("ec2", "DescribeSecurityGroups", "SecurityGroups"),
+    ApiQuery("ec2", "DescribeSecurityGroupRules", "SecurityGroupRules"),
+    ApiQuery("ec2", "DescribeVpcEndpoints", "VpcEndpoints"),
+    ApiQuery("ec2", "DescribeNatGateways", "NatGateways"),
+    ApiQuery("ec2", "DescribeFlowLogs", "FlowLogs"),
 )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ _RULE: Shape = {
     "securityGroupRuleId": "SecurityGroupRuleId",
     "securityGroupId": "GroupId",
     "ipProtocol": "IpProtocol",
-    # Of every protocol there are no ports: the provider leaves them out (`-1` in the answer).
+    # A rule for all protocols has no ports: the provider omits them (`-1` in the answer).
     "fromPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("FromPort"),
     "toPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("ToPort"),
     "cidrIpv4": "CidrIpv4",
@@ -67,8 +67,8 @@ _RULE: Shape = {
 }
 
 
-def _rule(way: str, outgoing: bool) -> Kind:
-    return Kind(
+def _rule(way: str, outgoing: bool) -> LiveKind:
+    return LiveKind(
         f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule",
         "ec2.DescribeSecurityGroupRules",
         "{SecurityGroupRuleId}",
@@ -82,8 +82,8 @@ def _rule(way: str, outgoing: bool) -> Kind:
 _GROUP = {"description": "Description", "name": "GroupName", "ownerId": "OwnerId", "vpcId": "VpcId"}
 
 
-def _group(kind: str, when: Any) -> Kind:
-    return Kind(
+def _group(kind: str, when: Any) -> LiveKind:
+    return LiveKind(
         kind,
         "ec2.DescribeSecurityGroups",
         "{GroupId}",
@@ -96,7 +96,7 @@ def _group(kind: str, when: Any) -> Kind:
 
 
 KINDS = (
-    Kind(
+    LiveKind(
         "aws:ec2/vpc:Vpc",
         "ec2.DescribeVpcs",
         "{VpcId}",
@@ -111,7 +111,7 @@ KINDS = (
         tags="Tags",
         joined={"hostnames": Joined("ec2.DescribeVpcAttribute/hostnames", {"VpcId": "VpcId"})},
     ),
-    Kind(
+    LiveKind(
         "aws:ec2/subnet:Subnet",
         "ec2.DescribeSubnets",
         "{SubnetId}",
@@ -131,7 +131,7 @@ KINDS = (
     _group("aws:ec2/defaultSecurityGroup:DefaultSecurityGroup", _is("GroupName", "default")),
     _rule("Ingress", False),
     _rule("Egress", True),
-    Kind(
+    LiveKind(
         "aws:ec2/vpcEndpoint:VpcEndpoint",
         "ec2.DescribeVpcEndpoints",
         "{VpcEndpointId}",
@@ -151,7 +151,7 @@ KINDS = (
         tags="Tags",
         when=_isnt("State", "deleted", "deleting", "Deleted", "Deleting"),
     ),
-    Kind(
+    LiveKind(
         "aws:ec2/natGateway:NatGateway",
         "ec2.DescribeNatGateways",
         "{NatGatewayId}",
@@ -164,7 +164,7 @@ KINDS = (
         tags="Tags",
         when=_isnt("State", "deleted", "deleting", "failed"),
     ),
-    Kind(
+    LiveKind(
         "aws:ec2/flowLog:FlowLog",
         "ec2.DescribeFlowLogs",
         "{FlowLogId}",

@@ -1,38 +1,38 @@
-"""Launch templates: the latest version of each, and those that nodes are started from.
+"""Launch templates: the latest version of each, and the versions that nodes run.
 
 Shapes: internal/service/ec2/ec2_launch_template.go of terraform-provider-aws.
 """
 
 from typing import Any
 
-from policies.resource import Unknown
-from policies.sources.live.form import Each, Joined, Kind, One, Reader, Shape, View, text
-from policies.sources.live.question import Question
+from policies.resource import UnknownValue
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View, text
+from policies.sources.live.queries import ApiQuery
 
 _TEMPLATES, _VERSIONS = "ec2.DescribeLaunchTemplates", "DescribeLaunchTemplateVersions"
 _LATEST, _RUNNING = f"ec2.{_VERSIONS}", f"ec2.{_VERSIONS}/running"
-QUESTIONS = (
-    Question("ec2", "DescribeLaunchTemplates", "LaunchTemplates"),
+QUERIES = (
+    ApiQuery("ec2", "DescribeLaunchTemplates", "LaunchTemplates"),
     # The provider reads the latest version (findLaunchTemplateVersionByTwoPartKey).
-    Question("ec2", _VERSIONS, "LaunchTemplateVersions", given={"Versions": ["$Latest"]}, of=_TEMPLATES,
+    ApiQuery("ec2", _VERSIONS, "LaunchTemplateVersions", given={"Versions": ["$Latest"]}, of=_TEMPLATES,
              by={"LaunchTemplateId": "LaunchTemplateId"}),
-    # EKS tells which version the nodes of a group have.
-    Question("ec2", _VERSIONS, "LaunchTemplateVersions", of="eks.DescribeNodegroup", label="running",
+    # EKS reports the version of the nodes of a group.
+    ApiQuery("ec2", _VERSIONS, "LaunchTemplateVersions", of="eks.DescribeNodegroup", label="running",
              by={"LaunchTemplateId": "launchTemplate.id", "Versions": "[launchTemplate.version]"}),
 )  # fmt: skip
-# What a rule looks for in user data; a collector keeps which of these words it has, and nothing else.
+# Words that a rule searches in user data; a collector keeps only which of them are present.
 WORDS = ("register-with-taints",)
 
 
 def _user_data(data: str) -> Reader:
-    """Which of WORDS it has; otherwise unknown, for it may hold secrets and is not kept."""
+    """The WORDS that it contains; otherwise unknown: it may contain secrets and is not kept."""
 
     def read(view: View) -> Any:
         found = view.at(f"{data}.UserData")
         if found is None:
             return None
         words = found.get("words") if isinstance(found, dict) else None
-        return " ".join(words) if words else Unknown("userData", "is not kept in a snapshot")
+        return " ".join(words) if words else UnknownValue("userData", "is not kept in a snapshot")
 
     return read
 
@@ -93,7 +93,7 @@ _REQUIREMENTS: Shape = {
 
 
 def _template(data: str) -> Shape:
-    """What a version says, whose data are at a path."""
+    """Shape of a version with its data at a path."""
     return {
         "name": "LaunchTemplateName",
         "blockDeviceMappings": Each(
@@ -125,7 +125,7 @@ def _template(data: str) -> Shape:
 
 
 def _ours(path: str) -> Reader:
-    """EKS makes one of its own from each of them (EKS User Guide, launch-templates)."""
+    """Exclude the copies that EKS creates (EKS User Guide, launch-templates)."""
     return lambda view: not any(tag.get("Key", "").startswith("eks:") for tag in view.at(path) or ())
 
 
@@ -135,14 +135,14 @@ def _of(view: View) -> Any:
 
 
 def _older(view: View) -> bool:
-    """Whether it is no more the latest version; of a template that is not told, nobody knows."""
+    """Return whether it is not the latest version; False if its template is unknown."""
     latest = view.at("template.LatestVersionNumber")
     return latest is not None and view.at("VersionNumber") != latest
 
 
 _TYPE = "aws:ec2/launchTemplate:LaunchTemplate"
 KINDS = (
-    Kind(
+    LiveKind(
         _TYPE,
         _TEMPLATES,
         "{LaunchTemplateId}",
@@ -157,7 +157,7 @@ KINDS = (
         joined={"latest": Joined(_LATEST, {"LaunchTemplateId": "LaunchTemplateId"})},
         when=_ours("Tags"),
     ),
-    Kind(
+    LiveKind(
         _TYPE,
         _RUNNING,
         "{LaunchTemplateId}:{VersionNumber}",

@@ -1,1 +1,1 @@
-"""What is asked of a project of Google Cloud, and what its answers become."""
+"""Queries and tables for projects of Google Cloud."""

@@ -1,33 +1,33 @@
-"""How Cloud Asset Inventory is asked for resources of a type, and how its answers name them.
+"""Queries of Cloud Asset Inventory for resources of a type, and their names.
 
 Types: Cloud Asset Inventory, "Asset types" (docs.cloud.google.com/asset-inventory/docs/asset-types, read on
-2026-11-24). Names: cloud.google.com/asset-inventory/docs/asset-names. The data of a resource is what its own
-API answers ("Resource.data" in cloudasset v1): fields of its discovery document.
+2026-11-24). Names: cloud.google.com/asset-inventory/docs/asset-names. The data of a resource has the format
+of its own API ("Resource.data" in cloudasset v1): fields of its discovery document.
 """
 
 from typing import Any
 
-from policies.sources.live.form import Kind, Look, Reader, Shape, View
-from policies.sources.live.question import ACCOUNT, Question
+from policies.sources.live.mapping import AnswerIndex, LiveKind, Reader, Shape, View
+from policies.sources.live.queries import ACCOUNT, ApiQuery
 
 PROJECT = "cloudresourcemanager.projects.get"
 OF_PROJECT = f"projects/{ACCOUNT}"
-# The data of an asset, with its name. Data that is not there is an error, which counts as no answer.
+# The data of an asset, with its name. Missing data is an error.
 _DATA = "assets[].merge(resource.data, {assetName: name})"
 _POLICY = "assets[].{assetName: name, iamPolicy: iamPolicy}"
 
 
-def assets(type: str) -> Question:
+def assets(type: str) -> ApiQuery:
     """All resources of a type such as `compute.googleapis.com/Firewall`."""
-    return Question(
+    return ApiQuery(
         "cloudasset", "assets.list", _DATA, right="cloudasset.assets.listResource", label=type,
         given={"parent": OF_PROJECT, "contentType": "RESOURCE", "assetTypes": type},
     )  # fmt: skip
 
 
-def policies_of(type: str) -> Question:
-    """Who may do what with each resource of a type."""
-    return Question(
+def policies_of(type: str) -> ApiQuery:
+    """IAM policies of all resources of a type."""
+    return ApiQuery(
         "cloudasset", "assets.list", _POLICY, right="cloudasset.assets.listIamPolicy",
         label=f"policies of {type}",
         given={"parent": OF_PROJECT, "contentType": "IAM_POLICY", "assetTypes": type},
@@ -44,26 +44,26 @@ def asset(
     made: Reader | None = None,
     labels: str = "labels",
     keys: tuple[str, ...] = (),
-    untold: tuple[str, ...] = (),
+    program_only: tuple[str, ...] = (),
     owned: bool = True,
-) -> Kind:
-    """How assets of a type become resources: each names its own place, and is called by the end of its id.
+) -> LiveKind:
+    """Mapping of assets of a type: each has its own location, and the last part of its id as name.
 
-    `owned`: the provider has its project as a property, and not in another one.
+    `owned`: the provider has a property `project`.
     """
     identity = id or named
-    return Kind(
+    return LiveKind(
         kind,
         assets(type).name,
         identity,
         {**({"project": "account"} if owned else {}), **props},
         name=lambda view: last(identity(view)),
         tags=labels,
-        everywhere=True,
+        regionless=True,
         when=when,
         made=made,
         keys=keys,
-        untold=untold,
+        program_only=program_only,
     )
 
 
@@ -78,17 +78,17 @@ def below_service(asset_name: Any) -> str:
 
 
 def by_name(view: View) -> str:
-    """The id of what its own API names by a whole path."""
+    """The id of a resource that its own API names by a full path."""
     return own(view, str(view.at("name")))
 
 
-def project_number(look: Look) -> str:
-    """By which some services call the project; empty where that is not told."""
+def project_number(look: AnswerIndex) -> str:
+    """Number of the project, which some services use as its name; empty if it is unknown."""
     return next((str(item.answer.get("projectNumber") or "") for item in look.items(PROJECT)), "")
 
 
 def own(view: View, path: str) -> str:
-    """A path with the id of the project, which some services call by its number."""
+    """A path with the project id instead of its number."""
     start, _, rest = path.removeprefix("projects/").partition("/")
     number = project_number(view.look)
     known = path.startswith("projects/") and number and start == number
@@ -96,17 +96,17 @@ def own(view: View, path: str) -> str:
 
 
 def last(path: Any) -> str:
-    """The end of a path or link, which is the name of what it leads to."""
+    """The last part of a path or link: the name of its target."""
     return str(path or "").rpartition("/")[2]
 
 
 def end_of(path: str) -> Reader:
-    """The end of the link at a path; None where there is none."""
+    """The last part of the link at a path, or None."""
     return lambda view: last(view.at(path)) or None
 
 
 def part(name: str) -> Reader:
-    """What stands behind `name` in an id, such as the location of `projects/P/locations/L/keyRings/K`."""
+    """The part after `name` in an id, such as the location of `projects/P/locations/L/keyRings/K`."""
 
     def read(view: View) -> Any:
         steps = named(view).split("/")
@@ -116,17 +116,17 @@ def part(name: str) -> Reader:
 
 
 def short(view: View) -> str:
-    """The end of an id."""
+    """The last part of an id."""
     return last(named(view))
 
 
 def switch(path: str) -> Reader:
-    """A boolean: APIs leave out one that is false, and the provider reads that as false."""
+    """A boolean: APIs omit false, and the provider reads that as false."""
     return lambda view: view.at(path) is True
 
 
 def number(path: str) -> Reader:
-    """A number, which APIs write as a text where it has 64 bits."""
+    """A number, which APIs write as a string if it has 64 bits."""
 
     def read(view: View) -> Any:
         value = view.at(path)

@@ -5,15 +5,15 @@ Shapes: google/services/storage/resource_storage_bucket.go of terraform-provider
 
 from typing import Any
 
-from policies.sources.live.form import Each, One, Shape, View
 from policies.sources.live.gcp.assets import asset, assets, number, switch
+from policies.sources.live.mapping import Each, One, Shape, View
 
 _BUCKET = "storage.googleapis.com/Bucket"
-QUESTIONS = (assets(_BUCKET),)
+QUERIES = (assets(_BUCKET),)
 
 
 def _state(view: View) -> Any:
-    """Which objects a rule is about (flattenBucketLifecycleRuleCondition)."""
+    """State of the objects of a rule (flattenBucketLifecycleRuleCondition)."""
     live = view.at("isLive")
     return "ANY" if live is None else "LIVE" if live else "ARCHIVED"
 
@@ -56,6 +56,6 @@ KINDS = (
             "uniformBucketLevelAccess": switch("iamConfiguration.uniformBucketLevelAccess.enabled"),
             "versioning": One("versioning", {"enabled": switch("enabled")}),
         },
-        untold=("forceDestroy",),
+        program_only=("forceDestroy",),
     ),
 )

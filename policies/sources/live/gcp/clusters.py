@@ -6,18 +6,18 @@ terraform-provider-google (flattenMasterAuthorizedNetworksConfig, flattenRelease
 
 from typing import Any
 
-from policies.sources.live.form import Each, One, RefusedError, Shape, View
 from policies.sources.live.gcp.assets import asset, assets, named, number, switch
-from policies.sources.live.question import Refusal
+from policies.sources.live.mapping import Each, One, QueryRefusedError, Shape, View
+from policies.sources.live.queries import ApiRefusal
 
 _CLUSTER, _POOL = "container.googleapis.com/Cluster", "container.googleapis.com/NodePool"
 _MANAGER = "compute.googleapis.com/InstanceGroupManager"
 _GROUPS = assets(_MANAGER).name
-QUESTIONS = (assets(_CLUSTER), assets(_POOL), assets(_MANAGER))
+QUERIES = (assets(_CLUSTER), assets(_POOL), assets(_MANAGER))
 
 
 def _id(view: View) -> str:
-    """Asset names have a zone under `zones`; the provider has all places under `locations`."""
+    """Asset names have zones under `zones`, the provider all locations under `locations`."""
     return named(view).replace("/zones/", "/locations/")
 
 
@@ -30,7 +30,7 @@ def _cluster_of(view: View) -> str:
 
 
 def _scaling(view: View) -> Any:
-    """Bounds of a pool that scales; one that does not may still have some."""
+    """Bounds of a pool with autoscaling; a pool without may still have some."""
     scaling = view.at("autoscaling")
     if not isinstance(scaling, dict) or scaling.get("enabled") is not True:
         return None
@@ -40,13 +40,13 @@ def _scaling(view: View) -> Any:
 
 
 def _size(view: View) -> Any:
-    """Nodes per zone, as the provider counts them: by the groups of the pool.
+    """Nodes per zone, as the provider counts them: by the instance groups of the pool.
 
-    Raises RefusedError where groups could not be read. None where a group is not there, as while it is made.
+    Raises QueryRefusedError if groups could not be read. None if a group is missing, as during creation.
     """
-    heard = view.look.one(_GROUPS, {})
-    if isinstance(heard, Refusal):
-        raise RefusedError(heard)
+    answer = view.look.one(_GROUPS, {})
+    if isinstance(answer, ApiRefusal):
+        raise QueryRefusedError(answer)
     links = view.at("instanceGroupUrls") or ()
     groups = [view.look.first(_GROUPS, "selfLink", link) for link in links]
     if not groups or None in groups:
@@ -100,25 +100,25 @@ _NODES: Shape = {
 }
 
 
-def _of_people(view: View) -> bool:
-    """Not a pool of Autopilot, which Google makes and a program cannot have."""
+def _manageable(view: View) -> bool:
+    """Exclude pools of Autopilot, which Google creates and a program cannot manage."""
     cluster = str(view.at("assetName")).rpartition("/nodePools/")[0]
     found = view.look.first(assets(_CLUSTER).name, "assetName", cluster) or {}
     return (found.get("autopilot") or {}).get("enabled") is not True
 
 
 def _others(view: View) -> Any:
-    """The zones of a cluster besides its own."""
+    """The other zones of a cluster."""
     return [zone for zone in view.at("locations") or () if zone != view.at("location")] or None
 
 
 def _no_default_pool(view: View) -> bool:
-    """GKE calls the pool that it makes itself `default-pool`; one that was removed is no longer there."""
+    """Return whether the pool that GKE creates, `default-pool`, was removed."""
     return all(pool.get("name") != "default-pool" for pool in view.at("nodePools") or ())
 
 
 def _named_networks(view: View) -> Any:
-    """Who reaches the endpoint: as long as this is off, everybody, whatever it names."""
+    """Authorized networks of the endpoint; None if they are disabled, so that all networks are."""
     for path in (
         "controlPlaneEndpointsConfig.ipEndpointsConfig.authorizedNetworksConfig",
         "masterAuthorizedNetworksConfig",
@@ -135,7 +135,7 @@ def _named_networks(view: View) -> Any:
 
 
 def _private(view: View) -> Any:
-    """Whether nodes and the endpoint are private: the endpoint has a newer switch, too, turned around."""
+    """Privacy of nodes and endpoint; the endpoint also has a newer, inverted setting."""
     public = view.at("controlPlaneEndpointsConfig.ipEndpointsConfig.enablePublicEndpoint")
     older = view.at("privateClusterConfig") or {}
     nodes = view.at("networkConfig.defaultEnablePrivateNodes")
@@ -148,7 +148,7 @@ def _private(view: View) -> Any:
 
 
 def _limits(view: View) -> Any:
-    """What node auto-provisioning may start; off where the cluster does not say."""
+    """Limits of node auto-provisioning; disabled by default."""
     found = view.at("autoscaling")
     if not isinstance(found, dict):
         return None
@@ -197,7 +197,7 @@ KINDS = (
             "nodeLocations": _others,
             "nodePools": Each("nodePools", _NODES),
             "privateClusterConfig": _private,
-            # A cluster in no channel answers none, or an empty one.
+            # A cluster without a channel has none, or an empty one.
             "releaseChannel": lambda view: {"channel": view.at("releaseChannel.channel") or "UNSPECIFIED"},
             "removeDefaultNodePool": _no_default_pool,
             "resourceLabels": "resourceLabels",
@@ -207,7 +207,7 @@ KINDS = (
         },
         id=_id,
         labels="resourceLabels",
-        untold=("deletionProtection",),
+        program_only=("deletionProtection",),
     ),
     asset(
         "gcp:container/nodePool:NodePool",
@@ -215,6 +215,6 @@ KINDS = (
         {**_NODES, "cluster": _cluster_of, "location": _place},
         id=_id,
         labels="",
-        when=_of_people,
+        when=_manageable,
     ),
 )

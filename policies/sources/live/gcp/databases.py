@@ -6,15 +6,15 @@ google/services/bigquery/resource_bigquery_dataset.go of terraform-provider-goog
 
 from typing import Any
 
-from policies.sources.live.form import One, View
 from policies.sources.live.gcp.assets import asset, assets, short, switch
+from policies.sources.live.mapping import One, View
 
 _SQL, _DATASET = "sqladmin.googleapis.com/Instance", "bigquery.googleapis.com/Dataset"
-QUESTIONS = (assets(_SQL), assets(_DATASET))
+QUERIES = (assets(_SQL), assets(_DATASET))
 
 
 def _master(view: View) -> Any:
-    """The API writes it as `project:instance`."""
+    """The instance of `project:instance`."""
     return str(view.at("masterInstanceName") or "").rpartition(":")[2] or None
 
 
@@ -58,7 +58,7 @@ KINDS = (
         },
         id=short,
         labels="",
-        untold=("deletionProtection",),
+        program_only=("deletionProtection",),
     ),
     asset(
         "gcp:bigquery/dataset:Dataset",

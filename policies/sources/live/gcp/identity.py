@@ -1,4 +1,4 @@
-"""Service accounts, their keys, who may use them, and whom the project trusts.
+"""Service accounts, their keys and IAM policies, and workload identity providers.
 
 Shapes: google/services/{resourcemanager,iambeta,storage} and google/tpgiamresource of
 terraform-provider-google.
@@ -6,7 +6,6 @@ terraform-provider-google.
 
 import re
 
-from policies.sources.live.form import Kind, One, View
 from policies.sources.live.gcp.assets import (
     asset,
     assets,
@@ -19,20 +18,21 @@ from policies.sources.live.gcp.assets import (
     short,
 )
 from policies.sources.live.gcp.project import role
-from policies.sources.live.question import ACCOUNT, Question
+from policies.sources.live.mapping import LiveKind, One, View
+from policies.sources.live.queries import ACCOUNT, ApiQuery
 
 _ACCOUNT, _KEY = "iam.googleapis.com/ServiceAccount", "iam.googleapis.com/ServiceAccountKey"
 _PROVIDER = "iam.googleapis.com/WorkloadIdentityPoolProvider"
-QUESTIONS = (
+QUERIES = (
     *map(assets, (_ACCOUNT, _KEY, _PROVIDER)),
     policies_of(_ACCOUNT),
-    # Asset Inventory has no HMAC keys. The list has no secrets: those are told once, when a key is made.
-    Question(
+    # Asset Inventory has no HMAC keys. The list has no secrets: those are reported once, at creation.
+    ApiQuery(
         "storage", "projects.hmacKeys.list", "items", given={"projectId": ACCOUNT},
         right="storage.hmacKeys.list",
     ),
 )  # fmt: skip
-# The accounts that services make for a project (IAM, "Service account types": default service accounts).
+# Accounts that services create in a project (IAM, "Service account types": default service accounts).
 _DEFAULT = re.compile(r"-compute@developer\.gserviceaccount\.com$|@appspot\.gserviceaccount\.com$")
 
 
@@ -48,7 +48,7 @@ def _accounts(view: View) -> dict[str, str]:
 
 
 def _used(view: View) -> str:
-    """The account that a policy is about."""
+    """The service account of a policy."""
     whole = view.at("of.assetName")
     return _accounts(view).get(whole) or own(view, below_service(whole))
 
@@ -66,11 +66,11 @@ KINDS = (
             "name": by_name,
             "uniqueId": "uniqueId",
         },
-        id=by_name,  # with the mail address, where asset names have a number
+        id=by_name,  # has the mail address instead of a number
         labels="",
         made=lambda view: bool(_DEFAULT.search(str(view.at("email")))),
     ),
-    Kind(
+    LiveKind(
         "gcp:serviceaccount/key:Key",
         assets(_KEY).name,
         by_name,
@@ -82,17 +82,17 @@ KINDS = (
             "validBefore": "validBeforeTime",
         },
         name=end_of("name"),
-        everywhere=True,
-        # Google makes keys of its own for every account, and renews them.
+        regionless=True,
+        # Google creates and rotates keys of its own for every account.
         when=lambda view: view.at("keyType") != "SYSTEM_MANAGED",
     ),
-    Kind(
+    LiveKind(
         "gcp:serviceaccount/iAMBinding:IAMBinding",
         policies_of(_ACCOUNT).name,
         role(_used),
         {"members": "members", "role": "role", "serviceAccountId": _used},
         each="iamPolicy.bindings",
-        everywhere=True,
+        regionless=True,
     ),
     asset(
         "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
@@ -111,7 +111,7 @@ KINDS = (
         labels="",
         when=lambda view: view.at("state") != "DELETED",
     ),
-    Kind(
+    LiveKind(
         "gcp:storage/hmacKey:HmacKey",
         "storage.projects.hmacKeys.list",
         "projects/{account}/hmacKeys/{accessId}",
@@ -122,6 +122,6 @@ KINDS = (
             "state": "state",
         },
         name="{accessId}",
-        everywhere=True,
+        regionless=True,
     ),
 )

@@ -1,14 +1,14 @@
-"""Repositories of images.
+"""Image repositories.
 
 Shapes: google/services/artifactregistry/resource_artifact_registry_repository.go of
 terraform-provider-google.
 """
 
-from policies.sources.live.form import One
 from policies.sources.live.gcp.assets import asset, assets, part, short, switch
+from policies.sources.live.mapping import One
 
 _REPOSITORY = "artifactregistry.googleapis.com/Repository"
-QUESTIONS = (assets(_REPOSITORY),)
+QUERIES = (assets(_REPOSITORY),)
 
 KINDS = (
     asset(

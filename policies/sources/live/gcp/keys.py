@@ -1,20 +1,20 @@
-"""Keys and secrets. Of a secret Asset Inventory knows that it exists, never its value.
+"""Keys and secrets. Asset Inventory has no values of secrets.
 
 Shapes: google/services/{kms,secretmanager} of terraform-provider-google.
 """
 
 from typing import Any
 
-from policies.sources.live.form import One, View
 from policies.sources.live.gcp.assets import asset, assets, named, part, short
+from policies.sources.live.mapping import One, View
 
 _RING, _KEY = "cloudkms.googleapis.com/KeyRing", "cloudkms.googleapis.com/CryptoKey"
 _SECRET = "secretmanager.googleapis.com/Secret"  # noqa: S105 - a type
-QUESTIONS = tuple(map(assets, (_RING, _KEY, _SECRET)))
+QUERIES = tuple(map(assets, (_RING, _KEY, _SECRET)))
 
 
 def _usable(view: View) -> bool:
-    """Nobody can delete a key of KMS: one that is to be gone has a version that is destroyed."""
+    """Exclude keys with a destroyed version: a key of KMS itself cannot be deleted."""
     return view.at("primary.state") not in ("DESTROYED", "DESTROY_SCHEDULED")
 
 
@@ -23,7 +23,7 @@ def _ring(view: View) -> str:
 
 
 def _replicas(view: View) -> Any:
-    """Which regions; `auto` is the provider's word for automatic."""
+    """Replica regions; the provider writes automatic replication as `auto`."""
     found = view.at("replication")
     if not isinstance(found, dict):
         return None
@@ -56,7 +56,7 @@ KINDS = (
         "gcp:secretmanager/secret:Secret",
         _SECRET,
         {"replication": _replicas, "secretId": short},
-        # One of a single region is another type (gcp:secretmanager/regionalSecret).
+        # Regional secrets are another type (gcp:secretmanager/regionalSecret).
         when=lambda view: "/locations/" not in named(view),
     ),
 )

@@ -6,20 +6,20 @@ terraform-provider-google.
 
 from typing import Any
 
-from policies.sources.live.form import Each, One, Shape, View
 from policies.sources.live.gcp.assets import asset, assets, end_of
+from policies.sources.live.mapping import Each, One, Shape, View
 
 _NETWORK, _SUBNETWORK = "compute.googleapis.com/Network", "compute.googleapis.com/Subnetwork"
 _FIREWALL = "compute.googleapis.com/Firewall"
-QUESTIONS = tuple(map(assets, (_NETWORK, _SUBNETWORK, _FIREWALL)))
+QUERIES = tuple(map(assets, (_NETWORK, _SUBNETWORK, _FIREWALL)))
 
 _PORTS: Shape = {"protocol": "IPProtocol", "ports": "ports"}
-# What GKE makes for a cluster and for its services (GKE, "Automatically created firewall rules").
+# Rules that GKE creates for a cluster and its services (GKE, "Automatically created firewall rules").
 _OF_GKE = ("gke-", "k8s-")
 
 
 def _logs(view: View) -> Any:
-    """Flow logs that are on: a subnetwork keeps the settings of those that are off."""
+    """Settings of enabled flow logs: a subnetwork also keeps those of disabled ones."""
     if view.at("logConfig.enable") is not True:
         return None
     names = ("aggregationInterval", "filterExpr", "flowSampling", "metadata")

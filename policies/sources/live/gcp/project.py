@@ -1,13 +1,13 @@
-"""The project itself, what is above it, and who may do what in them.
+"""The project, its folders and organization, and their IAM policies.
 
 Shapes: google/services/resourcemanager and google/tpgiamresource of terraform-provider-google.
 """
 
 from typing import Any
 
-from policies.sources.live.form import Each, Kind, Reader, Shape, View
 from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, end_of
-from policies.sources.live.question import ACCOUNT, Question
+from policies.sources.live.mapping import Each, LiveKind, Reader, Shape, View
+from policies.sources.live.queries import ACCOUNT, ApiQuery
 
 _RIGHT = "resourcemanager.projects.get"
 # All bindings of a policy, those with a condition as well (cloudresourcemanager v3, GetPolicyOptions).
@@ -15,31 +15,31 @@ _WHOLE = {"options.requestedPolicyVersion": 3}
 
 
 def above(level: str) -> str:
-    """The name of the question for the folders, or the organization, that a project is in."""
+    """Name of the query for the folders or the organization of the project."""
     return f"cloudresourcemanager.projects.getAncestry/{level}"
 
 
-def _ancestry(level: str) -> Question:
+def _ancestry(level: str) -> ApiQuery:
     chosen = f"ancestor[?resourceId.type=='{level}'].{{name: join('', ['{level}s/', resourceId.id])}}"
-    return Question(
+    return ApiQuery(
         "cloudresourcemanager", "projects.getAncestry", chosen,
         given={"projectId": ACCOUNT}, right=_RIGHT, label=level,
     )  # fmt: skip
 
 
-def _policy_of(level: str) -> Question:
-    return Question(
+def _policy_of(level: str) -> ApiQuery:
+    return ApiQuery(
         "cloudresourcemanager", f"{level}s.getIamPolicy", given=_WHOLE, of=above(level),
         by={"resource": "name"}, right=f"resourcemanager.{level}s.getIamPolicy",
     )  # fmt: skip
 
 
-QUESTIONS = (
-    Question(
+QUERIES = (
+    ApiQuery(
         "cloudresourcemanager", "projects.get", given={"projectId": ACCOUNT},
         right=_RIGHT,
     ),
-    Question(
+    ApiQuery(
         "cloudresourcemanager", "projects.getIamPolicy", given={"resource": OF_PROJECT, **_WHOLE},
         right="resourcemanager.projects.getIamPolicy",
     ),
@@ -48,11 +48,11 @@ QUESTIONS = (
     _policy_of("folder"),
     _policy_of("organization"),
 )  # fmt: skip
-assert QUESTIONS[0].name == PROJECT
+assert QUERIES[0].name == PROJECT
 
 
 def role(holder: Reader) -> Reader:
-    """The id of a binding: who it is about, its role, and its condition (tpgiamresource)."""
+    """The id of a binding: its resource, role and condition (tpgiamresource)."""
 
     def read(view: View) -> str:
         title = view.at("condition.title")
@@ -76,14 +76,14 @@ def _project(view: View) -> str:
     return str(view.look.account)
 
 
-def _binding(package: str, level: str, holder: Reader, whose: dict[str, Any]) -> Kind:
-    return Kind(
+def _binding(package: str, level: str, holder: Reader, whose: dict[str, Any]) -> LiveKind:
+    return LiveKind(
         f"gcp:{package}/iAMBinding:IAMBinding",
         f"cloudresourcemanager.{level}.getIamPolicy",
         role(holder),
         {**whose, "role": "role", "members": "members"},
         each="bindings",
-        everywhere=True,
+        regionless=True,
     )
 
 
@@ -93,9 +93,9 @@ _LOGS: Shape = {
 }
 
 
-def _audits(kind: str, level: str, holder: Reader, whose: dict[str, Any]) -> Kind:
-    question = f"cloudresourcemanager.{level}.getIamPolicy"
-    return Kind(kind, question, _audited(holder), {**whose, **_LOGS}, each="auditConfigs", everywhere=True)
+def _audits(kind: str, level: str, holder: Reader, whose: dict[str, Any]) -> LiveKind:
+    query = f"cloudresourcemanager.{level}.getIamPolicy"
+    return LiveKind(kind, query, _audited(holder), {**whose, **_LOGS}, each="auditConfigs", regionless=True)
 
 
 KINDS = (

@@ -1,1 +1,1 @@
-"""What is asked of a Kubernetes cluster, and what its answers become."""
+"""Queries and tables for Kubernetes clusters."""

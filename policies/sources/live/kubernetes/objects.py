@@ -1,25 +1,25 @@
-"""Objects of a cluster as a state has them: the provider keeps them as the API server tells them."""
+"""Objects of a cluster in the form of a state: the provider stores them as the API server returns them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from policies.sources.convert import plain
-from policies.sources.live.form import Kind, Reader, View
-from policies.sources.live.kubernetes.sorts import SORTS, Sort
-from policies.sources.live.question import Question
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ObjectKind
+from policies.sources.live.mapping import LiveKind, Reader, View
+from policies.sources.live.queries import ApiQuery
 
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
-"""Namespaces that Kubernetes makes for itself (Kubernetes, Namespaces, "Initial namespaces")."""
-# Rules look there for settings by name.
+"""Namespaces that Kubernetes creates for itself (Kubernetes, Namespaces, "Initial namespaces")."""
+# Rules read settings there, by name.
 _READ_IN_SYSTEM = ("ConfigMap",)
-# Objects that the API server makes anew at each start (Kubernetes, Using RBAC, "Auto-reconciliation").
+# Objects that the API server restores at each start (Kubernetes, Using RBAC, "Auto-reconciliation").
 _BOOTSTRAPPED = ("kubernetes.io/bootstrapping", "rbac-defaults")
 _BINDING = ("roleRef", "subjects")
 _CLASS = (
     *("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode", "allowVolumeExpansion"),
     *("allowedTopologies", "mountOptions"),
 )
-# What kinds have beside metadata; `spec` where nothing is said (Kubernetes API Reference 1.36).
+# Fields of kinds besides metadata; `spec` by default (Kubernetes API Reference 1.36).
 _FIELDS = {
     "ClusterRoleBinding": _BINDING,
     "ConfigMap": ("data",),
@@ -27,16 +27,16 @@ _FIELDS = {
     "RoleBinding": _BINDING,
     "StorageClass": _CLASS,
 }
-_JUDGED = frozenset((sort.group, sort.kind) for sort in SORTS if sort.whole)
+_JUDGED = frozenset((sort.group, sort.kind) for sort in OBJECT_KINDS if sort.whole)
 
 
 def _field(name: str) -> Reader:
-    """A field without the marks of what is not kept."""
+    """A field; redacted values become unknown."""
     return lambda view: plain(view.at(name), name)
 
 
 def _of(version: str) -> Reader:
-    """Whether an object is in a version, and not made by a controller for an object that is judged itself."""
+    """Accept objects in a version, without those that a controller created for a judged object."""
 
     def read(view: View) -> bool:
         if str(view.at("apiVersion")).rpartition("/")[2] != version:
@@ -51,7 +51,7 @@ def _of(version: str) -> Reader:
 
 
 def _is_of_the_cluster(view: View) -> bool:
-    """Whether it is part of Kubernetes, and nobody's to change."""
+    """Return whether it is part of Kubernetes itself."""
     about: Any = view.at("metadata")
     kind, name = view.at("kind"), str(about.get("name"))
     if kind == "Namespace":
@@ -63,21 +63,23 @@ def _is_of_the_cluster(view: View) -> bool:
     return kind not in _READ_IN_SYSTEM and about.get("namespace") in SYSTEM
 
 
-def _kinds(sort: Sort) -> Iterator[Kind]:
+def _kinds(sort: ObjectKind) -> Iterator[LiveKind]:
     fields = ("metadata", *_FIELDS.get(sort.kind, ("spec",))) if sort.whole else ("metadata",)
     for version in sort.versions:
-        yield Kind(
+        yield LiveKind(
             sort.type(version),
-            sort.question,
+            sort.query,
             "{metadata.namespace}/{metadata.name}" if sort.namespaced else "{metadata.name}",
             {name: _field(name) for name in ("apiVersion", "kind", *fields)},
             name="{metadata.name}",
             tags="metadata.labels",
             when=_of(version),
-            everywhere=True,
-            spared=_is_of_the_cluster,
+            regionless=True,
+            builtin=_is_of_the_cluster,
         )
 
 
-QUESTIONS = tuple(Question(sort.group or "core", sort.plural, "items", right=sort.right) for sort in SORTS)
-KINDS = tuple(kind for sort in SORTS for kind in _kinds(sort))
+QUERIES = tuple(
+    ApiQuery(sort.group or "core", sort.plural, "items", right=sort.right) for sort in OBJECT_KINDS
+)
+KINDS = tuple(kind for sort in OBJECT_KINDS for kind in _kinds(sort))

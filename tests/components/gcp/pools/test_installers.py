@@ -7,7 +7,7 @@ import pytest
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs, daemons
 from policies.evaluate import evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.stack import Stack
 from smoke_training.launchers.gcp import gke
 from tests.components.graph import deploy_graph
@@ -109,7 +109,7 @@ def judged(rule: str) -> list[str]:
         Resource(kind=kind, urn=name, name=name, props=dict(props))
         for name, props in graph.all("DaemonSet").items()
     ]
-    rules = [CATALOGUE.rules[rule]]
+    rules = [CATALOG.rules[rule]]
     return [str(found) for found in evaluate(Stack(resources), rules) if found.result != "pass"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.resource import Resource, Unknown
+from policies.resource import Resource, UnknownValue
 from tests.policies.rules.judging import judged, made
 
 GROUP, TEMPLATE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/launchTemplate:LaunchTemplate"
@@ -142,8 +142,8 @@ def autoscaler(**arguments: Any) -> Resource:
 
 
 def alarm(**props: Any) -> Resource:
-    told = {"metricName": "DCGM_FI_DEV_GPU_UTIL", "alarmActions": ["arn:aws:sns:us-east-1:1:t"], **props}
-    return made(ALARM, "alarm", **told)
+    reported = {"metricName": "DCGM_FI_DEV_GPU_UTIL", "alarmActions": ["arn:aws:sns:us-east-1:1:t"], **props}
+    return made(ALARM, "alarm", **reported)
 
 
 @pytest.mark.parametrize(
@@ -158,16 +158,16 @@ def alarm(**props: Any) -> Resource:
         ([alarm(alarmActions=[])], 1, "fail scalingConfig.minSize"),
         ([alarm(actionsEnabled=False)], 1, "fail scalingConfig.minSize"),
         ([alarm(metricName="CPUUtilization")], 1, "fail scalingConfig.minSize"),
-        ([alarm(metricName=Unknown("metricName", "?"))], 1, "undetermined"),
+        ([alarm(metricName=UnknownValue("metricName", "?"))], 1, "undetermined"),
         ([made("kubernetes:monitoring.coreos.com/v1:PrometheusRule", "r",
                spec={"groups": [{"rules": [{"expr": "avg(DCGM_FI_DEV_GPU_UTIL) < 5"}]}]})], 1, "pass"),
     ],
 )  # fmt: skip
-def test_idle_nodes_go_or_somebody_is_told(others: list[Resource], least: int, said: str) -> None:
+def test_idle_nodes_are_removed_or_raise_an_alarm(others: list[Resource], least: int, said: str) -> None:
     assert judged("MLS-GPU-05", group(least=least), *others) == {"it": said}
 
 
-def test_a_taint_that_only_asks_keeps_nobody_away() -> None:
+def test_a_preferred_taint_excludes_no_pod() -> None:
     def tainted(effect: str) -> Resource:
         return group(labels={"pool": "a"}, taints=[{"key": "k", "effect": effect}])
 

@@ -1,4 +1,4 @@
-"""Documents in every form, trust that limits nobody, and what is right in another way: identities."""
+"""Policy documents in every form, unlimited trust, and accepted alternatives."""
 
 import json
 from typing import Any

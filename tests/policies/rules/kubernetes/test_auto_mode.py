@@ -1,4 +1,4 @@
-"""How long nodes of EKS Auto Mode live, and who asks before MLflow answers, in every way of writing it."""
+"""Lifetime of EKS Auto Mode nodes against deadlines of jobs, and use of reservations."""
 
 from typing import Any
 

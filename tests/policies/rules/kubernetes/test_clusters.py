@@ -1,4 +1,4 @@
-"""What is right in another way passes, what nobody reads is undetermined: namespaces, queues, clusters."""
+"""Namespaces, queues and clusters: alternatives pass, unevaluated objects are undetermined."""
 
 from typing import Any
 
@@ -113,11 +113,11 @@ CONFIG = {"name": "amazon-vpc-cni", "namespace": "kube-system"}
         ([cluster(GKE)], "fail"),
     ],
 )
-def test_somebody_enforces_network_policies(found: list[Resource], expected: str) -> None:
+def test_network_policies_are_enforced(found: list[Resource], expected: str) -> None:
     assert results("MLS-K8S-09", DENY, *found) == {expected}
 
 
-def test_a_cluster_without_network_policies_needs_nobody_to_enforce_them() -> None:
+def test_a_cluster_without_network_policies_needs_no_engine() -> None:
     assert results("MLS-K8S-09", cluster(EKS)) == {"not-applicable"}
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from policies.evaluate import Outcome, evaluate
+from policies.evaluate import RuleOutcome, evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.stack import Stack
 
 BAD = {"containers": [{"name": "train", "securityContext": {"privileged": True}}]}
@@ -48,9 +48,9 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 }
 
 
-def judge(rule: str, *resources: Resource, **settings: Any) -> list[Outcome]:
-    chosen = Settings(today=datetime.date(2026, 11, 23), **settings)
-    return evaluate(Stack(resources, chosen), [CATALOGUE.rules[rule]])
+def judge(rule: str, *resources: Resource, **settings: Any) -> list[RuleOutcome]:
+    chosen = RuleSettings(today=datetime.date(2026, 11, 23), **settings)
+    return evaluate(Stack(resources, chosen), [CATALOG.rules[rule]])
 
 
 def results(rule: str, *resources: Resource, **settings: Any) -> set[str]:
@@ -67,7 +67,7 @@ def pods(kind: str = "batch/v1:Job", /, **spec: Any) -> Resource:
 
 
 def test_the_cases_are_all_kinds_with_pods() -> None:
-    assert {f"kubernetes:{kind}" for kind in WORKLOADS} == set(CATALOGUE.rules["MLS-K8S-01"].kinds)
+    assert {f"kubernetes:{kind}" for kind in WORKLOADS} == set(CATALOG.rules["MLS-K8S-01"].kinds)
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)

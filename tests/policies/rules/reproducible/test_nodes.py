@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from policies.resource import PartlyKnown, Resource, Unknown
+from policies.resource import PartlyKnown, Resource, UnknownValue
 from tests.policies.rules.judging import judged, made
 
 CLUSTER, GROUP = "aws:eks/cluster:Cluster", "aws:eks/nodeGroup:NodeGroup"
@@ -40,9 +40,9 @@ def test_what_nodes_run_is_named(resource: Resource, said: str) -> None:
 
 
 def test_a_version_that_comes_from_a_template_is_a_number() -> None:
-    later = Unknown("launchTemplate.version", "is not known before the deployment")
+    later = UnknownValue("launchTemplate.version", "is not known before the deployment")
     group = asked(GROUP, amiType="CUSTOM", launchTemplate=PartlyKnown(id="lt", version=later))
-    told = replace(group, references={"launchTemplate": ["urn:lt"]})
+    reported = replace(group, references={"launchTemplate": ["urn:lt"]})
     template = made(TEMPLATE, "lt")
     assert judged("MLS-REP-03", group, template)["it"] == "undetermined"
-    assert judged("MLS-REP-03", told, template)["it"] == "pass"
+    assert judged("MLS-REP-03", reported, template)["it"] == "pass"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.resource import Resource, Unknown
+from policies.resource import Resource, UnknownValue
 from smoke_training.launchers.verdict_record import VerdictRecord
 from tests.policies.rules.judging import ask, judged, made
 
@@ -40,7 +40,7 @@ OLD = watcher(modified=datetime.datetime(2026, 8, 1, tzinfo=datetime.UTC))
         ([OLD], "fail metadata.name"),
         ([OLD, SCHEDULE], "pass"),
         ([watcher(modified=None)], "undetermined"),
-        ([watcher(modified=Unknown("modified", "is not known before the deployment"))], "undetermined"),
+        ([watcher(modified=UnknownValue("modified", "is not known before the deployment"))], "undetermined"),
     ],
 )
 def test_a_validation_counts_when_its_watcher_ended_well_and_not_long_ago(
@@ -49,7 +49,7 @@ def test_a_validation_counts_when_its_watcher_ended_well_and_not_long_ago(
     assert judged("MLS-REP-04", RUN, *around, today=TODAY)["run"] == said
 
 
-def test_the_reason_is_told_and_other_jobs_are_of_no_concern() -> None:
+def test_the_reason_is_reported_and_other_jobs_are_ignored() -> None:
     failed = watcher(init_errors=(f"Last lines:\n{FAILURE}\n", "timed out"))
     of_run, of_watcher, of_other = ask("MLS-REP-04", RUN, failed, made(JOB, metadata={"name": "smoke-b2"}))
     assert of_run.message == "it did not pass: FAIL: rank 1"

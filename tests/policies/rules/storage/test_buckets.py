@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from policies.resource import PartlyKnown, Resource, Unknown
+from policies.resource import PartlyKnown, Resource, UnknownValue
 from tests.policies.rules.kubernetes.test_pods import results
-from tests.policies.rules.storage.test_retention import about, s3
+from tests.policies.rules.storage.test_checkpoint_retention import about, s3
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/1"
 BLOCK = dict.fromkeys(
@@ -85,7 +85,7 @@ def test_a_key_of_ours_in_every_form(resources: list[Resource], expected: str) -
 
 
 def test_a_key_that_is_not_known_yet_counts_where_it_comes_from_one() -> None:
-    later = PartlyKnown({"sseAlgorithm": "aws:kms", "kmsMasterKeyId": Unknown("rules", "is not known")})
+    later = PartlyKnown({"sseAlgorithm": "aws:kms", "kmsMasterKeyId": UnknownValue("rules", "is not known")})
     kind = "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
 
     def setting(*urns: str) -> Resource:

@@ -1,4 +1,4 @@
-"""Recorded resources of Google Cloud as its APIs would tell of them.
+"""Recorded resources of Google Cloud in the format of its APIs.
 
 What is made here is held against discovery documents (google_fields.py), so it cannot be what a table happens
 to read.
@@ -264,12 +264,12 @@ def _log_bucket(project: Project, one: Props) -> str:
 
 
 def _budget(project: Project, one: Props) -> str:
-    told, chosen = one.get("allUpdatesRule"), dict(one.get("budgetFilter") or {})
+    reported, chosen = one.get("allUpdatesRule"), dict(one.get("budgetFilter") or {})
     if "labels" in chosen:
         chosen["labels"] = {key: [value] for key, value in chosen["labels"].items()}
     name = f"{BILLING}/budgets/{one['name']}"
     data = _some(
-        name=name, budgetFilter=chosen, notificationsRule=told, thresholdRules=one.get("thresholdRules")
+        name=name, budgetFilter=chosen, notificationsRule=reported, thresholdRules=one.get("thresholdRules")
     )
     project.rows.setdefault(f"billingbudgets/v1/{BILLING}/budgets", []).append(data)
     return name

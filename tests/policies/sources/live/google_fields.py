@@ -1,4 +1,4 @@
-"""Whether what a test puts into a project is as the discovery documents of Google's APIs have it."""
+"""Fields of resources against the discovery documents of Google APIs."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""What the SDK has of a type, and which types rules name: the left side of every table of a live source."""
+"""Shapes of resources in the Pulumi SDK, for comparison with the tables."""
 
 import re
 import sys
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from policies.resource import is_unknown
-from policies.rules import CATALOGUE
-from policies.sources.live.form import Each, One
+from policies.rules import CATALOG
+from policies.sources.live.mapping import Each, One
 from rehearsal.core import sdk_types
 
 RULES = Path(__file__).resolve().parents[4] / "policies" / "rules"
@@ -47,7 +47,7 @@ def held_against(shape: Any, properties: dict[str, Any], objects: dict[str, Any]
 def named(cloud: str) -> set[str]:
     """Every type of a cloud that rules are about, or name in their code."""
     written = re.compile(rf'"({cloud}:[A-Za-z0-9]+/[A-Za-z0-9]+:[A-Za-z0-9]+)"')
-    about = {kind for rule in CATALOGUE.rules.values() for kind in rule.kinds}
+    about = {kind for rule in CATALOG.rules.values() for kind in rule.kinds}
     return {
         *(kind for kind in about if kind.startswith(f"{cloud}:")),
         *(found for file in RULES.rglob("*.py") for found in written.findall(file.read_text())),

@@ -11,11 +11,11 @@ import pytest
 
 from policies import rules
 from policies.resource import Resource, UndeterminedError
-from policies.rules import CATALOGUE
+from policies.rules import CATALOG
 from policies.sources.live.join import joined
-from policies.sources.live.kubernetes.sorts import SORTS
-from policies.sources.live.question import Answers, Item, Refusal
-from policies.sources.live.records import Account, account
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS
+from policies.sources.live.queries import AnswerItem, Answers, ApiRefusal
+from policies.sources.live.records import LiveAccount, account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
 
@@ -40,16 +40,16 @@ def types_in(value: Any) -> Iterator[str]:
 def test_every_type_that_a_rule_names_is_asked_for_or_shows_as_another() -> None:
     names = [found.name for found in pkgutil.walk_packages(rules.__path__, "policies.rules.")]
     values = [value for name in names for value in vars(importlib.import_module(name)).values()]
-    named = {*types_in(values), *(name for rule in CATALOGUE.rules.values() for name in types_in(rule.kinds))}
-    told = {kind.kind for kind in CLUSTER.kinds}
+    named = {*types_in(values), *(name for rule in CATALOG.rules.values() for name in types_in(rule.kinds))}
+    reported = {kind.kind for kind in CLUSTER.kinds}
     assert len(named) > 50
-    assert named - told == CLUSTER.elsewhere & named
-    assert told <= named, "what no rule looks at is not asked for"
+    assert named - reported == CLUSTER.absent & named
+    assert reported <= named, "what no rule looks at is not asked for"
 
 
 def test_secrets_are_not_asked_for() -> None:
-    assert not [sort for sort in SORTS if "secret" in sort.plural]
-    assert all(one.right.startswith("list ") for one in CLUSTER.questions.values())
+    assert not [sort for sort in OBJECT_KINDS if "secret" in sort.plural]
+    assert all(one.right.startswith("list ") for one in CLUSTER.queries.values())
 
 
 def body(kind: str, name: str, space: str = "team", **more: Any) -> dict[str, Any]:
@@ -58,22 +58,22 @@ def body(kind: str, name: str, space: str = "team", **more: Any) -> dict[str, An
     return {"apiVersion": version, "kind": plain, "metadata": about, **more}
 
 
-def told(*bodies: dict[str, Any], refused: Iterable[str] = ()) -> Account:
-    answers = {question: Answers() for question in CLUSTER.questions}
+def reported(*bodies: dict[str, Any], refused: Iterable[str] = ()) -> LiveAccount:
+    answers = {question: Answers() for question in CLUSTER.queries}
     for one in bodies:
         (sort,) = {
             s
-            for s in SORTS
+            for s in OBJECT_KINDS
             if s.kind == one["kind"]
             and one["apiVersion"] in (*s.versions, *(f"{s.group}/{version}" for version in s.versions))
         }
-        answers[sort.question] = Answers((*answers[sort.question].items, Item(one)))
+        answers[sort.query] = Answers((*answers[sort.query].items, AnswerItem(one)))
     for name in refused:
-        answers[name] = Answers((), (Refusal("Forbidden", "", CLUSTER.questions[name].right),))
+        answers[name] = Answers((), (ApiRefusal("Forbidden", "", CLUSTER.queries[name].right),))
     return account(Snapshot("kubernetes", "uid", "https://example.com", "2026-11-24T00:00:00Z", answers))
 
 
-def names(found: Account) -> list[str]:
+def names(found: LiveAccount) -> list[str]:
     return [str(one.id) for one in found.resources]
 
 
@@ -83,14 +83,14 @@ def owned(kind: str, version: str) -> dict[str, Any]:
 
 
 def test_an_object_is_known_by_its_kind_namespace_and_name() -> None:
-    (job,) = told(body(JOB, "train", metadata={"labels": {"team": "a"}}, spec={})).resources
+    (job,) = reported(body(JOB, "train", metadata={"labels": {"team": "a"}}, spec={})).resources
     assert (job.urn, job.id, job.name) == (f"live:uid::{JOB}:team/train", "team/train", "train")
     assert (job.tags, job.region, job.origin) == ({"team": "a"}, "", "live")
 
 
 def test_what_a_controller_made_is_judged_as_what_it_was_made_for() -> None:
     pod = "kubernetes:core/v1:Pod"
-    found = told(
+    found = reported(
         body("kubernetes:apps/v1:ReplicaSet", "made", **owned("Deployment", "apps/v1")),
         body(pod, "of-a-set", **owned("ReplicaSet", "apps/v1")),
         body(JOB, "of-a-train-job", **owned("JobSet", "jobset.x-k8s.io/v1beta1")),
@@ -103,7 +103,7 @@ def test_what_a_controller_made_is_judged_as_what_it_was_made_for() -> None:
 def test_what_is_part_of_kubernetes_is_not_judged() -> None:
     binding = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding"
     usual = {"metadata": {"labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}}
-    found = told(
+    found = reported(
         body("kubernetes:core/v1:Namespace", "kube-system", ""),
         body("kubernetes:core/v1:Namespace", "default", ""),
         body("kubernetes:apps/v1:DaemonSet", "aws-node", "kube-system"),
@@ -116,24 +116,24 @@ def test_what_is_part_of_kubernetes_is_not_judged() -> None:
 
 
 def test_values_that_were_not_kept_are_unknown() -> None:
-    (found,) = told(body(MAP, "a", data={"KEY": "[secret]"})).resources
+    (found,) = reported(body(MAP, "a", data={"KEY": "[secret]"})).resources
     assert list(found.props["data"]) == ["KEY"]
     with pytest.raises(UndeterminedError, match=r"data.KEY is a secret"):
         found.props["data"]["KEY"]
 
 
-def test_an_object_of_one_version_is_told_once() -> None:
+def test_an_object_of_one_version_is_reported_once() -> None:
     queue = "kubernetes:kueue.x-k8s.io/{}:ClusterQueue"
-    found = told(body(queue.format("v1beta1"), "a", "", spec={}))
+    found = reported(body(queue.format("v1beta1"), "a", "", spec={}))
     assert [one.kind for one in found.resources] == [queue.format("v1beta1")]
-    refused = told(refused=["kueue.x-k8s.io.clusterqueues"]).coverage
+    refused = reported(refused=["kueue.x-k8s.io.clusterqueues"]).coverage
     assert all(refused.gap(queue.format(version)) for version in ("v1beta1", "v1beta2"))
 
 
-def test_what_is_around_a_cluster_is_not_told() -> None:
-    coverage = told().coverage
-    assert "does not tell what is around it" in coverage.gap("aws:s3/bucket:Bucket")
-    assert "nothing asks a cluster" in coverage.gap("kubernetes:core/v1:Secret")
+def test_cloud_resources_of_a_cluster_are_not_reported() -> None:
+    coverage = reported().coverage
+    assert "does not report cloud resources" in coverage.gap("aws:s3/bucket:Bucket")
+    assert "are not read from a cluster" in coverage.gap("kubernetes:core/v1:Secret")
     assert not coverage.gap("kubernetes:helm.sh/v3:Release")
 
 
@@ -154,7 +154,7 @@ def test_a_state_and_its_cluster() -> None:
         managed("kubernetes:apps/v1:DaemonSet", "kube-system/agent", spec={}),
         replace(managed("aws:s3/bucket:Bucket", "bucket"), account="123456789012"),
     ]
-    heard = told(
+    answered = reported(
         body(JOB, "same", spec={"limits": {"cpu": 0.5, "memory": "1024Mi"}, "suspend": False}),
         body(JOB, "drifted", spec={"limits": {"cpu": "500m", "memory": "2Gi"}}),
         body(JOB, "of-another-program", metadata={"labels": {"team": "b"}}),
@@ -163,7 +163,7 @@ def test_a_state_and_its_cluster() -> None:
         body("kubernetes:apps/v1:DaemonSet", "aws-node", "kube-system", spec={}),
         refused=["core.services"],
     )
-    found = joined(state, heard)
+    found = joined(state, answered)
     assert [(one.what, one.resource.id, one.path) for one in found.differences] == [
         ("missing", "team/gone", ""),
         ("drifted", "team/drifted", "spec.limits.memory"),

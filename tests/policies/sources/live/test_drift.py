@@ -1,4 +1,4 @@
-"""What counts as drift: what a program asked for, as the provider has it, against what a service answers."""
+"""Drift: changed properties are reported, equivalent values are not."""
 
 import copy
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from policies.resource import Resource
 from policies.sources.live.join import joined
-from policies.sources.live.question import Answers, Item
+from policies.sources.live.queries import AnswerItem, Answers
 from policies.sources.live.records import account
 from policies.sources.live.snapshot import Snapshot
 from policies.sources.live.tables import tables
@@ -118,11 +118,11 @@ CASES: dict[str, Case] = {
 def drifts(kind: str, answer: dict[str, Any], asked: dict[str, Any]) -> list[str]:
     """The paths that are otherwise than asked for."""
     name, question, parameters, _, _ = CASES[kind]
-    silent = dict.fromkeys(tables("aws").questions, Answers())
-    heard = {**silent, question: Answers((Item(answer, parameters),))}
-    told = account(Snapshot("aws", ACCOUNT, REGION, "2026-11-23T00:00:00Z", heard))
+    silent = dict.fromkeys(tables("aws").queries, Answers())
+    answered = {**silent, question: Answers((AnswerItem(answer, parameters),))}
+    reported = account(Snapshot("aws", ACCOUNT, REGION, "2026-11-23T00:00:00Z", answered))
     urn = f"urn:pulumi:dev::app::{kind}::one"
-    found = joined([Resource(kind, urn, "one", id=name, region=REGION, props=asked, asked=asked)], told)
+    found = joined([Resource(kind, urn, "one", id=name, region=REGION, props=asked, asked=asked)], reported)
     assert {one.resource.urn for one in found.differences} <= {urn}
     assert {one.what for one in found.differences} <= {"drifted"}
     return [one.path for one in found.differences]
@@ -183,7 +183,7 @@ def test_what_is_as_asked_for_has_not_drifted(kind: str) -> None:
         ("aws:efs/fileSystem:FileSystem", "Encrypted", "encrypted"),
     ],
 )  # fmt: skip
-def test_what_somebody_changed_has_drifted(kind: str, changed: str, path: str) -> None:
+def test_manual_changes_are_drift(kind: str, changed: str, path: str) -> None:
     *_, answer, asked = CASES[kind]
     assert drifts(kind, otherwise(answer, changed), asked) == [path]
 
@@ -191,7 +191,7 @@ def test_what_somebody_changed_has_drifted(kind: str, changed: str, path: str) -
 @pytest.mark.parametrize(
     "changed", ["scalingConfig.desiredSize", "nodeRepairConfig.maxParallelNodesRepairedCount"]
 )
-def test_what_autoscalers_move_or_nobody_reads_has_not_drifted(changed: str) -> None:
+def test_changes_by_autoscalers_and_unread_properties_are_no_drift(changed: str) -> None:
     *_, answer, asked = CASES[NODES]
     assert drifts(NODES, otherwise(answer, changed), asked) == []
 

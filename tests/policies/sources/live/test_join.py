@@ -1,4 +1,4 @@
-"""A state against an emulated account: what is missing, what has drifted, what nobody manages."""
+"""A state against an emulated account: missing, drifted and unmanaged resources."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from infra.errors import UserError
 from policies.evaluate import evaluate
-from policies.resource import Resource, Unknown
-from policies.rules import CATALOGUE
+from policies.resource import Resource, UnknownValue
+from policies.rules import CATALOG
 from policies.sources.live import snapshot
 from policies.sources.live.join import joined
-from policies.sources.live.records import Account as Told
-from policies.sources.live.records import account
+from policies.sources.live.records import LiveAccount, account
 from policies.stack import Stack
+from tests.policies.problems import rejected
 from tests.trainstack.collect.cloud import REGION, Account, denied, emulated
 from trainstack.cli.app import app
 from trainstack.collect.aws.account import collect
@@ -48,7 +48,7 @@ def volume(service: Any, tags: dict[str, str], **asked: Any) -> str:
     return str(service("ec2").create_volume(**given, **specification)["VolumeId"])
 
 
-def asked(said: Any = None) -> Told:
+def asked(said: Any = None) -> LiveAccount:
     return account(collect(REGION, Account(said)))
 
 
@@ -57,7 +57,7 @@ def test_a_state_as_its_account_is_has_no_difference(service: Any) -> None:
     assert not found.differences
 
 
-def test_what_differs_is_told_once_each(service: Any) -> None:
+def test_each_difference_is_reported_once(service: Any) -> None:
     drifted = volume(service, TAG, Size=20)
     forgotten = volume(service, TAG)
     volume(service, {"trainstack:stack": "other"})
@@ -77,22 +77,22 @@ def test_what_differs_is_told_once_each(service: Any) -> None:
 
 def test_what_could_not_be_read_or_asked_is_not_missing(service: Any) -> None:
     elsewhere = replace(managed("vol-2", **ASKED), region="eu-west-1")
-    told = asked({"ec2.DescribeVolumes": denied})
-    never_made = replace(managed("", **ASKED), id=Unknown("id", "is not known before it exists"))
+    reported = asked({"ec2.DescribeVolumes": denied})
+    never_made = replace(managed("", **ASKED), id=UnknownValue("id", "is not known before it exists"))
     assert not joined([never_made], asked()).differences
     state = [managed("vol-1", **ASKED), elsewhere, managed("x", "aws:route53/zone:Zone", name="x")]
-    assert not joined(state, told).differences
+    assert not joined(state, reported).differences
 
 
-def test_the_program_tells_what_the_account_cannot(service: Any) -> None:
+def test_the_program_completes_the_account(service: Any) -> None:
     """Alone, an account leaves open whether a bucket of production is hard to delete."""
     service("s3").create_bucket(Bucket="train-data")
-    rule, told = CATALOGUE.rules["MLS-STO-10"], asked()
-    (alone,) = evaluate(Stack(told.resources, None, told.coverage), [rule])
+    rule, reported = CATALOG.rules["MLS-STO-10"], asked()
+    (alone,) = evaluate(Stack(reported.resources, None, reported.coverage), [rule])
     assert alone.result == "undetermined"
     state = [managed("train-data", BUCKET, bucket="train-data", forceDestroy=True)]
-    both = joined(state, told)
-    (known,) = evaluate(Stack(both.resources, None, told.coverage), [rule])
+    both = joined(state, reported)
+    (known,) = evaluate(Stack(both.resources, None, reported.coverage), [rule])
     assert (known.result, known.path) == ("fail", "forceDestroy")
     assert known.resource is not None
     assert known.resource.urn == state[0].urn
@@ -104,12 +104,12 @@ def test_the_command_joins_and_writes_an_import_file(service: Any, tmp_path: Pat
         "urn": f"urn:pulumi:dev::app::{BUCKET}::data", "type": BUCKET, "custom": True, "id": "train-data",
         "outputs": {"bucket": "train-data", "region": REGION, "tagsAll": TAG},
     }  # fmt: skip
-    state, heard, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
+    state, collected, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
     state.write_text(json.dumps({"version": 3, "deployment": {"resources": [row]}}))
-    snapshot.write(collect(REGION, Account()), heard)
-    words = ["audit", "--state", str(state), "--snapshot", str(heard), "--import-file", str(imports)]
-    told = json.loads(CliRunner().invoke(app, [*words, "--format", "json"]).output)
-    assert [(one["what"], one["id"]) for one in told["differences"]] == [
+    snapshot.write(collect(REGION, Account()), collected)
+    words = ["audit", "--state", str(state), "--snapshot", str(collected), "--import-file", str(imports)]
+    reported = json.loads(CliRunner().invoke(app, [*words, "--format", "json"]).output)
+    assert [(one["what"], one["id"]) for one in reported["differences"]] == [
         ("missing", "train-data"),
         ("unmanaged", forgotten),
     ]
@@ -117,10 +117,10 @@ def test_the_command_joins_and_writes_an_import_file(service: Any, tmp_path: Pat
     assert imports.stat().st_mode & 0o777 == 0o600
     assert "unmanaged" in CliRunner().invoke(app, words).output
     refused = CliRunner().invoke(app, [*words[:-1], str(tmp_path / "none" / "import.json")]).exception
-    assert isinstance(refused, UserError) and "cannot be written" in str(refused)
+    assert isinstance(refused, UserError) and refused.problems[0].code == "output-file-unwritable"
 
 
 def test_a_state_of_another_account_is_refused(service: Any) -> None:
     other = replace(managed("vol-1", **ASKED), account="999999999999")
-    with pytest.raises(UserError, match="of account 999999999999, and the answers are of 123456789012"):
+    with rejected("state-of-other-account"):
         joined([other], asked())

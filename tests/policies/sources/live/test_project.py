@@ -1,4 +1,4 @@
-"""What a project tells of types that no recorded example has, and what rules say of it."""
+"""Resources of a project without a recorded example, and outcomes of rules for them."""
 
 import importlib
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ import pytest
 
 from policies.evaluate import evaluate
 from policies.resource import Resource, is_unknown
-from policies.rules import CATALOGUE
-from policies.settings import Settings
-from policies.sources.live.records import Account, account
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
+from policies.sources.live.records import LiveAccount, account
 from policies.stack import Stack
 from tests.policies.sources.live.google_fields import held
 from tests.policies.sources.live.sdk_shapes import state_of, strange
@@ -158,78 +158,80 @@ def project() -> Project:
 
 
 @pytest.fixture(scope="module")
-def told(project: Project) -> Account:
+def reported(project: Project) -> LiveAccount:
     found = account(collect(ID, project.session()))
     assert not found.coverage.refused
     return found
 
 
-def ids(told: Account, kind: str) -> list[str]:
-    return [str(one.resource.id) for one in told.found if one.resource.kind == kind]
+def ids(reported: LiveAccount, kind: str) -> list[str]:
+    return [str(one.resource.id) for one in reported.found if one.resource.kind == kind]
 
 
-def one(told: Account, kind: str, end: str = "") -> Resource:
-    (found,) = [one for one in told.resources if one.kind == kind and str(one.id).endswith(end)]
+def one(reported: LiveAccount, kind: str, end: str = "") -> Resource:
+    (found,) = [one for one in reported.resources if one.kind == kind and str(one.id).endswith(end)]
     return found
 
 
-def results(told: Account, rule: str, **settings: Any) -> Mapping[str, str]:
-    stack = Stack(told.resources, Settings(**settings), told.coverage)
+def results(reported: LiveAccount, rule: str, **settings: Any) -> Mapping[str, str]:
+    stack = Stack(reported.resources, RuleSettings(**settings), reported.coverage)
     return {
         str(one.resource.id) if one.resource else "": one.result
-        for one in evaluate(stack, [CATALOGUE.rules[rule]])
+        for one in evaluate(stack, [CATALOG.rules[rule]])
     }
 
 
-def test_everything_is_as_the_sdk_has_it(told: Account) -> None:
+def test_everything_is_as_the_sdk_has_it(reported: LiveAccount) -> None:
     importlib.import_module("pulumi_gcp")
-    for one in told.resources:
+    for one in reported.resources:
         properties, objects = state_of(one.kind)
         assert not list(strange(one.props, properties, objects, one.kind))
         assert one.account == ID
         assert "None" not in str(one.id)
 
 
-def test_ids_are_those_of_the_provider(told: Account) -> None:
+def test_ids_are_those_of_the_provider(reported: LiveAccount) -> None:
     """Also where an API has the number of the project, or a unique id."""
     mail = f"{NUMBER}-compute@developer.gserviceaccount.com"
-    assert ids(told, "gcp:serviceaccount/account:Account") == [f"projects/{ID}/serviceAccounts/{mail}"]
-    assert ids(told, "gcp:secretmanager/secret:Secret") == [
+    assert ids(reported, "gcp:serviceaccount/account:Account") == [f"projects/{ID}/serviceAccounts/{mail}"]
+    assert ids(reported, "gcp:secretmanager/secret:Secret") == [
         f"projects/{ID}/secrets/{n}" for n in ("anywhere", "here")
     ]
-    assert ids(told, "gcp:parallelstore/instance:Instance") == [
+    assert ids(reported, "gcp:parallelstore/instance:Instance") == [
         f"projects/{ID}/locations/us-central1-a/instances/fast"
     ]
-    assert ids(told, "gcp:logging/projectSink:ProjectSink") == [
+    assert ids(reported, "gcp:logging/projectSink:ProjectSink") == [
         f"projects/{ID}/sinks/{n}" for n in ("_Default", "audit")
     ]
-    assert ids(told, "gcp:logging/folderSink:FolderSink") == ["folders/12/sinks/copy"]
-    assert ids(told, "gcp:folder/iAMBinding:IAMBinding") == ["folders/12/roles/owner"]
-    assert ids(told, "gcp:organizations/iAMBinding:IAMBinding") == ["34/roles/owner"]
-    assert ids(told, "gcp:projects/iAMAuditConfig:IAMAuditConfig") == [f"{ID}/audit_config/allServices"]
+    assert ids(reported, "gcp:logging/folderSink:FolderSink") == ["folders/12/sinks/copy"]
+    assert ids(reported, "gcp:folder/iAMBinding:IAMBinding") == ["folders/12/roles/owner"]
+    assert ids(reported, "gcp:organizations/iAMBinding:IAMBinding") == ["34/roles/owner"]
+    assert ids(reported, "gcp:projects/iAMAuditConfig:IAMAuditConfig") == [f"{ID}/audit_config/allServices"]
 
 
-def test_what_nobody_can_change_or_use_is_left_out(told: Account) -> None:
-    buckets = ids(told, "gcp:logging/projectBucketConfig:ProjectBucketConfig")
+def test_unchangeable_and_unusable_resources_are_excluded(reported: LiveAccount) -> None:
+    buckets = ids(reported, "gcp:logging/projectBucketConfig:ProjectBucketConfig")
     assert [path.rpartition("/")[2] for path in buckets] == ["_Default", "audit"]
-    assert not ids(told, "gcp:logging/organizationSink:OrganizationSink")
-    assert [path.rpartition("/")[2] for path in ids(told, "gcp:kms/cryptoKey:CryptoKey")] == ["kept"]
-    assert [path.rpartition("/")[2] for path in ids(told, "gcp:serviceaccount/key:Key")] == ["ours"]
-    assert len(ids(told, "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider")) == 2
+    assert not ids(reported, "gcp:logging/organizationSink:OrganizationSink")
+    assert [path.rpartition("/")[2] for path in ids(reported, "gcp:kms/cryptoKey:CryptoKey")] == ["kept"]
+    assert [path.rpartition("/")[2] for path in ids(reported, "gcp:serviceaccount/key:Key")] == ["ours"]
+    assert len(ids(reported, "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider")) == 2
 
 
-def test_budgets_are_those_that_see_the_project(told: Account) -> None:
-    names = [one.props["displayName"] for one in told.resources if one.kind == "gcp:billing/budget:Budget"]
+def test_budgets_are_those_that_cover_the_project(reported: LiveAccount) -> None:
+    names = [
+        one.props["displayName"] for one in reported.resources if one.kind == "gcp:billing/budget:Budget"
+    ]
     assert names == ["all", "own", "folder"]
 
 
-def test_what_services_make_is_known(told: Account) -> None:
-    made = {one.resource.name for one in told.found if one.made_by_service}
+def test_what_services_make_is_known(reported: LiveAccount) -> None:
+    made = {one.resource.name for one in reported.found if one.made_by_service}
     assert made == {"node-1", "_Default", f"{NUMBER}-compute@developer.gserviceaccount.com"}
 
 
 def test_the_default_network_is_seen() -> None:
-    """Nobody's program made its rules, and they let the world in: no service marks them as its own."""
+    """Its rules allow the whole internet, and no service marks them as its own."""
     own = Project()
     network = f"{_COMPUTE}/global/networks/default"
     for name, port in (("default-allow-ssh", "22"), ("gke-train-1-all", "1-65535")):
@@ -239,31 +241,31 @@ def test_the_default_network_is_seen() -> None:
         }  # fmt: skip
         asset(own, "compute.googleapis.com/Firewall", f"projects/{ID}/global/firewalls/{name}", rule)
     assert not held(own)
-    told = account(collect(ID, own.session()))
-    assert [one.made_by_service for one in told.found] == [False, True]
-    assert set(results(told, "MLS-NET-07").values()) == {"fail"}
+    reported = account(collect(ID, own.session()))
+    assert [one.made_by_service for one in reported.found] == [False, True]
+    assert set(results(reported, "MLS-NET-07").values()) == {"fail"}
 
 
-def test_rules_say_of_a_project_what_they_would_of_a_state(told: Account) -> None:
-    assert results(told, "MLS-STO-05") == {
+def test_rules_have_the_same_outcome_for_project_and_state(reported: LiveAccount) -> None:
+    assert results(reported, "MLS-STO-05") == {
         f"projects/{ID}/locations/us-central1-a/instances/open": "fail",
         f"projects/{ID}/locations/us-central1-a/instances/keyed": "pass",
     }
-    trust = results(told, "MLS-IAM-04")
+    trust = results(reported, "MLS-IAM-04")
     pool = f"projects/{ID}/locations/global/workloadIdentityPools/ci/providers"
     assert (trust[f"{pool}/open"], trust[f"{pool}/closed"]) == ("fail", "pass")
-    rights = results(told, "MLS-IAM-01")
+    rights = results(reported, "MLS-IAM-01")
     assert rights[f"{ID}/roles/editor"] == "pass"
     assert rights["folders/12/roles/owner"] == rights["34/roles/owner"] == "fail"
-    copies = results(told, "MLS-RES-02", allowed_regions=("us-central1",))
+    copies = results(reported, "MLS-RES-02", allowed_regions=("us-central1",))
     assert copies[f"projects/{ID}/secrets/anywhere"] == "fail"
     assert copies[f"projects/{ID}/secrets/here"] == "pass"
     assert copies["folders/12/sinks/copy"] == "undetermined"
-    places = results(told, "MLS-RES-01", allowed_regions=("us-central1",))
+    places = results(reported, "MLS-RES-01", allowed_regions=("us-central1",))
     assert places[f"projects/{ID}/zones/europe-west4-a/disks/scratch"] == "fail"
     assert places[f"projects/{ID}/zones/us-central1-a/instances/node-1"] == "pass"
-    assert results(told, "MLS-IAM-03")[f"projects/{ID}/hmacKeys/GOOG1"] == "fail"
-    assert results(told, "MLS-COST-07")[f"projects/{ID}/locations/global/buckets/audit"] == "pass"
+    assert results(reported, "MLS-IAM-03")[f"projects/{ID}/hmacKeys/GOOG1"] == "fail"
+    assert results(reported, "MLS-COST-07")[f"projects/{ID}/locations/global/buckets/audit"] == "pass"
 
 
 def test_the_size_of_a_pool_that_does_not_scale_is_of_its_groups() -> None:
@@ -288,9 +290,9 @@ def test_pools_of_autopilot_are_of_google() -> None:
     data = {"name": "c", "location": "us-central1", "autopilot": {"enabled": True}}
     asset(own, "container.googleapis.com/Cluster", path, data)
     asset(own, "container.googleapis.com/NodePool", f"{path}/nodePools/p", {"name": "p", "config": {}})
-    told = account(collect(ID, own.session()))
-    assert [one.kind for one in told.resources] == ["gcp:container/cluster:Cluster"]
-    assert told.resources[0].props["enableAutopilot"] is True
+    reported = account(collect(ID, own.session()))
+    assert [one.kind for one in reported.resources] == ["gcp:container/cluster:Cluster"]
+    assert reported.resources[0].props["enableAutopilot"] is True
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ def test_pools_of_autopilot_are_of_google() -> None:
     ],
 )
 def test_who_reaches_the_endpoint_of_a_cluster(named: dict[str, Any], said: str) -> None:
-    """Networks that are named and not switched on keep nobody away."""
+    """Disabled authorized networks do not restrict access."""
     own = Project()
     path = f"projects/{ID}/locations/us-central1/clusters/c"
     asset(own, "container.googleapis.com/Cluster", path, {"name": "c", "location": "us-central1", **named})

@@ -1,4 +1,4 @@
-"""Recorded states, told by Asset Inventory: a rule says of both the same."""
+"""Recorded states, reported by Asset Inventory: rules have the same outcomes for both."""
 
 import datetime
 import json
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from policies.evaluate import Outcome, evaluate
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.evaluate import RuleOutcome, evaluate
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.sources import state
 from policies.sources.live.records import account
 from policies.stack import Stack
@@ -19,7 +19,7 @@ from tests.policies.sources.live.google_fields import held
 from tests.trainstack.collect.project import ID
 from trainstack.collect.gcp.project import collect
 
-SETTINGS = Settings(today=datetime.date(2026, 11, 23))
+SETTINGS = RuleSettings(today=datetime.date(2026, 11, 23))
 # What only a program, or a cluster, could say: a project leaves it open, and names it.
 OPEN = {
     ("MLS-GPU-05.gke", "fail"): ("in its clusters", {"undetermined"}),  # an alarm that a cluster raises
@@ -31,7 +31,7 @@ KINDS = {key: {row["type"] for verdict in VERDICTS for row in rows(key, verdict)
 EXAMPLES = [key for key, kinds in KINDS.items() if all(kind.startswith("gcp:") for kind in kinds)]
 
 
-def test_every_example_of_google_is_told() -> None:
+def test_every_example_of_google_is_reported() -> None:
     """All but one: MLS-K8S-09 is about what is in a cluster."""
     assert len(EXAMPLES) >= 32
     assert {key.split("-")[1] for key in EXAMPLES} >= {
@@ -48,17 +48,17 @@ def test_every_example_of_google_is_told() -> None:
 
 @pytest.mark.parametrize("verdict", ["pass", "fail"])
 @pytest.mark.parametrize("key", EXAMPLES)
-def test_a_rule_says_of_a_project_what_it_says_of_the_state(key: str, verdict: str, tmp_path: Path) -> None:
+def test_a_rule_has_the_same_outcome_for_project_and_state(key: str, verdict: str, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     file.write_text(json.dumps(export(key, verdict)))
-    kept, rule = state.read(file), CATALOGUE.rules[rule_of(key)]
+    kept, rule = state.read(file), CATALOG.rules[rule_of(key)]
     assert {one.kind for one in kept} <= {*MAKERS, *UNSEEN}
     project, ids = filled(kept)
     assert not held(project)
-    told = account(collect(ID, project.session()))
-    assert not told.coverage.refused
+    reported = account(collect(ID, project.session()))
+    assert not reported.coverage.refused
     by_state = _results(evaluate(Stack(kept, SETTINGS), [rule]), {one.urn: one.urn for one in kept})
-    outcomes = evaluate(Stack(told.resources, SETTINGS, told.coverage), [rule])
+    outcomes = evaluate(Stack(reported.resources, SETTINGS, reported.coverage), [rule])
     by_project = _results(outcomes, ids)
     assert verdict in {result for results in by_state.values() for result in results}
     if (key, verdict) in OPEN:
@@ -71,7 +71,7 @@ def test_a_rule_says_of_a_project_what_it_says_of_the_state(key: str, verdict: s
         assert by_project.get(urn) == results
 
 
-def _results(outcomes: list[Outcome], urns: dict[str, str]) -> dict[str, set[str]]:
+def _results(outcomes: list[RuleOutcome], urns: dict[str, str]) -> dict[str, set[str]]:
     """By URN, without what the project has besides."""
     found: dict[str, set[str]] = {}
     for one in outcomes:

@@ -11,14 +11,14 @@ import jmespath
 import pytest
 from botocore.exceptions import DataNotFoundError, UnknownServiceError
 
-from policies.sources.live.form import Each, Joined, Kind, One
-from policies.sources.live.question import Question
+from policies.sources.live.mapping import Each, Joined, LiveKind, One
+from policies.sources.live.queries import ApiQuery
 from policies.sources.live.tables import tables
 from tests.policies.sources.live.sdk_shapes import RULES, held_against, named, state_of
 
 AWS = tables("aws")
 SESSION = botocore.session.get_session()
-KINDS = {f"{kind.kind} {kind.question}": kind for kind in AWS.kinds}
+KINDS = {f"{kind.kind} {kind.query}": kind for kind in AWS.kinds}
 WHERE = {"asked", "account", "region", "partition", "of", "it", "."}
 
 
@@ -27,7 +27,7 @@ def service(name: str) -> Any:
     return SESSION.get_service_model(name)
 
 
-def operation(question: Question) -> Any:
+def operation(question: ApiQuery) -> Any:
     return service(question.service).operation_model(question.operation)
 
 
@@ -53,12 +53,12 @@ def below(shape: Any, path: list[str]) -> Any:
     return below(shape.value if shape.type_name == "map" else shape.members[path[0]], path[1:])
 
 
-def item(question: Question) -> Any:
+def item(question: ApiQuery) -> Any:
     return below(operation(question).output_shape, steps(question.key))
 
 
-@pytest.mark.parametrize("question", AWS.questions.values(), ids=list(AWS.questions))
-def test_a_question_is_one_of_its_service(question: Question) -> None:
+@pytest.mark.parametrize("question", AWS.queries.values(), ids=list(AWS.queries))
+def test_a_question_is_one_of_its_service(question: ApiQuery) -> None:
     asked = operation(question)
     assert question.operation.startswith(("Describe", "List", "Get"))
     takes = asked.input_shape.members if asked.input_shape else {}
@@ -70,10 +70,10 @@ def test_a_question_is_one_of_its_service(question: Question) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", [one for one in AWS.questions.values() if one.of], ids=lambda one: one.name
+    "question", [one for one in AWS.queries.values() if one.of], ids=lambda one: one.name
 )
-def test_a_question_about_others_takes_what_those_have(question: Question) -> None:
-    owner = AWS.questions[question.of]
+def test_a_question_about_others_takes_what_those_have(question: ApiQuery) -> None:
+    owner = AWS.queries[question.of]
     for path in question.by.values():
         plain = path.strip("[]")
         if plain.startswith("asked."):
@@ -87,10 +87,10 @@ def test_a_question_about_others_takes_what_those_have(question: Question) -> No
 def test_answers_go_on_where_the_sdk_or_the_collector_knows_how() -> None:
     from trainstack.collect.aws.account import _TOKENS
 
-    for question in AWS.questions.values():
+    for question in AWS.queries.values():
         if question.operation not in paginated(question.service):
-            tells = operation(question).output_shape.members
-            tokens = {name for name in tells if re.search("token|marker|evaluated", name, re.IGNORECASE)}
+            members = operation(question).output_shape.members
+            tokens = {name for name in members if re.search("token|marker|evaluated", name, re.IGNORECASE)}
             takes = operation(question).input_shape
             assert {_TOKENS[name] for name in tokens} <= set(takes.members if takes else ())
 
@@ -107,7 +107,7 @@ def paths(shape: Any, shape_of: Any, joined: Any = None) -> Iterator[tuple[str, 
             if callable(joined.get(first[0])):
                 continue
             if first[0] in joined:
-                brought = item(AWS.questions[joined[first[0]].question])
+                brought = item(AWS.queries[joined[first[0]].query])
                 yield from paths(how.shape, below(brought, first[1:]))
             else:
                 yield from paths(how.shape, below(shape_of, first))
@@ -116,7 +116,7 @@ def paths(shape: Any, shape_of: Any, joined: Any = None) -> Iterator[tuple[str, 
 @pytest.mark.parametrize("name", KINDS)
 def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
     kind = KINDS[name]
-    shape = item(AWS.questions[kind.question])
+    shape = item(AWS.queries[kind.query])
     if kind.each:
         shape = below(shape, steps(kind.each))
     templates = [str(one) for one in (kind.id, kind.name, kind.arn, kind.imported)]
@@ -126,7 +126,7 @@ def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
         first, *rest = steps(path) or ["."]
         joined = kind.joined.get(first)
         if isinstance(joined, Joined):
-            below(item(AWS.questions[joined.question]), rest)
+            below(item(AWS.queries[joined.query]), rest)
         elif not joined and first not in WHERE and holder.type_name == "structure":
             below(holder, [first, *rest])
 
@@ -134,18 +134,18 @@ def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
     importlib.import_module("pulumi_aws")
-    kind: Kind = KINDS[name]
+    kind: LiveKind = KINDS[name]
     properties, objects = state_of(kind.kind)
     held_against(kind.props, properties, objects, name)
-    assert {*kind.untold, *kind.keys} <= set(properties)
+    assert {*kind.program_only, *kind.keys} <= set(properties)
     if kind.tags:
         assert "tags" in properties
     if kind.arn:
         assert "arn" in properties
 
 
-def test_every_type_that_a_rule_names_is_told_or_has_another_form() -> None:
-    told = {*(kind.kind for kind in AWS.kinds), *AWS.elsewhere}
+def test_every_type_of_a_rule_is_reported_or_has_another_form() -> None:
+    reported = {*(kind.kind for kind in AWS.kinds), *AWS.absent}
     of_rules = named("aws")
     settings = {
         found
@@ -156,4 +156,4 @@ def test_every_type_that_a_rule_names_is_told_or_has_another_form() -> None:
     classes = {f"{one}{old}" for one in settings for old in ("", "V2")}
     of_rules |= {f"aws:s3/{one}:{one[0].upper()}{one[1:]}" for one in classes}
     assert len(of_rules) > 60
-    assert of_rules <= told, of_rules - told
+    assert of_rules <= reported, of_rules - reported

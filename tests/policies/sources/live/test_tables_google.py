@@ -11,9 +11,9 @@ import pytest
 
 from policies.evaluate import evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.sources.live.form import Each, Kind, One
-from policies.sources.live.question import Question
+from policies.rules import CATALOG
+from policies.sources.live.mapping import Each, LiveKind, One
+from policies.sources.live.queries import ApiQuery
 from policies.sources.live.tables import tables
 from policies.stack import Stack
 from tests.policies.recording.recordings import VERDICTS, keys, rows
@@ -35,7 +35,7 @@ ITEMS = {
 }
 
 
-def schema(question: Question) -> tuple[str, Any]:
+def schema(question: ApiQuery) -> tuple[str, Any]:
     if question.service == "cloudasset":
         if question.given["contentType"] == "IAM_POLICY":
             return "cloudasset.v1", "#Asset"
@@ -63,8 +63,8 @@ def inner(api: str, form: Any) -> Any:
             return form
 
 
-@pytest.mark.parametrize("question", GCP.questions.values(), ids=list(GCP.questions))
-def test_a_question_is_one_of_its_api(question: Question) -> None:
+@pytest.mark.parametrize("question", GCP.queries.values(), ids=list(GCP.queries))
+def test_a_question_is_one_of_its_api(question: ApiQuery) -> None:
     name = f"{question.service}.{question.operation}"
     method = METHODS[name]
     found = [row for one in documents().values() for row in [one["methods"].get(name)] if row]
@@ -94,7 +94,7 @@ def paths(shape: Any, api: str, form: Any) -> Iterator[tuple[str, Any]]:
 def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
     """Those that functions read are held by the assets of the tests, which have to be of these schemas."""
     kind = KINDS[name]
-    api, form = schema(GCP.questions[kind.question])
+    api, form = schema(GCP.queries[kind.query])
     if kind.each:
         form = below(api, form, kind.each)
     for path, holder in [*paths(kind.props, api, form), (kind.tags, form)]:
@@ -105,20 +105,20 @@ def test_paths_of_a_table_are_fields_of_the_answer(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_table_makes_properties_that_the_sdk_has(name: str) -> None:
     importlib.import_module("pulumi_gcp")
-    kind: Kind = KINDS[name]
+    kind: LiveKind = KINDS[name]
     properties, objects = state_of(name)
     held_against(kind.props, properties, objects, name)
-    assert {*kind.untold, *kind.keys} <= set(properties)
+    assert {*kind.program_only, *kind.keys} <= set(properties)
     if kind.tags:
         assert properties.keys() & {"labels", "resourceLabels"}
 
 
-def test_every_type_that_a_rule_names_is_told_or_has_another_form() -> None:
-    told = {*KINDS, *GCP.elsewhere}
+def test_every_type_of_a_rule_is_reported_or_has_another_form() -> None:
+    reported = {*KINDS, *GCP.absent}
     of_rules = named("gcp")
     assert len(of_rules) > 35
-    assert of_rules <= told, of_rules - told
-    assert GCP.elsewhere <= of_rules
+    assert of_rules <= reported, of_rules - reported
+    assert GCP.absent <= of_rules
 
 
 class Watched(dict[str, Any]):
@@ -137,7 +137,7 @@ class Watched(dict[str, Any]):
         return super().__getitem__(key)
 
 
-def test_what_rules_read_is_told() -> None:
+def test_properties_that_rules_read_are_reported() -> None:
     """Of every type with nothing set, and of all recorded resources, by all rules about the type."""
     kept = [one for key in keys() for verdict in VERDICTS for one in _recorded(rows(key, verdict))]
     kept += [Resource(kind, f"urn:{kind}", kind, id=kind) for kind in KINDS]
@@ -145,10 +145,10 @@ def test_what_rules_read_is_told() -> None:
     lacking: set[str] = set()
     for one in kept:
         watched = Watched(one.props)
-        evaluate(Stack([replace(one, props=watched)]), CATALOGUE.rules.values())
-        told = {*KINDS[one.kind].props, *KINDS[one.kind].untold}
+        evaluate(Stack([replace(one, props=watched)]), CATALOG.rules.values())
+        reported = {*KINDS[one.kind].props, *KINDS[one.kind].program_only}
         has = state_of(one.kind)[0].keys()
-        lacking |= {f"{one.kind} {name}" for name in (watched.read & has) - told}
+        lacking |= {f"{one.kind} {name}" for name in (watched.read & has) - reported}
     assert lacking == UNTOLD
 
 
@@ -159,5 +159,5 @@ def _recorded(recorded: list[Any]) -> Iterator[Resource]:
             yield Resource(row["type"], row["urn"], row["urn"], id=row["id"], props=props)
 
 
-# The first pool once more, which the project tells as a pool, with its size.
+# The first pool again, which the project reports as a pool, with its size.
 UNTOLD = {"gcp:container/cluster:Cluster nodeConfig", "gcp:container/cluster:Cluster initialNodeCount"}

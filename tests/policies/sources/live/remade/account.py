@@ -99,5 +99,5 @@ def created(operation: str, made: str = "", names: Names | None = None, **more: 
 
 
 def _known(props: Props) -> dict[str, Any]:
-    """Properties without those that nobody knows, and what the engine keeps for itself."""
+    """Properties without unknown ones and those of the engine itself."""
     return {name: one for name, one in dict(props).items() if not is_unknown(one) and name[:2] != "__"}

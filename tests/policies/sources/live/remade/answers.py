@@ -1,4 +1,4 @@
-"""What an account says about types of which the emulation knows little or nothing.
+"""Answers of AWS APIs for services without an emulation, made from recorded resources.
 
 Made of what a state has, in the shapes of the service's model.
 """
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from tests.policies.sources.live.remade.account import Keeper, Maker, Props, Remade
-from tests.policies.sources.live.remade.modelled import Names, told
+from tests.policies.sources.live.remade.modelled import Names, reported
 from tests.trainstack.collect.cloud import Answer
 
 Rows = Sequence[tuple[Props, dict[str, str]]]
@@ -69,22 +69,22 @@ def _steps(params: Mapping[str, Any]) -> list[str]:
 def _named(under: str, key: str, summary: str = "") -> _Teller:
     """Lists what is in a cluster: its names, or objects that have them in the field `summary`."""
 
-    def tell(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
+    def respond(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
         names = [one[key] for one, _ in rows if one["clusterName"] == _steps(params)[1]]
         return 200, {under: [{summary: name} for name in names] if summary else names}
 
-    return tell
+    return respond
 
 
 def _described(under: str, shape: str, key: str, names: Names | None = None) -> _Teller:
     """Describes one thing in a cluster."""
 
-    def tell(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
+    def respond(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
         _, cluster, _, name = _steps(params)
         ((found, tags),) = [row for row in rows if (row[0]["clusterName"], row[0][key]) == (cluster, name)]
-        return 200, {under: {**told("eks", shape, found, names), "tags": tags}}
+        return 200, {under: {**reported("eks", shape, found, names), "tags": tags}}
 
-    return tell
+    return respond
 
 
 def _clusters(rows: Rows, _: Mapping[str, Any]) -> tuple[int, Any]:
@@ -94,7 +94,7 @@ def _clusters(rows: Rows, _: Mapping[str, Any]) -> tuple[int, Any]:
 def _cluster(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
     ((found, tags),) = [row for row in rows if row[0]["name"] == _steps(params)[1]]
     logs = [{"types": found.get("enabledClusterLogTypes") or [], "enabled": True}]
-    made = told("eks", "Cluster", found, {"resourcesVpcConfig": "vpcConfig"})
+    made = reported("eks", "Cluster", found, {"resourcesVpcConfig": "vpcConfig"})
     return 200, {"cluster": {**made, "logging": {"clusterLogging": logs}, "tags": tags}}
 
 
@@ -124,25 +124,25 @@ _EKS: Mapping[str, tuple[str, _Teller]] = {
 
 
 def _all(under: str, service: str, shape: str, names: Names | None = None, **more: str) -> _Teller:
-    """Tells all at once."""
+    """Returns all items at once."""
 
-    def tell(rows: Rows, _: Mapping[str, Any]) -> tuple[int, Any]:
+    def respond(rows: Rows, _: Mapping[str, Any]) -> tuple[int, Any]:
         return 200, {under: [
             {
-                **told(service, shape, one, names),
+                **reported(service, shape, one, names),
                 **more,
                 "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
             }
             for one, tags in rows
         ]}  # fmt: skip
 
-    return tell
+    return respond
 
 
 def _tags(rows: Rows, _: Mapping[str, Any]) -> tuple[int, Any]:
     names = {"ResourceId": "autoscalingGroupName"}
     return 200, {
-        "Tags": [told("autoscaling", "TagDescription", {**one, **one["tag"]}, names) for one, _ in rows]
+        "Tags": [reported("autoscaling", "TagDescription", {**one, **one["tag"]}, names) for one, _ in rows]
     }
 
 
@@ -150,7 +150,7 @@ def _backup(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:
     found = [one["backupPolicy"] for one, _ in rows if one["fileSystemId"] in params["url_path"]]
     if not found:
         return 404, {"Error": {"Code": "PolicyNotFound", "Message": "none"}}
-    return 200, {"BackupPolicy": told("efs", "BackupPolicy", found[0])}
+    return 200, {"BackupPolicy": reported("efs", "BackupPolicy", found[0])}
 
 
 def _subscribers(rows: Rows, params: Mapping[str, Any]) -> tuple[int, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tests.policies.sources.live.remade.account import Maker, Props, Remade
-from tests.policies.sources.live.remade.modelled import told
+from tests.policies.sources.live.remade.modelled import reported
 
 
 def _bucket(remade: Remade, one: Props, tags: dict[str, str]) -> str:
@@ -25,7 +25,7 @@ def _logging(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     group = 'uri="http://acs.amazonaws.com/groups/s3/LogDelivery"'
     given = {"Bucket": one["targetBucket"], "GrantWrite": group, "GrantReadACP": group}
     remade.call("s3.PutBucketAcl", {}, **given)
-    status = {"LoggingEnabled": told("s3", "LoggingEnabled", one)}
+    status = {"LoggingEnabled": reported("s3", "LoggingEnabled", one)}
     remade.call("s3.PutBucketLogging", {}, Bucket=one["bucket"], BucketLoggingStatus=status)
     return ""
 
@@ -34,7 +34,7 @@ def _setting(operation: str, member: str, shape: str, below: str = "") -> Maker:
     """What stands in the properties, or in one of them."""
 
     def make(remade: Remade, one: Props, tags: dict[str, str]) -> str:
-        given = told("s3", shape, one[below] if below else one)
+        given = reported("s3", shape, one[below] if below else one)
         remade.call(f"s3.{operation}", {}, Bucket=one["bucket"], **{member: given})
         return str(one["bucket"])
 

@@ -12,7 +12,7 @@ from typing import Any
 from policies.resource import Resource
 from policies.sources import state
 from tests.policies.recording import recordings
-from tests.policies.sources.live.remade.whole import Twins, twins
+from tests.policies.sources.live.remade.twins import Twins, twins
 
 # Names that several examples have; of an example, each becomes its own.
 _SHARED = re.compile(r"\b(train\b|example-checkpoints|(?:template|group|efa)-[0-9a-f]{7}|nodes\b(?=\"))")
@@ -30,10 +30,10 @@ class World:
         """One example alone, as if nothing of the others were there."""
         own = {(one.kind, one.id) for one in self.whole.state if one.urn in self.urns[key]}
         others = {(one.kind, one.id) for one in self.whole.state} - own
-        told = self.whole.account
-        found = tuple(one for one in told.found if (one.resource.kind, one.resource.id) not in others)
+        reported = self.whole.account
+        found = tuple(one for one in reported.found if (one.resource.kind, one.resource.id) not in others)
         return Twins(
-            [one for one in self.whole.state if one.urn in self.urns[key]], replace(told, found=found)
+            [one for one in self.whole.state if one.urn in self.urns[key]], replace(reported, found=found)
         )
 
 

@@ -24,7 +24,7 @@ def asked(service: str, operation: str, props: Mapping[str, Any], names: Names |
     return _of(model(service).operation_model(operation).input_shape, props, names or {})
 
 
-def told(service: str, shape: str, props: Mapping[str, Any], names: Names | None = None) -> Any:
+def reported(service: str, shape: str, props: Mapping[str, Any], names: Names | None = None) -> Any:
     """What an answer says of these properties, in a shape of the service."""
     return _of(model(service).shape_for(shape), props, names or {})
 

@@ -1,4 +1,4 @@
-"""What EC2 has, made by the operations that the provider uses for it.
+"""Networks of recorded states, created in the emulation.
 
 What differs from the property's name is written down; the rest is found by name (see `modelled`).
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.policies.sources.live.remade.account import Maker, Props, Remade, created
-from tests.policies.sources.live.remade.modelled import told
+from tests.policies.sources.live.remade.modelled import reported
 
 _NAMED = {"GroupName": "name"}
 
@@ -54,7 +54,7 @@ def _close(remade: Remade, group: str) -> None:
 
 def _rule(way: str) -> Maker:
     def make(remade: Remade, one: Props, tags: dict[str, str]) -> str:
-        permission = told("ec2", "IpPermission", one)
+        permission = reported("ec2", "IpPermission", one)
         note = {"Description": one["description"]} if one.get("description") else {}
         if "cidrIpv4" in one:
             permission["IpRanges"] = [{"CidrIp": one["cidrIpv4"], **note}]
@@ -94,7 +94,7 @@ _TEMPLATE = {
 
 
 def _template(remade: Remade, one: Props, tags: dict[str, str]) -> str:
-    data = told("ec2", "RequestLaunchTemplateData", one, _TEMPLATE)
+    data = reported("ec2", "RequestLaunchTemplateData", one, _TEMPLATE)
     data["TagSpecifications"] = [
         {
             "ResourceType": row["resourceType"],

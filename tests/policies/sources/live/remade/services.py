@@ -1,11 +1,11 @@
-"""What services besides EC2 and S3 have, made by the operations that the provider uses for it."""
+"""Resources of recorded states, created in the emulation by service."""
 
 from collections.abc import Mapping
 
 from moto.iam.models import AWSManagedPolicy, iam_backends
 
 from tests.policies.sources.live.remade.account import ACCOUNT, Maker, Props, Remade, created
-from tests.policies.sources.live.remade.modelled import told
+from tests.policies.sources.live.remade.modelled import reported
 
 
 def _attachment(remade: Remade, one: Props, tags: dict[str, str]) -> str:
@@ -36,14 +36,14 @@ def _key(remade: Remade, one: Props, tags: dict[str, str]) -> str:
 
 
 def _lustre(remade: Remade, one: Props, tags: dict[str, str]) -> str:
-    own = told("fsx", "CreateFileSystemLustreConfiguration", one)
+    own = reported("fsx", "CreateFileSystemLustreConfiguration", one)
     given = {"FileSystemType": "LUSTRE", "LustreConfiguration": own}
     return created("fsx.CreateFileSystem", "FileSystem.FileSystemId", **given)(remade, one, tags)
 
 
 def _budget(remade: Remade, one: Props, tags: dict[str, str]) -> str:
-    """With notifications; whom these tell, the emulation does not keep."""
-    budget = told("budgets", "Budget", one, {"BudgetName": "name"})
+    """With notifications; the emulation does not store their subscribers."""
+    budget = reported("budgets", "Budget", one, {"BudgetName": "name"})
     budget["BudgetLimit"] = {"Amount": str(one["limitAmount"]), "Unit": one["limitUnit"]}
     budget["CostFilters"] = {row["name"]: row["values"] for row in one.get("costFilters") or ()}
     remade.call("budgets.CreateBudget", {}, AccountId=ACCOUNT, Budget=budget)
@@ -51,7 +51,7 @@ def _budget(remade: Remade, one: Props, tags: dict[str, str]) -> str:
     for note in one.get("notifications") or ():
         given = {
             "BudgetName": one["name"],
-            "Notification": told("budgets", "Notification", note),
+            "Notification": reported("budgets", "Notification", note),
             "Subscribers": [
                 {"SubscriptionType": kind, "Address": address}
                 for name, kind in kinds

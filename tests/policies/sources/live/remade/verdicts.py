@@ -1,4 +1,4 @@
-"""What rules say of the same resources by a state, by an account, and by both; and where that may differ."""
+"""Expected differences between the outcomes of an account and of its state."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from policies.coverage import WHOLE, Coverage
 from policies.evaluate import evaluate
 from policies.resource import Resource
-from policies.rules import CATALOGUE
-from policies.settings import Settings
+from policies.rules import CATALOG
+from policies.settings import RuleSettings
 from policies.sources.live.join import joined
 from policies.stack import Stack
-from tests.policies.sources.live.remade.whole import Twins
+from tests.policies.sources.live.remade.twins import Twins
 
-_CLUSTER = "what is in a cluster, an account does not tell"
-_ASKED = "what a program asked for, an account does not tell"
+_CLUSTER = "an account does not report objects of a cluster"
+_ASKED = "an account does not report inputs of a program"
 _OF_PROGRAM = "`protect` and the like, only a program has"
-_REGION = "a snapshot is of one region, and what is in another is not told"
+_REGION = "a snapshot covers one region only"
 WITH_STATE = {"MLS-GPU-05": _CLUSTER, "MLS-K8S-09": _CLUSTER, "MLS-RES-02": _REGION}
 """Rules that an account leaves open also where its state is known."""
 ALONE = {
@@ -43,31 +43,31 @@ class Compared:
     """Where the account says otherwise although its state is known."""
 
 
-def compared(same: Twins, settings: Settings) -> Compared:
-    """Every rule about everything that both tell of."""
+def compared(same: Twins, settings: RuleSettings) -> Compared:
+    """Outcomes of all rules for resources that both sources report."""
     both = joined(same.state, same.account)
     ids = {(one.kind, one.id): one.urn for one in same.state}
-    told = {one.urn: ids.get((one.kind, one.id), one.urn) for one in same.account.resources}
-    here = {"", *({*told.values()} & {*ids.values()})}
+    reported = {one.urn: ids.get((one.kind, one.id), one.urn) for one in same.account.resources}
+    here = {"", *({*reported.values()} & {*ids.values()})}
     wanted = _verdicts(same.state, WHOLE, settings, {})
-    alone = _verdicts(same.account.resources, same.account.coverage, settings, told)
+    alone = _verdicts(same.account.resources, same.account.coverage, settings, reported)
     known = _verdicts(both.resources, same.account.coverage, settings, {})
     said = frozenset((rule, one) for (rule, urn), found in alone.items() if urn in here for one in found)
     return Compared(said, _unlike(wanted, alone, here, ALONE), _unlike(wanted, known, here, WITH_STATE))
 
 
 def _verdicts(
-    resources: Iterable[Resource], coverage: Coverage, settings: Settings, urns: Mapping[str, str]
+    resources: Iterable[Resource], coverage: Coverage, settings: RuleSettings, urns: Mapping[str, str]
 ) -> Verdicts:
     found: dict[tuple[str, str], frozenset[str]] = {}
-    for one in evaluate(Stack(resources, settings, coverage), CATALOGUE.rules.values()):
+    for one in evaluate(Stack(resources, settings, coverage), CATALOG.rules.values()):
         key = one.rule.id, urns.get(one.urn, one.urn)
         found[key] = found.get(key, frozenset()) | {one.result}
     return found
 
 
 def _unlike(wanted: Verdicts, found: Verdicts, here: set[str], open: Mapping[str, str]) -> list[str]:
-    """Of what both tell of; a rule that is open there says so, and nothing else."""
+    """Outcomes for resources that both report; an undetermined rule has only that outcome."""
     return [
         f"{rule} {urn}: {sorted(results)} by the state, {sorted(said)} by the account"
         for (rule, urn), results in sorted(wanted.items())

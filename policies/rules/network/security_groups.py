@@ -1,0 +1,85 @@
+"""Security groups and their rules, in each form of the provider."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from policies.resource import Resource, is_unknown
+from policies.stack import Stack
+
+GROUP, DEFAULT = "aws:ec2/securityGroup:SecurityGroup", "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup"
+RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
+INGRESS = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
+EGRESS = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
+Way = Literal["ingress", "egress"]
+_EVERYTHING = ("-1", "all")
+_TCP = ("tcp", "6")
+
+
+@dataclass(frozen=True)
+class OpenPorts:
+    """TCP ports that a rule opens to ranges; `path` is its place in the resource."""
+
+    path: str
+    ranges: tuple[Any, ...]
+    low: int
+    high: int
+
+    def admits(self, port: int) -> bool:
+        """Return whether a TCP port is open."""
+        return self.low <= port <= self.high
+
+
+def open_ports(resource: Resource, way: Way) -> Iterator[OpenPorts]:
+    """The TCP ports that the rules of a security group, or a separate rule, open to ranges."""
+    props = resource.props
+    if resource.kind in (INGRESS, EGRESS):
+        if resource.kind == (INGRESS if way == "ingress" else EGRESS):
+            ranges = tuple(one for one in (props.get("cidrIpv4"), props.get("cidrIpv6")) if one)
+            yield from _ports_of("", props, "ipProtocol", ranges)
+    elif resource.kind == RULE:
+        if props.get("type") == way:
+            yield from _ports_of("", props, "protocol", _ranges(props))
+    else:
+        for path, rule in resource.items(way):
+            yield from _ports_of(path, rule, "protocol", _ranges(rule))
+
+
+def _ranges(rule: Any) -> tuple[Any, ...]:
+    return (*(rule.get("cidrBlocks") or ()), *(rule.get("ipv6CidrBlocks") or ()))
+
+
+def _ports_of(path: str, rule: Any, protocol: str, ranges: tuple[Any, ...]) -> Iterator[OpenPorts]:
+    named = str(rule.get(protocol))
+    if named in _EVERYTHING:
+        yield OpenPorts(path, ranges, 0, 65535)
+    elif named in _TCP:
+        yield OpenPorts(path, ranges, int(rule.get("fromPort") or 0), int(rule.get("toPort") or 0))
+
+
+def open_to_itself(group: Resource, stack: Stack, way: Way) -> bool:
+    """Return whether a security group allows all traffic from (or to) itself, by its own id.
+
+    Raises UndeterminedError if the group of a rule is unknown.
+    """
+    for _, rule in group.items(way):
+        if str(rule.get("protocol")) in _EVERYTHING and rule.get("self") is True:
+            return True
+    for rule in stack.users(group, RULE, "securityGroupId"):
+        everything = str(rule.props.get("protocol")) in _EVERYTHING
+        own = rule.props.get("self") is True or _names(rule, "sourceSecurityGroupId", group, stack)
+        if rule.props.get("type") == way and everything and own:
+            return True
+    kind = INGRESS if way == "ingress" else EGRESS
+    return any(
+        str(rule.props.get("ipProtocol")) in _EVERYTHING
+        and _names(rule, "referencedSecurityGroupId", group, stack)
+        for rule in stack.users(group, kind, "securityGroupId")
+    )
+
+
+def _names(rule: Resource, property: str, group: Resource, stack: Stack) -> bool:
+    value = rule.raw(property)
+    if not is_unknown(value) and not value:
+        return False
+    return stack.target(rule, property, GROUP) is group

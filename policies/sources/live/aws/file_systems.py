@@ -1,0 +1,211 @@
+"""File systems: FSx and EFS.
+
+Shapes: internal/service/fsx/{lustre,openzfs,ontap}_file_system.go, data_repository_association.go and
+internal/service/efs of terraform-provider-aws.
+"""
+
+from typing import Any
+
+from policies.sources.live.mapping import LiveKind, One, Reader, Shape, View
+from policies.sources.live.queries import ApiQuery
+
+_SYSTEMS, _EFS = "fsx.DescribeFileSystems", "efs.DescribeFileSystems"
+QUERIES = (
+    ApiQuery("fsx", "DescribeFileSystems", "FileSystems"),
+    ApiQuery("fsx", "DescribeDataRepositoryAssociations", "Associations"),
+    ApiQuery("efs", "DescribeFileSystems", "FileSystems"),
+    ApiQuery("efs", "DescribeAccessPoints", "AccessPoints"),
+    ApiQuery("efs", "DescribeMountTargets", "MountTargets", of=_EFS, by={"FileSystemId": "FileSystemId"}),
+    ApiQuery("efs", "DescribeBackupPolicy", "BackupPolicy", of=_EFS, by={"FileSystemId": "FileSystemId"},
+             unset=("PolicyNotFound",)),
+    ApiQuery("efs", "DescribeReplicationConfigurations", "Replications",
+             unset=("ReplicationNotFound",)),
+)  # fmt: skip
+
+
+def _fsx(kind: str, type: str, shape: Shape) -> LiveKind:
+    return LiveKind(
+        kind,
+        _SYSTEMS,
+        "{FileSystemId}",
+        {
+            "arn": "ResourceARN",
+            "dnsName": "DNSName",
+            "kmsKeyId": "KmsKeyId",
+            "ownerId": "OwnerId",
+            "storageCapacity": "StorageCapacity",
+            "storageType": "StorageType",
+            "vpcId": "VpcId",
+            **shape,
+        },
+        tags="Tags",
+        when=lambda view: view.at("FileSystemType") == type and view.at("Lifecycle") != "DELETING",
+        keys=("kmsKeyId",),
+    )
+
+
+def _first(path: str) -> Reader:
+    """The first of at most one."""
+
+    def read(view: View) -> Any:
+        return next(iter(view.at(path) or ()), None)
+
+    return read
+
+
+_LUSTRE = "LustreConfiguration"
+_SETTINGS = {
+    "automaticBackupRetentionDays": "AutomaticBackupRetentionDays",
+    "copyTagsToBackups": "CopyTagsToBackups",
+    "deploymentType": "DeploymentType",
+    "weeklyMaintenanceStartTime": "WeeklyMaintenanceStartTime",
+}
+
+
+def _below(prefix: str, shape: dict[str, str]) -> dict[str, str]:
+    return {name: f"{prefix}.{path}" for name, path in shape.items()}
+
+
+KINDS = (
+    _fsx(
+        "aws:fsx/lustreFileSystem:LustreFileSystem",
+        "LUSTRE",
+        {
+            **_below(_LUSTRE, _SETTINGS),
+            "autoImportPolicy": f"{_LUSTRE}.DataRepositoryConfiguration.AutoImportPolicy",
+            "dataCompressionType": f"{_LUSTRE}.DataCompressionType",
+            "exportPath": f"{_LUSTRE}.DataRepositoryConfiguration.ExportPath",
+            "fileSystemTypeVersion": "FileSystemTypeVersion",
+            "importPath": f"{_LUSTRE}.DataRepositoryConfiguration.ImportPath",
+            "mountName": f"{_LUSTRE}.MountName",
+            "perUnitStorageThroughput": f"{_LUSTRE}.PerUnitStorageThroughput",
+            "subnetIds": _first("SubnetIds"),
+        },
+    ),
+    _fsx(
+        "aws:fsx/openZfsFileSystem:OpenZfsFileSystem",
+        "OPENZFS",
+        {
+            **_below("OpenZFSConfiguration", _SETTINGS),
+            "copyTagsToVolumes": "OpenZFSConfiguration.CopyTagsToVolumes",
+            "subnetIds": "SubnetIds",
+            "throughputCapacity": "OpenZFSConfiguration.ThroughputCapacity",
+        },
+    ),
+    _fsx(
+        "aws:fsx/ontapFileSystem:OntapFileSystem",
+        "ONTAP",
+        {
+            **_below(
+                "OntapConfiguration",
+                {key: path for key, path in _SETTINGS.items() if key != "copyTagsToBackups"},
+            ),
+            "subnetIds": "SubnetIds",
+        },
+    ),
+    LiveKind(
+        "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
+        "fsx.DescribeDataRepositoryAssociations",
+        "{AssociationId}",
+        {
+            "arn": "ResourceARN",
+            "associationId": "AssociationId",
+            "dataRepositoryPath": "DataRepositoryPath",
+            "fileSystemId": "FileSystemId",
+            "fileSystemPath": "FileSystemPath",
+            "importedFileChunkSize": "ImportedFileChunkSize",
+        },
+        tags="Tags",
+        when=lambda view: view.at("Lifecycle") != "DELETING",
+    ),
+    LiveKind(
+        "aws:efs/fileSystem:FileSystem",
+        _EFS,
+        "{FileSystemId}",
+        {
+            "arn": "FileSystemArn",
+            "availabilityZoneName": "AvailabilityZoneName",
+            "creationToken": "CreationToken",
+            "encrypted": "Encrypted",
+            "kmsKeyId": "KmsKeyId",
+            "name": "Name",
+            "numberOfMountTargets": "NumberOfMountTargets",
+            "ownerId": "OwnerId",
+            "performanceMode": "PerformanceMode",
+            "provisionedThroughputInMibps": "ProvisionedThroughputInMibps",
+            "throughputMode": "ThroughputMode",
+        },
+        tags="Tags",
+        when=lambda view: view.at("LifeCycleState") not in ("deleting", "deleted"),
+        keys=("kmsKeyId",),
+    ),
+    LiveKind(
+        "aws:efs/accessPoint:AccessPoint",
+        "efs.DescribeAccessPoints",
+        "{AccessPointId}",
+        {
+            "arn": "AccessPointArn",
+            "fileSystemId": "FileSystemId",
+            "ownerId": "OwnerId",
+            "posixUser": One("PosixUser", {"gid": "Gid", "uid": "Uid", "secondaryGids": "SecondaryGids"}),
+            "rootDirectory": One(
+                "RootDirectory",
+                {
+                    "path": "Path",
+                    "creationInfo": One(
+                        "CreationInfo",
+                        {"ownerGid": "OwnerGid", "ownerUid": "OwnerUid", "permissions": "Permissions"},
+                    ),
+                },
+            ),
+        },
+        tags="Tags",
+        when=lambda view: view.at("LifeCycleState") not in ("deleting", "deleted"),
+    ),
+    LiveKind(
+        "aws:efs/mountTarget:MountTarget",
+        "efs.DescribeMountTargets",
+        "{MountTargetId}",
+        {
+            "availabilityZoneId": "AvailabilityZoneId",
+            "availabilityZoneName": "AvailabilityZoneName",
+            "fileSystemId": "FileSystemId",
+            "ipAddress": "IpAddress",
+            "networkInterfaceId": "NetworkInterfaceId",
+            "ownerId": "OwnerId",
+            "subnetId": "SubnetId",
+        },
+        owner="{asked.FileSystemId}",
+    ),
+    LiveKind(
+        "aws:efs/backupPolicy:BackupPolicy",
+        "efs.DescribeBackupPolicy",
+        "{asked.FileSystemId}",
+        {
+            "fileSystemId": "asked.FileSystemId",
+            "backupPolicy": lambda view: {"status": view.at("Status")},
+        },
+        owner="{asked.FileSystemId}",
+    ),
+    LiveKind(
+        "aws:efs/replicationConfiguration:ReplicationConfiguration",
+        "efs.DescribeReplicationConfigurations",
+        "{SourceFileSystemId}",
+        {
+            "sourceFileSystemId": "SourceFileSystemId",
+            "sourceFileSystemArn": "SourceFileSystemArn",
+            "destination": lambda view: next(
+                (
+                    {
+                        "region": one.get("Region"),
+                        "fileSystemId": one.get("FileSystemId"),
+                        "status": one.get("Status"),
+                    }
+                    for one in view.at("Destinations") or ()
+                ),
+                None,
+            ),
+        },
+        when=lambda view: view.at("SourceFileSystemRegion") in (None, view.at("region")),
+    ),
+)

@@ -1,0 +1,27 @@
+"""Types that an account never reports: their effect is part of another type."""
+
+_OLD = (
+    *("bucket", "bucketLogging", "bucketVersioning", "bucketServerSideEncryptionConfiguration"),
+    *("bucketLifecycleConfiguration", "bucketReplicationConfig", "bucketPublicAccessBlock"),
+    "bucketWebsiteConfiguration",
+)
+ABSENT = frozenset(
+    (
+        # Older names, and other forms of rules and attachments.
+        *(f"aws:s3/{name}V2:{name[0].upper()}{name[1:]}V2" for name in _OLD),
+        "aws:alb/loadBalancer:LoadBalancer",
+        "aws:dynamodb/tableReplica:TableReplica",
+        "aws:ec2/securityGroupRule:SecurityGroupRule",
+        "aws:iam/policyAttachment:PolicyAttachment",
+        "aws:iam/rolePolicyAttachmentsExclusive:RolePolicyAttachmentsExclusive",
+        # A copy is a snapshot or an image, without a reference to its source.
+        "aws:ebs/snapshotCopy:SnapshotCopy",
+        "aws:ec2/amiCopy:AmiCopy",
+        "aws:rds/clusterSnapshotCopy:ClusterSnapshotCopy",
+        "aws:rds/snapshotCopy:SnapshotCopy",
+    )
+)
+UNREPORTED = {
+    "kubernetes:": "an account of AWS does not report objects in its clusters; audit a state, or a cluster",
+    "aws:": "resources of this type are not read from an account",
+}
