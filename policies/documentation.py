@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from infra.exit_codes import OF_COMMAND
 from policies.catalog import PolicyRule, in_order
 from policies.frameworks.framework import ControlReference, by_rule, frameworks, without_control
 from policies.rules import CATALOG
@@ -60,17 +61,10 @@ writes a bundle for an [auditor](../how-to/evidence.md). Accepted violations are
         settings: {production: true, allowed_regions: [eu-west-1]}
         enforcement: {COST: mandatory}
 
-| exit code | meaning |
-|---|---|
-| 0 | clean |
-| 1 | internal error |
-| 2 | usage error, or a file that cannot be read |
-| 3 | violations |
-| 4 | no violation, but undetermined outcomes |
-| 5 | only violations with expired waivers |
+{exit_codes}
 
 Other programs call `policies.run.audit` and get outcomes, reports and the exit code (`policies/run.py`,
-`policies/exit_codes.py`).
+`infra/exit_codes.py`).
 
 A rule that needs a secret, or a value that is known only after the deployment, is **undetermined** and names
 the value. It never passes. Secrets are never read. Events of a preview (PULUMI_ENABLE_STREAMING_JSON_PREVIEW)
@@ -87,7 +81,12 @@ be confirmed.
 
 def document() -> str:
     """The content of the file. Raises KeyError for a group without a title."""
-    return "\n".join([_HEAD, *_settings(), *_groups()])
+    return "\n".join([_HEAD.replace("{exit_codes}", _exit_codes()), *_settings(), *_groups()])
+
+
+def _exit_codes() -> str:
+    rows = (f"| {int(code)} | {text} |" for code, text in sorted(OF_COMMAND["audit"].items()))
+    return "\n".join(["| exit code | meaning |", "|---|---|", *rows])
 
 
 def _settings() -> Iterator[str]:

@@ -1,23 +1,24 @@
-"""Exit codes of an audit, and the outcomes that decide them."""
+"""Exit codes of an audit, from `infra.exit_codes`, and the outcomes that decide them."""
 
 from collections.abc import Iterable
 from enum import IntEnum
 
+from infra.exit_codes import ExitCode
 from policies.evaluate import RuleOutcome
 from policies.severity import SEVERITIES, Severity
 
 
 class AuditExitCode(IntEnum):
-    """Exit codes of `trainstack audit`. Frozen: pipelines rely on them."""
+    """Names of exit codes for an audit; evidence bundles contain them."""
 
-    CLEAN = 0
-    INTERNAL_ERROR = 1
-    USAGE = 2
-    VIOLATIONS = 3
+    CLEAN = ExitCode.DONE
+    INTERNAL_ERROR = ExitCode.FAILED
+    USAGE = ExitCode.USAGE
+    VIOLATIONS = ExitCode.VIOLATIONS
     """At least one violation of the failing severity or above."""
-    UNDETERMINED = 4
+    UNDETERMINED = ExitCode.UNDETERMINED
     """No violation, but an undetermined outcome of that severity."""
-    EXPIRED_WAIVERS = 5
+    EXPIRED_WAIVERS = ExitCode.EXPIRED_WAIVERS
     """Violations, all of them with an expired waiver."""
 
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from infra.errors import UserError
 from policies.report.formats import Format
 from policies.severity import Severity
 from trainstack.cli.collect import Cloud, Context, Place, Project, Region, collected
@@ -102,21 +101,13 @@ def audit(
 ) -> None:
     """Judge a stack, an account or a cluster by the rules of the policies (docs/reference/policies.md).
 
-    Exit codes: 0 clean, 1 internal error, 2 usage error or a file that cannot be read, 3 violations,
-    4 no violation but undetermined outcomes, 5 only violations with expired waivers. Only severities of
-    --fail-on and above count.
+    Only severities of --fail-on and above count.
     """
     from policies import run  # noqa: PLC0415
 
     take = partial(collected, live, Place(region, project, context)) if live else None
     sources = run.AuditSources(state, preview, snapshot, take, allow_empty)
     options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
-    try:
-        found = run.audit(sources, options)
-        typer.echo(run.report(found, format))
-    except UserError:
-        raise
-    except Exception as error:
-        typer.echo(f"internal error: {type(error).__name__}: {error}", err=True)
-        raise typer.Exit(run.AuditExitCode.INTERNAL_ERROR) from None
+    found = run.audit(sources, options)
+    typer.echo(run.report(found, format))
     raise typer.Exit(found.code)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from infra.clouds.kubectl import ClusterApi, connected, unanswered
-from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ObjectKind
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ListedKind
 from policies.sources.live.queries import AnswerItem, Answers, ApiRefusal
 from policies.sources.live.snapshot import Snapshot, moment
 from trainstack.collect.manifests import kept
@@ -73,7 +73,7 @@ def _discovered(cluster: ClusterApi) -> _Served:
     return found
 
 
-def _answers(cluster: ClusterApi, kind: ObjectKind, served: _Served) -> Answers:
+def _answers(cluster: ClusterApi, kind: ListedKind, served: _Served) -> Answers:
     there = served.kinds.get((kind.group, kind.kind), [])
     known = next((one for one in there if one.name in kind.versions), None)
     if known is None and kind.group in served.stale:
@@ -92,7 +92,7 @@ def _answers(cluster: ClusterApi, kind: ObjectKind, served: _Served) -> Answers:
         return Answers((), (ApiRefusal(answer.code, answer.message, kind.right),))
 
 
-def _objects(cluster: ClusterApi, kind: ObjectKind, served: _Version) -> list[Any]:
+def _objects(cluster: ClusterApi, kind: ListedKind, served: _Version) -> list[Any]:
     version = f"{kind.group}/{served.name}" if kind.group else served.name
     path = f"/{'apis' if kind.group else 'api'}/{version}/{served.plural}"
     accept = WHOLE if kind.whole else _METADATA

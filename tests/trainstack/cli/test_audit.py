@@ -15,6 +15,7 @@ from policies.exit_codes import AuditExitCode
 from tests.policies.problems import rejected
 from tests.trainstack.cli.command import run
 from trainstack.cli.app import app
+from trainstack.cli.execution import execute
 
 LOGS = "aws:cloudwatch/logGroup:LogGroup"
 SECRET = {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "ciphertext": "x"}
@@ -106,12 +107,14 @@ def test_an_empty_stack_is_an_error_unless_it_is_expected(tmp_path: Path) -> Non
     assert audit(state(tmp_path), "--allow-empty")[0] == AuditExitCode.CLEAN
 
 
-def test_an_internal_error_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(judge, "evaluate", lambda *_: 1 / 0)
-    code, said = audit(state(tmp_path, 30))
-    assert code == AuditExitCode.INTERNAL_ERROR
-    assert "internal error: ZeroDivisionError" in said
-    assert "Traceback" not in said
+    assert execute(app, ["audit", "--state", str(state(tmp_path, 30))]) == AuditExitCode.INTERNAL_ERROR
+    error = capsys.readouterr().err
+    assert "internal error: ZeroDivisionError" in error
+    assert "Traceback" not in error
 
 
 def test_a_bad_file_ends_the_process_without_a_traceback(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class ObjectKind:
+class ListedKind:
     """A kind of objects, as an API server lists it."""
 
     group: str
@@ -77,11 +77,11 @@ _COUNTED = (
 )
 
 
-def _object_kinds() -> Iterator[ObjectKind]:
+def _object_kinds() -> Iterator[ListedKind]:
     for rows, whole in ((_READ, True), (_COUNTED, False)):
         for group, versions, inside, outside in rows:
-            yield from (ObjectKind(group, kind, versions, True, whole) for kind in inside.split())
-            yield from (ObjectKind(group, kind, versions, False, whole) for kind in outside.split())
+            yield from (ListedKind(group, kind, versions, True, whole) for kind in inside.split())
+            yield from (ListedKind(group, kind, versions, False, whole) for kind in outside.split())
 
 
 OBJECT_KINDS = tuple(_object_kinds())

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies.sources.convert import plain
-from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ObjectKind
+from policies.sources.live.kubernetes.object_kinds import OBJECT_KINDS, ListedKind
 from policies.sources.live.mapping import LiveKind, Reader, View
 from policies.sources.live.queries import ApiQuery
 
@@ -63,7 +63,7 @@ def _is_of_the_cluster(view: View) -> bool:
     return kind not in _READ_IN_SYSTEM and about.get("namespace") in SYSTEM
 
 
-def _kinds(sort: ObjectKind) -> Iterator[LiveKind]:
+def _kinds(sort: ListedKind) -> Iterator[LiveKind]:
     fields = ("metadata", *_FIELDS.get(sort.kind, ("spec",))) if sort.whole else ("metadata",)
     for version in sort.versions:
         yield LiveKind(
