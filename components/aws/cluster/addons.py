@@ -55,14 +55,32 @@ def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[
         elif any(not (one.managed_policies or one.actions or one.by_resource) for one in addon.identities):
             rule = "needs AWS permissions that no managed policy gives narrowly enough"
             problems.append(
-                Problem(path, name, rule, "Leave it out and install it with a policy of your own.")
+                Problem(
+                    path,
+                    name,
+                    rule,
+                    "Leave it out and install it with a policy of your own.",
+                    code="addon-needs-own-policy",
+                )
             )
     if len(set(names)) != len(names):
-        problems.append(Problem("addons", list(names), "names an add-on twice", "Name each once."))
+        problems.append(
+            Problem(
+                "addons", list(names), "names an add-on twice", "Name each once.", code="addon-named-twice"
+            )
+        )
     missing = [name for name in INDISPENSABLE if name not in names]
     if missing:
         rule = f"lacks {', '.join(missing)}"
-        problems.append(Problem("addons", list(names), rule, "Add them: without them no pod can run."))
+        problems.append(
+            Problem(
+                "addons",
+                list(names),
+                rule,
+                "Add them: without them no pod can run.",
+                code="indispensable-addon-missing",
+            )
+        )
     return problems
 
 

@@ -70,4 +70,4 @@ def shrinking_problems(path: str, most: int, live: LiveSizeArgs | None) -> list[
         return []
     rule = f"{live['nodes']} nodes run now: {live['nodes'] - most} of them would end with their jobs"
     fix = "Retry when the autoscaler has removed idle nodes, or stop jobs of this pool before."
-    return [Problem(path, most, rule, fix)]
+    return [Problem(path, most, rule, fix, code="pool-shrinks-below-live-size")]

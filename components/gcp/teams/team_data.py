@@ -1,4 +1,4 @@
-"""A team's part of the buckets, which no other team can read; with a cluster and without."""
+"""A team's part of the buckets, not readable by other teams; with a cluster and without."""
 
 from typing import NotRequired, TypedDict
 
@@ -10,20 +10,20 @@ from components.gcp.pod_account import FolderRightArgs, GcpPodAccount
 
 # Below this folder every team has its own, in every bucket and file system.
 TEAMS = "teams"
-# What pods are that name no service account: a job needs no word about its rights.
+# The account of pods without a service account: a job needs no setting for its permissions.
 SERVICE_ACCOUNT = "default"
 READ, WRITE = "roles/storage.objectViewer", "roles/storage.objectUser"
 
 
 class GcpTeamDataArgs(TypedDict):
-    """Whose data, and whose pods get it."""
+    """The team's data, and the pods with access."""
 
     project: str
     """Id of the project."""
     project_number: pulumi.Input[str]
     """Number of that project."""
     namespace: NotRequired[str]
-    """The team's namespace. Default: there is no cluster, and others give roles on the folders."""
+    """The team's namespace. Default: there is no cluster, and roles on the folders are granted elsewhere."""
     folder: str
     """Name of the team's folder in buckets and file systems."""
     checkpoint_bucket: pulumi.Input[str]
@@ -40,13 +40,13 @@ class GcpTeamData(Component):
     """Managed folders for the team, and roles on them for the pods of its namespace.
 
     Pods read `shared/` and `teams/<folder>/` of the datasets, and read, write and delete below
-    `teams/<folder>/` of the checkpoints; nothing else. A role on a managed folder is about the names of what
-    it holds, too: listing with the folder as prefix is allowed, any other is not. A condition on the names of
+    `teams/<folder>/` of the checkpoints; nothing else. A role on a managed folder also covers the names of
+    its objects: listing with the folder as prefix is allowed, any other is not. A condition on the names of
     objects could not do that, as listing is an action on the bucket (Cloud Storage documentation, "Managed
-    folders" and "IAM conditions"). The key of the buckets needs no right of theirs: Cloud Storage uses it.
+    folders" and "IAM conditions"). They need no permission on the key of the buckets: Cloud Storage uses it.
 
-    Data outlives all of this: when the team goes, or gets another folder, its objects stay where they are
-    (`forceDestroy` of a managed folder deletes only the folder's roles), and an administrator reaches them.
+    Data outlives all of this: when the team is removed, or gets another folder, its objects stay where they
+    are (`forceDestroy` of a managed folder deletes only the folder's roles), accessible to administrators.
     *Untested in a real project.*
     """
 

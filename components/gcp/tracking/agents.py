@@ -1,4 +1,4 @@
-"""Service agents: how Google's own services come to use a key."""
+"""Permissions of Google's service agents to use a key."""
 
 import pulumi
 import pulumi_gcp as gcp
@@ -15,11 +15,11 @@ def may_use_key(
     key_id: pulumi.Input[str],
     formerly_below: pulumi.Input[str] | None = None,
 ) -> gcp.kms.CryptoKeyIAMMember:
-    """Let a service (such as `sqladmin.googleapis.com`) use a key; what it encrypts comes after this.
+    """Let a service (such as `sqladmin.googleapis.com`) use a key; dependents come after this.
 
-    Its service agent is an account of Google in the project, which does not exist until somebody asks for it.
-    `formerly_below` is the URN of a component that had both: were they made once more, and these deleted
-    afterwards, the right would be gone.
+    Its service agent is an account of Google in the project, which does not exist until it is requested.
+    `formerly_below` is the URN of a component that had both: were they created again, and these deleted
+    afterwards, the permission would be removed.
     """
     aliases = [pulumi.Alias(parent=formerly_below)] if formerly_below is not None else []
     kept = component.child(pulumi.ResourceOptions(aliases=[*aliases]))

@@ -1,4 +1,4 @@
-"""The tracking server's folder of the artifacts, and its rights there; with a cluster and without."""
+"""The tracking server's folder of the artifacts, and its permissions; with a cluster and without."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 from components.base import Component
 
 ARTIFACT_PREFIX: Final = "mlflow"
-"""Everything the server stores lies below this folder of the artifact bucket."""
+"""Everything the server stores is below this folder of the artifact bucket."""
 _ROLES: Final = ("roles/storage.objectCreator", "roles/storage.objectViewer")
 
 
@@ -20,10 +20,10 @@ def artifact_folder(
     member: pulumi.Input[str],
     formerly: Sequence[pulumi.Alias] = (),
 ) -> list[pulumi.Resource]:
-    """Rights of `member` on the folder. Deleting it deletes its rights; objects stay where they are.
+    """Permissions of `member` on the folder. Deleting it deletes them; objects stay where they are.
 
-    `formerly` is what the folder was before: a stack that grows keeps it, for a second managed folder of one
-    name is refused.
+    `formerly` is the folder's former URN: a stack that grows keeps it, because a second managed folder of one
+    name is rejected.
     """
     folder = gcp.storage.ManagedFolder(
         f"{name}-artifacts",

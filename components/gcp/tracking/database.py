@@ -26,13 +26,13 @@ MAINTENANCE: gcp.sql.DatabaseInstanceSettingsMaintenanceWindowArgsDict = {
 }
 BACKUP_AT = "01:00"  # UTC; before the maintenance
 
-# What an edition other than Enterprise Plus keeps at most, in days. Source: Cloud SQL documentation, "Use
+# Maximum of editions other than Enterprise Plus, in days. Source: Cloud SQL documentation, "Use
 # point-in-time recovery (PITR)"; pulumi-gcp 10.2.0, transaction_log_retention_days.
 LOG_DAYS_MOST = 7
-# A backup that outlives its database is kept for as long as Cloud SQL can, in days.
+# Retention of a backup that outlives its database, the maximum of Cloud SQL, in days.
 LAST_BACKUP_DAYS = 365
 
-# Logins with tokens, and a log of who came, left, waited, and changed tables.
+# Logins with tokens, and a log of connections, waits and schema changes.
 FLAGS = {
     "cloudsql.iam_authentication": "on",
     "log_connections": "on",
@@ -47,7 +47,7 @@ class GcpDatabaseArgs(TypedDict):
 
     region: str
     network_id: pulumi.Input[str]
-    """The network, once private service access stands in it: the instance gets an address there."""
+    """The network, known once private service access exists: the instance gets an address there."""
     key_id: pulumi.Input[str]
     """Key of the region, for disk and backups."""
     tier: str
@@ -57,36 +57,36 @@ class GcpDatabaseArgs(TypedDict):
     availability: str
     """`zonal`, or `regional` for a standby in another zone."""
     disk_gib: int
-    """First size of the disk in GiB; it grows by itself and never shrinks."""
+    """First size of the disk in GiB; it grows automatically and never shrinks."""
     backup_retention_days: int
-    """Days of daily backups, 1 to 365; for up to 7 of them also of every moment."""
+    """Days of daily backups, 1 to 365; up to 7 of them with point-in-time recovery."""
     deletion_protection: NotRequired[bool]
     """Refuse to delete the database. Default: yes."""
     last_backup: NotRequired[bool]
     """Take a backup when it is deleted after all, and keep the others. Default: yes."""
     formerly_below: NotRequired[pulumi.Input[str]]
-    """URN of the component that had another database of this name before; its right to the key is kept."""
+    """URN of the component with the former database of this name; its permission on the key is kept."""
 
 
 class GcpDatabase(Component):
-    """One instance with one database, in the network of the stack alone.
+    """One instance with one database, in the network of the stack only.
 
-    There is no password: `postgres`, the user that Cloud SQL makes, gets none and so cannot log in. Services
-    log in as service accounts (`GcpDatabaseLogin`). Connections without TLS are refused.
+    There is no password: `postgres`, the user that Cloud SQL creates, gets none and so cannot log in.
+    Services log in as service accounts (`GcpDatabaseLogin`). Connections without TLS are rejected.
 
-    The database itself is never deleted by name (`ABANDON`): it goes with its instance. Otherwise a destroy
-    would empty the instance before the last backup is taken, or before the protection of the instance stops
-    it. The name of an instance cannot be used again for a week; Pulumi's random ending takes care of that.
+    The database itself is never deleted by name (`ABANDON`): it is deleted with its instance. Otherwise a
+    destroy would empty the instance before the last backup is taken, or before the protection of the instance
+    stops it. The name of an instance cannot be used again for a week; Pulumi's random suffix avoids that.
 
     Untested in a real project.
     """
 
     instance: pulumi.Output[str]
-    """Name of the instance; what uses it comes after the database."""
+    """Name of the instance; dependents come after the database."""
     address: pulumi.Output[str]
     """Private IPv4 address."""
     authorities: pulumi.Output[str]
-    """Certificates (PEM) of the authority that signs the instance's own, and no other's."""
+    """Certificates (PEM) of the authority that signs the instance's certificate, and no other's."""
 
     def __init__(self, name: str, args: GcpDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
@@ -104,7 +104,7 @@ class GcpDatabase(Component):
         )
         self.instance = after(instance.name, [database])
         self.address = after(instance.private_ip_address, [database])
-        # The provider takes them for secrets, and then whole pods that know them are. They are for everybody.
+        # The provider marks them as secrets, and then whole pods that contain them. They are public.
         self.authorities = pulumi.Output.unsecret(instance.server_ca_certs).apply(
             lambda certificates: "\n".join(str(one.cert).strip() for one in certificates or ()) + "\n"
         )
@@ -119,7 +119,7 @@ class GcpDatabase(Component):
             region=args["region"],
             database_version=POSTGRES,
             encryption_key_name=args["key_id"],
-            # Pulumi asks the first, every other tool the second.
+            # Pulumi checks the first, every other tool the second.
             deletion_protection=protected,
             settings={
                 **self._machine(args),
@@ -138,7 +138,7 @@ class GcpDatabase(Component):
                 "maintenance_window": MAINTENANCE,
                 "insights_config": {
                     "query_insights_enabled": True,
-                    # Which pod asked is known: there is one kind.
+                    # The pod is known: there is one kind.
                     "record_client_address": False,
                     "record_application_tags": False,
                 },
@@ -154,7 +154,7 @@ class GcpDatabase(Component):
     def _machine(self, args: GcpDatabaseArgs) -> gcp.sql.DatabaseInstanceSettingsArgsDict:
         return {
             "tier": args["tier"],
-            # From PostgreSQL 16 on, Enterprise Plus where nothing is said: other tiers, another price.
+            # From PostgreSQL 16 on, the default is Enterprise Plus: other tiers, another price.
             "edition": "ENTERPRISE",
             "availability_type": AVAILABILITY[args["availability"]],
             "disk_type": "PD_SSD",
@@ -176,7 +176,7 @@ def _backups(region: str, days: int) -> gcp.sql.DatabaseInstanceSettingsBackupCo
 
 
 def check(args: GcpDatabaseArgs) -> None:
-    """Raise UserError with everything that Cloud SQL would refuse."""
+    """Raise UserError with everything that Cloud SQL would reject."""
     problems = [
         *database_problems(
             tier=args["tier"],

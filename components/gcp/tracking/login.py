@@ -1,4 +1,4 @@
-"""A login at a Cloud SQL database: a Google service account, the user of its name, and who may be it."""
+"""A login at a Cloud SQL database: a Google service account, the user of its name, and its principals."""
 
 from typing import TypedDict
 from urllib.parse import quote
@@ -16,34 +16,35 @@ _SUFFIX = ".gserviceaccount.com"
 
 
 class GcpDatabaseLoginArgs(TypedDict):
-    """Which instance, and who logs in."""
+    """The instance, and the principals that log in."""
 
     project: str
     instance: pulumi.Input[str]
     """Name of the Cloud SQL instance."""
     principal: pulumi.Input[str]
-    """Who may log in: the pods of a Kubernetes service account, as IAM calls them."""
+    """Principal that may log in: the pods of a Kubernetes service account, as an IAM member."""
 
 
 class GcpDatabaseLogin(Component):
-    """What logs in with tokens that are good for an hour, in place of a password that somebody has to keep.
+    """A login with tokens that are valid for an hour, in place of a stored password.
 
-    Cloud SQL knows no pods, only Google service accounts. So this account is nothing but the name of a
-    database user: its one right is to log in to this instance. The pods keep their own rights and ask for a
-    token of the account when they need one, limited to logins (`secret_store.SecretManager.token`); their
-    service account in Kubernetes is not annotated, or everything they do would be done by this account.
+    Cloud SQL accepts no pods, only Google service accounts. So this account is only the name of a
+    database user: its one permission is to log in to this instance. The pods keep their own permissions and
+    request a token of the account when they need one, limited to logins
+    (`secret_store.SecretManagerClient.token`); their service account in Kubernetes is not annotated, or all
+    their actions would be those of this account.
 
-    A new user could make no table: since PostgreSQL 15, only the owner of a database makes some in `public`.
-    Databases that are made through Cloud SQL belong to `cloudsqlsuperuser` (Cloud SQL documentation, "About
+    A new user could create no table: since PostgreSQL 15, only the owner of a database can in `public`.
+    Databases that Cloud SQL creates belong to `cloudsqlsuperuser` (Cloud SQL documentation, "About
     PostgreSQL users and roles"), so the user is a member of that role, which ends at this instance.
 
-    Untested in a real project, the condition of the right first of all.
+    Untested in a real project, in particular the condition of the permission.
     """
 
     email: pulumi.Output[str]
-    """The account, whose tokens log in; what uses it comes after its rights."""
+    """The account, whose tokens log in; dependents come after its permissions."""
     user: pulumi.Output[str]
-    """The user, as PostgreSQL calls it."""
+    """The user, as named in PostgreSQL."""
 
     def __init__(
         self, name: str, args: GcpDatabaseLoginArgs, opts: pulumi.ResourceOptions | None = None
@@ -85,7 +86,7 @@ class GcpDatabaseLogin(Component):
             instance=args["instance"],
             type="CLOUD_IAM_SERVICE_ACCOUNT",
             database_roles=["cloudsqlsuperuser"],
-            # It owns tables, so PostgreSQL would not delete it; it goes with its instance.
+            # It owns tables, so PostgreSQL would not delete it; it is deleted with its instance.
             deletion_policy="ABANDON",
             opts=self.child(),
         )
@@ -95,7 +96,7 @@ class GcpDatabaseLogin(Component):
 
 
 def only_instance(project: str, instance: str) -> str:
-    """A condition of IAM that holds for one instance.
+    """A condition of IAM for one instance.
 
     Source: Cloud SQL documentation, "Use IAM Conditions", which shows it for `roles/cloudsql.client`.
     """

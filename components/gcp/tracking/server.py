@@ -1,4 +1,4 @@
-"""Experiment tracking: an MLflow server in the cluster, its database, its secret and its rights."""
+"""Experiment tracking: an MLflow server in the cluster, its database, its secret and its permissions."""
 
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -18,9 +18,9 @@ from components.kubernetes.tracking.pod import NAME, GrantsArgs, MlflowServerArg
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
 
-# The program by which pods read secrets.
+# The module with which pods read secrets.
 SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
-# What had the same folder of artifacts, and the same right to the key, when the stack had no cluster.
+# URN of the former owner of the same folder, and of the permission on the key, when there was no cluster.
 _OF_JOBS = "trainstack:index:GcpJobTracking"
 _READS_SECRETS, _ADDS_VALUES = (
     "roles/secretmanager.secretAccessor",
@@ -29,15 +29,15 @@ _READS_SECRETS, _ADDS_VALUES = (
 
 
 class GcpTrackingArgs(TypedDict):
-    """Where the server runs, how big it and its database are, and how safe."""
+    """Cluster of the server, sizes of server and database, and protection of data."""
 
     project: str
     project_number: pulumi.Input[str]
     region: str
     workload_pool: pulumi.Input[str]
-    """The cluster's identities, `<project>.svc.id.goog`; rights are given after it is there."""
+    """The cluster's workload pool, `<project>.svc.id.goog`; permissions are granted once it exists."""
     network_id: pulumi.Input[str]
-    """The network, once private service access stands in it: the database gets an address there."""
+    """The network, known once private service access exists: the database gets an address there."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket, with uniform access."""
     key_id: pulumi.Input[str]
@@ -52,7 +52,7 @@ class GcpTrackingArgs(TypedDict):
     availability: str
     """`zonal`, or `regional` for a standby of the database in another zone."""
     disk_gib: int
-    """First size of the database's disk in GiB; it grows by itself."""
+    """First size of the database's disk in GiB; it grows automatically."""
     backup_retention_days: NotRequired[int]
     """Days of backups of the database, 1 to 365. Default: 7."""
     namespace: NotRequired[str]
@@ -68,12 +68,12 @@ class GcpTracking(Component):
 
     Needs a Google Cloud and a Kubernetes provider (`providers=[gcp, kubernetes]`).
 
-    The rights belong to the server's pods themselves (Workload Identity Federation for GKE): their folder of
-    the artifact bucket, one secret, and tokens of the account by which the database knows them. The secret
-    starts empty; the server fills it with the password of its first user.
+    The permissions belong to the server's pods themselves (Workload Identity Federation for GKE): their
+    folder of the artifact bucket, one secret, and tokens of their database account. The secret starts empty;
+    the server fills it with the password of its first user.
 
     Artifacts are read and written, and not deleted: those of a run stay. Cloud Storage counts replacing an
-    object as deleting it, so a second artifact of the same name in a run is refused. Runs that rewrite one
+    object as deleting it, so a second artifact of the same name in a run is denied. Runs that rewrite one
     (`mlflow.log_table` does) need the role `roles/storage.objectUser` on the folder.
 
     Untested in a real project.
@@ -82,7 +82,7 @@ class GcpTracking(Component):
     url: pulumi.Output[str]
     namespace: pulumi.Output[str]
     admin_secret: pulumi.Output[str]
-    """`projects/<project>/secrets/<secret>`; what uses it comes after the right of `logins` to read it."""
+    """`projects/<project>/secrets/<secret>`; dependents come after the permission of `logins` to read it."""
     artifact_uri: pulumi.Output[str]
 
     def __init__(self, name: str, args: GcpTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
@@ -109,7 +109,7 @@ class GcpTracking(Component):
         ]
         pods = self._principal(args, logins.NAMESPACE, logins.ACCOUNT)
         reader = self._may(f"{name}-logins-reads", admin, _READS_SECRETS, pods)
-        # Whoever gets it from this component may read it.
+        # Readers of this output may read the secret.
         self.admin_secret = after(admin.id, [reader])
         self.artifact_uri = pulumi.Output.concat("gs://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
         uri = pulumi.Output.all(user=login.user, address=database.address).apply(
@@ -121,7 +121,7 @@ class GcpTracking(Component):
             "workers": args["workers"],
             "grants": grants(args["project"]),
             "secret_store": SECRET_STORE,
-            # Pods that start before their rights wait for these; they may as well start later.
+            # Pods that start before their permissions wait for these; so they may start later.
             "database_uri": after(uri, rights),
             "database_identity": login.email,
             "database_ca": database.authorities,
@@ -136,7 +136,7 @@ class GcpTracking(Component):
         )
 
     def _principal(self, args: GcpTrackingArgs, namespace: str, account: str) -> pulumi.Output[str]:
-        """The pods of a service account; IAM knows them once the cluster's pool of identities is there."""
+        """The pods of a service account; a valid IAM member once the cluster's workload pool exists."""
         known = pulumi.Output.all(number=args["project_number"], pool=args["workload_pool"])
         return known.apply(lambda of: pod_principal(args["project"], str(of["number"]), namespace, account))
 
@@ -173,7 +173,7 @@ class GcpTracking(Component):
                     ]
                 }
             },
-            # What is deleted is gone at once, and with it the login of who administers MLflow.
+            # A deleted secret is gone at once, and with it the login of MLflow's administrator.
             deletion_protection=args.get("deletion_protection", True),
             opts=self.child(pulumi.ResourceOptions(depends_on=[key_use])),
         )
@@ -187,7 +187,7 @@ class GcpTracking(Component):
 
 
 def grants(project: str) -> GrantsArgs:
-    """How rights reach the pods; Google's libraries take the project from the variable."""
+    """Access of pods to credentials; Google's libraries read the project from the variable."""
     usual = metadata_grants()
     return {
         "environment": {**usual["environment"], "GOOGLE_CLOUD_PROJECT": project},

@@ -1,1 +1,1 @@
-"""What the validation of a stack needs from Google Cloud."""
+"""Alerts of the validation of a stack on Google Cloud."""

@@ -1,4 +1,4 @@
-"""The lines of Cloud Logging in which a validation says that training got worse, wherever it runs.
+"""Cloud Logging filters for lines in which a validation reports that training got worse.
 
 The fields are those of `smoke_training.runtime.output.emit` and of `record.alert.send`.
 """
@@ -10,24 +10,24 @@ import pulumi
 
 
 class AlertLinesArgs(TypedDict):
-    """Which lines are alerts, and how they are read: expressions of Cloud Logging."""
+    """The lines that are alerts, and their fields: expressions of Cloud Logging."""
 
     filter: pulumi.Input[str]
-    """Lets alerts through, and nothing else."""
+    """A filter that matches alerts only."""
     subject: str
     """Extracts the subject."""
     run: str
-    """Extracts the name of what wrote the line."""
+    """Extracts the name of the line's writer."""
     kind: str
-    """What that is, in the text of a mail."""
+    """Kind of the writer, in the text of a mail."""
     rest: str
-    """The field of the line that says more."""
+    """The field with the rest of the line."""
     again: str
-    """A sentence about what to do then."""
+    """The recommended action."""
 
 
 def lines_of_pods(project: str, cluster: pulumi.Input[str], namespace: str) -> AlertLinesArgs:
-    """Those of the pods of a namespace: GKE takes lines of JSON apart."""
+    """Lines of the pods of a namespace: GKE parses lines of JSON."""
     return {
         "filter": pulumi.Output.from_input(cluster).apply(lambda name: alerts_of(project, name, namespace)),
         "subject": "EXTRACT(jsonPayload.subject)",
@@ -39,10 +39,10 @@ def lines_of_pods(project: str, cluster: pulumi.Input[str], namespace: str) -> A
 
 
 def lines_of_jobs(project: str, stack: str) -> AlertLinesArgs:
-    """Those of custom jobs about a stack: Vertex AI keeps a line of JSON as the text of `message`.
+    """Lines of custom jobs about a stack: Vertex AI keeps a line of JSON as the text of `message`.
 
-    A job's lines do not say whose it is, so those of all jobs of the project are looked at, and the subject
-    tells whether one is about the stack's validation.
+    A job's lines do not name its stack, so those of all jobs of the project are matched, and the subject
+    selects those about the stack's validation.
 
     Source: googleapis/python-aiplatform issue 629 (JSON of a job stays in `jsonPayload.message`, beside
     `levelname`); viamrobotics/api pull request 534 (an entry); Cloud Logging documentation, "Monitored
@@ -67,7 +67,7 @@ def lines_of_jobs(project: str, stack: str) -> AlertLinesArgs:
 
 
 def alerts_of(project: str, cluster: str, namespace: str) -> str:
-    """A filter of Cloud Logging: the line `alert` of a pod that has something to tell."""
+    """A filter of Cloud Logging for the line `alert` of a pod."""
     return " AND ".join(
         (
             'resource.type="k8s_container"',

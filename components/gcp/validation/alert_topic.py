@@ -1,4 +1,4 @@
-"""Where a stack reports that training got worse."""
+"""The topic and the mail for alerts that training got worse."""
 
 from collections.abc import Sequence
 from typing import TypedDict
@@ -12,18 +12,18 @@ from components.gcp.validation.alert_lines import AlertLinesArgs
 from components.ordering import after
 
 KEPT_S = 7 * 24 * 3600
-"""How long the topic keeps a message, also for a subscription that is made afterwards."""
+"""Retention of the topic's messages, also for a subscription that is created afterwards."""
 
 
 class GcpAlertTopicArgs(TypedDict):
     """Arguments of `GcpAlertTopic`."""
 
     region: str
-    """Where messages are kept."""
+    """Project of the topic."""
     lines: AlertLinesArgs
-    """The lines in which the validations tell of something (`alert_lines`)."""
+    """The lines in which the validations report alerts (`alert_lines`)."""
     publisher: pulumi.Input[str]
-    """As whom the validations run, as IAM calls it; they may publish."""
+    """The account of the validations, as an IAM member; it may publish."""
     emails: Sequence[str]
     """Addresses that get the alerts, one to sixteen."""
 
@@ -31,23 +31,23 @@ class GcpAlertTopicArgs(TypedDict):
 class GcpAlertTopic(Component):
     """A topic for programs, and mail for people, about the same alert.
 
-    Pub/Sub sends no mail. People are told by Cloud Monitoring: a run that finds something says so in its log,
-    in one line of JSON, and a policy on the log mails it. So they hear of it also where the run could not
-    publish. The mail has the subject, and a link to the line with the rest.
+    Pub/Sub sends no mail. Cloud Monitoring does: a run with an alert logs it in one line of JSON, and a
+    policy on the log mails it. So the mail is also sent where the run could not publish. It has the subject,
+    and a link to the line with the rest.
 
     An incident of such a policy never ends by itself; it is closed after half an hour, without a mail, so
-    that the next one is mailed. Nobody has to confirm an address. A run that never started leaves no line.
+    that the next one is mailed. Addresses need no confirmation. A run that never started leaves no line.
 
-    The topic has no key of ours: it holds a verdict, and a key that is withdrawn would silence it. Without a
-    subscription, nobody reads it; it keeps a week of messages for one that comes later.
+    The topic has no key of ours: it holds a verdict, and a revoked key would silence it. Without a
+    subscription, it is not read; it keeps a week of messages for a later one.
 
     Untested in a real project.
     """
 
     topic: pulumi.Output[str]
-    """`projects/<project>/topics/<topic>`; what publishes to it comes after its right and the policy."""
+    """`projects/<project>/topics/<topic>`; publishers come after its permission and the policy."""
     channels: pulumi.Output[Sequence[str]]
-    """Names of people's notification channels, for what else they should be told."""
+    """Names of the notification channels, for other alerts."""
 
     def __init__(
         self, name: str, args: GcpAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
@@ -95,6 +95,6 @@ def _documentation(lines: AlertLinesArgs) -> str:
     return f"""\
 ${{log.extracted_label.subject}}, in the {lines["kind"]} ${{log.extracted_label.run}}.
 
-The log entry says in `{lines["rest"]}` which check failed, by how much, and where the run is recorded.
+The log entry has in `{lines["rest"]}` the failed check, its figure, and where the run is recorded.
 {lines["again"]}
 """

@@ -10,4 +10,9 @@ def shipped() -> bundle.Bundle:
         return bundle.shipped()
     except bundle.BundleError as error:
         fix = "Restore smoke_training from version control."
-        raise UserError([Problem("smoke_training", None, rule, fix) for rule in error.problems]) from error
+        raise UserError(
+            [
+                Problem("smoke_training", None, rule, fix, code="smoke-training-incomplete")
+                for rule in error.problems
+            ]
+        ) from error

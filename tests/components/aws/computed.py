@@ -1,4 +1,4 @@
-"""What AWS says about resources besides their inputs, for mocks."""
+"""Computed outputs of AWS resources, for mocks."""
 
 from tests.components.graph import Computed
 

@@ -1,4 +1,4 @@
-"""What a chart documents of its values, and what of ours it does not know.
+"""Documented values of a chart, and ours that it does not document.
 
 Helm hands values on as they are: a key that no template reads is ignored without a word.
 """

@@ -1,4 +1,4 @@
-"""What Google Cloud says about resources besides their inputs, for mocks."""
+"""Computed outputs of Google Cloud resources, for mocks."""
 
 from tests.components.graph import Computed
 

@@ -1,4 +1,4 @@
-"""Which pods are given which rights, and how credentials reach them."""
+"""Permissions of pods, and their credentials."""
 
 from collections.abc import Mapping
 from typing import Any, cast

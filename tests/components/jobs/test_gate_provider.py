@@ -66,7 +66,7 @@ def ran(found: Scripted, **changed: Any) -> dict[str, Any]:
     return validated(props(**changed), found, found.clock, lambda: NOW)
 
 
-def test_a_verdict_that_opens_the_gate_is_told_with_what_was_billed() -> None:
+def test_a_verdict_that_opens_the_gate_is_returned_with_the_billed_time() -> None:
     found = service("PASS")
     assert ran(found) == {
         "job": NAME, "result_uri": RESULT, "billed_s": 180, "scheduled": None, "verdict": "PASS",

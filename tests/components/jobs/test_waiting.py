@@ -67,7 +67,7 @@ def test_a_service_that_comes_back_costs_nothing_and_a_lost_one_is_given_up() ->
     assert SILENCE_S < service.seconds < SILENCE_S + 30 and service.stopped == []
 
 
-def test_a_job_that_somebody_deleted_is_an_end() -> None:
+def test_a_deleted_job_is_an_end() -> None:
     with pytest.raises(JobError, match="deleted"):
         waited(Scripted([job(), None]))
 

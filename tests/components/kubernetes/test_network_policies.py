@@ -40,7 +40,7 @@ def test_a_controller_is_reached_by_the_api_server_and_by_readers_of_metrics() -
 def test_a_program_without_webhooks_is_reached_by_readers_of_metrics_alone() -> None:
     spec = made().find("NetworkPolicy", "dev-keeper-policy")["spec"]
     readers = {"namespaceSelector": {"matchLabels": {"trainstack.dev/metrics": "allowed"}}}
-    # A rule that names nobody would let everybody in.
+    # A rule without peers would admit all.
     assert spec["ingress"] == [{"from": [readers], "ports": [{"port": 8080, **TCP}]}]
 
 
@@ -52,7 +52,7 @@ def test_its_namespace_takes_restricted_pods_only_and_comes_before_its_policy() 
     assert "Namespace:dev-kueue-namespace" in graph.waits_for("NetworkPolicy:dev-kueue-policy")
 
 
-def test_a_closed_namespace_lets_nobody_in_and_one_without_a_way_out_nothing_out() -> None:
+def test_a_closed_namespace_admits_no_pod_and_one_without_egress_sends_nothing() -> None:
     graph = made()
     assert graph.find("NetworkPolicy", "dev-in")["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
     sealed = graph.find("NetworkPolicy", "dev-both")["spec"]

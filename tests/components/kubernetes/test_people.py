@@ -1,4 +1,4 @@
-"""Who counts as a member of a team."""
+"""Members of a team as subjects."""
 
 from components.kubernetes.people import asked_by, group, subjects, user
 from tests.components.graph import deploy_graph

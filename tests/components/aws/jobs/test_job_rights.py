@@ -1,4 +1,4 @@
-"""What jobs of each class may do, tried by jobs in the emulated SageMaker and S3."""
+"""Permissions of each class of jobs, tried by jobs in the emulated SageMaker and S3."""
 
 import json
 from collections.abc import Iterator

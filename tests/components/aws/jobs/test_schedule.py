@@ -1,4 +1,4 @@
-"""Which ends of a validation's job people are told of, by events with the details of real answers."""
+"""Ends of a validation's job that send an alert, by events with the details of real responses."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ def event(job: dict[str, Any]) -> Any:
     return {"source": "aws.sagemaker", "detail-type": "SageMaker Training Job State Change", "detail": detail}
 
 
-def told(job: dict[str, Any], role: str = ROLE) -> bool:
+def alerted(job: dict[str, Any], role: str = ROLE) -> bool:
     return bool(EventPattern.load(ended_badly(role)).matches_event(event(job)))
 
 
@@ -33,18 +33,18 @@ def told(job: dict[str, Any], role: str = ROLE) -> bool:
     ],
     ids=["passed", "failed", "too long", "no machines"],
 )
-def test_ends_that_people_are_told_of(
+def test_ends_that_send_an_alert(
     account: Account, script: str, more: dict[str, Any], faults: dict[str, Any], expected: bool
 ) -> None:
     account.faults(**faults)
     account.start(script=script, **more)
     job = account.ended("job-1")
-    assert told(job) is expected, job
-    assert told(job, f"{ROLE}-of-others") is False
+    assert alerted(job) is expected, job
+    assert alerted(job, f"{ROLE}-of-others") is False
 
 
 def test_a_job_that_runs_or_was_stopped_is_no_news(account: Account) -> None:
     account.start(script="sleep 60")
-    assert not told(account.reached("job-1", {"Training"}))
+    assert not alerted(account.reached("job-1", {"Training"}))
     account.client("sagemaker").stop_training_job(TrainingJobName="job-1")
-    assert not told(account.ended("job-1"))
+    assert not alerted(account.ended("job-1"))

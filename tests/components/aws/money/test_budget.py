@@ -85,13 +85,13 @@ def test_nothing_watches_for_anomalies_unless_asked() -> None:
     assert "monitor" not in outputs
 
 
-def test_everything_aws_would_refuse_is_told_at_once() -> None:
+def test_everything_aws_would_refuse_is_reported_at_once() -> None:
     with pytest.raises(UserError) as caught:
         made(monthly_limit_usd=0.0, alert_emails=["a@example.com"] * 11, anomaly_threshold_usd=0.0)
     paths = [problem.path for problem in caught.value.problems]
     assert paths == ["monthly_limit_usd", "anomaly_threshold_usd", "alert_emails", "alert_emails"]
 
 
-def test_an_alarm_that_reaches_nobody_is_refused() -> None:
-    with pytest.raises(UserError, match="would reach nobody"):
+def test_an_alarm_without_an_address_is_refused() -> None:
+    with pytest.raises(UserError, match="alarm-without-address"):
         made(alert_emails=[])

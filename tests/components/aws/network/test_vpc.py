@@ -224,5 +224,5 @@ def test_zones_of_another_region_are_refused_before_anything_is_made() -> None:
         AwsNetwork("net", args)
         return {}
 
-    with pytest.raises(UserError, match=r"zones\[1\]: not a zone of us-east-1"):
+    with pytest.raises(UserError, match=r"zones\[1\].*zone-not-in-region"):
         deploy_graph(program)

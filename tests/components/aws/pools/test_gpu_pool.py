@@ -291,7 +291,7 @@ def test_efa_needs_its_security_group() -> None:
         AwsGpuPool("dev-aws-train", args)
         return {}
 
-    with pytest.raises(UserError, match="needs a security group that lets EFA traffic through"):
+    with pytest.raises(UserError, match="rdma-without-security-group"):
         deploy_graph(program)
 
 

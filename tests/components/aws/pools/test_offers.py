@@ -1,4 +1,4 @@
-"""What jobs may ask of a node is below what the node has, on every type of the catalog."""
+"""The resources of a node for jobs are below the node's own, on every type of the catalog."""
 
 import pytest
 

@@ -66,12 +66,12 @@ def run_lustre_script(folder: Path, devices: int) -> tuple[int, list[str]]:
     *_, script = (p for p in message_from_string(text).walk() if p.get_content_type() == "text/x-shellscript")
     for command in ("dnf", "modprobe", "lnetctl", "logger", "ip", "ls"):
         stand_in = folder / command
-        told = {
+        outputs = {
             "ip": "echo default via 10.0.0.1 dev ens32",
             "ls": f"seq -f rdmap%g 1 {devices}",
             "logger": "cat > /dev/null",
         }
-        stand_in.write_text(f'#!/bin/sh\necho "{command} $*" >> {folder}/calls\n{told.get(command, "")}\n')
+        stand_in.write_text(f'#!/bin/sh\necho "{command} $*" >> {folder}/calls\n{outputs.get(command, "")}\n')
         stand_in.chmod(0o755)
     done = subprocess.run(
         ["bash", "-c", str(script.get_payload())], env={"PATH": f"{folder}:/usr/bin:/bin"}, check=False
@@ -101,7 +101,7 @@ def test_a_node_without_lustre_modules_still_joins(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_a_node_without_either_is_told_nothing() -> None:
+def test_a_node_without_either_has_no_user_data() -> None:
     assert node_user_data(local_nvme=False, with_efa=False) is None
     assert encoded(None) is None
 

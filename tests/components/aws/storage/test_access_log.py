@@ -1,4 +1,4 @@
-"""S3 can log the use of a stack's buckets, and nobody else can write or read there."""
+"""S3 can log the use of a stack's buckets, and no other principal can write or read there."""
 
 from typing import Any
 

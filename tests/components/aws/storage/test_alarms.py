@@ -1,4 +1,4 @@
-"""Alarms about storage: what CloudWatch is asked, and that the topic lets it tell."""
+"""Alarms about storage: metrics in CloudWatch, and the policy of the topic."""
 
 import json
 from typing import Any
@@ -60,7 +60,7 @@ def test_each_class_of_the_bucket_has_its_own_limit_a_day(name: str, kind: str, 
     assert asked["treatMissingData"] == "ignore", "a sample that is late must not end an alarm"
 
 
-def test_every_alarm_tells_the_topic_that_it_began_and_ended_and_leads_to_a_page() -> None:
+def test_every_alarm_reports_its_start_and_end_and_leads_to_a_page() -> None:
     alarms = [asked.properties for asked in made().asked if asked.type == ALARM]
     assert len(alarms) == 3
     for one in alarms:

@@ -175,7 +175,7 @@ def test_homes_are_encrypted_elastic_backed_up_and_mounted_over_tls_in_every_zon
     assert set(rules(cloud, "Ingress")) == into
 
 
-def test_buckets_with_objects_survive_a_destroy_unless_told_otherwise() -> None:
+def test_buckets_with_objects_survive_a_destroy_by_default() -> None:
     kept = made()[0].of_type("aws:s3/bucket:Bucket")
     assert not any(asked.properties.get("forceDestroy", False) for asked in kept)
     given_up = made(force_destroy=True)[0].of_type("aws:s3/bucket:Bucket")

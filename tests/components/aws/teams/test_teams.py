@@ -1,4 +1,4 @@
-"""Who gets into the cluster as what, and which data a team's pods reach."""
+"""Access of members to the cluster, and of a team's pods to data."""
 
 import json
 from collections.abc import Mapping
@@ -106,7 +106,7 @@ def test_the_role_is_that_of_pods_that_name_no_account() -> None:
     assert (identity["namespace"], identity["serviceAccount"]) == ("team-vision", "default")
 
 
-def test_the_home_is_one_folder_whoever_a_container_runs_as() -> None:
+def test_the_home_is_one_folder_for_any_user_of_a_container() -> None:
     assert not data().all("AccessPoint")
     point = data(homes_file_system_id="fs-1").find("AccessPoint")
     assert point["rootDirectory"]["path"] == "/teams/vision"

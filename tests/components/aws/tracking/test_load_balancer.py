@@ -118,10 +118,10 @@ def test_servers_are_found_on_the_nodes_of_a_group_within_ten_seconds() -> None:
     assert (nodes["autoscalingGroupName"], nodes["lbTargetGroupArn"]) == ("eks-system-1", "arn:servers")
 
 
-def test_the_port_is_of_those_that_kubernetes_gives_to_nobody_by_itself() -> None:
+def test_the_port_is_not_assigned_automatically_by_kubernetes() -> None:
     assert 30000 <= NODE_PORT <= 30085
 
 
-def test_the_address_is_told_when_it_works() -> None:
+def test_the_address_is_an_output_once_it_works() -> None:
     outputs = made().outputs
     assert outputs == {"url": "https://mlflow.example.com", "target": "internal-mlflow-1.elb.amazonaws.com"}

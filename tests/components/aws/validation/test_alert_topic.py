@@ -1,4 +1,4 @@
-"""Where scheduled validations tell people, and who may."""
+"""Publishers and subscribers of the topic of scheduled validations."""
 
 from typing import Any
 

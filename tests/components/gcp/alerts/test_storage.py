@@ -1,4 +1,4 @@
-"""Alerts about storage on Google Cloud: what is measured, and who hears of it."""
+"""Alerts about storage on Google Cloud: metrics and addresses."""
 
 from typing import Any, cast
 
@@ -89,5 +89,5 @@ def test_what_is_not_there_is_not_watched() -> None:
 
 
 def test_addresses_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UserError, match="reach nobody"):
+    with pytest.raises(UserError, match="alarm-without-address"):
         made(emails=[])

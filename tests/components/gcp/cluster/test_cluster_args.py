@@ -1,4 +1,4 @@
-"""What GKE or a security review would refuse is refused before anything is made."""
+"""Arguments that GKE or a security review would reject are rejected before anything is created."""
 
 from typing import Any
 

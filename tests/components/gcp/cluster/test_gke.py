@@ -231,13 +231,13 @@ def test_kubelets_have_no_open_port_and_images_are_streamed(made: Graph, gke: Ma
 
 def test_messages_and_protection_are_choices(gke: Mapping[str, Any]) -> None:
     topic = f"projects/{PROJECT}/topics/upgrades"
-    told = cluster(notifications=topic, deletion_protection=True).find("container/cluster:Cluster")
+    made = cluster(notifications=topic, deletion_protection=True).find("container/cluster:Cluster")
 
     assert "notificationConfig" not in gke
     assert gke["deletionProtection"] is False
-    assert told["deletionProtection"] is True
-    assert told["notificationConfig"]["pubsub"]["topic"] == topic
-    assert "SECURITY_BULLETIN_EVENT" in told["notificationConfig"]["pubsub"]["filter"]["eventTypes"]
+    assert made["deletionProtection"] is True
+    assert made["notificationConfig"]["pubsub"]["topic"] == topic
+    assert "SECURITY_BULLETIN_EVENT" in made["notificationConfig"]["pubsub"]["filter"]["eventTypes"]
 
 
 def test_what_runs_on_the_cluster_goes_before_access_and_nodes(made: Graph) -> None:

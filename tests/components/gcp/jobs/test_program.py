@@ -70,7 +70,7 @@ def test_a_container_without_settings_says_everything_that_is_missing(tmp_path: 
 
 
 @pytest.mark.timeout(180)
-def test_mlflow_really_starts_from_the_variable_and_ends_when_it_is_told(tmp_path: Path) -> None:
+def test_mlflow_really_starts_from_the_variable_and_ends_on_a_signal(tmp_path: Path) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

@@ -1,4 +1,4 @@
-"""The budget on Google Cloud: what it counts, when it warns, and who hears of it."""
+"""The budget on Google Cloud: filters, thresholds and addresses."""
 
 from typing import Any, cast
 
@@ -61,25 +61,25 @@ def test_it_warns_at_half_four_fifths_and_all_of_it_and_when_all_of_it_is_forese
     }
 
 
-def test_named_addresses_get_mail_and_nobody_else() -> None:
+def test_named_addresses_get_mail_and_no_others() -> None:
     graph = made()
-    told = budget(graph)["allUpdatesRule"]
+    rule = budget(graph)["allUpdatesRule"]
     people = graph.cloud.of_type(CHANNEL)
     assert {row.properties["labels"]["email_address"] for row in people} == set(DEFAULTS["alert_emails"])  # type: ignore[call-overload]
     assert {row.properties["type"] for row in people} == {"email"}
     # By resource name; by id or address the API refuses them.
-    assert told["monitoringNotificationChannels"] == [
+    assert rule["monitoringNotificationChannels"] == [
         f"projects/p/notificationChannels/{row.name}" for row in people
     ]
-    assert told["disableDefaultIamRecipients"] is True
-    assert told["enableProjectLevelRecipients"] is False
+    assert rule["disableDefaultIamRecipients"] is True
+    assert rule["enableProjectLevelRecipients"] is False
 
 
 def test_programs_hear_of_it_too_and_the_right_to_publish_stays() -> None:
     graph = made()
     topic = graph.outputs["topic"]
-    told = budget(graph)["allUpdatesRule"]
-    assert (told["pubsubTopic"], told["schemaVersion"]) == (topic, "1.0")
+    rule = budget(graph)["allUpdatesRule"]
+    assert (rule["pubsubTopic"], rule["schemaVersion"]) == (topic, "1.0")
     right = graph.find("pubsub/topicIAMMember:TopicIAMMember")
     assert right == {"topic": topic, "role": "roles/pubsub.publisher", "member": PUBLISHER}
     # The API gives it itself and would refuse an account that does not exist before a budget is connected.
@@ -115,18 +115,16 @@ def test_the_service_would_refuse_nothing_that_a_rule_knows() -> None:
 
 @pytest.mark.parametrize("usd", [0.0, -1.0, float("inf"), float("nan")])
 def test_an_amount_that_no_budget_can_have_is_refused(usd: float) -> None:
-    with pytest.raises(UserError, match="monthly_limit_usd: must be an amount above 0"):
+    with pytest.raises(UserError, match="amount-not-positive"):
         made(monthly_limit_usd=usd)
 
 
-def test_everything_wrong_is_said_at_once() -> None:
+def test_everything_wrong_is_reported_at_once() -> None:
     with pytest.raises(UserError) as caught:
         made(monthly_limit_usd=0.0, alert_emails=["a@example.com"] * 6)
-    said = str(caught.value)
-    assert len(caught.value.problems) == 3
-    assert "1 to 5" in said and "mailing list" in said and "named twice" in said
+    assert [problem.path for problem in caught.value.problems] == ["monthly_limit_usd", *["alert_emails"] * 2]
 
 
-def test_a_budget_that_reaches_nobody_is_refused() -> None:
-    with pytest.raises(UserError, match="alert_emails: the alarm would reach nobody"):
+def test_a_budget_without_an_address_is_refused() -> None:
+    with pytest.raises(UserError, match="alarm-without-address"):
         made(alert_emails=[])

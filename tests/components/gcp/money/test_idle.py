@@ -1,4 +1,4 @@
-"""The alert about GPUs that idle: what it asks, and who hears of it."""
+"""The alert about idle GPUs: its query and its addresses."""
 
 from typing import Any, cast
 
@@ -38,7 +38,7 @@ def test_it_is_about_the_gpus_of_this_cluster_alone() -> None:
     assert asked["disableMetricValidation"] is True, "before the first node there is no such metric"
 
 
-def test_everybody_who_is_named_hears_of_it() -> None:
+def test_all_named_addresses_get_mail() -> None:
     assert policy()["notificationChannels"] == [
         "channels/prod-gcp-idle-mail-0",
         "channels/prod-gcp-idle-mail-1",
@@ -58,7 +58,9 @@ def test_the_services_rules_and_the_policy_pack_have_no_objection() -> None:
     assert results("MLS-GPU-05", pool, resource(POLICY, "alert", **policy())) == ["pass"]
 
 
-@pytest.mark.parametrize(("emails", "words"), [([], "reach nobody"), (["a@example.com"] * 2, "named twice")])
-def test_addresses_that_make_no_sense_are_refused(emails: list[str], words: str) -> None:
-    with pytest.raises(UserError, match=words):
+@pytest.mark.parametrize(
+    ("emails", "code"), [([], "alarm-without-address"), (["a@example.com"] * 2, "address-named-twice")]
+)
+def test_addresses_that_make_no_sense_are_refused(emails: list[str], code: str) -> None:
+    with pytest.raises(UserError, match=code):
         made(emails=emails)

@@ -120,7 +120,7 @@ def test_where_no_range_is_large_enough_fewer_nodes_are_the_way_out() -> None:
         ("10.0.0.0/21", "must be /16 to /20"),
         ("10.0.0.1/16", "not an IPv4 network"),
         ("ten", "not an IPv4 network"),
-        # What the public blueprint of A3 High has: somebody else's addresses.
+        # Of the public blueprint of A3 High: public addresses of others.
         ("192.169.0.0/16", "not a private range"),
         ("172.17.0.0/16", "bridge"),
     ],

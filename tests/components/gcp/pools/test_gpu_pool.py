@@ -181,7 +181,7 @@ def test_dynamic_nodes_are_neither_repaired_nor_given_an_upgrade_strategy() -> N
     assert queued["queuedProvisioning"] == {"enabled": True}
 
 
-def test_queued_nodes_can_be_told_by_their_label_and_keep_others_away() -> None:
+def test_queued_nodes_are_recognized_by_their_label_and_keep_others_away() -> None:
     made = deployed(purchase="queued")
     assert made.outputs["labels"]["cloud.google.com/gke-queued"] == "true"
     assert made.outputs["taints"]["cloud.google.com/gke-queued"] == "true:NoSchedule"
@@ -219,7 +219,7 @@ def test_a_rack_is_placed_by_a_workload_policy() -> None:
     assert placed["type"] == "COMPACT" and placed["policyName"]
 
 
-def test_shared_gpus_are_told_to_gke() -> None:
+def test_shared_gpus_are_configured_in_gke() -> None:
     turns = pool(**INTERACTIVE, sharing={"kind": "time_sharing", "clients": 8})
     (gpu,) = turns["nodeConfig"]["guestAccelerators"]
     assert gpu["gpuSharingConfig"] == {"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 8}

@@ -1,4 +1,4 @@
-"""What jobs may request of a node, against what GKE's page and Google's examples say."""
+"""Resources of a node for jobs, compared with GKE's page and Google's examples."""
 
 import json
 

@@ -62,7 +62,7 @@ def pools(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def stack(pool: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
-    """The shipped environment with this pool alone; nobody validates it."""
+    """The shipped environment with this pool alone, which is not validated."""
     config = read(CONFIG / "Pulumi.dev-gcp.yaml", "f")["config"]
     values = copy.deepcopy({name.removeprefix("trainstack:"): value for name, value in config.items()})
     spec = values["spec"]

@@ -138,7 +138,7 @@ def test_copies_are_asked_for_and_made_with_no_more_rights_than_they_need() -> N
         (made.outputs["checkpoint_bucket"], "roles/storage.objectUser", agent),
         (made.outputs["dataset_bucket"], "roles/storage.objectViewer", agent),
     }
-    # Nobody can be given a right before there is such an account.
+    # No permission can be granted before there is such an account.
     for grant in made.all("BucketIAMMember"):
         assert "ServiceIdentity:dev-storage-lustre-copies-agent" in made.waits_for(f"BucketIAMMember:{grant}")
     for job in made.all("Job"):
@@ -221,7 +221,7 @@ def test_what_all_teams_read_is_a_folder_with_roles_of_its_own() -> None:
     assert made.outputs["shared_folder"] == "shared/"
 
 
-def test_buckets_with_objects_and_their_key_survive_a_destroy_unless_told_otherwise() -> None:
+def test_buckets_with_objects_and_their_key_survive_a_destroy_by_default() -> None:
     kept, given_up = storage(), storage(force_destroy=True)
     assert not any(row["forceDestroy"] for row in kept.all("Bucket").values())
     assert kept.find("CryptoKey")["deletionPolicy"] == "ABANDON"

@@ -1,4 +1,4 @@
-"""Who gets into the cluster as what, and which data a team's pods reach."""
+"""Access of members to the cluster, and of a team's pods to data."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -25,8 +25,8 @@ ADA, ML = "user:ada@example.com", "group:ml@example.com"
 
 def data(**changes: Any) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
-        told = {key: value for key, value in (ARGS | changes).items() if value is not None}
-        made = GcpTeamData("dev-team-vision", cast(GcpTeamDataArgs, told))
+        given = {key: value for key, value in (ARGS | changes).items() if value is not None}
+        made = GcpTeamData("dev-team-vision", cast(GcpTeamDataArgs, given))
         return {"datasets": made.datasets, "checkpoints": made.checkpoints}
 
     return deploy_graph(program)
@@ -111,7 +111,7 @@ def test_who_changes_teams_or_has_a_namesake_keeps_the_right() -> None:
     assert len(members("user:a.b@example.com", "user:a-b@example.com").all("IAMMember")) == 2
 
 
-def test_the_api_server_hears_an_address_and_of_groups_those_of_google() -> None:
+def test_subjects_are_addresses_and_google_groups() -> None:
     assert subject(ADA) == {"kind": "User", "name": "ada@example.com"}
     assert subject(ML) == {"kind": "Group", "name": "ml@example.com"}
     account = "ci@ml-train-prod.iam.gserviceaccount.com"

@@ -50,7 +50,7 @@ def test_replicas_that_start_together_use_the_same_value(cloud: Google) -> None:
     assert fast.store_first(SECRET, LOGIN) is True
     assert slow.store_first(SECRET, LOGIN | {"password": "other"}) is False
     assert fast.read(SECRET) == slow.read(SECRET) == (LOGIN, f"{SECRET}/versions/1")
-    # Whoever looks with Google's own tools asks for the latest.
+    # Google's own tools read the latest.
     assert cloud.values(SECRET)[-1] == LOGIN
 
 

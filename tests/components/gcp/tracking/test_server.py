@@ -76,7 +76,7 @@ def environment(graph: Graph) -> dict[str, Any]:
 
 
 def rights(graph: Graph, member: str) -> set[tuple[str, str]]:
-    """(kind of what the right is on, role) of everything that somebody may do."""
+    """(kind of the resource, role) of all permissions of a member."""
     return {
         (asked.type.split(":")[1].split("/")[0], asked.properties["role"])
         for asked in graph.cloud.asked

@@ -1,4 +1,4 @@
-"""Where scheduled validations tell people and programs on Google Cloud, and who may."""
+"""Publishers and readers of the alerts of scheduled validations on Google Cloud."""
 
 import io
 import json
@@ -78,12 +78,12 @@ def test_every_address_gets_mail_of_the_policy() -> None:
 def test_a_policy_on_logs_says_how_often_it_mails_which_the_service_asks_for() -> None:
     strategy = policy(made())["alertStrategy"]
     assert strategy["notificationRateLimit"] == {"period": "300s"}
-    # It never ends by itself; without this, the second failure would belong to the first and mail nobody.
+    # It never ends by itself; otherwise the second failure would belong to the first and send no mail.
     assert strategy["autoClose"] == "1800s"
     assert strategy["notificationPrompts"] == ["OPENED"], "nothing is repaired when it closes"
 
 
-def test_the_topic_is_told_when_the_policy_is_there() -> None:
+def test_the_topic_is_an_output_once_the_policy_exists() -> None:
     def program() -> dict[str, pulumi.Output[Any]]:
         topic = declared()["topic"]
         pulumi.CustomResource("test:index:Run", "run", {"topic": topic})
@@ -172,9 +172,9 @@ def test_the_service_would_refuse_nothing_that_a_rule_knows() -> None:
 @pytest.mark.parametrize(
     ("emails", "words"),
     [
-        ([], "would reach nobody"),
+        ([], "alarm-without-address"),
         ([f"a{index}@example.com" for index in range(17)], "1 to 16"),
-        (["a@example.com", "a@example.com"], "named twice"),
+        (["a@example.com", "a@example.com"], "address-named-twice"),
     ],
 )
 def test_addresses_that_cannot_be_mailed_are_refused(emails: list[str], words: str) -> None:

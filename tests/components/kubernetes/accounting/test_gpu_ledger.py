@@ -1,4 +1,4 @@
-"""The ledger's component: what its program is told, and what it may do."""
+"""The ledger's component: configuration and permissions of its program."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def rules(graph: Graph, name: str) -> dict[str, set[str]]:
     return {rule["resources"][0]: set(rule["verbs"]) for rule in role["rules"]}
 
 
-def test_the_program_is_told_budgets_and_prices(graph: Graph) -> None:
+def test_the_program_gets_budgets_and_prices(graph: Graph) -> None:
     (container,) = graph.find("Deployment")["spec"]["template"]["spec"]["containers"]
     words = container["args"]
     config = json.loads(words[words.index("--config") + 1])
@@ -78,7 +78,7 @@ def test_it_lists_pods_and_asks_prometheus_only_where_there_is_one() -> None:
     assert {"port": 9090, "protocol": "TCP"} in [port for rule in egress for port in rule.get("ports", ())]
 
 
-def test_nobody_reaches_it_but_who_reads_measures(graph: Graph) -> None:
+def test_only_readers_of_metrics_reach_it(graph: Graph) -> None:
     assert graph.find("Namespace")["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     policies = [one.properties for one in graph.cloud.asked if one.type.endswith("NetworkPolicy")]
     assert {one["metadata"]["namespace"] for one in policies} == {NAMESPACE}

@@ -1,4 +1,4 @@
-"""The program that keeps windows: what it is told, what it may do, and what queues ask it."""
+"""The controller of windows: configuration, permissions, and the checks of queues."""
 
 import json
 from typing import Any
@@ -29,11 +29,11 @@ def made() -> Graph:
     return deploy_graph(lambda: {"program": CapacityWindows("capacity", args).program})
 
 
-def test_the_program_is_told_the_windows(made: Graph) -> None:
+def test_the_program_gets_the_windows(made: Graph) -> None:
     (container,) = made.find("Deployment")["spec"]["template"]["spec"]["containers"]
     words = container["args"]
-    told = read(words[words.index("--windows") + 1])
-    assert told["window-h100"].pool == "h100" and told["window-h100"].block
+    windows = read(words[words.index("--windows") + 1])
+    assert windows["window-h100"].pool == "h100" and windows["window-h100"].block
 
 
 def test_it_may_change_workloads_and_nothing_of_what_runs(made: Graph) -> None:

@@ -1,4 +1,4 @@
-"""What looks for idle GPUs has the rights that it uses, and no others."""
+"""The idle GPU watcher has the permissions that it uses, and no others."""
 
 import json
 from collections.abc import Mapping

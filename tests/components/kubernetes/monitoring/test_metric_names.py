@@ -53,7 +53,7 @@ def test_workloads_have_every_metric_that_is_asked_of_them() -> None:
     assert used("kueue_workload_") == has
 
 
-def test_the_exporter_of_gpus_is_told_of_every_field_that_is_asked_of_it() -> None:
+def test_the_exporter_of_gpus_has_every_queried_field() -> None:
     assert used("DCGM_") <= {field for field, _, _ in gpu_metrics.FIELDS}
 
 

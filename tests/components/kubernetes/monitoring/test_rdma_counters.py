@@ -45,7 +45,7 @@ def written(folder: Path) -> str:
         return (folder / "out/rdma.prom").read_text()
 
 
-def test_every_counter_of_every_device_is_told(tmp_path: Path) -> None:
+def test_every_counter_of_every_device_is_exported(tmp_path: Path) -> None:
     sys = tmp_path / "sys"
     device(sys, "rdmap16s27", tx_bytes="123\n", rx_drops="0\n", lifespan="12\n")
     device(sys, "rdmap32s27", tx_bytes="18446744073709\n", broken="N/A\n")
@@ -56,7 +56,7 @@ def test_every_counter_of_every_device_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_a_node_without_devices_tells_of_none(tmp_path: Path) -> None:
+def test_a_node_without_devices_exports_none(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     assert all(line.startswith("#") for line in written(tmp_path).splitlines())
 
@@ -70,7 +70,7 @@ def test_prometheus_has_no_objection(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_pod_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_the_pod_ends_on_a_signal(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     with running(tmp_path / "sys", tmp_path / "out") as shell:
         shell.terminate()

@@ -1,4 +1,4 @@
-"""Who is told of what: Alertmanager's own tool reads the configuration and follows its routes."""
+"""Routes of alerts: Alertmanager's own tool reads the configuration and follows them."""
 
 import json
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def told(path: Path, **labels: str) -> list[str]:
+def receivers(path: Path, **labels: str) -> list[str]:
     """The receivers of an alert."""
     given = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in labels.items()]
     return run("amtool", "config", "routes", "test", f"--config.file={path}", *given).strip().split(",")
@@ -47,30 +47,32 @@ def test_alertmanager_reads_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["applied-ml-r-d", "team-applied-ml-r-d", "Applied ML (R&D)"])
-def test_a_team_is_told_by_whatever_name_a_metric_has_of_it(path: Path, name: str) -> None:
-    assert told(
+def test_a_team_is_notified_by_any_name_that_a_metric_has_for_it(path: Path, name: str) -> None:
+    assert receivers(
         path, alertname="JobFailureRateHigh", severity="warning", layer="orchestration", team=name
     ) == ["team-applied-ml-r-d"]
 
 
-def test_what_is_critical_for_a_team_is_told_to_the_platform_too(path: Path) -> None:
+def test_what_is_critical_for_a_team_is_sent_to_the_platform_too(path: Path) -> None:
     given = {"alertname": "GpuXidError", "severity": "critical", "layer": "execution"}
-    assert told(path, **given, team="applied-ml-r-d") == [PLATFORM, "team-applied-ml-r-d"]
-    assert told(path, **given) == [PLATFORM]
+    assert receivers(path, **given, team="applied-ml-r-d") == [PLATFORM, "team-applied-ml-r-d"]
+    assert receivers(path, **given) == [PLATFORM]
 
 
 @pytest.mark.parametrize("name", ["other", "applied-ml", "applied-ml-r-d-2"])
 def test_alerts_of_a_team_without_addresses_go_to_the_platform(path: Path, name: str) -> None:
-    assert told(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry", team=name) == [PLATFORM]
+    assert receivers(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry", team=name) == [
+        PLATFORM
+    ]
 
 
 def test_only_what_the_chart_means_for_dashboards_is_not_sent(path: Path) -> None:
-    assert told(path, alertname="CPUThrottlingHigh", severity="info") == [UNSENT]
-    assert told(path, alertname="TargetDown", severity="warning") == [PLATFORM]
-    assert told(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry") == [PLATFORM]
+    assert receivers(path, alertname="CPUThrottlingHigh", severity="info") == [UNSENT]
+    assert receivers(path, alertname="TargetDown", severity="warning") == [PLATFORM]
+    assert receivers(path, alertname="BudgetHalfUsed", severity="info", layer="telemetry") == [PLATFORM]
 
 
-def test_the_watchdog_is_told_once_a_day(path: Path) -> None:
-    assert told(path, alertname="Watchdog", severity="none", layer="telemetry") == [PLATFORM]
+def test_the_watchdog_is_sent_once_a_day(path: Path) -> None:
+    assert receivers(path, alertname="Watchdog", severity="none", layer="telemetry") == [PLATFORM]
     (route,) = [one for one in config(SNS, [])["route"]["routes"] if "Watchdog" in one["matchers"][0]]
     assert route["repeat_interval"] == "1d"

@@ -62,7 +62,7 @@ def test_the_namespace_takes_no_privileged_pod_and_may_read_metrics(made: Graph)
     assert labels["trainstack.dev/metrics"] == "allowed"
 
 
-def test_nobody_reaches_it_but_its_own_pods_and_whoever_may_ask_prometheus(made: Graph) -> None:
+def test_only_its_own_pods_and_clients_of_prometheus_reach_it(made: Graph) -> None:
     policy = made.find("NetworkPolicy", "-policy")["spec"]
     assert policy["podSelector"] == {}
     assert set(policy["policyTypes"]) == {"Ingress", "Egress"}

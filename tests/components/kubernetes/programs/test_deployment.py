@@ -29,7 +29,7 @@ def test_no_second_pod_writes_beside_the_first(made: dict[str, Any]) -> None:
     assert spec["replicas"] == 1 and spec["strategy"] == {"type": "Recreate"}
 
 
-def test_it_is_probed_where_it_is_told_to_listen(made: dict[str, Any]) -> None:
+def test_it_is_probed_on_its_port(made: dict[str, Any]) -> None:
     (container,) = made["Deployment"]["spec"]["template"]["spec"]["containers"]
     words = container["args"]
     assert words[words.index("--port") + 1] == str(PORT)

@@ -1,4 +1,4 @@
-"""What the controller of Kueue is told to count."""
+"""Resources that the controller of Kueue counts."""
 
 import json
 

@@ -164,7 +164,7 @@ def test_bad_input_is_named_by_its_path(path: str, change: dict[str, Any]) -> No
     assert all(problem.rule and problem.fix for problem in caught.value.problems)
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(UserError) as caught:
         check([gpu_flavor(nodes=0)], teams(a=0, b=-1), {"nodes": {"h100": 1}})
     assert len(caught.value.problems) >= 4

@@ -1,4 +1,4 @@
-"""What a team's runs are told about checkpoints, and the one right that they get for it."""
+"""Checkpoint settings of a team's runs, and the one permission for it."""
 
 from collections.abc import Mapping
 from typing import Any

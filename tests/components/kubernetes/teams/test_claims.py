@@ -1,4 +1,4 @@
-"""What a team's pods can mount, and how its folders come to be."""
+"""Volumes of a team's pods, and the creation of its folders."""
 
 import stat
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def test_there_may_be_as_many_claims_as_are_given_and_no_more() -> None:
     assert claims({}).find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "0"}
 
 
-def test_folders_are_made_by_root_without_a_privilege_where_nobody_else_is() -> None:
+def test_folders_are_created_by_root_in_a_namespace_of_their_own() -> None:
     made = folders("checkpoints/teams/vision", read_only=["datasets/shared"])
     pod = made.find("Job")["spec"]["template"]["spec"]
     (container,) = pod["containers"]

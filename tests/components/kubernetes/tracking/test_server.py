@@ -150,7 +150,7 @@ def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_age
     }, "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
 
 
-def test_a_pod_that_is_no_server_talks_to_nobody() -> None:
+def test_a_pod_that_is_no_server_has_no_network_access() -> None:
     spec = made()[0].one(POLICY, "-closed").properties["spec"]
     assert spec == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
 
@@ -177,7 +177,7 @@ def test_url_is_a_name_the_server_accepts() -> None:
     assert "*" not in allowed.split(",")
 
 
-def test_a_door_opens_the_server_to_a_load_balancer_and_to_nobody_else() -> None:
+def test_a_door_opens_the_server_to_a_load_balancer_only() -> None:
     cloud, outputs = made(door=DOOR)
     policy = cloud.one(POLICY, "-policy").properties["spec"]
     (entrance,) = policy["ingress"]
