@@ -83,27 +83,18 @@ def _interval(metadata: Object) -> timedelta | None:
 def admit(run: RunLimits, period: Period | None, now: datetime) -> AdmissionVerdict:
     """Decide whether a job with quota starts: it ends in time, or checkpoints often enough to be stopped."""
     if period is None:
-        return AdmissionVerdict(
-            welcome=False,
-            words="the capacity of this pool has ended, and no more is scheduled",
-            again=LONGEST,
-        )
+        return _deny("the capacity of this pool has ended, and no more is scheduled", LONGEST)
     if now < period.opens:
-        return AdmissionVerdict(
-            welcome=False, words=f"the pool opens at {_utc(period.opens)}", again=_again(period.opens - now)
-        )
+        return _deny(f"the pool opens at {_utc(period.opens)}", period.opens - now)
     if period.closes is None:
         return AdmissionVerdict(welcome=True, words="no hours apply to its class")
     left, closes = period.closes - now, _utc(period.closes)
     if run.limit is not None and run.limit <= left:
         return AdmissionVerdict(welcome=True, words=f"it ends before the pool closes at {closes}")
     if run.interval is not None and START + run.interval <= left:
-        return AdmissionVerdict(
-            welcome=True, words=f"it checkpoints and is stopped when the pool closes at {closes}"
-        )
-    return AdmissionVerdict(
-        welcome=False, words=f"the pool closes at {closes}: {_too_long(run)}", again=_again(left)
-    )
+        reason = f"it checkpoints and is stopped when the pool closes at {closes}"
+        return AdmissionVerdict(welcome=True, words=reason)
+    return _deny(f"the pool closes at {closes}: {_too_long(run)}", left)
 
 
 def keep(period: Period | None, now: datetime) -> AdmissionVerdict | None:
@@ -111,12 +102,15 @@ def keep(period: Period | None, now: datetime) -> AdmissionVerdict | None:
 
     It is stopped as Kueue stops all jobs: its pods have their grace period for a last checkpoint.
     """
-    if period is not None and period.opens <= now:
-        return None
     if period is None:
-        return AdmissionVerdict(welcome=False, words="the capacity of this pool ends now", again=LONGEST)
-    words = f"the pool has closed, and opens at {_utc(period.opens)}"
-    return AdmissionVerdict(welcome=False, words=words, again=_again(period.opens - now))
+        return _deny("the capacity of this pool ends now", LONGEST)
+    if period.opens <= now:
+        return None
+    return _deny(f"the pool has closed, and opens at {_utc(period.opens)}", period.opens - now)
+
+
+def _deny(reason: str, wait: timedelta) -> AdmissionVerdict:
+    return AdmissionVerdict(welcome=False, words=reason, again=min(max(wait, _SHORTEST), LONGEST))
 
 
 def _too_long(run: RunLimits) -> str:
@@ -128,10 +122,6 @@ def _too_long(run: RunLimits) -> str:
     takes = [f"may take {_hours(run.limit)}"] if run.limit is not None else []
     saves = [f"checkpoints after {_hours(START + run.interval)} at first"] if run.interval is not None else []
     return f"the job {' and '.join(takes + saves)}"
-
-
-def _again(wait: timedelta) -> timedelta:
-    return min(max(wait, _SHORTEST), LONGEST)
 
 
 def _hours(length: timedelta) -> str:

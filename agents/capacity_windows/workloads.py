@@ -134,11 +134,7 @@ class Workloads:
     def _report(self, workload: Object, words: str, now: datetime) -> None:
         """Report the reason as an event of the Job."""
         metadata = workload["metadata"]
-        about = _controller(workload) or {
-            "apiVersion": _VERSION,
-            "kind": "Workload",
-            **metadata,
-        }
+        about = _controller(workload) or {"apiVersion": _VERSION, "kind": "Workload", **metadata}
         body = event(
             about,
             metadata["namespace"],

@@ -20,12 +20,7 @@ def logs_may_use(region: str, log_group_name: str) -> KeyStatements:
 
 
 def log_group(
-    component: Component,
-    name: str,
-    *,
-    log_group_name: str,
-    retention_days: int,
-    key_arn: pulumi.Input[str],
+    component: Component, name: str, *, log_group_name: str, retention_days: int, key_arn: pulumi.Input[str]
 ) -> aws.cloudwatch.LogGroup:
     """The group itself. A service without a group creates one: unencrypted, without retention."""
     return aws.cloudwatch.LogGroup(

@@ -28,9 +28,6 @@ class GcpApis(Component):
         super().__init__(name, opts)
         for api in args["names"]:
             gcp.projects.Service(
-                f"{name}-{api.partition('.')[0]}",
-                service=api,
-                disable_on_destroy=False,
-                opts=self.child(),
+                f"{name}-{api.partition('.')[0]}", service=api, disable_on_destroy=False, opts=self.child()
             )
         self.register_outputs({})

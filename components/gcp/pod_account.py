@@ -128,11 +128,7 @@ class GcpPodAccount(Component):
     ) -> list[pulumi.Resource]:
         return [
             gcp.pubsub.TopicIAMMember(
-                f"{name}-{key}",
-                topic=right["resource"],
-                role=right["role"],
-                member=member,
-                opts=self.child(),
+                f"{name}-{key}", topic=right["resource"], role=right["role"], member=member, opts=self.child()
             )
             for key, right in args.get("topics", {}).items()
         ]
@@ -149,7 +145,4 @@ def pod_principal(project: str, number: str, namespace: str, account: str) -> st
 
 def metadata_grants() -> GrantsArgs:
     """Access of pods to credentials on GKE: Google's libraries use the metadata server."""
-    return {
-        "environment": {},
-        "agents": [{"cidr": cidr, "port": port} for cidr, port in METADATA_SERVER],
-    }
+    return {"environment": {}, "agents": [{"cidr": cidr, "port": port} for cidr, port in METADATA_SERVER]}

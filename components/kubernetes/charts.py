@@ -45,10 +45,7 @@ def _rows(tables: Iterable[Path]) -> Mapping[str, PinnedChart]:
 
 
 def release(
-    name: str,
-    chart: str,
-    values: Mapping[str, Any],
-    opts: pulumi.ResourceOptions,
+    name: str, chart: str, values: Mapping[str, Any], opts: pulumi.ResourceOptions
 ) -> helm.v3.Release:
     """Install the pinned chart with key `chart` as the Helm release `chart`; its namespace must exist.
 

@@ -36,10 +36,7 @@ def handler(event: Mapping[str, Any], _context: object) -> dict[str, Any]:
 
 
 def act(
-    event: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    clients: Mapping[str, Any],
-    now: datetime.datetime,
+    event: Mapping[str, Any], settings: Mapping[str, Any], clients: Mapping[str, Any], now: datetime.datetime
 ) -> dict[str, Any]:
     """Stop or report the workloads of used-up budgets; returns the actions by name."""
     budgets = _asked(event, settings, clients["budgets"])

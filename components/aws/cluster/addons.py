@@ -1,7 +1,7 @@
 """EKS add-ons: their settings, their AWS permissions, and those that must exist before a node joins."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pulumi
@@ -32,56 +32,28 @@ _SETTINGS: dict[str, dict[str, object]] = {
         # The agent reads GPUs through a host engine of its own, which has no tolerations by default: on
         # tainted nodes it would not run, and no GPU fault would reach node repair (containers-roadmap
         # issue 2567).
-        "dcgmAgent": {"tolerations": [{"operator": "Exists"}]},
+        "dcgmAgent": {"tolerations": [{"operator": "Exists"}]}
     },
 }
 
 
-def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> list[Problem]:
+def addon_problems(names: Sequence[str], known: Mapping[str, EksAddon]) -> Iterator[Problem]:
     """Problems of a choice of add-ons."""
-    problems = []
     for index, name in enumerate(names):
         path, addon = f"addons[{index}]", known.get(name)
         if addon is None:
-            problems.append(
-                Problem(
-                    path,
-                    name,
-                    "is no EKS add-on of the catalog",
-                    f"Choose from {sorted(known)}.",
-                    code="unknown-eks-addon",
-                )
-            )
+            rule, fix = "is no EKS add-on of the catalog", f"Choose from {sorted(known)}."
+            yield Problem(path, name, rule, fix, code="unknown-eks-addon")
         elif any(not (one.managed_policies or one.actions or one.by_resource) for one in addon.identities):
             rule = "needs AWS permissions that no managed policy gives narrowly enough"
-            problems.append(
-                Problem(
-                    path,
-                    name,
-                    rule,
-                    "Leave it out and install it with a policy of your own.",
-                    code="addon-needs-own-policy",
-                )
-            )
+            fix = "Leave it out and install it with a policy of your own."
+            yield Problem(path, name, rule, fix, code="addon-needs-own-policy")
     if len(set(names)) != len(names):
-        problems.append(
-            Problem(
-                "addons", list(names), "names an add-on twice", "Name each once.", code="addon-named-twice"
-            )
-        )
-    missing = [name for name in INDISPENSABLE if name not in names]
-    if missing:
-        rule = f"lacks {', '.join(missing)}"
-        problems.append(
-            Problem(
-                "addons",
-                list(names),
-                rule,
-                "Add them: without them no pod can run.",
-                code="indispensable-addon-missing",
-            )
-        )
-    return problems
+        rule, fix = "names an add-on twice", "Name each once."
+        yield Problem("addons", list(names), rule, fix, code="addon-named-twice")
+    if missing := [name for name in INDISPENSABLE if name not in names]:
+        rule, fix = f"lacks {', '.join(missing)}", "Add them: without them no pod can run."
+        yield Problem("addons", list(names), rule, fix, code="indispensable-addon-missing")
 
 
 class Installed(NamedTuple):

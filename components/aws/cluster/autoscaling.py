@@ -57,10 +57,7 @@ class AwsAutoscaling(Component):
             "autoDiscovery": {"clusterName": args["cluster_name"]},
             "rbac": {"serviceAccount": {"name": SERVICE_ACCOUNT}},
             "replicaCount": 2,
-            "resources": {
-                "requests": {"cpu": "100m", "memory": "600Mi"},
-                "limits": {"memory": "600Mi"},
-            },
+            "resources": {"requests": {"cpu": "100m", "memory": "600Mi"}, "limits": {"memory": "600Mi"}},
             "extraArgs": {
                 # Of the pools that fit, the one that leaves least unused: no GPU node for work without GPUs.
                 "expander": "least-waste",

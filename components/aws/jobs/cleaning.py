@@ -82,11 +82,7 @@ def cleaning_rights(region: str, stack: str, owner: AwsAccount, vpc: str) -> lis
     network = f"arn:{owner.partition}:ec2:{region}:{owner.id}"
     ours = {"StringEquals": {f"aws:ResourceTag/{TAG_PREFIX}:stack": stack}}
     inside = {"ArnEquals": {"ec2:Vpc": f"{network}:vpc/{vpc}"}}
-    changes = [
-        "ec2:DeleteSecurityGroup",
-        "ec2:RevokeSecurityGroupEgress",
-        "ec2:RevokeSecurityGroupIngress",
-    ]
+    changes = ["ec2:DeleteSecurityGroup", "ec2:RevokeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress"]
     deletes = ["sagemaker:DeleteApp", "sagemaker:DeleteSpace"]
     return [
         iam.allow(["ec2:DescribeSecurityGroups", "sagemaker:ListApps", "sagemaker:ListSpaces"], ["*"]),

@@ -79,10 +79,7 @@ class AwsBudget(Component):
             limit_amount=f"{args['monthly_limit_usd']:.2f}",
             limit_unit="USD",
             cost_filters=[
-                {
-                    "name": "TagKeyValue",
-                    "values": [f"user:{args['stack_tag_key']}${args['stack_tag_value']}"],
-                }
+                {"name": "TagKeyValue", "values": [f"user:{args['stack_tag_key']}${args['stack_tag_value']}"]}
             ],
             # Credits run out, and then the same usage costs money: they must not hide it.
             cost_types={"include_credit": False, "include_refund": False},

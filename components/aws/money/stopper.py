@@ -114,10 +114,7 @@ class AwsBudgetStop(Component):
                 "handler": "function.handler",
                 "environment": {SETTINGS: settings},
                 "statements": pulumi.Output.all(
-                    account,
-                    args["artifact_bucket_arn"],
-                    args["storage_key_arn"],
-                    args["people_topic_arn"],
+                    account, args["artifact_bucket_arn"], args["storage_key_arn"], args["people_topic_arn"]
                 ).apply(lambda known: stop_rights(args["region"], args["stack"], _Uses(*known))),
                 "timeout_s": _TIMEOUT_S,
                 "log_retention_days": args["log_retention_days"],

@@ -20,12 +20,7 @@ def tcp(*ranges: tuple[int, int]) -> Traffic:
 
 
 def connect(
-    component: Component,
-    name: str,
-    *,
-    source: pulumi.Input[str],
-    target: pulumi.Input[str],
-    traffic: Traffic,
+    component: Component, name: str, *, source: pulumi.Input[str], target: pulumi.Input[str], traffic: Traffic
 ) -> list[pulumi.Resource]:
     """The rules that let group `source` connect to group `target`: out of the one, into the other.
 

@@ -63,8 +63,7 @@ class AwsCpuPoolArgs(TypedDict):
 class AwsCpuPool(Component):
     """An EKS managed node group for jobs without GPUs; other pods run there only for lack of space.
 
-    A node is removed when it has no job, and not before.
-    Raises UserError with every impossible combination.
+    A node is removed when it has no job, and not before. Raises UserError with every impossible combination.
     """
 
     node_group_name: pulumi.Output[str]

@@ -194,9 +194,7 @@ def _repair(args: RepairArgs) -> aws.eks.NodeGroupNodeRepairConfigArgs:
     )
 
 
-def _reservation(
-    args: AwsGpuPoolArgs,
-) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+def _reservation(args: AwsGpuPoolArgs) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
     reservation = args.get("reservation_id")
     if reservation is None:
         return None

@@ -105,35 +105,24 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *label_problems(f"{pool}.labels", args["labels"]),
     ]
     if not zones:
-        problems.append(
-            Problem(f"{pool}.subnet_ids", [], "needs a subnet", "Name a zone.", code="pool-without-subnets")
-        )
+        rule, fix = "needs a subnet", "Name a zone."
+        problems.append(Problem(f"{pool}.subnet_ids", [], rule, fix, code="pool-without-subnets"))
     if args["rdma"] and "efa_security_group_id" not in args:
         fix = "Pass the network's efa_security_group_id."
         rule = "needs a security group that lets EFA traffic through"
         problems.append(Problem(f"{pool}.rdma", None, rule, fix, code="rdma-without-security-group"))
     if purchase != "reserved" and "placement_group_name" in args:
         rule = "only a reservation of one's own is made in a placement group"
-        path = f"{pool}.placement_group_name"
-        problems.append(
-            Problem(
-                path,
-                purchase,
-                rule,
-                "Remove it: the pool makes its own where it helps.",
-                code="placement-group-without-reservation",
-            )
-        )
+        path, fix = f"{pool}.placement_group_name", "Remove it: the pool makes its own where it helps."
+        problems.append(Problem(path, purchase, rule, fix, code="placement-group-without-reservation"))
     return problems
 
 
 def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[Problem]:
     path, purchase, reservation = args["pool"], args["purchase"], args.get("reservation_id")
     if purchase not in PURCHASES:
-        fix = f"Choose from {', '.join(PURCHASES)}."
-        yield Problem(
-            f"{path}.purchase", purchase, "unknown way to buy nodes", fix, code="unknown-purchase-kind"
-        )
+        rule, fix = "unknown way to buy nodes", f"Choose from {', '.join(PURCHASES)}."
+        yield Problem(f"{path}.purchase", purchase, rule, fix, code="unknown-purchase-kind")
     if purchase == "block":
         yield from pools.block_problems(f"{path}.purchase", machine)
     if purchase in PREPAID:

@@ -60,11 +60,7 @@ def node_offer(machine: InstanceType, efa_driver: str | None) -> NodeOffer:
 
 def cpu_offer(machine: CpuType) -> NodeOffer:
     """Resources of one node without GPUs for jobs."""
-    return {
-        "cpu": cores_for_jobs(machine),
-        "memory_gib": memory_for_jobs_gib(machine, efa=False),
-        "gpus": 0,
-    }
+    return {"cpu": cores_for_jobs(machine), "memory_gib": memory_for_jobs_gib(machine, efa=False), "gpus": 0}
 
 
 def cores_for_jobs(machine: InstanceType | CpuType) -> int:

@@ -56,10 +56,7 @@ class AwsHomes(Component):
             opts=self.child(pulumi.ResourceOptions(protect=args.get("protect", True))),
         )
         aws.efs.BackupPolicy(
-            f"{name}-backup",
-            file_system_id=system.id,
-            backup_policy={"status": "ENABLED"},
-            opts=self.child(),
+            f"{name}-backup", file_system_id=system.id, backup_policy={"status": "ENABLED"}, opts=self.child()
         )
         policy = aws.efs.FileSystemPolicy(
             f"{name}-policy",

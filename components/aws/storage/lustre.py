@@ -107,11 +107,7 @@ class AwsLustre(Component):
         return rules
 
     def _file_system(
-        self,
-        name: str,
-        args: AwsLustreArgs,
-        group: aws.ec2.SecurityGroup,
-        rules: list[pulumi.Resource],
+        self, name: str, args: AwsLustreArgs, group: aws.ec2.SecurityGroup, rules: list[pulumi.Resource]
     ) -> aws.fsx.LustreFileSystem:
         log = logs.log_group(
             self,

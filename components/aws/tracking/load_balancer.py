@@ -173,11 +173,7 @@ class AwsLoadBalancer(Component):
         )
 
     def _listener(
-        self,
-        name: str,
-        args: AwsLoadBalancerArgs,
-        balancer: aws.lb.LoadBalancer,
-        servers: aws.lb.TargetGroup,
+        self, name: str, args: AwsLoadBalancerArgs, balancer: aws.lb.LoadBalancer, servers: aws.lb.TargetGroup
     ) -> aws.lb.Listener:
         oidc = args["oidc"]
         secret = aws.secretsmanager.get_secret_version_output(

@@ -116,11 +116,7 @@ class AwsTracking(Component):
         self.url = server.url
         self.namespace = server.namespace
         self.register_outputs(
-            {
-                "url": self.url,
-                "admin_secret_arn": self.admin_secret_arn,
-                "artifact_uri": self.artifact_uri,
-            }
+            {"url": self.url, "admin_secret_arn": self.admin_secret_arn, "artifact_uri": self.artifact_uri}
         )
 
     def _database(self, name: str, args: AwsTrackingArgs) -> AwsDatabase:

@@ -154,11 +154,7 @@ def _when(comparison: str, value: float, aligner: str) -> dict[str, Any]:
 
 def _sum(aligner: str) -> dict[str, str]:
     """One figure of all series: of the targets of Lustre, of the classes of a bucket."""
-    return {
-        "alignment_period": _ALIGNED,
-        "per_series_aligner": aligner,
-        "cross_series_reducer": "REDUCE_SUM",
-    }
+    return {"alignment_period": _ALIGNED, "per_series_aligner": aligner, "cross_series_reducer": "REDUCE_SUM"}
 
 
 _WHAT = {

@@ -57,10 +57,7 @@ def system_pool(
 
 
 def _node(
-    machine: str,
-    account: pulumi.Input[str],
-    key: pulumi.Input[str],
-    labels: Mapping[str, str] | None,
+    machine: str, account: pulumi.Input[str], key: pulumi.Input[str], labels: Mapping[str, str] | None
 ) -> gcp.container.NodePoolNodeConfigArgs:
     return gcp.container.NodePoolNodeConfigArgs(
         machine_type=machine,

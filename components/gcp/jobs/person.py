@@ -124,20 +124,12 @@ class GcpPerson(Component):
         ]
 
     def _as_account(
-        self,
-        name: str,
-        args: GcpPersonArgs,
-        account: gcp.serviceaccount.Account,
-        member: pulumi.Input[str],
+        self, name: str, args: GcpPersonArgs, account: gcp.serviceaccount.Account, member: pulumi.Input[str]
     ) -> list[pulumi.Resource]:
         roles: dict[str, pulumi.Input[str]] = {"acts": _ACTS, "signs": args["signs_role"]}
         return [
             gcp.serviceaccount.IAMMember(
-                f"{name}-{what}",
-                service_account_id=account.name,
-                role=role,
-                member=member,
-                opts=self.child(),
+                f"{name}-{what}", service_account_id=account.name, role=role, member=member, opts=self.child()
             )
             for what, role in roles.items()
         ]

@@ -143,11 +143,7 @@ class GcpJobTracking(Component):
         )
 
     def _login(
-        self,
-        name: str,
-        args: GcpJobTrackingArgs,
-        account: gcp.serviceaccount.Account,
-        database: GcpDatabase,
+        self, name: str, args: GcpJobTrackingArgs, account: gcp.serviceaccount.Account, database: GcpDatabase
     ) -> tuple[pulumi.Output[str], list[pulumi.Resource]]:
         """The database user of the account, and the requirements of its login; see `GcpDatabaseLogin`."""
         called = account.email.apply(lambda email: email.removesuffix(".gserviceaccount.com"))

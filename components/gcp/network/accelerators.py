@@ -139,16 +139,9 @@ def _pod_network(
 
 
 def _problems(args: GcpAcceleratorNetworksArgs, needed: int) -> list[Problem]:
-    problems = []
-    if len(args["accelerators"]) < needed:
+    problems, ranges = [], list(args["accelerators"])
+    if len(ranges) < needed:
         rule = f"{args['machine']} has {needed} NICs beside its GPUs, and each needs a range"
-        problems.append(
-            Problem(
-                "accelerators",
-                list(args["accelerators"]),
-                rule,
-                "Give it those of plan_ranges.",
-                code="too-few-nic-ranges",
-            )
-        )
+        fix = "Give it those of plan_ranges."
+        problems.append(Problem("accelerators", ranges, rule, fix, code="too-few-nic-ranges"))
     return [*problems, *network.zone_problem("zone", args["region"], args["zone"])]

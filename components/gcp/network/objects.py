@@ -47,11 +47,7 @@ class GcpNetworkObjects(Component):
                 "apiVersion": f"{_API}/v1",
                 "kind": "GKENetworkParamSet",
                 "metadata": {"name": name},
-                "spec": {
-                    "vpc": one["vpc"],
-                    "vpcSubnet": one["subnetwork"],
-                    "deviceMode": one["device_mode"],
-                },
+                "spec": {"vpc": one["vpc"], "vpcSubnet": one["subnetwork"], "deviceMode": one["device_mode"]},
             },
             self.child(),
         )

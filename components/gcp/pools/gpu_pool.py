@@ -28,10 +28,9 @@ class GcpGpuPool(Component):
     """A GKE node pool with its driver, the networks of its GPUs and its placement.
 
     GKE replaces all nodes for another version, machine, disk or setting of the operating system, and the pool
-    itself for another payment, GPU, network or account; bounds, labels, taints and cost labels change
-    without replacing running nodes (`trainstack/plans/drains.py`).
-    Raises UserError with every impossible combination; UnknownFactError for a type the catalog lacks.
-    Untested in a real project.
+    itself for another payment, GPU, network or account; bounds, labels, taints and cost labels change without
+    replacing running nodes (`trainstack/plans/drains.py`). Raises UserError with every impossible
+    combination; UnknownFactError for a type the catalog lacks. Untested in a real project.
     """
 
     pool_id: pulumi.Output[str]
@@ -206,9 +205,7 @@ def _accelerator(
     return found
 
 
-def _reservation(
-    args: GcpGpuPoolArgs,
-) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs | None:
+def _reservation(args: GcpGpuPoolArgs) -> gcp.container.NodePoolNodeConfigReservationAffinityArgs | None:
     """Prepaid nodes use only their reservation; on-demand ones may use open ones; the others use none."""
     if args["purchase"] in PREPAID:
         # Never fall back to on-demand silently: that pays twice, for the reservation and for the node.

@@ -84,19 +84,15 @@ def managed(args: GcpGpuPoolArgs) -> bool:
 def _purchase_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
     pool, purchase = args["pool"], args["purchase"]
     if purchase not in pools.KINDS:
-        fix = f"Choose from {', '.join(pools.KINDS)}."
-        yield Problem(
-            f"{pool}.purchase", purchase, "unknown way to buy nodes", fix, code="unknown-purchase-kind"
-        )
+        rule, fix = "unknown way to buy nodes", f"Choose from {', '.join(pools.KINDS)}."
+        yield Problem(f"{pool}.purchase", purchase, rule, fix, code="unknown-purchase-kind")
     if purchase in pools.PREPAID:
         yield from reserved_zone_problems(f"{pool}.zones", len(args["zones"]))
     yield from pools.reservation_problems(f"{pool}.reservation_id", purchase, args.get("reservation_id"))
     yield from pools.queued_problems(f"{pool}.purchase", purchase, f"{pool}.min_nodes", args["min_nodes"])
     if args["driver"] not in _DRIVERS:
-        fix = f"Choose from {', '.join(_DRIVERS)}."
-        yield Problem(
-            f"{pool}.driver", args["driver"], "unknown driver of GKE", fix, code="unknown-gpu-driver"
-        )
+        rule, fix = "unknown driver of GKE", f"Choose from {', '.join(_DRIVERS)}."
+        yield Problem(f"{pool}.driver", args["driver"], rule, fix, code="unknown-gpu-driver")
 
 
 def _network_problems(args: GcpGpuPoolArgs, machine: MachineType) -> Iterator[Problem]:
@@ -142,10 +138,5 @@ def _disk_problems(args: GcpGpuPoolArgs) -> Iterator[Problem]:
         yield from pools.local_ssd_problems(f"{pool}.local_ssds", args["local_ssds"], args["machine"])
     if image is not None and not _IMAGE.fullmatch(image):
         rule = "must be the full name of a disk image"
-        yield Problem(
-            f"{pool}.image_cache",
-            image,
-            rule,
-            "Write projects/<project>/global/images/<name>.",
-            code="invalid-image-cache",
-        )
+        fix = "Write projects/<project>/global/images/<name>."
+        yield Problem(f"{pool}.image_cache", image, rule, fix, code="invalid-image-cache")

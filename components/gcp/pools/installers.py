@@ -122,11 +122,7 @@ cp -r /var/lib/{fabric}/lib64/. {_TARGET}/lib64
 """
     before = [_device_setup(plugin)] if fabric is Fabric.TCPXO else []
     return _daemon(
-        f"nccl-{fabric}",
-        plugin,
-        one["pools"],
-        [*before, _copying(plugin, script)],
-        enters_node=bool(before),
+        f"nccl-{fabric}", plugin, one["pools"], [*before, _copying(plugin, script)], enters_node=bool(before)
     )
 
 

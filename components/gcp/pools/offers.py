@@ -136,11 +136,7 @@ def peak_tflops(machine: MachineType) -> dict[str, Any] | None:
     known = facts.accelerators[machine.accelerator]
     if known.dense_bf16_tflops is None:
         return None
-    return {
-        "value": known.dense_bf16_tflops,
-        "dtype": "bfloat16",
-        "source": f"{known.source} ({known.date})",
-    }
+    return {"value": known.dense_bf16_tflops, "dtype": "bfloat16", "source": f"{known.source} ({known.date})"}
 
 
 def _reserved(amount: float, shares_up_to: Sequence[tuple[float, float]]) -> float:

@@ -131,10 +131,7 @@ def lifecycle_rules(args: GcpBucketArgs) -> list[BucketLifecycleRuleArgsDict]:
     if "expire_days" in args:
         # With versions, this makes the current object a non-current one.
         rules.append(
-            {
-                "action": {"type": "Delete"},
-                "condition": {"age": args["expire_days"], "with_state": "LIVE"},
-            }
+            {"action": {"type": "Delete"}, "condition": {"age": args["expire_days"], "with_state": "LIVE"}}
         )
     return rules
 
@@ -145,31 +142,16 @@ def _problems(name: str, args: GcpBucketArgs) -> Iterator[Problem]:
         yield from facts.limits["soft_delete_days"].problems(f"{name}.noncurrent_days", days)
     for other in ("autoclass", "object_retention"):
         if folders and args.get(other, False):
-            rule = "a bucket with folders has none"
-            yield Problem(
-                f"{name}.{other}",
-                value=True,
-                rule=rule,
-                fix="Leave out one of the two.",
-                code="bucket-with-folders",
-            )
+            rule, fix = "a bucket with folders has none", "Leave out one of the two."
+            yield Problem(f"{name}.{other}", value=True, rule=rule, fix=fix, code="bucket-with-folders")
     if "zone" in args:
-        for other, after in (
-            ("cool_after_days", args.get("cool_after_days")),
-            ("cold_after_days", args.get("cold_after_days")),
-        ):
-            if after is not None:
+        for other in ("cool_after_days", "cold_after_days"):
+            if (after := args.get(other)) is not None:
                 rule = "objects of a bucket in one zone have one class"
                 yield Problem(f"{name}.{other}", after, rule, "Leave it out.", code="class-in-zonal-bucket")
         if not folders:
-            rule = "a bucket in one zone has folders"
-            yield Problem(
-                f"{name}.folders",
-                value=False,
-                rule=rule,
-                fix="Set it to true.",
-                code="zonal-bucket-without-folders",
-            )
+            rule, code = "a bucket in one zone has folders", "zonal-bucket-without-folders"
+            yield Problem(f"{name}.folders", value=False, rule=rule, fix="Set it to true.", code=code)
         if args["zone"].rpartition("-")[0] != args["region"]:
             rule = f"is not in {args['region']}"
             fix = f"Name a zone of {args['region']}."

@@ -28,11 +28,10 @@ class GcpDatabaseLoginArgs(TypedDict):
 class GcpDatabaseLogin(Component):
     """A login with tokens that are valid for an hour, in place of a stored password.
 
-    Cloud SQL accepts no pods, only Google service accounts. So this account is only the name of a
-    database user: its one permission is to log in to this instance. The pods keep their own permissions and
-    request a token of the account when they need one, limited to logins
-    (`secret_store.SecretManagerClient.token`); their service account in Kubernetes is not annotated, or all
-    their actions would be those of this account.
+    Cloud SQL accepts no pods, only Google service accounts. So this account is only the name of a database
+    user: its one permission is to log in to this instance. The pods keep their own permissions and request a
+    token of the account when they need one, limited to logins (`secret_store.SecretManagerClient.token`);
+    their service account in Kubernetes is not annotated, or all their actions would be those of this account.
 
     A new user could create no table: since PostgreSQL 15, only the owner of a database can in `public`.
     Databases that Cloud SQL creates belong to `cloudsqlsuperuser` (Cloud SQL documentation, "About

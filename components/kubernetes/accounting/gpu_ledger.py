@@ -40,9 +40,8 @@ PROGRAM = Program(
     ],
 )
 # 35 MiB with 300 jobs (benchmarks/queues/gpu_ledger.py), 75 MiB with 10,000 finished jobs
-# (docs/explanation/ledger.md).
-# Workloads of teams with an enforced budget are kept whole until they are finished: 5 KiB of text, six times
-# as much in memory.
+# (docs/explanation/ledger.md). Workloads of teams with an enforced budget are kept whole until they are
+# finished: 5 KiB of text, six times as much in memory.
 _MEMORY_MIB = 256
 
 

@@ -102,9 +102,7 @@ def _prometheus(retention_days: int, storage_gib: int) -> dict[str, Any]:
 
 def _claim(gib: int) -> dict[str, Any]:
     """A disk of the cluster's default class."""
-    return {
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{gib}Gi"}}},
-    }
+    return {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{gib}Gi"}}}}
 
 
 def _grafana() -> dict[str, Any]:

@@ -86,10 +86,7 @@ class Monitoring(Component):
             self._alert_log(name, args["image"], fence, inside)
         # The chart installs their kinds.
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
-        bodies = [
-            *rules.objects(),
-            *scrapes.objects(args.get("gpu_exporter")),
-        ]
+        bodies = [*rules.objects(), *scrapes.objects(args.get("gpu_exporter"))]
         for body in bodies:
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
             Manifest(called, body, after_chart)

@@ -27,17 +27,9 @@ def checks(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs]) -> Iterator[Bo
         retries = {"backoffLimitCount": 20, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
         yield {
             **_head("ProvisioningRequestConfig", config),
-            "spec": {
-                "provisioningClassName": name,
-                "managedResources": [GPU],
-                "retryStrategy": retries,
-            },
+            "spec": {"provisioningClassName": name, "managedResources": [GPU], "retryStrategy": retries},
         }
-        parameters = {
-            "apiGroup": "kueue.x-k8s.io",
-            "kind": "ProvisioningRequestConfig",
-            "name": config,
-        }
+        parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": config}
         controller = "kueue.x-k8s.io/provisioning-request"
         yield {
             **_head("AdmissionCheck", config),

@@ -254,11 +254,6 @@ def layers(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
 
     Finalizers hold an object that is still referred to, so deletion must go through the layers backwards.
     """
-    bodies = [
-        *flavors(args),
-        *checks(args, teams),
-        *priority_classes(),
-        *queues(args, teams, gate),
-    ]
+    bodies = [*flavors(args), *checks(args, teams), *priority_classes(), *queues(args, teams, gate)]
     for kinds in _LAYERS:
         yield [body for body in bodies if body["kind"] in kinds]

@@ -78,10 +78,7 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
         " && !object.spec.?hostIPC.orValue(false)",
         "no network, processes or memory of the node",
     )
-    yield (
-        _ALL.format("!one.?securityContext.?privileged.orValue(false)"),
-        "no privileged containers",
-    )
+    yield (_ALL.format("!one.?securityContext.?privileged.orValue(false)"), "no privileged containers")
     added = "one.?securityContext.?capabilities.?add.orValue([])"
     extra = " || ".join(
         f"(one.image == {_text(sidecar['image'])} && name in {json.dumps(list(sidecar['capabilities']))})"

@@ -24,15 +24,8 @@ def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateAr
         *_promise_problems(flavors, teams, gate),
     ]
     if not teams:
-        problems.append(
-            Problem(
-                "teams",
-                0,
-                "a queue belongs to a team",
-                "Name at least one team.",
-                code="queueing-without-team",
-            )
-        )
+        rule, fix = "a queue belongs to a team", "Name at least one team."
+        problems.append(Problem("teams", 0, rule, fix, code="queueing-without-team"))
     if problems:
         raise UserError(problems)
 
@@ -49,10 +42,8 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
         counts["fabric.count"] = (flavor["fabric"]["count"], 1)
     for key, (value, least) in counts.items():
         if value < least:
-            fix = "Give the node type's figure."
-            yield Problem(
-                f"{path}.{key}", value, f"must be at least {least}", fix, code="flavor-amount-too-small"
-            )
+            rule, fix = f"must be at least {least}", "Give the node type's figure."
+            yield Problem(f"{path}.{key}", value, rule, fix, code="flavor-amount-too-small")
     if not flavor["node_labels"]:
         fix = "Give the labels of the pool."
         rule = "without labels a job runs on any node"

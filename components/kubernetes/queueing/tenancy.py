@@ -141,9 +141,7 @@ def _closed_to_others(name: str, namespace: str, opts: pulumi.ResourceOptions) -
             policy_types=["Ingress"],
             ingress=[
                 networking.v1.NetworkPolicyIngressRuleArgs(
-                    from_=[
-                        networking.v1.NetworkPolicyPeerArgs(pod_selector=meta.v1.LabelSelectorArgs()),
-                    ]
+                    from_=[networking.v1.NetworkPolicyPeerArgs(pod_selector=meta.v1.LabelSelectorArgs())]
                 )
             ],
         ),

@@ -66,9 +66,7 @@ class SharedFolders(Component):
             opts=self.child(inside),
         )
         volume = SharedVolume(
-            f"{name}-volume",
-            {"namespace": namespace, "claim": _CLAIM, **args["volume"]},
-            self.child(inside),
+            f"{name}-volume", {"namespace": namespace, "claim": _CLAIM, **args["volume"]}, self.child(inside)
         )
         wanted = ["--write", *args["folders"], "--read", *args["read_only"]]
         # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
@@ -104,10 +102,7 @@ def _pod(
                 "image": image,
                 "command": ["python", f"{_PROGRAM}/make_folders.py"],
                 "args": [_MOUNT, *wanted],
-                "resources": {
-                    "requests": {"cpu": "50m", "memory": "64Mi"},
-                    "limits": {"memory": "128Mi"},
-                },
+                "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "128Mi"}},
                 "security_context": {
                     "allow_privilege_escalation": False,
                     "read_only_root_filesystem": True,

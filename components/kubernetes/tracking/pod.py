@@ -228,10 +228,7 @@ def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> Networ
         "ports": [{"port": 5432, "protocol": "TCP"}, {"port": 443, "protocol": "TCP"}],
     }
     rights: list[NetworkPolicyEgressRuleArgsDict] = [
-        {
-            "to": [{"ip_block": {"cidr": agent["cidr"]}}],
-            "ports": [{"port": agent["port"], "protocol": "TCP"}],
-        }
+        {"to": [{"ip_block": {"cidr": agent["cidr"]}}], "ports": [{"port": agent["port"], "protocol": "TCP"}]}
         for agent in agents
     ]
     through_door: list[NetworkPolicyPeerArgsDict] = [

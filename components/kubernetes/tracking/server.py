@@ -80,9 +80,7 @@ class MlflowServer(Component):
 
     def _namespace(self, name: str, namespace: str) -> k8s.core.v1.Namespace:
         return k8s.core.v1.Namespace(
-            f"{name}-namespace",
-            metadata={"name": namespace, "labels": restricted()},
-            opts=self.child(),
+            f"{name}-namespace", metadata={"name": namespace, "labels": restricted()}, opts=self.child()
         )
 
     def _program(self, name: str, namespace: pulumi.Input[str], secret_store: str) -> k8s.core.v1.ConfigMap:

@@ -34,7 +34,7 @@ _PLAN = RunPlan(
     checkpoint_policy=True,
 )
 JOBSET_VALUES: Mapping[str, Any] = {
-    "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}},
+    "controller": {"replicas": 2, "podDisruptionBudget": {"enabled": True, "minAvailable": 1}}
 }
 VALUES: Mapping[str, Any] = {
     # In the version that it requires; ours is the one that Kueue is built with.

@@ -9,10 +9,5 @@ def shipped() -> bundle.Bundle:
     try:
         return bundle.shipped()
     except bundle.BundleError as error:
-        fix = "Restore smoke_training from version control."
-        raise UserError(
-            [
-                Problem("smoke_training", None, rule, fix, code="smoke-training-incomplete")
-                for rule in error.problems
-            ]
-        ) from error
+        path, fix, code = "smoke_training", "Restore smoke_training from version control.", "code-incomplete"
+        raise UserError([Problem(path, None, rule, fix, code=code) for rule in error.problems]) from error

@@ -56,10 +56,7 @@ def rights(
 
 
 def watcher(
-    name: str,
-    watched: Watched,
-    image: pulumi.Input[str],
-    child: Callable[..., pulumi.ResourceOptions],
+    name: str, watched: Watched, image: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
 ) -> batch.v1.Job:
     """The Job, named as the watched one; it fails, with the verdict, unless that one completes."""
     given = {

@@ -8,15 +8,7 @@ import pytest
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, OLDEST_S, GpuUsage
 from agents.shared.prometheus import PrometheusError
-from tests.agents.gpu_ledger.metering import (
-    UTILIZED,
-    Cluster,
-    Prometheus,
-    T,
-    of_pod,
-    total,
-    usage,
-)
+from tests.agents.gpu_ledger.metering import UTILIZED, Cluster, Prometheus, T, of_pod, total, usage
 from tests.agents.gpu_ledger.workloads import GPU, POOL
 
 

@@ -8,15 +8,7 @@ import pytest
 from agents.gpu_ledger.attempts import seen
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, GpuUsage
-from tests.agents.gpu_ledger.metering import (
-    PROFILED,
-    Cluster,
-    Prometheus,
-    T,
-    of_pod,
-    total,
-    usage,
-)
+from tests.agents.gpu_ledger.metering import PROFILED, Cluster, Prometheus, T, of_pod, total, usage
 from tests.agents.gpu_ledger.workloads import workload
 
 TRAIN = {"train-0": "train"}

@@ -37,8 +37,7 @@ def test_a_gap_is_seen_of_the_gpu_that_has_it() -> None:
     found = activities(
         [
             answer(
-                series("notebook", [0.0] * MINUTES, end=END),
-                series("notebook", [0.0] * 23, end=END, gpu=1),
+                series("notebook", [0.0] * MINUTES, end=END), series("notebook", [0.0] * 23, end=END, gpu=1)
             )
         ],
         BEGIN,

@@ -79,10 +79,7 @@ def test_a_webhook_that_never_answers_is_named_at_the_end() -> None:
 
 def test_an_account_without_the_right_ends_before_the_limit() -> None:
     server = Server(NO_RIGHT)
-    assert asked(server) == (
-        False,
-        'the account of this pod is denied access: 403 User "u" may not',
-    )
+    assert asked(server) == (False, 'the account of this pod is denied access: 403 User "u" may not')
     assert len(server.asked) == FORBIDDEN_S / POLL_S + 1
 
 

@@ -283,8 +283,7 @@ def test_system_nodes_are_hardened_and_sized_by_the_autoscaler_after_creation(ma
 
 
 @pytest.mark.parametrize(
-    ("machine", "ami"),
-    [("m7i.xlarge", "AL2023_x86_64_STANDARD"), ("c7gn.large", "AL2023_ARM_64_STANDARD")],
+    ("machine", "ami"), [("m7i.xlarge", "AL2023_x86_64_STANDARD"), ("c7gn.large", "AL2023_ARM_64_STANDARD")]
 )
 def test_the_image_fits_the_processor(machine: str, ami: str) -> None:
     pool = {"machine": machine, "min_nodes": 1, "max_nodes": 1}
@@ -321,10 +320,7 @@ POOL = {"machine": "m7i.large", "min_nodes": 1, "max_nodes": 1}
         ({"addons": ["coredns"]}, ["addons"]),
         ({"addons": [*ADDONS, "aws-mountpoint-s3-csi-driver"]}, ["addons[8]"]),
         ({"name": "-dev"}, ["name"]),
-        (
-            {"system_pool": {**POOL, "min_nodes": 0, "max_nodes": 0}},
-            ["system_pool.max_nodes"],
-        ),
+        ({"system_pool": {**POOL, "min_nodes": 0, "max_nodes": 0}}, ["system_pool.max_nodes"]),
         ({"name": "", "admin_principal_arns": []}, ["name", "admin_principal_arns"]),
     ],
 )

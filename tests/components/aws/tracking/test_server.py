@@ -38,11 +38,7 @@ DEFAULTS = {
 def made(**changes: Any) -> tuple[Recorder, dict[str, Any]]:
     def program() -> dict[str, pulumi.Output[Any]]:
         tracking = AwsTracking("dev-aws", cast(AwsTrackingArgs, DEFAULTS | changes))
-        return {
-            "url": tracking.url,
-            "admin": tracking.admin_secret_arn,
-            "artifacts": tracking.artifact_uri,
-        }
+        return {"url": tracking.url, "admin": tracking.admin_secret_arn, "artifacts": tracking.artifact_uri}
 
     return deploy(
         program,

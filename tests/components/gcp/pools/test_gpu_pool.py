@@ -77,11 +77,7 @@ EVERY: tuple[Mapping[str, Any], ...] = (
     {"machine": "a3-megagpu-8g", "rdma": True, "attachments": attachments(8)},
     {"machine": "a4x-highgpu-4g", "rdma": True},
     {**INTERACTIVE, "sharing": {"kind": "time_sharing", "clients": 8}},
-    {
-        **INTERACTIVE,
-        "machine": "a2-highgpu-1g",
-        "sharing": {"kind": "mig", "partition": "1g.5gb"},
-    },
+    {**INTERACTIVE, "machine": "a2-highgpu-1g", "sharing": {"kind": "mig", "partition": "1g.5gb"}},
 )
 
 
@@ -108,11 +104,7 @@ def test_every_pool_is_hardened(changes: Mapping[str, Any]) -> None:
 def test_gpus_come_with_a_driver_and_images_are_streamed() -> None:
     nodes = pool(driver="latest")["nodeConfig"]
     assert nodes["guestAccelerators"] == [
-        {
-            "type": "nvidia-l4",
-            "count": 4,
-            "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"},
-        }
+        {"type": "nvidia-l4", "count": 4, "gpuDriverInstallationConfig": {"gpuDriverVersion": "LATEST"}}
     ]
     assert nodes["gcfsConfig"] == {"enabled": True} and nodes["gvnic"] == {"enabled": True}
 
@@ -136,11 +128,7 @@ def test_the_program_never_counts_nodes() -> None:
     graph = deployed(max_nodes=9)
     made = graph.find("NodePool")
     assert not {"nodeCount", "initialNodeCount", "version"} & made.keys()
-    assert made["autoscaling"] == {
-        "totalMinNodeCount": 0,
-        "totalMaxNodeCount": 9,
-        "locationPolicy": "ANY",
-    }
+    assert made["autoscaling"] == {"totalMinNodeCount": 0, "totalMaxNodeCount": 9, "locationPolicy": "ANY"}
     assert "initialNodeCount" in graph.ignored["NodePool:dev-gcp-train-nodes"]
     # A third at a time, and no machine more than the pool has.
     assert made["upgradeSettings"] == {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 2}

@@ -22,11 +22,7 @@ from tests.smoke_training.samples import plan
 POLICY, TOPIC = "gcp:monitoring/alertPolicy:AlertPolicy", "gcp:pubsub/topic:Topic"
 CHANNEL = "gcp:monitoring/notificationChannel:NotificationChannel"
 PODS = "principal://iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/s/sa/smoke"
-DEFAULTS = {
-    "region": "europe-west4",
-    "publisher": PODS,
-    "emails": ["a@example.com", "b@example.com"],
-}
+DEFAULTS = {"region": "europe-west4", "publisher": PODS, "emails": ["a@example.com", "b@example.com"]}
 
 
 def declared(**changes: Any) -> dict[str, pulumi.Output[Any]]:

@@ -189,10 +189,7 @@ def test_names_of_queues_stay_labels_however_long_those_of_team_and_pool_are() -
 
 def test_a_team_borrows_before_it_pays_more_and_pays_more_before_it_preempts() -> None:
     spec = by_name("ClusterQueue")["team-product"]["spec"]
-    assert spec["flavorFungibility"] == {
-        "whenCanBorrow": "MayStopSearch",
-        "whenCanPreempt": "TryNextFlavor",
-    }
+    assert spec["flavorFungibility"] == {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
     covered = spec["resourceGroups"][0]["coveredResources"]
     assert covered == ["cpu", "memory", "nvidia.com/gpu", "vpc.amazonaws.com/efa"]
 

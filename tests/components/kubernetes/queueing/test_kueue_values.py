@@ -31,5 +31,5 @@ def test_claims_for_devices_count_as_the_same_resource() -> None:
 def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
     config = kueue_values.manager_config({}, ["hugepages-2Mi", "example.com/net-0", "example.com/net-0"])
     assert config["resources"]["excludeResourcePrefixes"] == [
-        *("hugepages-", "ephemeral-storage", "example.com/net-0"),
+        *("hugepages-", "ephemeral-storage", "example.com/net-0")
     ]

@@ -30,8 +30,7 @@ def claims(volumes: Mapping[str, VolumeArgs]) -> Graph:
 def folders(*paths: str, read_only: Sequence[str] = ()) -> Graph:
     def program() -> Mapping[str, pulumi.Input[Any]]:
         made = SharedFolders(
-            "dev-folders",
-            {"volume": LUSTRE, "folders": paths, "read_only": read_only, "image": "i@sha256:0"},
+            "dev-folders", {"volume": LUSTRE, "folders": paths, "read_only": read_only, "image": "i@sha256:0"}
         )
         return {"folders": made.folders}
 

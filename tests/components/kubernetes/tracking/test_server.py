@@ -142,12 +142,9 @@ def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_age
         for rule in policy["egress"]
         for port in rule["ports"]
     }
-    assert exits == {
-        (None, 53),
-        ("0.0.0.0/0", 5432),
-        ("0.0.0.0/0", 443),
-        ("169.254.170.23/32", 80),
-    }, "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
+    assert exits == {(None, 53), ("0.0.0.0/0", 5432), ("0.0.0.0/0", 443), ("169.254.170.23/32", 80)}, (
+        "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
+    )
 
 
 def test_a_pod_that_is_no_server_has_no_network_access() -> None:

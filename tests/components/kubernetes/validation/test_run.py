@@ -176,11 +176,7 @@ def test_a_pool_with_a_topology_keeps_the_pods_close() -> None:
 
 def test_what_a_node_s_network_needs_is_in_the_run_and_in_its_identity() -> None:
     networks = [f"net-{index}" for index in range(8)]
-    fabric: FabricOffer = {
-        "kind": Fabric.TCPXO,
-        "count": 8,
-        "pod_resources": gke.network_requests(networks),
-    }
+    fabric: FabricOffer = {"kind": Fabric.TCPXO, "count": 8, "pod_resources": gke.network_requests(networks)}
     node: NodeOffer = {**NODE, "fabric": fabric, "pod": gke.tcpxo(networks)}
     made, plain = smoke({**args(), "node": node}), smoke(args())
     pod = made.find("batch/v1:Job", "smoke-job")["spec"]["template"]
