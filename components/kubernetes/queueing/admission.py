@@ -96,7 +96,7 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     refusal = {
         "expression": f"{_OWNED} || !(variables.queue in variables.most)"
         f" || variables.pods.all(pod, {asked} <= variables.most[variables.queue])",
-        "message": "no node behind its queue has so many GPUs for one pod; most GPUs of one node by "
+        "message": "no machine behind its queue has so many GPUs for one pod; most GPUs of one machine by "
         f"queue: {known}. Label {QUEUE_NAME_LABEL} selects another queue",
     }
     variables = {

@@ -266,7 +266,7 @@ def test_g4_gives_whole_processors() -> None:
         ({"pods_per_node": 300}, "8 to 256 pods"),
         ({"disk_gib": 10}, "50 to 65536 GiB"),
         ({"zones": []}, "needs a zone"),
-        ({"driver": "R570"}, "no such driver"),
+        ({"driver": "R570"}, "unknown-gpu-driver"),
         ({"machine": "a4x-highgpu-4g", "rdma": True, "max_nodes": 19}, "at most 18 machines"),
     ],
 )
