@@ -1,4 +1,4 @@
-"""What the checkpoint policy of a spec comes to: how often, why so often, and how many there are (pure).
+"""Checkpoints by the policy of a spec: interval, its reason, and their number (pure).
 
 Times in seconds, sizes in GB (1e9 bytes), for one run that trains on the largest pool.
 """
@@ -12,15 +12,14 @@ from infra.stackspec.stack import StackSpec
 from smoke_training.formulae import youngdaly
 
 QUEUE_MTBF_S: Final = 86_400
-"""How often the queue takes borrowed nodes back from one run: once a day. An assumption of 2026-11-25, until
-a stack has its own history; hardware alone would allow hours between two checkpoints."""
-USUAL_S: Final = 1800
-"""R19 and common practice: every 15 to 30 minutes, where nothing better is known."""
-TAKEN_BACK_S: Final = 900
-"""The same where nodes may be taken back at any time, at the shorter end: no source gives how often, with a
-date, for the types of the catalog."""
-MOST_SHARE: Final = 0.1
-"""No usual interval is so short that writing takes more than this share of the time."""
+"""Mean time between preemptions of a run on borrowed nodes: one day. An assumption of 2026-11-25, until a
+stack has its own history; by hardware failures alone, the interval could be hours."""
+DEFAULT_S: Final = 1800
+"""Default interval: common practice is every 15 to 30 minutes."""
+INTERRUPTIBLE_S: Final = 900
+"""Default interval on interruptible nodes: no dated source gives their interruption rate by machine type."""
+MAX_SHARE: Final = 0.1
+"""Maximum share of the time for writing, with a default interval."""
 _MB_PER_GB: Final = 1000
 _GIB_PER_TIB: Final = 1024
 _DAY_S: Final = 86_400
@@ -33,33 +32,33 @@ class CheckpointPlan:
     size_gb: float | None
     """GB of one; None without a model."""
     write_s: float | None
-    """Seconds until the fast file system has one; None where its size or that file system is not known."""
+    """Seconds to write one to the shared file system; None without a model or file system."""
     interval_s: int
     why: str
-    """Where the interval comes from."""
+    """Reason of the interval."""
     last: int
-    """The latest that stay."""
+    """Latest checkpoints that are kept."""
     milestones: int
-    """Those that stay besides, when a run has trained until the first ones expire."""
+    """Further ones that are kept, when a run has trained until the first ones expire."""
     written: int
-    """All that a run writes until the first one expires, if it trains all the time."""
+    """Number that a run writes until the first one expires, if it trains all the time."""
 
     @property
     def kept(self) -> int:
-        """How many a run keeps: never more than it writes."""
+        """Number that a run keeps, at most what it writes."""
         return min(self.last + self.milestones, self.written)
 
     @property
     def line(self) -> str:
-        """One line for people."""
+        """One line for output."""
         often = f"every {self.interval_s / 60:g} minutes ({self.why}), {self.kept} kept"
         if self.size_gb is None:
-            return f"{often}; data.checkpoints.model_params_b would give their price"
+            return f"{often}; set data.checkpoints.model_params_b for their price"
         return f"{often} of {self.size_gb:,.0f} GB"
 
 
 def checkpoints(spec: StackSpec) -> CheckpointPlan:
-    """The checkpoints of one run on the largest of the pools that people train on."""
+    """The checkpoints of one run on the largest training pool."""
     policy = spec.data.checkpoints
     write = _write_s(spec)
     interval, why = _interval(spec, write)
@@ -82,15 +81,15 @@ class StoredCheckpoints:
 
     count: int
     where: int = 0
-    """The class: 0 the one in which objects begin, 1 the cool one, 2 the cold one."""
+    """Storage class: 0 the first one, 1 the cool one, 2 the cold one."""
     until_day: int = 0
-    """The day of their age at which they leave it; 0 where that is not said in days."""
+    """Age in days at which they leave the class; 0: not by age."""
     deleted: bool = False
-    """Whether the run deleted them, and the bucket keeps them for `noncurrent_days`."""
+    """Whether the run deleted them; the bucket keeps them for `noncurrent_days`."""
 
 
 def in_bucket(spec: StackSpec) -> list[StoredCheckpoints]:
-    """What the bucket holds of one run, once the first of its checkpoints expires."""
+    """Checkpoints of one run in the bucket, once the first of them expires."""
     policy, found = spec.data.checkpoints, checkpoints(spec)
     if policy.in_bucket == "kept":
         gone = spec.data.noncurrent_days * _DAY_S // found.interval_s
@@ -107,12 +106,12 @@ def in_bucket(spec: StackSpec) -> list[StoredCheckpoints]:
 def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
     wanted = spec.data.checkpoints.interval_minutes
     if wanted is not None:
-        return wanted * 60, "as the spec says"
+        return wanted * 60, "set in the spec"
     if spec.layout.interruptible:
-        return _usual(TAKEN_BACK_S, write_s, "nodes may be taken back, and nobody says how often")
+        return _default(INTERRUPTIBLE_S, write_s, "interruptible nodes, unknown interruption rate")
     gpus = max((_gpus(spec, pool) for pool in spec.layout.training_pools), default=0)
     if write_s is None or gpus == 0:
-        return _usual(USUAL_S, write_s, "the usual: it is not known how long one takes to write")
+        return _default(DEFAULT_S, write_s, "default: the time to write one is unknown")
     hardware = 1 / youngdaly.prior_mtbf_s(gpus)
     mtbf = 1 / (hardware + 1 / QUEUE_MTBF_S)
     advice = youngdaly.advise(stall_s=write_s, commit_s=write_s, mtbf_s=mtbf, restart_s=0)
@@ -124,11 +123,11 @@ def _interval(spec: StackSpec, write_s: float | None) -> tuple[int, str]:
     return minutes * 60, why
 
 
-def _usual(seconds: int, write_s: float | None, why: str) -> tuple[int, str]:
-    least = 0 if write_s is None else write_s / MOST_SHARE
+def _default(seconds: int, write_s: float | None, why: str) -> tuple[int, str]:
+    least = 0 if write_s is None else write_s / MAX_SHARE
     if least <= seconds:
         return seconds, why
-    return -int(-least // 60) * 60, f"{why}; one takes {write_s:,.0f} s to write, a tenth of this"
+    return -int(-least // 60) * 60, f"{why}; writing one takes {write_s:,.0f} s, a tenth of the interval"
 
 
 def _write_s(spec: StackSpec) -> float | None:

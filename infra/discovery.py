@@ -1,4 +1,4 @@
-"""Finds the modules of a package, so that a new file of services or rules needs no entry in a list."""
+"""Finds the modules of a package, so that new files of services or rules need no registration."""
 
 import functools
 import importlib

@@ -7,7 +7,7 @@ from typing import Self
 from infra.exit_codes import ExitCode
 
 USAGE_EXIT_CODE = ExitCode.USAGE
-# Ends the first line of what the Pulumi program says when it refuses its input: the engine passes on text.
+# End of the first line of the Pulumi program's error for refused input: the engine passes only text.
 REFUSED = "cannot be deployed:"
 
 

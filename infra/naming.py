@@ -1,4 +1,4 @@
-"""Names and tags: how a stack, its resources and its teams are called on every cloud."""
+"""Names and tags of a stack, its resources and its teams on every cloud."""
 
 import hashlib
 import re
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 # The tags every taggable resource of a stack carries; cost reports and the policy pack rely on them.
 TAG_PREFIX = "trainstack"
-# The groups of teams, as the API server sees them, begin so.
+# Prefix of the groups of teams in the API server.
 GROUP_PREFIX = f"{TAG_PREFIX}:team:"
-# What names a queue or a flavor is a label value, too, of at most 63 characters.
+# Names of queues and flavors are also label values, of at most 63 characters.
 _QUEUE_NAME_LENGTH = 40
 _POOL_QUEUE_LENGTH = 63 - len("team---") - _QUEUE_NAME_LENGTH
 
@@ -51,7 +51,7 @@ def flavor_name(pool: str) -> str:
 def gate_queue(pool: str) -> str:
     """The queue of the validation of a pool. Raises ValueError as `sanitize` does.
 
-    Two dashes, so that no pool's is called like the queue of scheduled validations.
+    Two dashes keep it different from the queue of scheduled validations.
     """
     return f"smoke--{flavor_name(pool)}"
 
@@ -59,14 +59,14 @@ def gate_queue(pool: str) -> str:
 def pool_queue(team: str, pool: str) -> str:
     """The queue of a team for one pool alone. Raises ValueError as `sanitize` does.
 
-    Two dashes stand in no other name, so no team's queue is called so. At most 63 characters: Kueue labels
+    No other name has two dashes, so it never equals the queue of a team. At most 63 characters: Kueue labels
     pods with it.
     """
     return f"{team_namespace(team)}--{sanitize(pool, max_length=_POOL_QUEUE_LENGTH)}"
 
 
 def lasting_tags(stack: str) -> dict[str, str]:
-    """The tag of every resource of a stack that stays the same as long as it lives."""
+    """Tags of every resource of a stack that never change."""
     return {f"{TAG_PREFIX}:stack": stack}
 
 
@@ -80,7 +80,7 @@ def changing_tags(
     expires_on: str,
     extra: Mapping[str, str],
 ) -> dict[str, str]:
-    """The tags of every resource of a stack that may change; `extra` adds keys but changes no other tag."""
+    """Tags of every resource of a stack that may change; `extra` adds keys but changes no other tag."""
     added = {key: value for key, value in extra.items() if not key.startswith(f"{TAG_PREFIX}:")}
     return {
         **added,

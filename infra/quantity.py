@@ -15,7 +15,7 @@ _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]?|[K
 
 
 def parse(text: str | int | float) -> Decimal:
-    """The number a quantity stands for (cores, bytes, or a count). Raises ValueError when it is none."""
+    """The value of a quantity (cores, bytes, or a count). Raises ValueError for other text."""
     found = _FORM.fullmatch(str(text).strip())
     if not found:
         raise ValueError(
@@ -26,7 +26,7 @@ def parse(text: str | int | float) -> Decimal:
 
 
 def amount(value: object) -> Decimal | None:
-    """A quantity of whatever type as a number; None for what is none."""
+    """The value of a quantity of any type; None for other values."""
     try:
         return parse(str(value))
     except ValueError:

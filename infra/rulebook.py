@@ -1,7 +1,7 @@
-"""A book of rules by id and by the type of resource that they are about.
+"""Rules by id and by resource type.
 
-The rules of an emulated cloud (what a service refuses) and those of the policy pack (what a team forbids
-itself) have this in common. What they see and what they answer differs (ADR 23).
+Shared by the rules of emulated clouds (requests that a service rejects) and those of the policy pack. Their
+input and results differ (ADR 23).
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ from typing import Generic, Protocol, TypeVar
 
 
 class RuleEntry(Protocol):
-    """What every rule has."""
+    """Attributes of every rule."""
 
     @property
     def id(self) -> str:
-        """Such as AWS-EC2-001; never used twice."""
+        """A unique id such as AWS-EC2-001."""
 
     @property
     def types(self) -> tuple[str, ...]:
-        """The Pulumi types that the rule is about."""
+        """The Pulumi types that the rule checks."""
 
 
 R = TypeVar("R", bound=RuleEntry)
@@ -37,11 +37,11 @@ class RuleBook(Generic[R]):
         return self._rules
 
     def about(self, type: str) -> list[R]:
-        """The rules about a resource type."""
+        """The rules for a resource type."""
         return self._by_type.get(type, [])
 
     def add(self, rule: R) -> None:
-        """Put a rule into the book. Raises ValueError for an id that is taken or has the wrong prefix."""
+        """Add a rule. Raises ValueError for an id that is taken or has the wrong prefix."""
         if not rule.id.startswith(f"{self._prefix}-") or rule.id in self._rules:
             raise ValueError(f"rule id {rule.id} is taken or does not start with {self._prefix}-")
         self._rules[rule.id] = rule

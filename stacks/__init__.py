@@ -1,4 +1,4 @@
-"""Which layouts are composed with which clouds. `infra.stackspec.supported` lists the same pairs."""
+"""Composes the layout of a stack with its cloud. `infra.stackspec.supported` lists the same pairs."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from infra.stackspec.supported import pairs
 
 
 def compose(spec: StackSpec) -> dict[str, Any]:
-    """Declare every resource of a stack; the result is what `export` of its outputs takes.
+    """Declare every resource of a stack; the result is the input of `export` of its outputs.
 
-    Those are `infra.outputs.jobs` of a `SmallLayout` and `infra.outputs.cluster` of others. Raises UserError
-    for a pair of profile and cloud that does not exist. A program imports only the SDKs that its own stack
-    needs: importing those of both clouds and of Kubernetes took half of its processor time.
+    Outputs are `infra.outputs.jobs` of a `SmallLayout` and `infra.outputs.cluster` of others. Raises
+    UserError for a pair of profile and cloud that does not exist. A program imports only the SDKs of its own
+    stack: importing those of both clouds and Kubernetes took half of its processor time.
     """
     match spec.layout, spec.on:
         case SmallLayout() as small, AwsSpec() as on:
@@ -38,14 +38,14 @@ def compose(spec: StackSpec) -> dict[str, Any]:
             from stacks.layouts.cluster import one_cluster
 
             return one_cluster(GcpCloud(spec, layout, on), spec, layout)
-    rule = "this profile does not exist on this cloud"
+    rule = "this profile is not supported on this cloud"
     raise UserError(
         [
             Problem(
                 "profile",
                 f"{spec.profile} on {spec.cloud}",
                 rule,
-                f"There are: {pairs()}.",
+                f"Supported: {pairs()}.",
                 code="profile-not-on-cloud",
             )
         ]

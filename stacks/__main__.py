@@ -1,12 +1,12 @@
-"""The Pulumi program: load the spec, compose the stack, export what it offers."""
+"""The Pulumi program: load the spec, compose the stack, export its outputs."""
 
 import atexit
 import gc
 import sys
 
 if __name__ == "__main__":
-    # A process of seconds has no garbage worth looking for; during the imports alone a second goes into it,
-    # and another one at its end, when Python looks through all that was imported.
+    # A process of a few seconds needs no garbage collection, which takes one second during imports and
+    # another at exit.
     gc.disable()
     atexit.register(gc.freeze)
 
@@ -34,14 +34,14 @@ def main() -> None:
 
 
 def deploy(spec: StackSpec) -> None:
-    """Declare a stack and export what it offers, in a program that runs."""
+    """Declare a stack and export its outputs, in a running program."""
     exported = outputs if spec.layout.has_cluster else job_outputs
     exported.export(compose(spec))
     sdk.wait_for_outputs_once()
 
 
 if __name__ == "__main__":
-    # The state keeps the calls that made each resource; those below the program would be a quarter of it.
+    # The state stores the stack trace of each resource; frames below the program would be a quarter of it.
     sys.tracebacklimit = 16
     sdk.without_debug_messages()
     main()

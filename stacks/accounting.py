@@ -1,4 +1,4 @@
-"""The ledger of GPU-hours of a stack: whose hours, at which prices, held against which budgets."""
+"""The ledger of GPU-hours of a stack: teams, prices and budgets."""
 
 from collections.abc import Mapping
 
@@ -14,14 +14,14 @@ from infra.stackspec import StackSpec
 from infra.stackspec.stack import TeamSpec
 from stacks.parts import Cluster, Pools, Tracking
 
-# Hours of validations are counted like a team's: the sum over all books is what the queues gave away.
+# Hours of validations count like a team's, so that the sum of all ledgers is the total allocation.
 VALIDATION = "(validation)"
 
 
 def gpu_ledger(
     spec: StackSpec, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking, *, measured: bool
 ) -> GpuLedger:
-    """Declare the ledger, after the namespaces in which its books lie."""
+    """Declare the ledger, after the namespaces with its data."""
     teams = [_team(team) for team in spec.teams]
     if spec.smoke.enabled:
         teams.append({"name": VALIDATION, "namespace": GATE_NAMESPACE})
@@ -60,10 +60,9 @@ def _team(team: TeamSpec) -> LedgerTeamArgs:
 
 
 def _prices(pools: Pools) -> Mapping[str, Mapping[str, float]]:
-    """A node's expected price in equal parts for the GPUs that it hands out, parts of one included.
+    """The expected price of a node divided by its allocatable GPUs, including shared ones.
 
-    It is what the node costs, also where it is paid whether it runs or not. A pool that no source prices is
-    left out.
+    For reserved nodes, it is the price whether or not they run. Pools without a price are left out.
     """
     return {
         flavor_name(name): {GPU: pool.usd_per_hour / pool.offer["gpus"]}

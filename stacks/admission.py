@@ -1,4 +1,4 @@
-"""The policies of the API server that a stack has: the rules about one object, from the policy pack."""
+"""Admission policies of a stack: the rules of the policy pack about single objects."""
 
 from components.kubernetes.admission import AdmissionPolicies
 from infra.stackspec import StackSpec
@@ -6,18 +6,18 @@ from infra.stackspec.layouts import ClusterLayout
 from policies.admission.manifests import Action, manifests
 from stacks.parts import Cluster
 
-# Where what is refused is found out before anybody depends on it.
+# Environments that reject violations by default.
 _REFUSING = ("staging", "prod")
 
 
 def admission(spec: StackSpec, layout: ClusterLayout, cluster: Cluster) -> AdmissionPolicies:
-    """Declare the policies, with what the spec says that follows from breaking one."""
+    """Declare the policies, with the action of the spec on a violation."""
     return AdmissionPolicies(
         f"{spec.name}-admission", {"objects": manifests(actions=actions(spec, layout))}, cluster.inside
     )
 
 
 def actions(spec: StackSpec, layout: ClusterLayout) -> tuple[Action, ...]:
-    """What follows where an object breaks a policy."""
+    """Actions on a violation."""
     wanted = layout.admission or ("deny" if spec.environment in _REFUSING else "warn")
     return ("Deny",) if wanted == "deny" else ("Warn", "Audit")

@@ -1,4 +1,4 @@
-"""What becomes of GPUs that somebody holds and nobody uses."""
+"""Detection of allocated but unused GPUs."""
 
 import pulumi
 
@@ -15,14 +15,14 @@ from stacks.parts import Cluster, Tracking
 def idle_gpus(
     spec: StackSpec, layout: ClusterLayout, cluster: Cluster, queueing: Queueing, tracking: Tracking
 ) -> None:
-    """Declare what looks for idle GPUs, if the spec wants it."""
+    """Declare the detection of idle GPUs, if enabled."""
     wanted = layout.idle_gpus
     if wanted is None:
         return
     IdleGpus(
         f"{spec.name}-idle",
         {
-            # The rules of the spec say that there is one. While it does not answer, nothing is stopped.
+            # Rules of the spec require monitoring. Without a response, nothing is stopped.
             "prometheus": PROMETHEUS_URL,
             "namespaces": [team_namespace(team.name) for team in spec.teams],
             "interactive_pools": [pool.name for pool in layout.pools if pool.purpose == "interactive"],
@@ -32,6 +32,6 @@ def idle_gpus(
             "interval_s": checkpoints(spec).interval_s,
             "image": tracking.image,
         },
-        # The namespaces of teams are made with the queues.
+        # The namespaces of teams are created with the queues.
         pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
     )

@@ -28,15 +28,14 @@ def job_validation(
     access: JobValidation,
     after: Sequence[pulumi.Resource],
 ) -> Mapping[str, Any]:
-    """Declare the job that gates the deploy; returns what `infra.outputs.jobs.Smoke` holds.
+    """Declare the job that gates the deploy; returns the fields of `infra.outputs.jobs.ValidationJob`.
 
-    It is bought on demand where people buy spot: what the cloud takes away was not validated. Machines of a
-    training plan are validated as people have them. `after` are the
-    parts that have to be ready before training can be judged.
+    It runs on demand instead of spot, as an interrupted job is no validation; training plans are used as by
+    people. `after` are the parts that must be ready first.
     """
     offer, nodes = access.machine.offer, spec.smoke.nodes
     run = RunPlan(
-        name="smoke",  # each try has its own
+        name="smoke",  # each attempt has its own
         image=spec.smoke.image,
         command=(),  # filled in by `validation`
         nodes=nodes,
@@ -67,7 +66,7 @@ def job_validation(
         },
         pulumi.ResourceOptions(depends_on=[*after]),
     )
-    # What has not passed the gate is not worth repeating.
+    # Only a validation that passed is repeated.
     passed = pulumi.ResourceOptions(depends_on=[gate])
     schedule = access.repeat(gate.scheduled, passed) if access.alerts else None
     return {

@@ -1,4 +1,4 @@
-"""What watches a stack: the monitoring in its cluster, with the people that its cloud can tell."""
+"""Monitoring in the cluster of a stack, with the alert receivers of its cloud."""
 
 import pulumi
 
@@ -20,7 +20,7 @@ def monitored(
     tracking: Tracking,
     alerting: Alerting,
 ) -> Monitoring:
-    """Declare it. Nothing else waits for it: a stack trains also while nobody watches."""
+    """Declare the monitoring. No other part depends on it."""
     routes: list[RouteArgs] = [
         {"name": name, "namespace": team_namespace(name), "receiver": receiver}
         for name, receiver in alerting.teams.items()

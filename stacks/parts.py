@@ -1,8 +1,8 @@
-"""What layouts ask of clouds, and the records that parts of a stack hand on to each other.
+"""Interfaces between layouts and clouds, and the records that parts of a stack pass to each other.
 
 A layout calls the methods of a cloud and passes their records on, so that the order of parts follows from the
-arguments. A cloud may return richer records of its own (a cluster that remembers its network): the type
-parameters prove that it gets these back, and a layout sees only what is declared here.
+arguments. A cloud may return richer records of its own (a cluster with its network): the type parameters
+ensure that it gets these back, and a layout uses only the fields declared here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +23,13 @@ from infra.stackspec.layouts import JobMachineSpec
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Kubernetes cluster that takes objects."""
+    """A Kubernetes cluster."""
 
     name: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     """A kubeconfig without a secret."""
     inside: pulumi.ResourceOptions
-    """Options for what is made in the cluster: its Kubernetes provider."""
+    """Options for resources in the cluster: its Kubernetes provider."""
     control_plane: Sequence[str]
     """Address ranges from which the API server connects to pods."""
 
@@ -39,13 +39,13 @@ class Pool:
     """Nodes of one machine type: a pool of a cluster, or a machine type of a service's jobs."""
 
     machine: str
-    """The cloud's name of the machine type."""
+    """Machine type of the cloud."""
     offer: NodeOffer
-    """What jobs may request of one node."""
+    """Resources that jobs may request of one node."""
     usd_per_hour: float | None
-    """Expected price of one node; None where no source gives it."""
+    """Expected price of one node; None if unknown."""
     facts: Mapping[str, Any]
-    """What is declared about a node, under the keys of a smoke plan: rates of links, peak of accelerators."""
+    """Declared figures of a node by the keys of a smoke plan: rates of links, peak of accelerators."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,18 @@ class Pools:
 
     by_name: Mapping[str, NodePool]
     drivers: Mapping[str, Mapping[str, Any]]
-    """Charts that hand out the devices of the pools' fabrics: their values by the chart's key."""
+    """Charts of device plugins for the pools' fabrics: their values by the chart's key."""
     host_engine_port: int | None
-    """Where a DCGM host engine of the cloud's own listens on every node; None where there is none."""
+    """Port of the cloud's own DCGM host engine on every node; None: none."""
     ready: Sequence[pulumi.Resource]
-    """The pools, and what gives them nodes when jobs ask."""
+    """The pools and their autoscaler."""
     devices_managed: bool = False
-    """Whether the cloud itself hands out GPUs to pods and exports their measures."""
+    """Whether the cloud itself runs the device plugin and exporter of GPUs."""
 
 
 @dataclass(frozen=True)
 class SharedFolder:
-    """A folder of a shared file system, of which the object store of checkpoints gets a durable copy."""
+    """A folder of a shared file system, which is copied to the bucket of checkpoints."""
 
     volume: VolumeArgs
     """The whole file system."""
@@ -85,17 +85,17 @@ class SharedFolder:
 
 @dataclass(frozen=True)
 class Store:
-    """Where data lives."""
+    """Buckets and file systems of a stack."""
 
     checkpoint_uri: pulumi.Output[str]
     dataset_uri: pulumi.Output[str]
     artifact_uri: pulumi.Output[str]
     checkpoints: SharedFolder | None
-    """The fast folder in front of the checkpoints; None where training writes to the object store."""
+    """Folder for checkpoints on the shared file system; None where training writes to the object store."""
     ready: pulumi.Resource
     homes: VolumeArgs | None = field(default=None, kw_only=True)
-    """The whole file system of the homes, where their folders have to be made; None where there are none, or
-    where the cloud makes them."""
+    """The whole file system of the homes, where their folders must be created; None without homes, or
+    where the cloud creates them."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class WayIn:
 
     url: pulumi.Output[str]
     target: pulumi.Output[str]
-    """The name to which the host in `url` has to point."""
+    """Target of the DNS record for the host in `url`."""
 
 
 @dataclass(frozen=True)
@@ -112,44 +112,44 @@ class Tracking:
     """The experiment tracking server."""
 
     url: pulumi.Output[str]
-    """Where it listens, as pods see it."""
+    """Its URL for pods."""
     namespace: pulumi.Output[str]
     admin_secret: pulumi.Output[str]
-    """The secret with its first user, as the cloud's store of secrets calls it. The account `logins` of
+    """Name of the cloud's secret with its first user. The account `logins` of
     `components.kubernetes.tracking.logins` may read it."""
     secret_store: str
     """The program by which pods read it."""
     grants: GrantsArgs
-    """How the right to do so reaches them."""
+    """Identity by which they may read it."""
     image: str
-    """Its image, which has Python and which nodes without GPUs run."""
+    """Its image, with Python; runs on nodes without GPUs."""
     way_in: WayIn | None
-    """Where browsers reach it; None where people forward a port."""
+    """Its address for browsers; None: by a port-forward."""
 
 
 @dataclass(frozen=True)
 class TeamData:
-    """A team's part of the data: its pods use it as what they are, and no other team's can."""
+    """A team's part of the data, which only its pods can access, by their identity."""
 
     checkpoint_uri: pulumi.Output[str]
-    """Where its runs write; comes with the rights to do so."""
+    """Checkpoints of its runs; depends on their permissions."""
     dataset_uri: pulumi.Output[str]
-    """Where its own datasets are, which its runs read."""
+    """Its own datasets, which its runs read."""
     volumes: Mapping[str, VolumeArgs]
-    """What its pods can mount, by name of the claim."""
+    """Volumes that its pods can mount, by claim."""
     people: Sequence[SubjectArgs]
-    """Its members, as the API server of the cluster knows them."""
+    """Its members as subjects of the API server."""
     folders: Sequence[str] = ()
-    """Folders on the shared file system that its pods write to; each has to exist before it is mounted."""
+    """Folders on the shared file system that its pods write to; each must exist before it is mounted."""
     read_folders: Sequence[str] = ()
-    """Folders there that its pods only read; they have to exist, too."""
+    """Folders there that its pods only read; they must exist, too."""
     home: str | None = None
-    """Its folder on the file system of the homes, where that has to exist before it is mounted."""
+    """Its folder on the file system of the homes, where that must exist before it is mounted."""
 
 
 @dataclass(frozen=True)
 class ServiceAccount:
-    """A Kubernetes service account, to which a cloud gives rights."""
+    """A Kubernetes service account with permissions in the cloud."""
 
     namespace: str
     name: str
@@ -157,26 +157,26 @@ class ServiceAccount:
 
 @dataclass(frozen=True)
 class Alerts:
-    """Where a scheduled validation reports that training got worse."""
+    """Alert topic of a scheduled validation."""
 
     topic: pulumi.Output[str]
     plan: Mapping[str, pulumi.Input[Any]]
-    """What the run's smoke plan says about it."""
+    """Its entry in the smoke plan of the run."""
 
 
 @dataclass(frozen=True)
 class ValidationAccess:
-    """The rights of the pods of a validation."""
+    """Permissions of the pods of a validation."""
 
     environment: Mapping[str, str]
-    """Variables by which the pods find the cloud."""
+    """Environment variables of the pods for the cloud."""
     results: pulumi.Output[str]
     """The folder of the object store with the result of each run."""
     alerts: Alerts | None
     """None without a schedule."""
     ready: Sequence[pulumi.Resource]
     copies_results: bool = False
-    """Whether the pods copy results there; else the file system does, as soon as they are written."""
+    """Whether the pods copy results there; else the file system does, when they are written."""
 
 
 ClusterT = TypeVar("ClusterT", bound=Cluster)
@@ -185,28 +185,28 @@ StoreT = TypeVar("StoreT", bound=Store)
 
 @dataclass(frozen=True)
 class Alerting:
-    """How people are told of alerts, and where logs of pods are kept."""
+    """Receivers of alerts, and storage of pod logs."""
 
     platform: Mapping[str, pulumi.Input[Any]]
-    """Those who run the platform: a receiver of Alertmanager, without its name."""
+    """Receiver of Alertmanager for administrators, without its name."""
     teams: Mapping[str, Mapping[str, pulumi.Input[Any]]]
-    """Teams that have people of their own, by the team's name."""
+    """Receivers of teams with their own addresses, by team."""
     from_log: bool
-    """Whether the cloud takes alerts from the log of a pod."""
+    """Whether the cloud reads alerts from the log of a pod."""
     ready: Sequence[pulumi.Resource]
-    """What makes alerts arrive."""
+    """Resources that deliver alerts."""
     gpu_exporter: GpuExporterArgs | None = None
-    """The cloud's own exporter of GPUs; None: that of our chart."""
+    """The cloud's own GPU exporter; None: that of the chart."""
 
 
 class ClusterCloud(Protocol[ClusterT, StoreT]):
-    """A cloud with Kubernetes clusters: what a layout made of clusters needs."""
+    """A cloud with Kubernetes clusters: methods for a cluster layout."""
 
     def cluster(self) -> ClusterT:
         """The network, the cluster and the nodes of its own services."""
 
     def pools(self, cluster: ClusterT) -> Pools:
-        """The GPU pools, and what scales them."""
+        """The GPU pools and their autoscaler."""
 
     def store(self, cluster: ClusterT) -> StoreT:
         """The object stores and file systems."""
@@ -215,33 +215,32 @@ class ClusterCloud(Protocol[ClusterT, StoreT]):
         """The tracking server with its database and its secrets."""
 
     def teams(self, cluster: ClusterT, store: StoreT) -> Mapping[str, TeamData]:
-        """Members' access to the cluster, and each team's rights to its own data, by the team's name."""
+        """Members' access to the cluster, and each team's access to its own data, by team."""
 
     def alerting(self, cluster: ClusterT) -> Alerting:
-        """Ways to the people of the platform and of teams."""
+        """Alert receivers of administrators and teams."""
 
     def budget(self) -> pulumi.Output[str]:
         """The stack's budget; returns its name."""
 
     def validation(self, cluster: ClusterT, store: StoreT, pods: ServiceAccount) -> ValidationAccess:
-        """What the pods of the validation may do, and where a scheduled one reports."""
+        """Permissions of the validation's pods, and the topic of a scheduled one."""
 
 
 @dataclass(frozen=True)
 class JobPerson:
-    """Somebody who trains, and as whom the jobs run."""
+    """A person who runs jobs, with the identities of the jobs."""
 
     name: str
     role: pulumi.Output[str]
-    """What the cloud calls the identity of the person's notebooks, and of jobs of a class without its own;
-    comes after its rights."""
+    """Identity of the person's notebooks, and of jobs without their own; depends on its permissions."""
     job_roles: Mapping[JobClass, pulumi.Output[str]] = field(default_factory=dict)
-    """The identities of jobs, by class; each comes after its rights."""
+    """Identities of jobs by class; each depends on its permissions."""
 
 
 @dataclass(frozen=True)
 class JobBudget:
-    """A budget that the cloud watches."""
+    """A budget of the cloud."""
 
     name: pulumi.Output[str]
     scope: str
@@ -261,33 +260,33 @@ class JobPlace:
     security_groups: Sequence[pulumi.Input[str]]
     kms_key: pulumi.Output[str] | None
     code_uri: pulumi.Output[str]
-    """Where packs of code lie."""
+    """Folder of packed code."""
 
 
 @dataclass(frozen=True)
 class JobValidation:
-    """How the validation of a stack runs as a job of its service."""
+    """The validation of a stack as a job of its service."""
 
     account: str
-    """What the login that deploys is held against."""
+    """Expected account of the deployer's login."""
     machine: Pool
     """The machine type, as a pool of them."""
     place: pulumi.Output[Mapping[str, Any]]
-    """The service's part of a run plan: rights, network, where output goes."""
+    """The service's part of a run plan: identity, network, output."""
     environment: Mapping[str, pulumi.Input[str]]
     results: pulumi.Output[str]
     """The folder of the object store with the result of each run."""
     alerts: Alerts | None
-    """Where a scheduled run reports; None without a schedule."""
+    """Alert topic of a scheduled run; None without a schedule."""
     repeat: Callable[[pulumi.Output[str], pulumi.ResourceOptions], pulumi.Output[str]]
-    """Repeats a request of the service at the times of the spec; returns the name of what does so."""
+    """Schedules a request of the service; returns the name of the schedule."""
 
 
 JobPlaceT = TypeVar("JobPlaceT", bound=JobPlace)
 
 
 class JobCloud(Protocol[JobPlaceT]):
-    """A cloud with a managed training service: what a layout without a cluster needs."""
+    """A cloud with a managed training service: methods for a layout without a cluster."""
 
     @property
     def service(self) -> Literal["sagemaker", "vertex"]:
@@ -297,21 +296,21 @@ class JobCloud(Protocol[JobPlaceT]):
         """The network, the object stores and the logs of jobs."""
 
     def notebooks(self, place: JobPlaceT) -> pulumi.Resource:
-        """Managed notebooks for each person, which go off when they are idle."""
+        """Managed notebooks for each person, with idle shutdown."""
 
     def tracking(self, place: JobPlaceT) -> pulumi.Output[str]:
-        """The managed MLflow; returns what its clients take as address."""
+        """The managed MLflow; returns its tracking URI."""
 
     def people(self, place: JobPlaceT, tracking: pulumi.Output[str]) -> Sequence[JobPerson]:
-        """What each person may do, in the order of the spec."""
+        """Identities and permissions of each person, in the order of the spec."""
 
     def validation(
         self, place: JobPlaceT, tracking: pulumi.Output[str], machine: JobMachineSpec
     ) -> JobValidation:
-        """A role for the validation on machines of one type, and where it runs."""
+        """Identity and settings of the validation on machines of one type."""
 
     def budgets(self, place: JobPlaceT) -> Sequence[JobBudget]:
-        """Budgets of stack, teams and people, and the function that acts on them."""
+        """Budgets of stack, teams and people, and the function that enforces them."""
 
     def price(self, machine: JobMachineSpec) -> float | None:
-        """Dollars of one machine-hour on demand, of a reserved machine what a job adds; None: not known."""
+        """Dollars per machine-hour on demand, for a reserved machine what a job adds; None: unknown."""

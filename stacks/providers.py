@@ -1,4 +1,4 @@
-"""The one door to cloud providers: every resource of a stack goes through a provider that is made here."""
+"""Pulumi providers: every resource of a stack uses a provider from here."""
 
 from collections.abc import Mapping
 
@@ -11,14 +11,14 @@ import pulumi_kubernetes as kubernetes
 def aws_provider(name: str, *, account_id: str, region: str, tags: Mapping[str, str]) -> aws.Provider:
     """AWS in one region of one account; every taggable resource gets `tags`.
 
-    Credentials come from the environment; those of another account are refused before anything is made.
+    Credentials come from the environment; those of another account are refused before any change.
     """
     tagged: aws.ProviderDefaultTagsArgsDict = {"tags": dict(tags)}
     return aws.Provider(name, region=region, allowed_account_ids=[account_id], default_tags=tagged)
 
 
 def gcp_provider(name: str, *, project: str, region: str, labels: Mapping[str, str]) -> gcp.Provider:
-    """Google Cloud in one region of one project; everything that takes labels gets `labels`.
+    """Google Cloud in one region of one project; every resource with labels gets `labels`.
 
     APIs without a project of their own, such as budgets, count against this project's quota.
     """
@@ -37,8 +37,8 @@ def kubernetes_provider(
 ) -> kubernetes.Provider:
     """Kubernetes with server-side apply.
 
-    `cluster` is what no other cluster is called. Without it, the provider takes a cluster whose address or
-    authority changes for another one, and replaces everything in it.
+    `cluster` is a unique id of the cluster. Without it, the provider treats a changed address or authority as
+    another cluster, and replaces everything in it.
     """
     return kubernetes.Provider(
         name, kubeconfig=kubeconfig, cluster_identifier=cluster, enable_server_side_apply=True

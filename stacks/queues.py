@@ -1,4 +1,4 @@
-"""The queues of a stack as plain objects, from its spec alone: the same that `up` makes."""
+"""Kueue objects of a stack from its spec alone, identical to those of `up`."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from stacks.parts import NodePool
 
 
 def queue_objects(spec: StackSpec) -> list[Body]:
-    """Every object of Kueue that the stack has. Raises UserError for a stack without a cluster."""
+    """Every Kueue object of the stack. Raises UserError for a stack without a cluster."""
     flavors = [pool.flavor for pool in _pools(spec)]
     teams = [team(one) for one in spec.teams]
     return [body for layer in kueue.layers(flavors, teams, gate(spec)) for body in layer]

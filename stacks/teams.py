@@ -1,4 +1,4 @@
-"""The teams of a stack: what each finds in its namespace, and what a stack says about it."""
+"""Teams of a stack: volumes, settings and logins in their namespaces, and their outputs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ def teams_at_work(
     queueing: Queueing,
     tracking: Tracking,
 ) -> Sequence[Mapping[str, Any]]:
-    """Declare what teams mount; returns what `infra.outputs.cluster.Team` holds of each."""
+    """Declare the volumes of teams; returns the fields of `infra.outputs.cluster.TeamOutputs` of each."""
     made = _folders(spec, cluster, store, data, tracking)
     ready = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=made))
     after_policies = pulumi.ResourceOptions.merge(
@@ -72,7 +72,7 @@ def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Trac
     """A user of the tracking server for each team and for the validation, with an experiment."""
     wanted: list[LoginArgs] = [
         {
-            # After the folder, not the name: a team that is renamed keeps its runs with its other data.
+            # By folder, not name: a renamed team keeps its runs with its other data.
             "user": f"team-{team.data_folder}",
             "namespace": team_namespace(team.name),
             "experiment": f"team-{team.data_folder}",
@@ -104,7 +104,7 @@ def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Trac
 
 
 def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tracking: Tracking) -> None:
-    """Members of teams come to the tracking server by a port-forward."""
+    """Declare access of team members to the tracking server by a port-forward."""
     people = [one for team in spec.teams for one in data[team.name].people]
     MlflowVisitors(
         f"{spec.name}-mlflow-visitors",
@@ -116,7 +116,7 @@ def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tr
 def _folders(
     spec: StackSpec, cluster: Cluster, store: Store, data: Mapping[str, TeamData], tracking: Tracking
 ) -> list[pulumi.Resource]:
-    """What makes the folders that teams mount, on each file system that does not make them by itself."""
+    """Resources that create mounted folders of teams, on file systems that do not create them."""
     wanted = [folder for own in data.values() for folder in own.folders]
     read = [folder for own in data.values() for folder in own.read_folders]
     homes = [own.home for own in data.values() if own.home]

@@ -1,4 +1,4 @@
-"""The validation of a stack: training runs on its pools that gate the deploy, and their repetition."""
+"""The validation of a stack: training runs on its pools that gate the deploy, and their schedule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,10 +31,10 @@ PODS = ServiceAccount(GATE_NAMESPACE, SERVICE_ACCOUNT)
 RESULTS = RUNS.removeprefix(CHECKPOINTS)
 """The folder of results in the object store of checkpoints."""
 _CLAIM = "checkpoints"
-# Pods of one validation start apart, because nodes boot and pull images apart; the first one waits this long
-# for the last, within the time of the run.
+# Pods of a validation start at different times, as nodes boot and pull images; the first one waits this long
+# for the last, within the time limit of the run.
 _JOIN_AT_LEAST_S, _JOIN_AT_MOST_S = 120, 600
-# Twice the default: NCCL sets up its first communicators without a sign of life from its ranks.
+# Twice the default: ranks send no heartbeat while NCCL sets up its first communicators.
 _HANG_S = 60
 
 
@@ -52,9 +52,9 @@ def validations(
 ) -> Sequence[Mapping[str, Any]]:
     """Declare the gating Job of each pool that is validated, and its repetition.
 
-    `login` is the Secret with its user of the tracking server; `after` are the parts that have to be ready
-    before training can be judged. Returns what `infra.outputs.cluster.Smoke` holds of each pool. The runs do
-    not wait for each other: the gate has nodes for all of them, and a failure does not hide another one.
+    `login` is the Secret with its user of the tracking server; `after` are the parts that must be ready
+    first. Returns the fields of `infra.outputs.cluster.ValidationRun` of each pool. The runs are concurrent:
+    the gate has nodes for all of them, and a failure does not hide another one.
     """
     home = SmokeHome(f"{spec.name}-smoke", {"namespace": queueing.gate_namespace}, cluster.inside)
     claim = store.checkpoints and _claim(spec, cluster, queueing, store.checkpoints)
@@ -82,7 +82,7 @@ def validations(
         if "provisioning_class" in pool.flavor:
             run["provisioned"] = True
         if "topology" in pool.flavor:
-            # As near as it can be: the layer of the switch that connects the nodes.
+            # The closest placement: the layer of the switch that connects the nodes.
             run["topology_level"] = pool.flavor["topology"][-2]
         if claim and store.checkpoints:
             run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
@@ -133,10 +133,10 @@ def _schedule(
     alerts: Alerts | None,
     inside: pulumi.ResourceOptions,
 ) -> SmokeSchedule | None:
-    """The repetition; no deploy awaits it, so what it finds has to be sent somewhere."""
+    """The schedule; no deploy awaits its runs, so they send alerts."""
     if spec.smoke.schedule is None or alerts is None:
         return None
-    # What has not passed the gate is not worth repeating.
+    # Only a validation that passed is repeated.
     passed = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[gate]))
     return SmokeSchedule(
         f"{spec.name}-smoke-schedule-{run['pool']}",
@@ -150,15 +150,15 @@ def _copies(access: ValidationAccess) -> dict[str, pulumi.Input[str]]:
 
 
 def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str]) -> pulumi.Output[str]:
-    """Where the result is found in the object store."""
+    """URI of the result in the object store."""
     return pulumi.Output.all(folder, path).apply(lambda known: f"{known[0]}{known[1].removeprefix(RUNS)}")
 
 
 def smoke_plan(spec: StackSpec, pool: Pool, nodes: int, *, shared: bool) -> dict[str, Any]:
-    """What a run on so many nodes of a pool needs to know about the stack (schema trainstack.smoke-plan/1).
+    """Data about the stack for a run on `nodes` nodes of a pool (schema trainstack.smoke-plan/1).
 
-    `shared`: its folder lies on a shared file system. That declares its throughput for many streams; what one
-    node writes in one stream is declared nowhere, so nodes are compared with each other.
+    `shared`: its folder is on a shared file system, whose declared throughput is for many streams; none is
+    declared for one stream of one node, so nodes are compared with each other.
     """
     wanted = spec.smoke
     price = pool.usd_per_hour
@@ -178,7 +178,7 @@ def smoke_plan(spec: StackSpec, pool: Pool, nodes: int, *, shared: bool) -> dict
         "depth": wanted.depth,
         "min_scaling_efficiency": wanted.min_scaling_efficiency,
         "max_straggler_slowdown": 1.15,
-        # The workload brings its own table of figures; a plan states one only to override it.
+        # The workload has its own table of figures; a plan has one only to override it.
         "expected_busbw_gb_s": None,
         "accept": list(wanted.accept),
         "dataset": "synthetic",

@@ -1,4 +1,4 @@
-"""When jobs may use a pool, as its queue and the program that keeps its windows are told."""
+"""Time windows of pools, for their queues and the agent that enforces them."""
 
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from stacks.parts import Cluster, Pools, Tracking
 
 
 def window_of(pool: PoolSpec, drain_minutes: int) -> WindowArgs | None:
-    """The window of a pool; None: it is always open. Jobs leave a block `drain_minutes` before its end."""
+    """The window of a pool; None: always available. Jobs leave a block `drain_minutes` before its end."""
     window: WindowArgs = {}
     bought = pool.purchase
     if isinstance(bought, CapacityBlock) and bought.starts is not None and bought.ends is not None:
@@ -35,7 +35,7 @@ def window_of(pool: PoolSpec, drain_minutes: int) -> WindowArgs | None:
 def capacity_windows(
     spec: StackSpec, *, cluster: Cluster, pools: Pools, queueing: Queueing, tracking: Tracking
 ) -> list[pulumi.Resource]:
-    """What keeps the windows of pools, before which no job starts on such a pool; empty without windows."""
+    """The agent that enforces windows of pools, which jobs wait for; empty without windows."""
     windows = {name: pool.flavor["window"] for name, pool in pools.by_name.items() if "window" in pool.flavor}
     if not windows:
         return []

@@ -1,7 +1,7 @@
 """Prepares a checkout: virtual environment, locked packages, Pulumi CLI. Run it through `make setup`.
 
-Every step is skipped when it is already done, so an interrupted run is simply run again. Standard library
-only; this file alone must also start on an old Python, to say that it is too old.
+Completed steps are skipped, so that an interrupted run can be repeated. Standard library only; this file must
+also start on an old Python, to report that it is too old.
 """
 
 import sys
@@ -30,8 +30,8 @@ HOME = ROOT / ".trainstack"
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 # Pulumi looks for the environment of dynamic resources from the folder of the program, and for that of the
-# program itself from the folder of Pulumi.yaml: provider_plugin.go of its SDK hands the option on as it is,
-# and pulumi-resource-pulumi-python makes it absolute where it stands.
+# program itself from the folder of Pulumi.yaml: provider_plugin.go of its SDK passes the option on unchanged,
+# and pulumi-resource-pulumi-python resolves it in its working directory.
 PROGRAM_VENV = ROOT / "stacks" / VENV.name
 LOCK = ROOT / "requirements.lock"
 BOOTSTRAP_LOCK = ROOT / "requirements.bootstrap.lock"
@@ -42,26 +42,26 @@ HEARTBEAT_S = 20
 START = time.monotonic()
 
 
-def tell(text: str) -> None:
+def notify(text: str) -> None:
     """Print one line of progress with the seconds since the start."""
     print(f"setup {time.monotonic() - START:5.0f}s  {text}", flush=True)
 
 
 def run(command: list[str], why: str) -> None:
-    """Run a step, telling now and then that it goes on; end with what it said when it fails."""
+    """Run a step with a periodic progress line. Raises SetupError when it fails."""
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL) as step:
         while True:
             try:
                 code = step.wait(HEARTBEAT_S)
                 break
             except subprocess.TimeoutExpired:
-                tell(f"still {why}")
+                notify(f"still {why}")
     if code:
         raise golang.SetupError(f"{why} failed (exit {code}); see above, then run make again.")
 
 
 def fingerprint() -> str:
-    """What the installed packages were made from."""
+    """Digest of the inputs of the installed packages."""
     parts = [
         LOCK.read_bytes(),
         (ROOT / "pyproject.toml").read_bytes(),
@@ -72,7 +72,7 @@ def fingerprint() -> str:
 
 
 def check_disk() -> None:
-    """Refuse to begin what cannot be finished."""
+    """Check the free disk space. Raises SetupError."""
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < NEEDED_GB:
         raise golang.SetupError(
@@ -82,7 +82,7 @@ def check_disk() -> None:
 
 
 def make_environment() -> None:
-    """Make the virtual environment with the two tools that fetch the rest: uv and Pulumi's SDK."""
+    """Create the virtual environment with uv and Pulumi's SDK, which install the rest."""
     if not PROGRAM_VENV.is_symlink():
         PROGRAM_VENV.symlink_to(Path("..", VENV.name))
     if PYTHON.exists():
@@ -90,8 +90,8 @@ def make_environment() -> None:
         if probe.returncode == 0:
             return
     check_disk()
-    tell("making the virtual environment")
-    run([sys.executable, "-m", "venv", "--clear", str(VENV)], "making the virtual environment")
+    notify("creating the virtual environment")
+    run([sys.executable, "-m", "venv", "--clear", str(VENV)], "creating the virtual environment")
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     run([*pip, "-r", str(BOOTSTRAP_LOCK)], "installing uv and the Pulumi SDK")
 
@@ -99,8 +99,8 @@ def make_environment() -> None:
 def install_packages(stamp: Path) -> None:
     """Install exactly what requirements.lock names, hashes checked."""
     check_disk()
-    tell("installing locked packages (PyTorch is the large one: 4.7 GB installed)")
-    # The system's certificates: a company's own authority is known there, not to uv.
+    notify("installing locked packages (PyTorch is the large one: 4.7 GB installed)")
+    # Use the system's certificates, which may include a company's own authority.
     uv = [str(VENV / "bin" / "uv"), "--system-certs", "pip", "install", "--quiet", "--python", str(PYTHON)]
     run([*uv, "--require-hashes", "-r", str(LOCK)], "installing the locked packages")
     editable = ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", "."]
@@ -116,18 +116,18 @@ class CliBuild(threading.Thread):
         self.problem: golang.SetupError | None = None
 
     def run(self) -> None:
-        """Build, and keep what went wrong for the main thread."""
+        """Build, and store an error for the main thread."""
         try:
-            install.build_from_source(PYTHON, tell)
+            install.build_from_source(PYTHON, notify)
         except golang.SetupError as problem:
             self.problem = problem
 
     def wait(self) -> None:
-        """Wait for the end, telling that it goes on."""
+        """Wait for the end, with a periodic progress line."""
         while self.is_alive():
             self.join(HEARTBEAT_S)
             if self.is_alive():
-                tell("still building the Pulumi CLI")
+                notify("still building the Pulumi CLI")
         if self.problem:
             raise self.problem
 
@@ -140,7 +140,7 @@ def prepare() -> None:
     if installed and install.current():
         return
     make_environment()
-    cli = install.find() or install.install_official(PYTHON, tell)
+    cli = install.find() or install.install_official(PYTHON, notify)
     build = None if cli else CliBuild()
     if build:
         build.start()
@@ -149,11 +149,11 @@ def prepare() -> None:
     if build:
         build.wait()
     cli = install.require()
-    tell(f"ready: Pulumi CLI {cli.version} ({cli.origin}), packages in .venv")
+    notify(f"ready: Pulumi CLI {cli.version} ({cli.origin}), packages in .venv")
 
 
 def main() -> int:
-    """Prepare under a lock, so that two makes at once do not disturb each other."""
+    """Prepare under a lock, so that two concurrent makes do not interfere."""
     HOME.mkdir(exist_ok=True)
     with (HOME / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -165,7 +165,7 @@ def main() -> int:
             return 1
         except KeyboardInterrupt:
             golang.stop_building()
-            print("setup interrupted; run make again to go on where it stopped", file=sys.stderr)
+            print("setup interrupted; run make again to continue", file=sys.stderr)
             return 130
     return 0
 

@@ -51,7 +51,7 @@ def wait(service: JobService, name: str, start_within_s: float, clock: Clock = R
                 return job
             if job.phase in (JobPhase.WAITING, JobPhase.INTERRUPTED) and clock.now() - began > start_within_s:
                 stop(service, name, clock)
-                text = job.changes[-1].said if job.changes else ""
+                text = job.changes[-1].message if job.changes else ""
                 late = f"no machines within {start_within_s:.0f} s (smoke.queue_timeout_s)"
                 raise JobError(f"{late}: {text or 'the service gave no reason'}")
         clock.sleep(pause)

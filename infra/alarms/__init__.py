@@ -1,1 +1,1 @@
-"""When a cloud tells people about a stack by itself (pure)."""
+"""Conditions of alarms that the cloud itself raises (pure)."""

@@ -1,4 +1,4 @@
-"""When the cloud itself tells people about storage, of which the cluster has no metric (pure)."""
+"""Storage alarms of the cloud, for storage without metrics in the cluster (pure)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,17 +7,17 @@ from infra.checkpoints import checkpoints, in_bucket
 from infra.stackspec.stack import StackSpec
 
 LEAST_FREE: Final = 0.15
-"""Share of a file system below which somebody is told: as full as `VolumeFillingUp` says of volumes."""
+"""Free share of a file system below which an alarm fires: as for volumes in `VolumeFillingUp`."""
 MARGIN: Final = 2.0
-"""The bucket may hold so many times what one run on the largest pool leaves there: a second one beside it is
-usual; more is a run that deletes nothing, or a policy that is not the one people train by. An assumption of
+"""Multiple of what one run on the largest pool keeps in the bucket before an alarm fires: a second run is
+usual; more means a run that deletes nothing, or a checkpoint policy that jobs do not follow. An assumption of
 2026-11-26, until a stack has its own history."""
 
 
 def bucket_limits_gb(spec: StackSpec) -> Mapping[int, float]:
-    """GB by storage class (`infra.checkpoints.Held.where`) above which somebody is told.
+    """GB by storage class (`infra.checkpoints.Held.where`) above which an alarm fires.
 
-    Nothing where no model is named: then nobody knows what is much.
+    Empty without a model: then the expected size is unknown.
     """
     size = checkpoints(spec).size_gb
     if size is None:
@@ -29,7 +29,7 @@ def bucket_limits_gb(spec: StackSpec) -> Mapping[int, float]:
 
 
 def on_aws(spec: StackSpec) -> bool:
-    """Whether a stack on AWS has such alarms; EFS grows by itself and needs none."""
+    """Whether a stack on AWS has such alarms; EFS grows automatically and needs none."""
     return spec.data.shared_fs is not None or bool(bucket_limits_gb(spec))
 
 

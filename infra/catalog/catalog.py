@@ -1,4 +1,4 @@
-"""The tables that every cloud has."""
+"""Base class of the catalogs: tables that every cloud has."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -38,18 +38,18 @@ class Catalog:
         return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
-        """Dollars per unit of a service in a region, or None when no source gives it."""
+        """Dollars per unit of a service in a region, or None without a source."""
         found({known: known for known, _ in self.service_prices}, "service price", key)
         return self.service_prices.get((key, region)) or self.service_prices.get((key, EVERY_REGION))
 
     @cached_property
     def limits(self) -> Mapping[str, Limit]:
-        """What services accept of single values, by key such as "node_group_nodes" or "node_pool_nodes"."""
+        """Limits of single values, by key such as "node_group_nodes" or "node_pool_nodes"."""
         return read_limits(self._folder / "limits.toml")
 
     @cached_property
     def durations(self) -> Mapping[str, tuple[Duration, ...]]:
-        """Creation times by Pulumi type, each of one kind of its resources; a type without is unknown."""
+        """Creation times by Pulumi type, one row per kind of its resources; others are unknown."""
         return read_durations(self._folder / "durations.toml")
 
     def accelerators_in(self, machine: str) -> int:

@@ -1,4 +1,4 @@
-"""Which ranges of clients a service may be open to, on every cloud."""
+"""Checks of the client ranges that a service accepts, on every cloud."""
 
 import ipaddress
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ _WIDEST_ACCESS: Final = 8
 
 
 def api_access_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
-    """The ranges that may reach the Kubernetes API from the internet: IPv4, and not everybody."""
+    """The ranges that may reach the Kubernetes API from the internet: IPv4, not the whole internet."""
     fix = "Name the ranges of your office or VPN, such as 203.0.113.0/24."
     yield from client_problems(path, cidrs, "it opens the Kubernetes API to the internet", fix)
 
 
 def client_problems(path: str, cidrs: Sequence[str], too_wide: str, fix: str) -> Iterator[Problem]:
-    """The ranges of clients are IPv4, and none is everybody's; `too_wide` says what one would do."""
+    """The ranges of clients are IPv4 and not too wide; `too_wide` is the consequence, for the message."""
     for index, cidr in enumerate(cidrs):
         try:
             network = ipaddress.IPv4Network(cidr)

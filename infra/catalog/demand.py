@@ -1,4 +1,4 @@
-"""What is taken of a quota, on any cloud."""
+"""Demand for a quota, on any cloud."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Demand:
-    """So much of a quota is taken by something with a name."""
+    """The amount of a quota that a named resource takes."""
 
     key: str
     amount: float
@@ -14,7 +14,7 @@ class Demand:
 
 
 def by_quota(demands: Iterable[Demand]) -> Mapping[str, Sequence[Demand]]:
-    """All that is taken of each quota, by its key, in the order in which keys come first."""
+    """All demands by quota key, in the order of first use."""
     found: dict[str, list[Demand]] = {}
     for demand in demands:
         found.setdefault(demand.key, []).append(demand)

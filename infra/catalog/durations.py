@@ -1,4 +1,4 @@
-"""How long clouds take to create resources, by type token of the resource: the rows of every cloud."""
+"""Creation times of resources on every cloud, by Pulumi type token."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -11,5 +11,5 @@ Durations: TypeAlias = Mapping[str, tuple[Duration, ...]]
 
 
 def durations() -> Durations:
-    """The known durations, for one kind of a type's resources each; a type that no source gives is absent."""
+    """Known creation times, one row per kind of a type's resources; types without a source are absent."""
     return {**aws.durations, **gcp.durations}

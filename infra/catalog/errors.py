@@ -1,4 +1,4 @@
-"""What the catalog says when it is asked for something it has no row for."""
+"""Errors of lookups in the catalog."""
 
 import difflib
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""What every fact of a table carries: its source and its day."""
+"""Base class of rows of a table: source and date of a fact."""
 
 import datetime
 from typing import Annotated, Literal
@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 Name = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 Usd = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-"""US dollars; a price that no source gives is absent, never 0."""
+"""US dollars; a price without a source is absent, never 0."""
 
-# Built on first use: importing the catalog must stay cheap.
+# Models are built on first use, so that importing the catalog stays fast.
 CLOSED = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
@@ -18,8 +18,8 @@ class Fact(BaseModel):
     """One row of a table.
 
     `date` is the day that the source itself gives for the fact (`dated="by source"`) or, where it gives
-    none, the day the source was read (`dated="when read"`). `disagreements` says in full sentences where
-    another source says something else.
+    none, the day the source was read (`dated="when read"`). `disagreements` describes, in full
+    sentences, differing values of other sources.
     """
 
     model_config = CLOSED
@@ -31,7 +31,7 @@ class Fact(BaseModel):
 
 
 class DatedPrice(Fact):
-    """A price, and for how many days after its date it is to be trusted: what its source allows."""
+    """A price, and the number of days after its date for which it is valid, by its source."""
 
     good_for_days: Count
 

@@ -1,4 +1,4 @@
-"""What a service accepts of one value: a range, a range in steps, or a list."""
+"""Limits of a single value: a range, a range in steps, or a list."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ class Limit(Fact):
 
     key: Name
     what: Name
-    """The value, as messages call it."""
+    """Name of the value in messages."""
     unit: str = ""
     least: float = 0
     most: float = 0
@@ -21,7 +21,7 @@ class Limit(Fact):
     values: tuple[int, ...] = ()
 
     def problems(self, path: str, value: float) -> Iterator[Problem]:
-        """What is wrong with `value`, in the unit of the limit, and the nearest value that is accepted."""
+        """A problem with the nearest accepted value, if `value` (in the limit's unit) is not accepted."""
         nearest = self._nearest(value)
         if value != nearest:
             rule = f"{self.what} must be {self._accepted()} {self.unit}".rstrip()

@@ -1,4 +1,4 @@
-"""What holds for pools of nodes and their zones on every cloud."""
+"""Checks of node pools and their zones on every cloud."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ RESERVED_LABELS: Final = "trainstack.dev/"
 
 
 def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
-    """Further labels of a pool's nodes."""
+    """Additional labels of a pool's nodes do not use the reserved prefix."""
     for key in keys:
         if key.startswith(RESERVED_LABELS):
             yield Problem(
@@ -24,10 +24,10 @@ def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
 
 
 def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[Problem]:
-    """The type is one of the CPU types of a cloud that the catalog knows.
+    """The type is a CPU type in the catalog.
 
-    An unknown type is refused, as an unknown GPU type is: a misspelling would fail only after the cluster
-    has been made, and a further family is one row of `cpu_families.toml`.
+    Unknown types are refused, as for GPU types: a misspelling would fail only after the cluster is created,
+    and another family is one row of `cpu_families.toml`.
     """
     if name not in known:
         near = UnknownFactError("CPU type", name, known).nearest
@@ -45,10 +45,10 @@ def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:
 
 
 def rdma_zone_problems(path: str, zones: int) -> Iterator[Problem]:
-    """A pool whose nodes talk over RDMA (EFA on AWS) is in one zone."""
+    """A pool with RDMA (EFA on AWS) is in one zone."""
     if zones > 1:
         rule = "RDMA does not cross zones, so the pool needs exactly one zone"
-        yield Problem(path, zones, rule, "Keep one zone, or do without RDMA.", code="rdma-needs-one-zone")
+        yield Problem(path, zones, rule, "Keep one zone, or disable RDMA.", code="rdma-needs-one-zone")
 
 
 def reserved_zone_problems(path: str, zones: int) -> Iterator[Problem]:
@@ -64,13 +64,13 @@ def reserved_zone_problems(path: str, zones: int) -> Iterator[Problem]:
 
 
 def order_problems(least_path: str, least: float, most_path: str, most: float) -> Iterator[Problem]:
-    """What is least is not above what is most."""
+    """The minimum is not above the maximum."""
     if least > most:
         fix = f"Lower it or raise {most_path}."
         yield Problem(
             least_path,
             least,
-            f"above the largest, {most:g}",
+            f"above the maximum, {most:g}",
             fix,
             against=most_path,
             code="minimum-above-maximum",

@@ -1,4 +1,4 @@
-"""Rows that the tables of every cloud may have."""
+"""Row types that the tables of every cloud share."""
 
 import statistics
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from infra.catalog.tables import by_key, read_rows
 
 
 class ServicePrice(DatedPrice):
-    """Dollars per `unit` of something that is not an instance, such as `hour` or `GB-month`."""
+    """Dollars per `unit` of a service that is not an instance, such as `hour` or `GB-month`."""
 
     key: Name
     region: Name  # "*": the same in every commercial region
@@ -21,9 +21,9 @@ class ServicePrice(DatedPrice):
 
 
 class Duration(Fact):
-    """How long creating one resource of a Pulumi type took, in seconds: one figure per published log.
+    """Creation time of one resource of a Pulumi type, in seconds: one figure per published log.
 
-    `where` are the inputs of the resources that the row is for; without, it is for all of the type.
+    `where` are the inputs of the matching resources; without it, the row is for every resource of the type.
     """
 
     type: Name
@@ -46,12 +46,12 @@ class Duration(Fact):
         return max(self.seconds)
 
     def fits(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether the row is for a resource with these inputs."""
+        """Whether the row matches a resource with these inputs."""
         return all(inputs.get(name) == value for name, value in self.where.items())
 
 
 def read_durations(path: Path) -> Mapping[str, tuple[Duration, ...]]:
-    """Creation times by Pulumi type, each of one kind of its resources. Raises CatalogError."""
+    """Creation times by Pulumi type, one row per kind of its resources. Raises CatalogError."""
     rows = read_rows(path, "duration", Duration)
     kinds = by_key(rows, lambda row: (row.type, tuple(row.where.items())), path.name)
     return {token: tuple(kinds[kind] for kind in kinds if kind[0] == token) for token, _ in kinds}
@@ -61,5 +61,5 @@ def per_region(row: dict[str, Any]) -> list[dict[str, Any]]:
     """One row per region of the table `usd`."""
     prices = row.pop("usd", None)
     if not isinstance(prices, dict):
-        raise ValueError("usd is no table of dollars by region")
+        raise ValueError("usd is not a table of dollars by region")
     return [row | {"region": region, "usd": usd} for region, usd in prices.items()]

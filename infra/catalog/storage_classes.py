@@ -1,4 +1,4 @@
-"""What object stores ask of a move to a cheaper storage class, from which objects are still read at once."""
+"""Checks of lifecycle transitions to cheaper storage classes with immediate access."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from infra.errors import Problem
 
 @dataclass(frozen=True)
 class StorageClass:
-    """One class of one cloud."""
+    """A storage class of a cloud."""
 
     name: str
-    """As the cloud's interface spells it."""
+    """Name in the cloud's API."""
     billed_days: int
-    """Days that an object is billed for at least; one that is deleted earlier costs as much."""
+    """Minimum billed days of an object; an object that is deleted earlier costs as much."""
     first_day: int
     """The earliest age in days at which a lifecycle rule may move an object there."""
     price: str
@@ -22,7 +22,7 @@ class StorageClass:
 
 @dataclass(frozen=True)
 class Move:
-    """An object's move to a class, wanted after so many days; None: it is not wanted."""
+    """Transition of objects to a class after a number of days; None: no transition."""
 
     path: str
     after_days: int | None
@@ -30,10 +30,10 @@ class Move:
 
 
 def move_problems(cool: Move, cold: Move, expire_path: str, expire_days: int) -> Iterator[Problem]:
-    """Days of two moves and of the end are in order, and what is moved stays as long as it is billed."""
+    """Transitions and expiry are in order, and objects stay in a class for its minimum billed days."""
     first, second = cool.after_days, cold.after_days
     if first is not None and first < cool.to.first_day:
-        rule = f"{cool.to.name} takes no object before day {cool.to.first_day}"
+        rule = f"{cool.to.name} accepts no object before day {cool.to.first_day}"
         yield Problem(
             cool.path,
             first,
@@ -52,7 +52,7 @@ def move_problems(cool: Move, cold: Move, expire_path: str, expire_days: int) ->
             against=cool.path,
             code="storage-class-overlap",
         )
-    # What goes on to the cold class does not end in the cool one.
+    # Objects that move on to the cold class do not expire in the cool one.
     last = cool if second is None else cold
     days = last.after_days
     if days is not None and expire_days < days + last.to.billed_days:

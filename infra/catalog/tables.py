@@ -1,8 +1,8 @@
-"""Reads one TOML table of facts into frozen models, or says in full what is wrong with it.
+"""Reads a TOML table of facts into frozen models, or raises with every problem in it.
 
 A file holds `[sources.<key>]` tables (`text`, `date`, optionally `dated = "when read"`, for prices also
-`good_for_days`) and one array of tables per kind of row. Every row names its source by key; the row that
-comes out carries what the source says.
+`good_for_days`) and one array of tables per kind of row. Every row names its source by key; the
+parsed row has the text and date of the source.
 """
 
 import tomllib

@@ -1,4 +1,4 @@
-"""When a pool may be used: which beginnings, ends and hours go together, on every cloud."""
+"""Checks of the times at which a pool may be used, on every cloud."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from infra.errors import Problem
 
 
 def moment(text: str) -> datetime | None:
-    """A time as RFC 3339 writes it; None where there is no such time."""
+    """A time in RFC 3339 format; None where there is no such time."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -15,7 +15,7 @@ def moment(text: str) -> datetime | None:
 
 
 def block_problems(path: str, starts: str | None, ends: str | None, drain_minutes: int) -> Iterator[Problem]:
-    """A block begins before it ends, and is longer than the `drain_minutes` in which no job runs any more.
+    """A block begins before it ends, and is longer than the `drain_minutes` at its end without jobs.
 
     `path` is that of the block; problems are at `path.starts` and `path.ends`.
     """
@@ -25,7 +25,7 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
         yield Problem(
             f"{path}.{missing}",
             None,
-            "a block has a beginning and an end",
+            "a block needs both a start and an end",
             fix,
             code="block-needs-both-times",
         )
@@ -37,7 +37,7 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
             yield Problem(f"{path}.{name}", found[name], "there is no such time", fix, code="no-such-time")
     begins, over = known.get("starts"), known.get("ends")
     if begins and over and over - begins <= timedelta(minutes=drain_minutes):
-        rule = f"no job could run: the last {drain_minutes} minutes are for leaving the nodes"
+        rule = f"no job could run: nodes are drained in the last {drain_minutes} minutes"
         yield Problem(
             f"{path}.ends",
             ends,
@@ -49,28 +49,28 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
 
 
 def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]:
-    """Nodes of a block that has times come with jobs, since before and after it none can start.
+    """A pool on a block with times has no minimum size: before and after the block no node can start.
 
     Source: EKS User Guide, capacity-blocks-mng: a group whose block is not active has a desired size of 0.
     """
     if least > 0:
-        rule = "nodes are asked for before the block begins, and after its end"
+        rule = "nodes would be requested before the block begins, and after its end"
         yield Problem(
             least_path,
             least,
             rule,
-            "Set it to 0: nodes come with jobs.",
+            "Set it to 0: nodes start with jobs.",
             against=path,
             code="block-minimum-not-zero",
         )
 
 
 def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[Problem]:
-    """A pool that is not always open has a queue of its own.
+    """A pool that is not always available has a queue of its own.
 
-    A job that is sent away tries the same pool again, and never the next one: flavors are tried from the
-    first one again (sigs.k8s.io/kueue@v0.19.2 pkg/scheduler/flavorassigner, `findFlavorForPodSets`). In a
-    queue of several pools it would wait for this one while others are idle.
+    A job that is rejected tries the same pool again, and never the next one: flavors are tried from the first
+    one again (sigs.k8s.io/kueue@v0.19.2 pkg/scheduler/flavorassigner, `findFlavorForPodSets`). In a queue of
+    several pools it would wait for this one while others are idle.
     """
     if not own_queue:
         rule = "jobs of a shared queue would wait for this pool while others are idle"

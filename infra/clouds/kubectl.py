@@ -1,4 +1,4 @@
-"""Requests to the API server of a cluster, by the login of kubectl, whichever that is."""
+"""Requests to the API server of a cluster with the credentials of kubectl."""
 
 import json
 import socket
@@ -21,14 +21,14 @@ _WAITS = urllib3.Retry(
     connect=0, status_forcelist=(429, 502, 503, 504), allowed_methods=("GET",), backoff_factor=0.5,
     backoff_max=20, raise_on_status=False,
 )  # fmt: skip
-"""Of each request, before being throttled counts as no answer: about a minute of waits in all."""
+"""Retries of a throttled request: about a minute in total."""
 _SECONDS = urllib3.Timeout(connect=5, read=60)
 _WRITES = "^(POST|PUT|PATCH|DELETE)$"
-_LOG_IN = "Log in as for kubectl, and look at `kubectl config get-contexts`, the network, and KUBECONFIG."
+_LOG_IN = "Log in as for kubectl; check `kubectl config get-contexts`, the network, and KUBECONFIG."
 
 
 class _Connection(HTTPConnection):
-    """Through a socket in a folder that only its owner reads: whoever reaches it is logged in."""
+    """A Unix socket in a folder that only its owner can read: a connection to it is authenticated."""
 
     def __init__(self, *given: Any, file: str, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -46,20 +46,20 @@ class _Pool(urllib3.HTTPConnectionPool):
 
 @dataclass(frozen=True)
 class ApiResponse:
-    """What an API server said to a request."""
+    """Response of an API server."""
 
     status: int
     body: Mapping[str, Any] = field(default_factory=dict)
-    """Its object; of a refusal, its `Status`."""
+    """The object; for an error, its `Status`."""
 
     @property
     def code(self) -> str:
-        """Why it refused, in one word such as Forbidden."""
+        """Reason of an error, such as Forbidden."""
         return str(self.body.get("reason") or f"HTTP{self.status}")
 
     @property
     def message(self) -> str:
-        """Why it refused."""
+        """Message of an error."""
         return str(self.body.get("message") or "")
 
 
@@ -71,28 +71,28 @@ class ClusterApi:
         self._pool = pool
 
     def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
-        """The answer to a request. Raises UserError where the cluster accepts no login."""
+        """The response to a request. Raises UserError where the cluster rejects the login."""
         try:
-            said = self._pool.request(
+            response = self._pool.request(
                 "GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS, timeout=_SECONDS
             )
         except HTTPError as error:
             return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
         try:
-            body = json.loads(said.data)
-        except ValueError:  # what kubectl itself says is plain text
+            body = json.loads(response.data)
+        except ValueError:  # messages of kubectl itself are plain text
             return ApiResponse(
-                0, {"reason": "NoAnswer", "message": said.data.decode(errors="replace").strip()}
+                0, {"reason": "NoAnswer", "message": response.data.decode(errors="replace").strip()}
             )
-        if said.status == 401:
-            rule = f"the cluster {self.server} accepts none: {body.get('message')}"
+        if response.status == 401:
+            rule = f"the cluster {self.server} rejects the login: {body.get('message')}"
             raise UserError([Problem("credentials", None, rule, _LOG_IN, code="cluster-login-refused")])
-        return ApiResponse(said.status, body)
+        return ApiResponse(response.status, body)
 
 
 @contextmanager
 def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[ClusterApi]:
-    """The cluster of a context of a kubeconfig, else of the shell's; of its current one, if none is given.
+    """Connect to the cluster of a context, by default the current one, of a kubeconfig or the default one.
 
     Raises UserError where there is none, or kubectl is not installed.
     """
@@ -108,7 +108,7 @@ def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[C
 
 @contextmanager
 def _proxy(context: str | None, options: list[str]) -> Iterator[None]:
-    """kubectl, for as long as the context lasts. Raises UserError where it does not start."""
+    """Run `kubectl proxy` during the context. Raises UserError where it does not start."""
     command = ["kubectl", "proxy", *options]
     with (
         tempfile.TemporaryFile("w+") as log,
@@ -116,7 +116,7 @@ def _proxy(context: str | None, options: list[str]) -> Iterator[None]:
     ):
         assert process.stdout
         try:
-            if not process.stdout.readline():  # it says that it serves, or ends
+            if not process.stdout.readline():  # it prints its address, or ends
                 log.seek(0)
                 raise _unusable(context, log.read())
             yield
@@ -125,7 +125,7 @@ def _proxy(context: str | None, options: list[str]) -> Iterator[None]:
 
 
 def _server(context: str | None, which: list[str]) -> str:
-    """The address of the cluster. kubectl leaves secrets out of what it shows."""
+    """The address of the cluster. kubectl omits secrets from this output."""
     command = ["kubectl", "config", "view", "--minify", "--output=json", *which]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -140,12 +140,12 @@ def _server(context: str | None, which: list[str]) -> str:
     return str(clusters[0].get("cluster", {}).get("server") or "")
 
 
-def _unusable(context: str | None, said: str) -> UserError:
-    rule = f"the kubeconfig names no cluster: {said.strip().removeprefix('error: ')}"
+def _unusable(context: str | None, message: str) -> UserError:
+    rule = f"the kubeconfig names no cluster: {message.strip().removeprefix('error: ')}"
     return UserError([Problem("--context", context, rule, _LOG_IN, code="kubeconfig-without-cluster")])
 
 
 def unanswered(cluster: ClusterApi, answer: ApiResponse) -> UserError:
-    """The error about a cluster of which not even the kinds of objects can be asked."""
-    rule = f"does not tell what it serves: {answer.code}: {answer.message}"
+    """The error for a cluster that does not list its kinds of objects."""
+    rule = f"does not list its kinds of objects: {answer.code}: {answer.message}"
     return UserError([Problem("cluster", cluster.server, rule, _LOG_IN, code="cluster-kinds-not-readable")])

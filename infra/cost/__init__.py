@@ -1,8 +1,8 @@
-"""What a stack costs per month before it exists, from its spec and the price catalog; no other I/O.
+"""Monthly price of a stack before it exists, from its spec and the price catalog; no other I/O.
 
 Three figures per item: `minimum` with every pool at its smallest, `maximum` with every pool at its largest
-all month, `expected` in between by the pool's `expected_utilization`. What has no price, or costs by a use
-that no spec states, is named and never counted as 0. A month has 730 hours, as in AWS's own calculators.
+all month, `expected` in between by the pool's `expected_utilization`. Items without a price, or billed by
+usage outside the spec, are listed and never counted as 0. A month has 730 hours, as in AWS's own calculators.
 """
 
 import datetime

@@ -1,4 +1,4 @@
-"""The price of what a run's checkpoints take of the bucket, before one is written."""
+"""Price of a run's checkpoints in the bucket, before one is written."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 Classes = tuple[StorageClass, StorageClass, StorageClass]
-"""Where an object is at first, and the two classes that it may be moved to."""
+"""Class of new objects, and the two classes that they may be moved to."""
 
 
 def busy_share(layout: ClusterLayout) -> float:
-    """The share of the month that people train on a cluster, on its busiest pool."""
+    """The share of the month with training on a cluster, by its busiest pool."""
     return max(
         (pool.expected_utilization for pool in layout.pools if pool.purpose == "training"), default=1.0
     )
@@ -23,9 +23,7 @@ def busy_share(layout: ClusterLayout) -> float:
 def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Classes) -> Iterator[CostItem]:
     """Dollars per month of the checkpoints of one run that trains for a share `busy` of the month.
 
-    Nothing where no model is named.
-
-    At least nothing (nobody trains), at most those of a run that trains all the time. Further runs whose
+    Empty without a model. Minimum: no training; maximum: a run that trains all the time. Further runs whose
     checkpoints have not expired cost the same again.
     """
     found = checkpoints(spec)
@@ -33,7 +31,7 @@ def checkpoint_items(spec: StackSpec, busy: float, tariff: Tariff, classes: Clas
         return
     for held in in_bucket(spec):
         where, gb = classes[held.where], held.count * found.size_gb
-        # What a run keeps is there, however often it trains.
+        # Kept checkpoints stay, regardless of the training share.
         share = busy if held.deleted or held.until_day else 1.0
         name = f"{_called(spec, held, where.name)} ({held.count} x {found.size_gb:,.0f} GB)"
         yield tariff.item(name, where.price, (0.0, share * gb, gb))

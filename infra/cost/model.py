@@ -1,4 +1,4 @@
-"""What an estimate consists of: items with a price, and what has none: named, never counted as 0."""
+"""Parts of an estimate: items with a price, and items without one, which are never counted as 0."""
 
 import datetime
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ HOURS_PER_MONTH = 730.0
 
 @dataclass(frozen=True)
 class CostItem:
-    """US dollars per month of one part of the stack; all None when no source gives its price."""
+    """US dollars per month of one part of the stack; all None without a price."""
 
     name: str
     minimum: float | None
@@ -20,13 +20,13 @@ class CostItem:
 
     @property
     def date(self) -> datetime.date | None:
-        """The day of the price."""
+        """Date of the price."""
         return self.price.date if self.price else None
 
 
 @dataclass(frozen=True)
 class UsageCost:
-    """What costs by a use that no spec states, with its rate where a source gives one."""
+    """A cost by usage that the spec does not state, with its rate if known."""
 
     name: str
     usd: float | None = None
@@ -50,25 +50,25 @@ class CostEstimate:
 
     @property
     def not_priced(self) -> tuple[UsageCost, ...]:
-        """What the sums leave out: items without a price, then what costs by use."""
+        """Not in the sums: items without a price, then costs by usage."""
         return (*(UsageCost(item.name) for item in self.items if item.expected is None), *self.uses)
 
     @property
     def minimum(self) -> float:
-        """Everything at its smallest, of what has a price."""
+        """Sum of the items with a price, at their smallest."""
         return sum(item.minimum or 0.0 for item in self.known)
 
     @property
     def expected(self) -> float:
-        """Everything at its expected use, of what has a price."""
+        """Sum of the items with a price, at their expected usage."""
         return sum(item.expected or 0.0 for item in self.known)
 
     @property
     def maximum(self) -> float:
-        """Everything at its largest, of what has a price."""
+        """Sum of the items with a price, at their largest."""
         return sum(item.maximum or 0.0 for item in self.known)
 
     def old(self, on: datetime.date) -> tuple[CostItem, ...]:
-        """The items whose price was older on a day than its source allows, the oldest first."""
+        """The items with an expired price on a day, the oldest first."""
         dated = [(item.price.date, item) for item in self.known if item.price and item.price.old(on)]
         return tuple(item for _, item in sorted(dated, key=lambda pair: pair[0]))

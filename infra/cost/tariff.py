@@ -15,12 +15,12 @@ Units = tuple[float, float, float]
 
 
 def always(count: float) -> Units:
-    """As many units whatever the stack does."""
+    """A constant number of units."""
     return count, count, count
 
 
 def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPrice | None) -> CostItem:
-    """An item of so many nodes, all month; `usd_per_hour` is None where no price is known."""
+    """An item of `nodes` nodes, all month; `usd_per_hour` is None without a price."""
     if usd_per_hour is None:
         return CostItem(name, None, None, None)
     low, usual, high = (count * HOURS_PER_MONTH * usd for count, usd in zip(nodes, usd_per_hour, strict=True))
@@ -30,7 +30,7 @@ def machines(name: str, usd_per_hour: Units | None, nodes: Units, price: DatedPr
 def validations(
     spec: StackSpec, layout: SmallLayout, hour_usd: Callable[[JobMachineSpec, str], float | None]
 ) -> Iterator[UsageCost]:
-    """What a validation that runs as a job adds at most; `hour_usd` is a cloud's, by machine and region."""
+    """Maximum cost of a validation that runs as a job; `hour_usd` is the cloud's, by machine and region."""
     hours = (spec.smoke.timeout_s + JOB_STARTUP_S) / 3600
     for one in layout.machines:
         if (nodes := spec.validated.get(one.name)) is not None:
@@ -43,13 +43,13 @@ def validations(
 
 @dataclass(frozen=True)
 class Tariff:
-    """The prices of one region; `service_price` is that of a cloud's catalog."""
+    """Prices of one region; `service_price` is the method of a cloud's catalog."""
 
     service_price: Callable[[str, str], ServicePrice | None]
     region: str
 
     def item(self, name: str, key: str, units: Units) -> CostItem:
-        """An item of so many units of one service."""
+        """An item of `units` units of one service."""
         price = self._price(key)
         if price is None:
             return CostItem(name, None, None, None)
@@ -57,12 +57,12 @@ class Tariff:
         return CostItem(name, low, usual, high, price)
 
     def use(self, name: str, key: str) -> UsageCost:
-        """What costs by a use that the spec does not say, with its rate."""
+        """A cost by usage, with its rate."""
         price = self._price(key)
         return UsageCost(name, price.usd, price.unit) if price else UsageCost(name)
 
     def _price(self, key: str) -> ServicePrice | None:
-        """The price of a service; None also for one that no region has a price of."""
+        """The price of a service; None also for a service without any price."""
         try:
             return self.service_price(key, self.region)
         except UnknownFactError:

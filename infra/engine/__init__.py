@@ -1,1 +1,1 @@
-"""The Pulumi engine: how the CLI is found or built, and how it is driven and watched."""
+"""The Pulumi engine: installation of the CLI, operations, and progress."""

@@ -1,8 +1,8 @@
-"""Where commands write."""
+"""The console of commands."""
 
 from rich.console import Console
 
 
 def new_console(*, stderr: bool = False) -> Console:
-    """Names of clouds are shown as they are: of a word between colons rich would make an emoji."""
+    """A console without emoji: rich would replace words between colons in resource types."""
     return Console(emoji=False, stderr=stderr)

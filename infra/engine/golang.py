@@ -1,4 +1,4 @@
-"""Builds binaries from Go modules of ours below `tools/`; standard library only."""
+"""Builds binaries from the Go modules below `tools/`; standard library only."""
 
 import contextlib
 import os
@@ -9,15 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tools"
-# The last lines of a failed build say why.
+# Lines of a failed build's output that are shown.
 _TAIL = 8
 
-# Builds under way, so that an interrupted set-up can end them.
+# Running builds, so that an interrupted set-up can end them.
 _BUILDS: set[subprocess.Popen[str]] = set()
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the message says what is missing and how to supply it."""
+    """Set-up cannot continue; the message names what is missing and the fix."""
 
 
 def find_go() -> str | None:
@@ -26,22 +26,22 @@ def find_go() -> str | None:
 
 
 def go(folder: Path, *arguments: str) -> str:
-    """What `go` says when it is run in a module's folder. Raises SetupError when it fails or is not there."""
+    """Run `go` in a module's folder; return its output. Raises SetupError if it fails or is missing."""
     command = find_go()
     if command is None:
-        raise SetupError(f"there is no Go to build {folder.name} with. Install Go 1.26, then run make again.")
-    # The compiler spends an eighth of its time collecting garbage that nobody is short of room for.
+        raise SetupError(f"Go is required to build {folder.name}. Install Go 1.26, then run make again.")
+    # Garbage collection takes an eighth of the compiler's time; memory is not scarce.
     environment = {"GOGC": "400", **os.environ, "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
     with subprocess.Popen(
         [command, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, env=environment,
     ) as build:  # fmt: skip
         _BUILDS.add(build)
-        said, complained = build.communicate()
+        output, errors = build.communicate()
         _BUILDS.discard(build)
     if build.returncode == 0:
-        return said
-    last = "\n".join(complained.strip().splitlines()[-_TAIL:])
+        return output
+    last = "\n".join(errors.strip().splitlines()[-_TAIL:])
     hint = (
         "Free some disk space" if "no space left" in last else "Check the network and the Go proxy settings"
     )
@@ -51,15 +51,15 @@ def go(folder: Path, *arguments: str) -> str:
 def build(folder: Path, target: Path, variables: str, *packages: str, tags: str = "") -> None:
     """Build programs of a module's folder into `target`, a file, or for several a folder.
 
-    `variables` are flags of the linker that set variables of the programs, `tags` build constraints. Nothing
-    is compiled for a debugger, which saves 9 % of a build's time. Raises SetupError as `go` does.
+    `variables` are flags of the linker that set variables of the programs, `tags` build constraints. Debug
+    information is left out, which saves 9 % of a build's time. Raises SetupError as `go` does.
     """
     flags = ("-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", f"-s -w {variables}", "-tags", tags)
     go(folder, "build", *flags, "-o", str(target), *packages)
 
 
 def stop_building() -> None:
-    """End a build that another thread waits for, with its compilers."""
+    """End builds of other threads, with their compilers."""
     for process in list(_BUILDS):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""HTTP servers for the user who started them only; apart from `peers`, because they are slow to import."""
+"""HTTP servers for the user who started them only; separate from `peers` because of import time."""
 
 from http.server import ThreadingHTTPServer
 from typing import Any
@@ -7,7 +7,7 @@ from infra.engine.peers import is_own
 
 
 class OwnUserHttpServer(ThreadingHTTPServer):
-    """An HTTP server that closes connections of other users without an answer; one thread a connection."""
+    """An HTTP server that closes connections of other users without a response; one thread per connection."""
 
     daemon_threads = True
 

@@ -1,6 +1,6 @@
 """Finds a Pulumi CLI, or installs it, or builds it from source, in that order; standard library only.
 
-What was chosen is kept in `.trainstack/engine.json`, so that every later command starts at once.
+The choice is stored in `.trainstack/engine.json`, so that later commands start immediately.
 """
 
 import json
@@ -23,7 +23,7 @@ _RECORD = HOME / "engine.json"
 _SOURCE = TOOLS / "pulumi"
 _VERSION_FLAG = f"-X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={SOURCE_VERSION}"
 _HOST = "pulumi-language-python"
-# Runs dynamic resources, of which the gate of a stack without a cluster is one.
+# Runs dynamic resources, such as the gate of a stack without a cluster.
 _DYNAMIC = "pulumi-resource-pulumi-python"
 _EXEC = "pulumi-language-python-exec"
 _LAUNCHER = """#!/bin/sh
@@ -31,7 +31,7 @@ _LAUNCHER = """#!/bin/sh
 TRAINSTACK_ENGINE_BIN="{bin}" PYTHONPATH="{root}" exec "{python}" -m infra.engine.language_host "$@"
 """
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class Cli:
 
     @property
     def folder(self) -> str:
-        """What to put on PATH."""
+        """The folder for PATH."""
         return str(Path(self.path).parent)
 
 
 def current() -> Cli | None:
-    """The CLI that set-up chose, if it is still there."""
+    """The CLI that set-up chose, if it still exists."""
     try:
         cli = Cli(**json.loads(_RECORD.read_text()))
     except (OSError, ValueError, TypeError):
@@ -80,7 +80,7 @@ def probe(path: str | Path, origin: str) -> Cli | None:
 
 
 def choose(cli: Cli) -> Cli:
-    """Keep a choice for later commands."""
+    """Store a choice for later commands."""
     HOME.mkdir(exist_ok=True)
     draft = _RECORD.with_suffix(".tmp")
     draft.write_text(json.dumps(asdict(cli), indent=2) + "\n")
@@ -106,9 +106,9 @@ def find() -> Cli | None:
     return None
 
 
-def install_official(python: Path, tell: Tell) -> Cli | None:
+def install_official(python: Path, notify: Notify) -> Cli | None:
     """Try Pulumi's own installer, run by `python` (which has the SDK); None when it cannot be reached."""
-    tell("no Pulumi CLI on PATH; trying its own installer")
+    notify("no Pulumi CLI on PATH; trying its installer")
     target = HOME / "pulumi"
     code = (
         "import sys; from pulumi.automation import PulumiCommand; "
@@ -122,13 +122,13 @@ def install_official(python: Path, tell: Tell) -> Cli | None:
         answer = None
     cli = probe(target / "bin" / "pulumi", "official") if answer and answer.returncode == 0 else None
     if cli is None:
-        shutil.rmtree(target, ignore_errors=True)  # never leave half an installation to be found later
-        tell("the installer cannot be reached from here; building the CLI from its Go module instead")
+        shutil.rmtree(target, ignore_errors=True)  # a partial installation would be found later
+        notify("the installer cannot be reached from here; building the CLI from its Go module instead")
         return None
     return choose(cli)
 
 
-def build_from_source(python: Path, tell: Tell) -> Cli:
+def build_from_source(python: Path, notify: Notify) -> Cli:
     """Build the CLI below `.trainstack/bin` (about 3 minutes on 2 cores). Raises SetupError."""
     if find_go() is None:
         raise SetupError(
@@ -138,7 +138,7 @@ def build_from_source(python: Path, tell: Tell) -> Cli:
         )
     folder = HOME / "bin"
     folder.mkdir(parents=True, exist_ok=True)
-    tell(f"building Pulumi CLI {SOURCE_VERSION} from source (about 3 minutes, once)")
+    notify(f"building Pulumi CLI {SOURCE_VERSION} from source (about 3 minutes, once)")
     draft = folder / "pulumi.building"
     package = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
     build(_SOURCE, draft, _VERSION_FLAG, package)

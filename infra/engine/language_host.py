@@ -1,10 +1,9 @@
-"""The Python language host for a Pulumi CLI that was built from source and so came without one.
+"""The Python language host for a Pulumi CLI that was built from source, which has none.
 
 The CLI starts `pulumi-language-python` (a launcher of this module, put beside the CLI by
-`infra.engine.install`), reads a port from its first line of output and asks it, over gRPC, to run the
+`infra.engine.install`), reads a port from its first line of output and requests over gRPC to run the
 program. The program itself is executed by `pulumi-language-python-exec`, Pulumi's own script, which ships in
-the module that the CLI is built from. It also starts policy packs and other plugins
-that are written in Python.
+the module that the CLI is built from. The host also starts policy packs and other plugins in Python.
 """
 
 import json
@@ -31,7 +30,7 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 from infra.engine.peers import loopback_server
 
 EXEC_SCRIPT = "pulumi-language-python-exec"
-# The exit code by which the exec script says that the user has already seen what is wrong.
+# Exit code of the exec script after it has shown the error to the user.
 EXIT_AFTER_MESSAGE = 32
 _GRACE_S = 2.0
 
@@ -58,30 +57,30 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
     ) -> language_pb2.LanguageHandshakeResponse:
-        """Learn where the engine listens."""
+        """Store the address of the engine."""
         self._engine = request.engine_address or self._engine
         return language_pb2.LanguageHandshakeResponse()
 
     def GetPluginInfo(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        """Name the version of the Pulumi SDK that programs run with."""
+        """The version of the Pulumi SDK of programs."""
         return plugin_pb2.PluginInfo(version=version("pulumi"))
 
     def GetRequiredPlugins(
         self, request: language_pb2.GetRequiredPluginsRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPluginsResponse:
-        """Ask for nothing: the engine finds plugins when a resource first needs them."""
+        """Require nothing: the engine finds plugins when a resource first needs them."""
         return language_pb2.GetRequiredPluginsResponse()
 
     def GetRequiredPackages(
         self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
-        """Ask for nothing: the engine finds plugins when a resource first needs them."""
+        """Require nothing: the engine finds plugins when a resource first needs them."""
         return language_pb2.GetRequiredPackagesResponse()
 
     def About(
         self, request: language_pb2.AboutRequest, context: grpc.ServicerContext
     ) -> language_pb2.AboutResponse:
-        """Name the interpreter, for `pulumi about`."""
+        """The interpreter, for `pulumi about`."""
         return language_pb2.AboutResponse(
             executable=interpreter(request.info), version=".".join(map(str, sys.version_info[:3]))
         )
@@ -100,21 +99,21 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def RuntimeOptionsPrompts(
         self, request: language_pb2.RuntimeOptionsRequest, context: grpc.ServicerContext
     ) -> language_pb2.RuntimeOptionsResponse:
-        """Ask nothing of who makes a new project."""
+        """No prompts for new projects."""
         return language_pb2.RuntimeOptionsResponse()
 
     def Run(
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
-        """Run a program to its end; what it prints goes to the engine through this process's own output."""
+        """Run a program to its end; its output goes to the engine through this process's own output."""
         environment = {
             **os.environ,
             "PULUMI_CONFIG": json.dumps(dict(request.config)),
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
             "PYTHONUNBUFFERED": "1",
         }
-        # A session of its own: the engine interrupts this host's whole group, and a Python program that is
-        # interrupted somewhere prints where, which does not help a user.
+        # A session of its own: the engine interrupts this host's whole group, and an interrupted
+        # Python program would print a traceback, which does not help a user.
         program = subprocess.Popen(
             self._command(request), cwd=request.pwd, env=environment, start_new_session=True
         )
@@ -137,7 +136,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     ) -> Iterator[language_pb2.RunPluginResponse]:
         """Run a folder with a `__main__.py`, such as a policy pack, until it ends or the engine ends it.
 
-        What it prints is handed on as it comes: its first line says where it listens.
+        Its output is streamed: the first line has its address.
         """
         # source: sdk/python/cmd/pulumi-language-python/main.go of Pulumi 3.259, RunPlugin
         plugin = subprocess.Popen(
@@ -199,7 +198,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
 
 def _ended(program: subprocess.Popen[bytes]) -> int:
-    """The exit code of a program that was asked to end; killed where it does not."""
+    """The exit code of a terminated program, which is killed after a grace period."""
     try:
         return program.wait(_GRACE_S)
     except subprocess.TimeoutExpired:
@@ -208,7 +207,7 @@ def _ended(program: subprocess.Popen[bytes]) -> int:
 
 
 def _printed(program: subprocess.Popen[bytes]) -> Iterator[language_pb2.RunPluginResponse]:
-    """What a program prints, as it comes, until both of its streams have ended."""
+    """The output of a program, streamed until both of its streams have ended."""
     with selectors.DefaultSelector() as streams:
         for stream, name in ((program.stdout, "stdout"), (program.stderr, "stderr")):
             assert stream
@@ -225,7 +224,7 @@ def _printed(program: subprocess.Popen[bytes]) -> Iterator[language_pb2.RunPlugi
 
 
 def main() -> int:
-    """Serve until the engine ends this process or goes away itself."""
+    """Serve until the engine ends this process or exits."""
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

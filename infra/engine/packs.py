@@ -1,4 +1,4 @@
-"""Policy packs that the engine is to ask, and what they said."""
+"""Policy packs for the engine, and their findings."""
 
 import json
 import os
@@ -22,9 +22,9 @@ class Packs:
 
     @staticmethod
     def read(paths: Sequence[Path], configs: Sequence[Path]) -> "Packs":
-        """As a user names them; the engine works in another folder. Raises UserError with all faults.
+        """Resolve paths, as the engine works in another folder. Raises UserError with all problems.
 
-        A pack is told faulty here if the engine would do so only after it has started.
+        Faults that the engine would report only after its start are reported here.
         """
         problems = [*_faults(paths, configs), *_pack_faults(paths), *_config_faults(configs)]
         if problems:
@@ -39,7 +39,7 @@ class Packs:
 
     @property
     def options(self) -> dict[str, list[str]]:
-        """What the Automation API takes."""
+        """Options for the Automation API."""
         return {"policy_packs": [*self.paths], "policy_pack_configs": [*self.configs]}
 
 
@@ -48,7 +48,7 @@ NO_PACKS = Packs()
 
 @dataclass(frozen=True)
 class PolicyFinding:
-    """What a policy said about a resource, or about the stack."""
+    """A finding of a policy on a resource, or on the stack."""
 
     level: str
     """`mandatory` or `advisory`, as the engine applies it."""
@@ -57,8 +57,8 @@ class PolicyFinding:
     urn: str = ""
 
     @staticmethod
-    def told(event: PolicyEvent) -> "PolicyFinding":
-        """As the engine tells it."""
+    def of(event: PolicyEvent) -> "PolicyFinding":
+        """From an event of the engine."""
         return PolicyFinding(
             event.enforcement_level, event.policy_name, event.message.strip(), event.resource_urn or ""
         )
@@ -76,12 +76,12 @@ def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
         if path.is_file() and os.access(path, os.X_OK):
             continue
         if not (path / "PulumiPolicy.yaml").is_file():
-            rule = "is no policy pack: it has no PulumiPolicy.yaml"
+            rule = "is not a policy pack: it has no PulumiPolicy.yaml"
             yield Problem(
                 PACK_OPTION,
                 str(path),
                 rule,
-                "Name the folder of a pack; ours is `policies`.",
+                "Name the folder of a pack, such as `policies`.",
                 code="not-a-policy-pack",
             )
 
@@ -100,7 +100,9 @@ def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
                 code="pack-config-not-readable",
             )
         except ValueError as error:
-            yield Problem(CONFIG_OPTION, str(path), f"is no JSON: {error}", fix, code="pack-config-not-json")
+            yield Problem(CONFIG_OPTION, str(path), f"is not JSON: {error}", fix, code="pack-config-not-json")
         else:
             if not isinstance(content, dict):
-                yield Problem(CONFIG_OPTION, str(path), "holds no object", fix, code="pack-config-not-object")
+                yield Problem(
+                    CONFIG_OPTION, str(path), "is not a JSON object", fix, code="pack-config-not-object"
+                )

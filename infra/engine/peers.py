@@ -1,7 +1,7 @@
-"""Which user is at the other end of a TCP connection on this machine, and gRPC servers for that user only.
+"""The user at the other end of a local TCP connection, and gRPC servers for the own user only.
 
-The engine speaks plain gRPC to a port of 127.0.0.1, which every user of the machine can reach. The kernel
-knows who owns the socket at the other end.
+The engine uses plain gRPC on a port of 127.0.0.1, which every user of the machine can reach. The kernel has
+the owner of the socket at the other end.
 """
 
 import errno
@@ -34,12 +34,12 @@ _LARGEST_MESSAGE = 400 * 1024 * 1024
 def peer_uid(local: Address, peer: Address) -> int | None:
     """The user id that owns the socket `peer` of a connection whose end here is `local`.
 
-    None when there is no such socket on this machine, or no process holds it any more.
+    None when there is no such socket on this machine, or its process has ended.
     """
     try:
         return _by_netlink(local, peer)
     except OSError as error:
-        # Some sandboxes have no such netlink family; their lists of sockets are short.
+        # Some sandboxes do not support this netlink family; their lists of sockets are short.
         if error.errno not in (
             errno.EPROTONOSUPPORT,
             errno.EOPNOTSUPP,
@@ -52,14 +52,14 @@ def peer_uid(local: Address, peer: Address) -> int | None:
 
 
 def is_own(local: Address, peer: Address) -> bool:
-    """Whether a process of this user is at the other end; False when that cannot be found out."""
+    """Whether a process of this user is at the other end; False if unknown."""
     return peer_uid(local, peer) == os.geteuid()
 
 
 class OwnUserOnly(grpc.ServerInterceptor):
     """Refuses every request that does not come from a process of this user, before it is handled.
 
-    Asked for every request: a cache could take the next user of a port for the one before.
+    Checked for every request: with a cache, the next user of a port could pass as the previous one.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class OwnUserOnly(grpc.ServerInterceptor):
         ],
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "grpc.RpcMethodHandler[_Request, _Response] | None":
-        """The method with the check before it; methods that take a stream are not served."""
+        """The method with the check before it; methods with a request stream are not served."""
         handler: Any = continuation(handler_call_details)
         if handler is None or handler.request_streaming:
             return None
@@ -80,7 +80,9 @@ class OwnUserOnly(grpc.ServerInterceptor):
 
         def checked(request: Any, context: grpc.ServicerContext) -> Any:
             if not is_own(self.address, _address(context.peer())):
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, "this server answers its own user only")
+                context.abort(
+                    grpc.StatusCode.PERMISSION_DENIED, "this server accepts requests of its own user only"
+                )
             return answer(request, context)
 
         served = (
@@ -103,7 +105,7 @@ def loopback_server(threads: int, name: str = "") -> tuple[grpc.Server, int]:
 
 
 def _address(peer: str) -> Address:
-    """The address in `ipv4:127.0.0.1:50000` or `ipv6:%5B::1%5D:50000`; one that nothing has for others."""
+    """The address in `ipv4:127.0.0.1:50000` or `ipv6:%5B::1%5D:50000`; an unused address for others."""
     scheme, _, rest = peer.partition(":")
     host, _, port = rest.rpartition(":")
     host = host.removeprefix("%5B").removesuffix("%5D").strip("[]")

@@ -1,4 +1,4 @@
-"""What a preview plans: the steps that its events tell, without knowledge of any cloud."""
+"""The planned steps of a preview, from its events, for any cloud."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from pulumi.automation.events import EngineEvent, StepEventMetadata
 from infra.engine.progress import is_component
 from infra.engine.stack import OnEvent, OperationOutcome
 
-# A replacement is told three times: as a whole, and as the creation and the deletion that it consists of.
+# A replacement has three events: the whole, and the creation and deletion that it consists of.
 _PARTS = ("create-replacement", "delete-replaced", "discard", "discard-replaced")
 _STEADY = ("same", "read", "refresh")
 
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """What is to happen to one resource."""
+    """The planned operation on one resource."""
 
     operation: str
     """`create`, `update`, `replace` or `delete`."""
@@ -32,7 +32,7 @@ class PlannedStep:
 
 
 class PreviewPlan:
-    """Listens to an operation and keeps its steps by URN, in the order in which the engine tells them."""
+    """Listens to an operation and stores its steps by URN, in the order of events."""
 
     def __init__(self) -> None:
         self._steps: dict[str, PlannedStep] = {}
@@ -45,13 +45,13 @@ class PreviewPlan:
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """Type and name of each resource that is there before and afterwards."""
+        """Type and name of each resource that exists before and after."""
         return list(self._kept.values())
 
     def listening(
         self, operation: Callable[[OnEvent], OperationOutcome]
     ) -> Callable[[OnEvent], OperationOutcome]:
-        """The same operation; its events come here too."""
+        """Wrap an operation, so that its events are stored here, too."""
 
         def run(on_event: OnEvent) -> OperationOutcome:
             def take(event: EngineEvent) -> None:
@@ -63,16 +63,16 @@ class PreviewPlan:
 
         return run
 
-    def _take(self, told: StepEventMetadata) -> None:
-        operation = str(getattr(told.op, "value", told.op))
-        if operation in _PARTS or is_component(told.urn):
+    def _take(self, step: StepEventMetadata) -> None:
+        operation = str(getattr(step.op, "value", step.op))
+        if operation in _PARTS or is_component(step.urn):
             return
-        name = told.urn.rsplit("::", 1)[-1]
+        name = step.urn.rsplit("::", 1)[-1]
         if operation in (*_STEADY, "update"):
-            self._kept[told.urn] = told.type, name
+            self._kept[step.urn] = step.type, name
         if operation in _STEADY:
             return
-        state = told.new or told.old
-        paths = told.detailed_diff or dict.fromkeys(told.diffs or ())
-        inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, told.old))
-        self._steps[told.urn] = PlannedStep(operation, told.type, name, tuple(sorted(paths)), inputs, before)
+        state = step.new or step.old
+        paths = step.detailed_diff or dict.fromkeys(step.diffs or ())
+        inputs, before = (dict(one.inputs or {}) if one else {} for one in (state, step.old))
+        self._steps[step.urn] = PlannedStep(operation, step.type, name, tuple(sorted(paths)), inputs, before)

@@ -1,4 +1,4 @@
-"""An engine operation with live progress, which Ctrl-C ends in an orderly way."""
+"""Live progress of an engine operation, and its graceful interruption by Ctrl-C."""
 
 import signal
 import threading
@@ -15,7 +15,7 @@ from rich.text import Text
 from infra.engine.console import new_console
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome, plain
 
-# Without a terminal, a line this often (seconds) shows that it goes on.
+# Seconds between progress lines without a terminal.
 _QUIET_INTERVAL_S = 5.0
 _STEADY = ("same", "read", "refresh")
 
@@ -32,7 +32,7 @@ def is_component(urn: str) -> bool:
 
 
 class Progress:
-    """Shows events while they come in; use it as a context manager."""
+    """Shows events as they arrive; use as a context manager."""
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
@@ -41,7 +41,7 @@ class Progress:
         self._running: dict[str, float] = {}
         self._done = 0
         self._status = ""
-        self._told = self._start
+        self._reported = self._start
         self._live = Live(
             console=self._console, refresh_per_second=8, transient=True, get_renderable=self._view
         )
@@ -59,12 +59,12 @@ class Progress:
             self._live.stop()
         self._console.print(f"  {self._elapsed():5.1f} s  {self._done} resources done")
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Print a line above the live part."""
         self._console.print(f"  {self._elapsed():5.1f} s  {text}", soft_wrap=True)
 
     def take(self, event: EngineEvent) -> None:
-        """Take one event of the engine."""
+        """Process one event of the engine."""
         if event.resource_pre_event:
             metadata = event.resource_pre_event.metadata
             if not is_component(metadata.urn) and metadata.op.value not in _STEADY:
@@ -73,21 +73,21 @@ class Progress:
             if ended and self._running.pop(ended.metadata.urn, None) is not None:
                 self._done += 1
         if event.res_op_failed_event:
-            self.say(f"[red]failed[/red] {short(event.res_op_failed_event.metadata.urn)}")
+            self.show(f"[red]failed[/red] {short(event.res_op_failed_event.metadata.urn)}")
         diagnostic = event.diagnostic_event
         if diagnostic and diagnostic.severity in ("info", "warning", "info#err"):
             text = plain(diagnostic)
             if diagnostic.ephemeral:
                 self._status = text
             elif text:
-                self.say(text)
+                self.show(text)
 
     def tick(self) -> None:
-        """Show, also without a terminal and without events, that it goes on."""
+        """Print progress without a terminal, also without events."""
         now = time.monotonic()
-        if not self._console.is_terminal and now - self._told >= _QUIET_INTERVAL_S:
-            self._told = now
-            self.say(self._state())
+        if not self._console.is_terminal and now - self._reported >= _QUIET_INTERVAL_S:
+            self._reported = now
+            self.show(self._state())
 
     def _elapsed(self) -> float:
         return time.monotonic() - self._start
@@ -111,7 +111,7 @@ def watched(
     *,
     to_stderr: bool = False,
 ) -> OperationOutcome:
-    """Run an operation with progress; Ctrl-C asks the engine to finish what it has begun."""
+    """Run an operation with progress; on Ctrl-C the engine finishes running steps."""
     done: list[OperationOutcome | BaseException] = []
     finished = threading.Event()
     interrupts = 0
@@ -124,10 +124,10 @@ def watched(
         finished.set()
 
     def interrupt(*_: object) -> None:
-        # A handler that raised could do so anywhere, also between the end of the engine and its record.
+        # Raising here could interrupt any line, also between the end of the engine and its record.
         nonlocal interrupts
         interrupts += 1
-        progress.say("stopping: the engine finishes what it has begun; once more to stop at once")
+        progress.show("stopping: the engine finishes running steps; press again to stop at once")
         engine.cli.signal(signal.SIGINT if interrupts < 3 else signal.SIGKILL)
 
     with Progress(title, new_console(stderr=to_stderr)) as progress:

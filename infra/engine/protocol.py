@@ -1,4 +1,4 @@
-"""The messages of the engine's protocol, for a process that needs no more of the Pulumi SDK."""
+"""Import of the engine's protocol messages without the rest of the Pulumi SDK."""
 
 import importlib.util
 import sys

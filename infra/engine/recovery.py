@@ -1,4 +1,4 @@
-"""What a killed engine leaves in a file backend: its lock, and operations whose outcome is unknown."""
+"""Recovery of a file backend after a killed engine: its lock, and operations of unknown outcome."""
 
 import contextlib
 import datetime
@@ -21,7 +21,7 @@ _CLOCK_S = 2.0
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock of the engine on a stack, as its own file says."""
+    """A lock of the engine on a stack, from its file."""
 
     path: Path
     pid: int
@@ -30,8 +30,8 @@ class Lock:
 
     @property
     def is_stale(self) -> bool:
-        """Whether its process is certainly gone: it ran on this host, and its number is free or new."""
-        if not self.host:  # half written: its writer was killed, or writes right now
+        """Whether its process has ended: it ran on this host, and its pid is unused or reused."""
+        if not self.host:  # partially written: its writer was killed, or is writing
             return time.time() - self.since.timestamp() > _CLOCK_S
         if self.host != socket.gethostname():
             return False
@@ -45,7 +45,7 @@ class Lock:
 
 
 class LockedError(Exception):
-    """Another process works on the stack."""
+    """Another process holds the lock of the stack."""
 
     def __init__(self, lock: Lock) -> None:
         self.lock = lock
@@ -53,10 +53,10 @@ class LockedError(Exception):
 
 
 def locks(backend: Path, project: str, stack: str) -> list[Lock]:
-    """The locks on a stack of a file backend in the folder `backend`; half written ones have no host."""
+    """The locks on a stack of a file backend in the folder `backend`; partially written ones have no host."""
     found = []
     for path in sorted((backend / ".pulumi" / "locks").glob(f"**/{project}/{stack}/*.json")):
-        with contextlib.suppress(FileNotFoundError):  # given back in this moment
+        with contextlib.suppress(FileNotFoundError):  # released meanwhile
             found.append(_read(path))
     return found
 
@@ -73,10 +73,10 @@ def _read(path: Path) -> Lock:
 
 @contextmanager
 def locked(backend: Path, project: str, stack: str) -> Iterator[list[Lock]]:
-    """Hold the engine's own lock on a stack, so that no engine starts meanwhile; the stale locks removed.
+    """Hold the engine's own lock on a stack, so that no engine starts; yield the removed stale locks.
 
-    As the engine does, the lock is written first and others are looked for then: of two that come at once, at
-    most one goes on. Raises LockedError when another process holds the stack.
+    As in the engine, the lock is written first and others are listed then: of two concurrent processes, at
+    most one continues. Raises LockedError when another process holds the stack.
     """
     folder = backend / ".pulumi" / "locks" / "organization" / project / stack
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def locked(backend: Path, project: str, stack: str) -> Iterator[list[Lock]]:
         others = [lock for lock in locks(backend, project, stack) if lock.path != own.path]
         stale = [lock for lock in others if lock.is_stale]
         for lock in stale:
-            lock.path.unlink(missing_ok=True)  # every lock has a name of its own: never that of a living one
+            lock.path.unlink(missing_ok=True)  # names of locks are unique: never that of a live one
         held = [lock for lock in others if lock not in stale]
         if held:
             raise LockedError(held[0])
@@ -98,9 +98,9 @@ def locked(backend: Path, project: str, stack: str) -> Iterator[list[Lock]]:
 
 
 def restore(backend: Path, project: str, stack: str) -> bool:
-    """Put the engine's own backup in the place of a state file that a kill left half written; whether it did.
+    """Replace a state file that a kill left incomplete by the engine's backup; return whether it did.
 
-    The backup is the state one save earlier, in which whatever was under way is noted as pending.
+    The backup is the state one save earlier, in which running operations are recorded as pending.
     """
     _drop_torn_attributes(backend)
     path = _checkpoint(backend, project, stack)
@@ -115,7 +115,7 @@ def restore(backend: Path, project: str, stack: str) -> bool:
 
 
 def _drop_torn_attributes(backend: Path) -> None:
-    """Remove the empty `.attrs` files of a kill: the backend stumbles over those, and needs none."""
+    """Remove empty `.attrs` files after a kill: the backend fails on them, and needs none."""
     for path in (backend / ".pulumi").rglob("*.attrs"):
         if path.stat().st_size == 0:
             path.unlink()
@@ -129,7 +129,7 @@ def _readable(path: Path) -> bool:
 
 
 def pending(backend: Path, project: str, stack: str) -> list[tuple[str, str]]:
-    """(operation, URN) of everything that was under way when an engine was killed."""
+    """(operation, URN) of every operation that was running when the engine was killed."""
     try:
         latest = (
             json.loads(_checkpoint(backend, project, stack).read_text())["checkpoint"].get("latest") or {}
@@ -140,7 +140,7 @@ def pending(backend: Path, project: str, stack: str) -> list[tuple[str, str]]:
 
 
 def resources(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
-    """The resources of the engine's state as it saved them; secrets are encrypted."""
+    """The resources of the saved state; secrets are encrypted."""
     try:
         content = json.loads(_checkpoint(backend, project, stack).read_text())
     except (OSError, ValueError):
@@ -149,9 +149,9 @@ def resources(backend: Path, project: str, stack: str) -> list[dict[str, Any]]:
 
 
 def settle(backend: Path, project: str, stack: str) -> None:
-    """Forget the operations under way, once it is known what has become of them; nothing else may be running.
+    """Remove pending operations, once their outcome is known; no engine may be running.
 
-    The engine keeps pending creates for ever, and only an interactive refresh would drop them.
+    The engine keeps pending creates, and only an interactive refresh would remove them.
     """
     path = _checkpoint(backend, project, stack)
     content = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""One Pulumi stack, driven through the Automation API: operations, their events, and a clean interruption."""
+"""A Pulumi stack through the Automation API: operations, events, and graceful interruption."""
 
 import re
 import subprocess
@@ -26,27 +26,27 @@ from infra.engine.install import require
 from infra.engine.packs import NO_PACKS, Packs, PolicyFinding
 from infra.errors import REFUSED, Problem, UserError
 
-# After an operation the Automation API asks for the stack's history. With secrets shown, the CLI would look
-# for a decrypter in the stack file beside the program, whatever `--config-file` says, and write a salt there.
+# After an operation the Automation API reads the stack's history. With secrets shown, the CLI would look for
+# a decrypter in the stack file beside the program, regardless of `--config-file`, and write a salt there.
 _HISTORY = {"show_secrets": False}
 
 OnEvent = Callable[[EngineEvent], None]
 _COLOR = re.compile(r"<\{%[^%]*%\}>")
-# What the CLI says that wants a login and may not ask for one.
+# Message of the CLI without a login in non-interactive mode.
 _LOGGED_OUT = "PULUMI_ACCESS_TOKEN must be set"
-# What the engine says on failure besides the cause itself.
+# Further messages of the engine on failure, besides the cause.
 _ECHOES = ("update failed", "preview failed", "destroy failed", "refresh failed")
 
 
 class InterruptibleCli(PulumiCommand):
-    """The CLI in a process group of its own, so that one Ctrl-C reaches it exactly once, through `interrupt`.
+    """The CLI in a process group of its own, so that one Ctrl-C reaches it exactly once, through `signal`.
 
-    Pulumi takes a first interrupt as "finish what has begun" and a second as "stop at once": a terminal that
-    signals the whole foreground group, and a parent that passes the signal on, would together be both.
+    Pulumi finishes running steps on the first interrupt and stops at once on the second: a signal of the
+    terminal to the whole foreground group, and one of this process, would count as two.
     """
 
     def __init__(self, command: str, version: str) -> None:
-        # The parent's constructor asks the CLI for its version; set-up knows it already.
+        # The parent's constructor runs the CLI for its version, which set-up has stored.
         self.command = command
         self.version = VersionInfo.parse(version)
         self._process: subprocess.Popen[str] | None = None
@@ -102,7 +102,7 @@ class InterruptibleCli(PulumiCommand):
 
 @dataclass
 class OperationOutcome:
-    """How an operation ended: `changes` counts resources by operation, `errors` are the engine's words."""
+    """Result of an operation: `changes` counts resources by operation, `errors` are the engine's messages."""
 
     succeeded: bool
     changes: dict[str, int] = field(default_factory=dict)
@@ -110,28 +110,28 @@ class OperationOutcome:
     seconds: float = 0.0
     interrupted: bool = False
     findings: list[PolicyFinding] = field(default_factory=list)
-    """What policies said."""
+    """Findings of policies."""
     unstarted: bool = False
-    """Whether the engine has ended while it loaded policy packs, before anything else."""
+    """Whether the engine ended while loading policy packs, before any step."""
 
     @property
     def changed(self) -> int:
-        """How many resources are not the same as before."""
+        """Number of changed resources."""
         return sum(count for operation, count in self.changes.items() if operation not in ("same", "read"))
 
     @property
     def refused(self) -> bool:
-        """Whether the input was refused: a user error, like one that is found before the engine starts."""
+        """Whether the program refused its input: a user error, as before the start of the engine."""
         return self.unstarted or any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
 
     @property
     def violated(self) -> bool:
-        """Whether it failed and a policy that binds forbids what was asked for."""
+        """Whether it failed with a violation of a mandatory policy."""
         return not self.succeeded and any(one.level == "mandatory" for one in self.findings)
 
 
 class EventListener:
-    """Gathers what an Outcome needs and passes every event on."""
+    """Collects the data of an OperationOutcome and forwards every event."""
 
     def __init__(self, on_event: OnEvent | None) -> None:
         self._on_event = on_event
@@ -141,7 +141,7 @@ class EventListener:
         self.started = self.ended = False
 
     def __call__(self, event: EngineEvent) -> None:
-        """Take one event."""
+        """Process one event."""
         if event.diagnostic_event and event.diagnostic_event.severity == "error":
             text = plain(event.diagnostic_event)
             if text and text not in _ECHOES and text not in self.errors:
@@ -149,7 +149,7 @@ class EventListener:
         self.started |= event.prelude_event is not None
         self.ended |= event.cancel_event is not None
         if event.policy_event:
-            self.findings.append(PolicyFinding.told(event.policy_event))
+            self.findings.append(PolicyFinding.of(event.policy_event))
         if event.summary_event:
             changes = event.summary_event.resource_changes
             self.changes = {getattr(kind, "value", str(kind)): count for kind, count in changes.items()}
@@ -165,7 +165,7 @@ def plain(event: DiagnosticEvent) -> str:
 class EngineStack:
     """A Pulumi stack of this project; `environment` is that of every engine process.
 
-    The engine asks `packs` in `up` and in `preview`. Raises UserError where Pulumi cannot open the stack.
+    The engine runs `packs` in `up` and in `preview`. Raises UserError where Pulumi cannot open the stack.
     """
 
     def __init__(
@@ -185,15 +185,15 @@ class EngineStack:
         return str(self._stack.workspace.project_settings().name)
 
     def up(self, on_event: OnEvent | None = None, replace: Sequence[str] = ()) -> OperationOutcome:
-        """Create and change what the program asks for; make those of the URNs `replace` anew."""
+        """Create and change the resources of the program; replace those of the URNs `replace`."""
         return self._run(self._stack.up, on_event, replace=[*replace], **self.packs.options, **_HISTORY)
 
     def preview(self, on_event: OnEvent | None = None) -> OperationOutcome:
-        """Say what `up` would do."""
+        """Plan the changes of `up`."""
         return self._run(self._stack.preview, on_event, **self.packs.options)
 
     def refresh(self, on_event: OnEvent | None = None) -> OperationOutcome:
-        """Take over what changed outside."""
+        """Update the state with external changes."""
         return self._run(self._stack.refresh, on_event, **_HISTORY)
 
     def destroy(self, on_event: OnEvent | None = None) -> OperationOutcome:
@@ -212,7 +212,7 @@ class EngineStack:
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """The state is where Pulumi's login says. Raises UserError where nothing there can be read."""
+        """Raise UserError if the backend of Pulumi's login cannot be read."""
         try:
             yield
         except CommandError as error:
@@ -227,7 +227,7 @@ class EngineStack:
             operation(on_event=listener, **options)
         except CommandError as error:
             unstarted = bool(self.packs) and listener.ended and not listener.started
-            errors = listener.errors or [last_words(str(error))]
+            errors = listener.errors or [last_lines(str(error))]
             succeeded = False
         else:
             errors, unstarted, succeeded = [], False, True
@@ -243,29 +243,26 @@ class EngineStack:
 
 
 def _unreadable(stack: str, error: CommandError) -> Problem:
-    said = last_words(str(error))
-    if _LOGGED_OUT in said:
-        rule = "Pulumi is logged in nowhere, so nobody knows where the state is"
-        fix = (
-            "Say where with `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (README, State), or "
-            "rehearse with --rehearse, which needs none."
-        )
+    message = last_lines(str(error))
+    if _LOGGED_OUT in message:
+        rule = "not logged in to a Pulumi backend"
+        fix = "Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (README), or use --rehearse."
         return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
-        fix = f"Make it with `pulumi stack init {stack}`, or log in where it is (`pulumi whoami --verbose`)."
+        fix = f"Run `pulumi stack init {stack}`, or log in to its backend (`pulumi whoami --verbose`)."
         return Problem(
             "state",
             stack,
-            "the backend that Pulumi is logged in to has no such stack",
+            "the Pulumi backend has no such stack",
             fix,
             code="stack-not-found",
         )
     fix = "`pulumi whoami --verbose` shows the backend, `pulumi login` chooses another one."
-    return Problem("state", stack, f"it cannot be read: {said}", fix, code="state-not-readable")
+    return Problem("state", stack, f"cannot be read: {message}", fix, code="state-not-readable")
 
 
-def last_words(text: str) -> str:
-    """What the CLI said last on its error stream, for failures that happen before there are events."""
-    said = text.split("stderr:", 1)[-1]
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def last_lines(text: str) -> str:
+    """The last error lines of the CLI, for failures before the first event."""
+    errors = text.split("stderr:", 1)[-1]
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
     return "\n".join(line.removeprefix("error: ") for line in lines[-5:])

@@ -1,5 +1,5 @@
 """Runs of a managed training service: pack, price, submit, follow, stop (docs/how-to/jobs.md).
 
-Pure but for `pack` (reads a folder), `sagemaker` (asks the service) and `commit` (asks git). What differs
-between services is behind `service.JobService`.
+Pure except `pack` (reads a folder), `aws/` and `gcp/` (call services) and `commit` (runs git). Services
+implement `service.JobService`.
 """

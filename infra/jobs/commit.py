@@ -1,4 +1,4 @@
-"""The commit of git that a pack is exactly the same as."""
+"""The git commit with exactly the content of a pack."""
 
 import subprocess
 from collections.abc import Collection
@@ -8,7 +8,7 @@ _PATIENCE_S = 10
 
 
 def commit_of(folder: Path, files: Collection[str]) -> str | None:
-    """The commit that has all `files` of `folder` as they are; None where there is none, or no git."""
+    """The commit that has all `files` of `folder` unchanged; None without one, or without git."""
     tracked = _git(folder, "ls-files", "-z")
     if tracked is None or not set(files) <= set(tracked.split("\0")):
         return None
@@ -20,7 +20,7 @@ def commit_of(folder: Path, files: Collection[str]) -> str | None:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    # Without optional locks: somebody may be committing in the same checkout.
+    # Without optional locks, as the user may commit in the same checkout.
     command = ["git", "--no-optional-locks", "-C", str(folder), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)

@@ -1,4 +1,4 @@
-"""What a run would take of a folder, by names and sizes; of contents only the ignore files are read."""
+"""Files of a folder that a run takes, by name and size; only ignore files are read."""
 
 import os
 import stat
@@ -13,28 +13,28 @@ from infra.jobs.private_files import named_like_a_secret
 MOST_MB = 200
 MOST_FILES = 20_000
 _NAMED = 5
-_LEADS_OUT = "leads out of the folder, where the job is not"
-_LEAVE_OUT = "name it in .trainstackignore"
+_LEADS_OUT = "points outside of the folder, which the job does not have"
+_LEAVE_OUT = "add it to .trainstackignore"
 
 
 @dataclass
 class FolderContents:
-    """What lies in a folder and goes with a run; sizes in bytes."""
+    """Files of a folder that a run takes; sizes in bytes."""
 
     files: dict[str, int] = field(default_factory=dict)
-    """By path below the folder, with `/` between its parts."""
+    """Size by path below the folder, with `/` as separator."""
     links: dict[str, str] = field(default_factory=dict)
-    """Links to what lies in the folder, with where they lead."""
+    """Links inside the folder, with their targets."""
     problems: list[Problem] = field(default_factory=list)
 
     @property
     def size(self) -> int:
-        """All files together."""
+        """Size of all files."""
         return sum(self.files.values())
 
 
 def survey(folder: Path) -> FolderContents:
-    """What a run takes of `folder`. Raises UserError with everything that is in the way."""
+    """The files of `folder` that a run takes. Raises UserError with all problems."""
     if not folder.is_dir():
         raise UserError([_no_folder(folder)])
     found = FolderContents()
@@ -47,7 +47,7 @@ def survey(folder: Path) -> FolderContents:
                     Problem(
                         str(folder),
                         f"over {MOST_FILES} files",
-                        "is too much code",
+                        "too many files",
                         fix,
                         code="too-many-files",
                     )
@@ -75,8 +75,8 @@ def _no_folder(folder: Path) -> Problem:
 
 def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str]) -> None:
     if named_like_a_secret(path):
-        rule = "looks like a secret, and whoever may read the bucket could read it"
-        fix = f"Take it away, or {_LEAVE_OUT}; scripts get rights from the role of the job."
+        rule = "looks like a secret; readers of the bucket could read it"
+        fix = f"Remove it, or {_LEAVE_OUT}; scripts have the permissions of the job's role."
         found.problems.append(Problem(path, None, rule, fix, code="file-like-secret"))
         return
     if entry.is_symlink():
@@ -84,7 +84,7 @@ def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str
         if not target.is_absolute() and _inside(Path(entry.path), folder):
             found.links[path] = str(target)
         else:
-            fix = f"Put a copy in its place, or {_LEAVE_OUT}."
+            fix = f"Replace it by a copy, or {_LEAVE_OUT}."
             found.problems.append(Problem(path, str(target), _LEADS_OUT, fix, code="link-leaves-folder"))
         return
     status = entry.stat(follow_symlinks=False)
@@ -92,9 +92,7 @@ def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str
         found.files[path] = status.st_size
     else:
         found.problems.append(
-            Problem(
-                path, None, "is no file that can be sent", f"Please {_LEAVE_OUT}.", code="not-a-regular-file"
-            )
+            Problem(path, None, "is not a regular file", f"Please {_LEAVE_OUT}.", code="not-a-regular-file")
         )
 
 
@@ -106,7 +104,7 @@ def _inside(link: Path, folder: Path) -> bool:
 
 
 def _walk(folder: Path, base: str, patterns: Sequence[IgnoreFile]) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Files and links that are not left out, in no promised order. Raises UserError for a closed folder."""
+    """Files and links that are not ignored, unordered. Raises UserError for an unreadable folder."""
     here = folder / base
     try:
         entries = list(os.scandir(here))
@@ -118,7 +116,7 @@ def _walk(folder: Path, base: str, patterns: Sequence[IgnoreFile]) -> Iterator[t
                     str(here),
                     None,
                     f"cannot be read: {error.strerror}",
-                    "Open it.",
+                    "Grant read permission.",
                     code="folder-not-readable",
                 )
             ]
@@ -144,6 +142,6 @@ def _own_patterns(here: Path, base: str) -> Iterator[IgnoreFile]:
 def _too_large(folder: Path, found: FolderContents) -> Problem:
     largest = sorted(found.files.items(), key=lambda item: (-item[1], item[0]))[:_NAMED]
     named = ", ".join(f"{path} ({size / 1e6:,.0f} MB)" for path, size in largest)
-    rule = f"code may have {MOST_MB} MB, and has {found.size / 1e6:,.0f} MB"
-    fix = f"Data goes to a bucket (--data s3://...). What the run does not need: {_LEAVE_OUT}."
+    rule = f"code may have at most {MOST_MB} MB, and has {found.size / 1e6:,.0f} MB"
+    fix = f"Data goes to a bucket (--data s3://...). For files that the run does not need: {_LEAVE_OUT}."
     return Problem(str(folder), None, rule, f"The largest: {named}. {fix}", code="folder-too-large")

@@ -1,4 +1,4 @@
-"""A run as it goes: its phases and what its nodes write, until it is over, through lost connections."""
+"""Follows a run until it is over: phases and log lines, with retries on lost connections."""
 
 from collections.abc import Callable, Iterable
 
@@ -7,51 +7,53 @@ from infra.jobs.service import JobLogs, JobPhase, JobService, LogLine, LostError
 
 LOOK_S = 5.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
-# CloudWatch shows lines some seconds after they were written, also the last ones.
+# CloudWatch shows lines some seconds after they were written.
 _LAST_LOOKS = 2
 
-_WORDS = {
+_TEXTS = {
     JobPhase.WAITING: "waiting for machines",
     JobPhase.LOADING: "loading code and data",
     JobPhase.TRAINING: "training",
     JobPhase.INTERRUPTED: (
-        "interrupted: the cloud took the spot machines back. The service waits for others, which is not "
-        "billed, and starts the run again from its last checkpoint"
+        "interrupted: the cloud reclaimed the spot machines. The service waits for others, which is not "
+        "billed, and restarts the run from its last checkpoint"
     ),
     JobPhase.SAVING: "saving the model",
     JobPhase.OUT_OF_TIME: "out of time: it ran for --max-hours",
-    JobPhase.WAITED_TOO_LONG: "out of time: there were no spot machines for long enough (--max-wait)",
+    JobPhase.WAITED_TOO_LONG: "out of time: no spot machines within --max-wait",
     JobPhase.ENDING: "ending: it has two minutes to write a checkpoint",
     JobPhase.OVER: "over",
 }
 
-Tell = Callable[[str], None]
+Notify = Callable[[str], None]
 Pause = Callable[[float], None]
-"""Waits so many seconds."""
+"""Waits a number of seconds."""
 
 
-def follow(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float = LOOK_S) -> ServiceJob:
-    """Tell what happens until the job is over, and return it.
+def follow(
+    service: JobService, name: str, notify: Notify, pause: Pause, look_s: float = LOOK_S
+) -> ServiceJob:
+    """Report changes and log lines until the job is over; return it.
 
-    A lost connection is told once and tried again, longer apart each time up to a minute, without an end: the
-    job does not need it. Raises UserError where the service refuses to describe the job, or has it no more.
+    A lost connection is reported once and retried without limit, with a backoff up to a minute: the job does
+    not need it. Raises UserError where the service refuses to describe the job, or no longer has it.
     """
     logs: JobLogs | None = service.logs(name)
-    told, lost = 0, 0
+    reported, lost = 0, 0
     last_looks = _LAST_LOOKS
     while True:
         try:
             job = _job(service, name)
-            told += _tell_changes(job.changes[told:], tell)
-            logs = _tell_lines(logs, job.nodes > 1, tell)
+            reported += _report_changes(job.changes[reported:], notify)
+            logs = _report_lines(logs, job.nodes > 1, notify)
         except LostError as error:
             if not lost:
-                tell(f"connection lost: {error}. The run goes on; trying again")
+                notify(f"connection lost: {error}. The run continues; retrying")
             pause(min(_SHORTEST_WAIT_S * 2 ** min(lost, 10), _LONGEST_WAIT_S))
             lost += 1
             continue
         if lost:
-            tell("connected again")
+            notify("connected again")
             lost = 0
         if job.state.over:
             if logs is None or not last_looks:
@@ -60,40 +62,40 @@ def follow(service: JobService, name: str, tell: Tell, pause: Pause, look_s: flo
         pause(look_s)
 
 
-def words(change: PhaseChange) -> str:
-    """A change in words, with the service's own."""
-    said = f" ({change.said})" if change.said else ""
-    return f"{change.at:%H:%M:%S} {_WORDS[change.phase]}{said}"
+def text(change: PhaseChange) -> str:
+    """A change as text, with the message of the service."""
+    message = f" ({change.message})" if change.message else ""
+    return f"{change.at:%H:%M:%S} {_TEXTS[change.phase]}{message}"
 
 
 def _job(service: JobService, name: str) -> ServiceJob:
     job = service.job(name)
     if job is None:
-        fix = "It may have been deleted by somebody: see `trainstack runs`."
-        raise UserError([Problem("run", name, "the service has it no more", fix, code="run-not-found")])
+        fix = "It may have been deleted: see `trainstack runs`."
+        raise UserError([Problem("run", name, "the service no longer has it", fix, code="run-not-found")])
     return job
 
 
-def _tell_changes(changes: Iterable[PhaseChange], tell: Tell) -> int:
-    """Tell changes; how many."""
+def _report_changes(changes: Iterable[PhaseChange], notify: Notify) -> int:
+    """Report changes; return their number."""
     count = 0
     for change in changes:
-        tell(f"--- {words(change)}")
+        notify(f"--- {text(change)}")
         count += 1
     return count
 
 
-def _tell_lines(logs: JobLogs | None, several: bool, tell: Tell) -> JobLogs | None:
-    """Tell new lines; the logs, or None where they may not be read. Raises LostError."""
+def _report_lines(logs: JobLogs | None, several: bool, notify: Notify) -> JobLogs | None:
+    """Report new lines; return the logs, or None without access to them. Raises LostError."""
     if logs is None:
         return None
     try:
         lines = logs.read()
     except UserError as error:
-        tell(f"--- its lines cannot be shown: {error}")
+        notify(f"--- no access to its log lines: {error}")
         return None
     for line in lines:
-        tell(_shown(line, several))
+        notify(_shown(line, several))
     return logs
 
 

@@ -1,7 +1,7 @@
-"""What a run may cost, what was spent, and whether a budget has room for it (pure). US dollars.
+"""Maximum cost of a run, spending, and budget checks (pure). US dollars.
 
-A job costs what the service bills of one machine, times its machines, times the price of a machine on demand:
-the discount of spot is in the billed time (BillableTimeInSeconds of SageMaker's API).
+The cost of a job is billed time of one machine x machines x price of a machine on demand: the discount of
+spot is in the billed time (BillableTimeInSeconds of SageMaker's API).
 """
 
 import datetime
@@ -18,27 +18,27 @@ HOUR_S = 3600.0
 
 @dataclass(frozen=True)
 class CostCeiling:
-    """The most that a run can cost; `usd` is None where the price of its machine is not known."""
+    """The most that a run can cost; `usd` is None where the price of its machine is unknown."""
 
     nodes: int
     hours: float
-    """Of running, and of machines that stay warm afterwards."""
+    """Run time, and time that machines stay warm afterwards."""
     usd_per_hour: float | None
     reserved: bool = False
-    """The machines are paid apart, used or not; the price is what a run adds."""
+    """The machines are billed separately, used or not; the price is what a run adds."""
     trials: int = 1
-    """How many runs there are at most."""
+    """Maximum number of runs."""
 
     @property
     def usd(self) -> float | None:
-        """All machines, as long as they may, in all trials."""
+        """Cost of all machines for the maximum time, in all trials."""
         hourly = self.usd_per_hour
         return None if hourly is None else self.trials * self.nodes * self.hours * hourly
 
     def __str__(self) -> str:
         paid = ", besides the reservation, which costs the same unused" if self.reserved else ""
         if self.usd is None:
-            return f"unknown: no source says what a machine costs ({self._amounts} h){paid}"
+            return f"unknown: no price of the machine ({self._amounts} h){paid}"
         return f"at most ${self.usd:,.2f} ({self._amounts} h x ${self.usd_per_hour:g}){paid}"
 
     @property
@@ -49,18 +49,18 @@ class CostCeiling:
 
 @dataclass(frozen=True)
 class Spent:
-    """What jobs of a month come to."""
+    """Spending of a month."""
 
     usd: float = 0.0
-    """Billed."""
+    """Billed so far."""
     running_usd: float = 0.0
-    """Of what runs now, at most."""
+    """Maximum cost of running jobs."""
     unknown: int = 0
     """Jobs on machines without a known price."""
 
     @property
     def total(self) -> float:
-        """Spent, when all that runs takes as long as it may."""
+        """Spending if all running jobs use their maximum time."""
         return self.usd + self.running_usd
 
 
@@ -76,31 +76,31 @@ Prices = Mapping[tuple[str, bool], float | None]
 
 
 def prices(machines: Iterable[JobMachine]) -> Prices:
-    """What an hour of each machine of a stack costs."""
+    """Price of an hour of each machine of a stack."""
     return {(one.machine, one.reservation is not None): one.usd_per_hour for one in machines}
 
 
 def cost(job: ServiceJob, known: Prices) -> float | None:
-    """What a job was billed so far; None where the price of its machine is not known."""
+    """Billed cost of a job so far; None without a price of its machine."""
     usd = known.get((job.machine, job.reserved))
     return None if usd is None else ((job.billed_s or 0) + job.warm_s) * job.nodes / HOUR_S * usd
 
 
 def most(job: ServiceJob, known: Prices) -> float | None:
-    """What a job costs when it takes as long as it may."""
+    """Cost of a job that uses its maximum time."""
     usd = known.get((job.machine, job.reserved))
     return None if usd is None else job.max_run_s * job.nodes / HOUR_S * usd
 
 
 def month_of(now: Moment) -> Moment:
-    """Its first moment in UTC, in which clouds count."""
+    """First moment of the month in UTC, as clouds count."""
     return now.astimezone(datetime.UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
 def spent(jobs: Iterable[ServiceJob], known: Prices, since: Moment) -> Spent:
-    """What jobs come to that ended since then, or run.
+    """Spending of jobs that ended since then, or run.
 
-    A job counts as a whole in the month in which it ends.
+    A job counts in the month in which it ends.
     """
     usd, running, unknown = 0.0, 0.0, 0
     for job in jobs:
@@ -118,7 +118,7 @@ def spent(jobs: Iterable[ServiceJob], known: Prices, since: Moment) -> Spent:
 
 @dataclass(frozen=True)
 class Room:
-    """A budget that counts a run, and what it says to it."""
+    """A budget that counts a run, and what it has left."""
 
     budget: BudgetOutputs
     spent: Spent
@@ -126,27 +126,27 @@ class Room:
 
     @property
     def broken(self) -> bool:
-        """Whether the run could end beyond the budget; a run without a known price does where it is spent."""
+        """Whether the run could exceed the budget; without a known price, if the budget is already spent."""
         return self.spent.total + (self.asked.usd or 0.0) > self.budget.monthly_usd
 
     @property
     def who(self) -> str:
-        """Whose budget it is."""
+        """Scope and name of the budget."""
         return f"{self.budget.scope} {self.budget.value}"
 
     def __str__(self) -> str:
-        told = [f"${self.spent.usd:,.2f} of ${self.budget.monthly_usd:,.2f} spent this month"]
+        parts = [f"${self.spent.usd:,.2f} of ${self.budget.monthly_usd:,.2f} spent this month"]
         if self.spent.running_usd:
-            told.append(f"${self.spent.running_usd:,.2f} at most by what runs now")
+            parts.append(f"${self.spent.running_usd:,.2f} at most by running jobs")
         if self.asked.usd is not None:
-            told.append(f"${self.spent.total + self.asked.usd:,.2f} at most with this run")
+            parts.append(f"${self.spent.total + self.asked.usd:,.2f} at most with this run")
         if self.spent.unknown:
-            told.append(f"not counted: {self.spent.unknown} jobs on machines without a known price")
-        return f"{self.who}: {', '.join(told)}"
+            parts.append(f"not counted: {self.spent.unknown} jobs on machines without a known price")
+        return f"{self.who}: {', '.join(parts)}"
 
 
 def rooms(order: RunOrder, jobs: Iterable[ServiceJob], now: Moment) -> Iterator[Room]:
-    """Of each budget that counts the run, what it has left."""
+    """The budgets that count the run, with what they have left."""
     month, known = list(jobs), prices(order.outputs.machines)
     for budget in counting(order.outputs, order.person.name, order.person.team):
         theirs = [job for job in month if _counts(budget, job)]
@@ -154,20 +154,20 @@ def rooms(order: RunOrder, jobs: Iterable[ServiceJob], now: Moment) -> Iterator[
 
 
 def counting(outputs: JobOutputs, person: str, team: str) -> list[BudgetOutputs]:
-    """The budgets that count what this person of this team runs."""
+    """The budgets that count runs of this person of this team."""
     whose = {"stack": outputs.stack, "team": team, "person": person}
     return [one for one in outputs.budgets if one.value == whose[one.scope]]
 
 
 def broken(found: Iterable[Room]) -> Iterator[Problem]:
-    """What keeps the run from being started: budgets that stop what is beyond them."""
+    """A problem for each budget with `over_budget: stop` that the run could exceed."""
     for room in found:
         if room.broken and room.budget.over_budget == "stop":
             fix = (
-                "Choose fewer hours (--max-hours) or a cheaper machine, stop what runs (trainstack runs), "
+                "Choose fewer hours (--max-hours) or a cheaper machine, stop running jobs (trainstack runs), "
                 "or raise the budget in the stack file."
             )
-            rule = f"the run could break the budget of the {room.who}, which stops what is beyond it"
+            rule = f"the run could exceed the budget of the {room.who}, which has over_budget: stop"
             yield Problem("budget", None, f"{rule}: {room}", fix, code="budget-exceeded")
 
 

@@ -1,4 +1,4 @@
-"""What somebody asks of a run, and what of the stack it comes to (pure)."""
+"""Options of a run, and their resolution against a stack (pure)."""
 
 import difflib
 import re
@@ -16,18 +16,18 @@ from infra.jobs.service import CallerIdentity
 from infra.outputs.jobs import JobMachine, JobOutputs, Person
 
 DEFAULT_TASK = "training"
-# Tasks, by their first word, that need to read alone.
+# First words of tasks that only need to read data.
 _EVALUATIONS = ("evaluate", "evaluation", "processing")
 # MaxRuntimeInSeconds of SageMaker: 28 days (StoppingCondition of its API).
 MOST_HOURS = 28 * 24
-_LONGEST_RECORD = 200
+_RECORD_LENGTH = 200
 _LIMITS = {"sagemaker": SAGEMAKER, "vertex": VERTEX}
 _BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The words of the command line; None and "" are what nobody said. Times in hours and minutes."""
+    """Options of the command line; None and "" are unset. Times in hours and minutes."""
 
     folder: Path
     script: str = DEFAULT_SCRIPT
@@ -43,14 +43,14 @@ class Options:
     data: str = ""
     task: str = DEFAULT_TASK
     tune: TuningSpec | None = None
-    """What the service searches for, in runs of the script."""
+    """A hyperparameter search by the service, in runs of the script."""
     resume: str = ""
-    """A run that is over, from whose checkpoints this one goes on."""
+    """A finished run, from whose checkpoints this one continues."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOrder:
-    """A run that the stack can start: options without gaps, in the stack's own words."""
+    """A run that the stack can start: options, resolved to parts of the stack."""
 
     outputs: JobOutputs
     options: Options
@@ -62,35 +62,35 @@ class RunOrder:
 
     @property
     def nodes(self) -> int:
-        """How many machines."""
+        """Number of machines."""
         return self.options.nodes
 
     @property
     def trials(self) -> int:
-        """How often its script is run at most."""
+        """Maximum number of runs of its script."""
         return self.options.tune.trials if self.options.tune else 1
 
     @property
     def kind(self) -> JobClass:
-        """What its rights are, by the first word of its task."""
+        """Class of its permissions, by the first word of its task."""
         first = re.split(r"[^a-z]", self.options.task.strip().lower(), maxsplit=1)[0]
         return "evaluation" if first in _EVALUATIONS and not self.options.tune else "training"
 
     @property
     def role(self) -> str:
-        """What the cloud calls the identity that it runs as."""
+        """Identity (role ARN or service account) that it runs as."""
         return self.person.job_roles.get(self.kind, self.person.role)
 
     @property
     def reads_only(self) -> bool:
-        """Whether it may write no checkpoint: then it has none."""
+        """Whether it may not write checkpoints: then it has none."""
         return self.kind == "evaluation" and self.kind in self.person.job_roles
 
 
 def resolve(outputs: JobOutputs, options: Options, caller: CallerIdentity | None) -> RunOrder:
-    """The run that the options mean. Raises UserError with everything that is wrong with them.
+    """Resolve options to a run. Raises UserError with all problems.
 
-    `caller` is who is logged in, for a stack of several people; None asks nobody.
+    `caller` is the login, which identifies the person in a stack of several; None: not used.
     """
     problems: list[Problem] = []
     person = _person(outputs.people, options.person, caller, problems)
@@ -112,14 +112,14 @@ def resolve(outputs: JobOutputs, options: Options, caller: CallerIdentity | None
 
 
 def _person(
-    people: Sequence[Person], said: str, caller: CallerIdentity | None, problems: list[Problem]
+    people: Sequence[Person], name: str, caller: CallerIdentity | None, problems: list[Problem]
 ) -> Person | None:
-    """Who is named, else the only one, else who is logged in under that name or mail address."""
+    """The named person, else the only one, else the one whose name or e-mail address is logged in."""
     names = {one.name: one for one in people}
-    if said in names:
-        return names[said]
-    if said:
-        problems.append(_unknown("--as", said, names, "unknown-person", "is not a person of the stack"))
+    if name in names:
+        return names[name]
+    if name:
+        problems.append(_unknown("--as", name, names, "unknown-person", "is not a person of the stack"))
         return None
     if len(people) == 1:
         return people[0]
@@ -127,7 +127,7 @@ def _person(
     for one in people:
         if logged_in and logged_in in (one.name.lower(), one.email.lower()):
             return one
-    rule = "says whose run it is, and your login does not tell"
+    rule = "is required: the login is not a person of the stack"
     problems.append(
         Problem(
             "--as",
@@ -140,19 +140,23 @@ def _person(
     return None
 
 
-def _machine(machines: Sequence[JobMachine], said: str, problems: list[Problem]) -> JobMachine | None:
+def _machine(machines: Sequence[JobMachine], name: str, problems: list[Problem]) -> JobMachine | None:
     """The machine of that name or type, or the only one."""
     for one in machines:
-        if said in (one.name, one.machine):
+        if name in (one.name, one.machine):
             return one
-    if not said and len(machines) == 1:
+    if not name and len(machines) == 1:
         return machines[0]
     names = {one.name: one for one in machines}
-    if said:
-        problems.append(_unknown("--on", said, names, "unknown-machine", "is not a machine of the stack"))
+    if name:
+        problems.append(_unknown("--on", name, names, "unknown-machine", "is not a machine of the stack"))
     else:
         fix = f"Add --on NAME: {', '.join(sorted(names))}."
-        problems.append(Problem("--on", None, "says on which machine it runs", fix, code="machine-not-named"))
+        problems.append(
+            Problem(
+                "--on", None, "is required: the stack has several machines", fix, code="machine-not-named"
+            )
+        )
     return None
 
 
@@ -172,7 +176,7 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         yield Problem(
             "--max-hours",
             None,
-            "says when the service ends the run, which bounds its price",
+            "is required: the service ends the run then, which limits its price",
             fix,
             code="max-hours-missing",
         )
@@ -181,7 +185,7 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         yield Problem(
             "--max-hours",
             options.max_hours,
-            "is beyond what the stack allows",
+            "exceeds the limit of the stack",
             fix,
             code="max-hours-beyond-limit",
         )
@@ -190,7 +194,7 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         yield Problem(
             "--nodes",
             options.nodes,
-            f"is beyond what the stack has of {machine.name}",
+            f"exceeds the limit of {machine.name}",
             fix,
             code="nodes-beyond-limit",
         )
@@ -198,7 +202,7 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         yield Problem(
             "--max-wait",
             options.max_wait_hours,
-            "is in hours",
+            "must be a number of hours",
             f"Choose 0 to {MOST_HOURS}.",
             code="max-wait-not-accepted",
         )
@@ -219,7 +223,7 @@ def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> 
     if not limits.keep_warm_minutes:
         return
     if machine is not None and machine.reservation is not None:
-        rule = f"the machines of {machine.name} are reserved, and paid apart"
+        rule = f"the machines of {machine.name} are reserved, and billed separately"
         if options.spot:
             yield Problem("--spot", True, rule, "Leave --spot out.", code="spot-with-reservation")
         if options.keep_warm_minutes:
@@ -235,62 +239,58 @@ def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> 
         yield Problem(
             "--keep-warm",
             options.keep_warm_minutes,
-            "the service keeps no spot machines",
+            "the service does not keep spot machines",
             fix,
             code="keep-warm-with-spot",
         )
 
 
 def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
-    """A search is SageMaker's, and of machines that are bought by the hour: no source says more of it."""
+    """Searches need SageMaker, and machines bought by the hour: no source covers training plans."""
     if options.tune is None:
         return
     if not _LIMITS[outputs.service].searches:
-        rule, fix = "only stacks on SageMaker have searches here", "Search inside of a run: examples/sweep."
+        rule, fix = "searches are supported on SageMaker only", "Search inside of a run: examples/sweep."
         yield Problem("--tune", None, rule, fix, code="search-not-supported")
-    for option, said in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
-        if said:
+    for option, value in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
+        if value:
             yield Problem(
                 option,
-                said,
-                "is of a single run, and --tune starts many",
+                value,
+                "cannot be combined with --tune",
                 f"Leave {option} out.",
                 code="option-not-for-searches",
             )
     if machine is not None and machine.reservation is not None:
-        rule = "is reserved by a training plan, which no search is known to use"
+        rule = "is reserved by a training plan, which searches do not support"
         yield Problem(
             "--on", machine.name, rule, "Search on another machine.", code="search-on-reserved-machine"
         )
 
 
 def _spot(options: Options, machine: JobMachine) -> bool:
-    """How the run is bought: as somebody says, else as the stack does."""
+    """Whether the run uses spot: by its option, else by the default of the machine."""
     return machine.purchase == "spot" if options.spot is None else options.spot
 
 
 def _data(outputs: JobOutputs, options: Options) -> Iterator[Problem]:
     scheme = _LIMITS[outputs.service].scheme
     if not options.dataset and not options.data:
-        fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic or none is an answer, too."
-        yield Problem(
-            "--dataset", None, "a run records with which data it trained", fix, code="dataset-missing"
-        )
+        fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic and none are accepted, too."
+        yield Problem("--dataset", None, "is required: a run records its data", fix, code="dataset-missing")
     if options.data and not re.fullmatch(f"{scheme}{_BUCKET}(/.*)?", options.data):
         fix = f"Write {scheme}BUCKET/FOLDER/."
         yield Problem(
             "--data",
             options.data,
-            "is no place in a bucket of the service's cloud",
+            "is not a URI of a bucket of the cloud",
             fix,
             code="invalid-data-uri",
         )
-    for option, said in (("--dataset", options.dataset), ("--task", options.task)):
-        if len(said) > _LONGEST_RECORD or not said.isprintable():
-            fix = f"Use at most {_LONGEST_RECORD} characters in one line."
-            yield Problem(
-                option, said, "is no short text for the record of the run", fix, code="invalid-record-text"
-            )
+    for option, text in (("--dataset", options.dataset), ("--task", options.task)):
+        if len(text) > _RECORD_LENGTH or not text.isprintable():
+            fix = f"Use at most {_RECORD_LENGTH} characters in one line."
+            yield Problem(option, text, "is not a short text of one line", fix, code="invalid-record-text")
     if not options.task.strip():
-        fix = "Write what the run is for, such as --task fine-tune, or leave the option out."
+        fix = "Name the purpose of the run, such as --task fine-tune, or leave the option out."
         yield Problem("--task", options.task, "is empty", fix, code="task-empty")

@@ -1,4 +1,4 @@
-"""The folder of a run as one file: the same bytes for the same files, whoever packs them and when."""
+"""The folder of a run as one archive: the same bytes for the same files, on any machine at any time."""
 
 import gzip
 import hashlib
@@ -19,7 +19,7 @@ _LEVEL = 6
 
 @dataclass(frozen=True)
 class CodePack:
-    """A folder that is ready to be sent."""
+    """A packed folder."""
 
     content: bytes
     """A tar.gz."""
@@ -29,7 +29,7 @@ class CodePack:
     """Bytes of the files before they were packed."""
     script: str
     commit: str | None
-    """Of git, where everything in the pack is as the commit has it."""
+    """The git commit, where all files are unchanged from it."""
 
     @property
     def sha256(self) -> str:
@@ -38,12 +38,12 @@ class CodePack:
 
     @property
     def version(self) -> str:
-        """What a run records as its code version."""
+        """The code version of a run."""
         return self.commit or f"pack:{self.sha256}"
 
 
 def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> CodePack:
-    """Pack what a run takes of `folder`. Raises UserError with everything that is in the way."""
+    """Pack the files of `folder` that a run takes. Raises UserError with all problems."""
     found = survey(folder)
     if script not in found.files:
         raise UserError([_no_script(folder, script, found.files)])
@@ -52,13 +52,13 @@ def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> CodePack:
         try:
             contents[path] = (folder / path).read_bytes()
         except OSError as error:
-            fix = "Open it, or name it in .trainstackignore."
+            fix = "Grant read permission, or add it to .trainstackignore."
             problems.append(
                 Problem(path, None, f"cannot be read: {error.strerror}", fix, code="file-not-readable")
             )
             continue
         if holds_a_key(contents[path]):
-            fix = "Take it away, or name it in .trainstackignore."
+            fix = "Remove it, or add it to .trainstackignore."
             problems.append(Problem(path, None, "holds a private key", fix, code="file-holds-key"))
     if problems:
         raise UserError(problems)
@@ -75,7 +75,7 @@ def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> CodePack:
 
 
 def _add(archive: tarfile.TarFile, folder: Path, name: str, content: bytes | None, target: str) -> None:
-    """Add a file, or a link (without content), with nothing of the machine that it comes from."""
+    """Add a file, or a link (without content), without metadata of this machine."""
     entry = tarfile.TarInfo(name)
     entry.mode = _PLAIN
     if content is None:
@@ -95,7 +95,7 @@ def _no_script(folder: Path, script: str, files: dict[str, int]) -> Problem:
             str(folder),
             None,
             rule,
-            f"Take it back: a line !{script} in .trainstackignore.",
+            f"Include it: add the line !{script} to .trainstackignore.",
             code="script-ignored",
         )
     scripts = sorted(path for path in files if path.endswith((".py", ".sh")))[:5]

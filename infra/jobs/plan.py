@@ -1,4 +1,4 @@
-"""A run of a stack as a run plan, which the launchers render as the request of its service (pure)."""
+"""The run plan of a job, which launchers render as the request of its service (pure)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from smoke_training.launchers.runplan import PER_NODE, RunPlan
 # TrainingJobName of SageMaker's API; Vertex AI takes longer names.
 _MOST_OF_A_NAME = 63
 _STAMP = "%y%m%d-%H%M%S"
-# Of `<stack>-<person>`, with which the person's role says which jobs are hers; six are left to the folder.
+# Of `<stack>-<person>`, by which a person's role limits access to their jobs; six are left for the folder.
 _MOST_OF_A_HEAD = 42
 _PREFIX = "TRAINSTACK_"
 
@@ -68,7 +68,7 @@ def run_plan(
         env=environment,
         labels=_tags(order, name),
         timeout_s=round(order.max_hours * 3600),
-        startup_timeout_s=0,  # the service counts the time of running alone
+        startup_timeout_s=0,  # the service counts only run time
         instance_type=part.machine,
         sagemaker=part.sagemaker,
         vertex=part.vertex,
@@ -76,9 +76,9 @@ def run_plan(
 
 
 def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[str, str]:
-    """What the wrapper in the job is told (smoke_training/jobs/), without what nobody knows."""
+    """Variables for the wrapper in the job (smoke_training/jobs/), without unknown values."""
     usd, machine = order.machine.usd_per_hour, order.machine.machine
-    told = {
+    values = {
         "STACK": order.outputs.stack,
         "RUN": name,
         "OWNER": order.person.name,
@@ -97,7 +97,7 @@ def _environment(order: RunOrder, pack: CodePack, name: str, gpus: int) -> dict[
         **({} if usd is None else {"COST_PER_HOUR": f"{usd * order.nodes:g}"}),
     }
     return {
-        **{f"{_PREFIX}{key}": value for key, value in told.items()},
+        **{f"{_PREFIX}{key}": value for key, value in values.items()},
         "MLFLOW_TRACKING_URI": order.outputs.tracking_uri,
         "MLFLOW_EXPERIMENT_NAME": order.person.team,
     }
@@ -119,20 +119,20 @@ def _tags(order: RunOrder, name: str) -> dict[str, str]:
 def _too_long(environment: Mapping[str, str], most: int | None) -> Iterator[Problem]:
     if most is None:
         return
-    words = {
+    options = {
         f"{_PREFIX}ARGUMENTS": ("arguments", "Put them into a file of the folder, and name that."),
         f"{_PREFIX}SCRIPT": ("--script", "Move the script up in its folder."),
         f"{_PREFIX}DATASET": ("--dataset", "Give the dataset a short name: --dataset NAME."),
     }
     for key, value in environment.items():
         if len(value) > most:
-            option, fix = words.get(key, (key, "Shorten it in the stack file."))
-            rule = f"the service passes at most {most} characters on, and these are {len(value)}"
+            option, fix = options.get(key, (key, "Shorten it in the stack file."))
+            rule = f"the service passes at most {most} characters, got {len(value)}"
             yield Problem(option, None, rule, fix, code="variable-too-long")
 
 
 def _of_folder(order: RunOrder, longest: int) -> str:
-    """The folder's name within a name of the service; of one without a letter, `run`."""
+    """The folder's name as part of a job name; `run` for one without a letter."""
     try:
         return sanitize(order.options.folder.resolve().name)[:longest].strip("-")
     except ValueError:

@@ -1,9 +1,9 @@
-"""Files that look like secrets, which no run may carry (pure)."""
+"""Detects files that look like secrets, which a run must not include (pure)."""
 
 import re
 from fnmatch import fnmatchcase
 
-# Names by which tools keep keys, passwords and logins.
+# File names of keys, passwords and logins.
 _NAMES = (
     *(
         ".env",
@@ -24,14 +24,14 @@ _NAMES = (
     *(".netrc", "_netrc", ".pypirc", ".git-credentials", ".pgpass", ".htpasswd", ".dockerconfigjson"),
 )
 _FOLDERS = frozenset({".aws", ".ssh", ".kube", ".gnupg", ".azure", ".gcloud", ".docker"})
-# What shows by its name that it holds none: examples, and modules that read secrets.
+# Names of files without secrets: examples, and modules that read secrets.
 _HARMLESS = ("*.example", "*.sample", "*.template", "*.py", "*.pub", "*.md")
 _PRIVATE_KEY = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY-----")
 _HEAD = 4096
 
 
 def named_like_a_secret(path: str) -> bool:
-    """Whether the name of a file, or of a folder above it, says that it holds a secret."""
+    """Whether the name of a file, or of a folder above it, is typical of a secret."""
     *folders, name = path.lower().split("/")
     if _FOLDERS & set(folders):
         return True

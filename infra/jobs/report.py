@@ -10,7 +10,7 @@ HEAD = ("run", "person", "machine", "state", "minutes billed", "cost", "reason")
 _LONGEST_REASON = 80
 _UNKNOWN = "unknown"
 # "CapacityError: Unable to provision requested ML compute capacity. Please retry using a different ML
-# instance type." is the reason of a job that got no machines.
+# instance type." is the reason of a job without machines.
 _NO_MACHINES = ("Unable to provision requested ML compute capacity", "Resources are insufficient in region")
 _VERDICTS = {
     JobPhase.OUT_OF_TIME: "reached --max-hours. Continue from its checkpoints with --resume",
@@ -23,7 +23,7 @@ def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
     yield f"{job.state.upper()}  {job.name}{_why(job)}"
     yield f"cost         {_money(job, known)}"
     if job.search:
-        yield f"best         {job.best or 'no trial gave the figure that is searched for'}"
+        yield f"best         {job.best or 'no trial reported the metric'}"
     if job.experiment:
         run = f"runs {job.name}-*" if job.search else f"run {job.name}"
         yield f"mlflow       experiment {job.experiment}, {run}"
@@ -36,10 +36,8 @@ def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
 def reason(job: ServiceJob) -> str:
     """Why a job did not succeed; empty for one that did, or still runs."""
     if job.state in (JobState.FAILED, JobState.STOPPED):
-        if any(words in job.reason for words in _NO_MACHINES):
-            return (
-                "the cloud has no such machines now. Try later, another machine, or the other way to buy it"
-            )
+        if any(text in job.reason for text in _NO_MACHINES):
+            return "the cloud has no such machines now. Try later, another machine, or --spot / --no-spot"
         return (
             _VERDICTS.get(job.phase, "")
             or job.reason
@@ -97,7 +95,7 @@ def _row(job: ServiceJob, known: Prices) -> Sequence[str]:
         )
     usd = cost(job, known) if job.state.over else most(job, known)
     up_to = "" if job.state.over else "up to "
-    said = " ".join(reason(job).split())
+    why = " ".join(reason(job).split())
     return (
         job.name,
         job.person or "-",
@@ -105,18 +103,18 @@ def _row(job: ServiceJob, known: Prices) -> Sequence[str]:
         job.state,
         "-" if job.billed_s is None else f"{(job.billed_s + job.warm_s) / 60:.1f}",
         _UNKNOWN if usd is None else f"{up_to}${usd:,.2f}",
-        said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}...",
+        why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...",
     )
 
 
 def _why(job: ServiceJob) -> str:
-    said = reason(job)
-    return f": {said}" if said and job.state is not JobState.COMPLETED else ""
+    why = reason(job)
+    return f": {why}" if why and job.state is not JobState.COMPLETED else ""
 
 
 def _money(job: ServiceJob, known: Prices) -> str:
     if job.billed_s is None:
-        return "nothing was billed: it had not begun" if job.trained_s is None else "not known yet"
+        return "not billed: it had not begun" if job.trained_s is None else "not known yet"
     usd = cost(job, known)
     amount = f"cost {_UNKNOWN}: no price of {job.machine}" if usd is None else f"${usd:,.2f}"
     saved = ""

@@ -1,16 +1,16 @@
-"""The identities of a person's jobs: which there are, and where one belongs (pure)."""
+"""Classes of job identities, and the account or project of an identity, on every cloud (pure)."""
 
 from typing import Literal
 
 JobClass = Literal["training", "evaluation"]
-"""What a job does, as far as its rights differ."""
+"""Class of a job, by its permissions."""
 _SUFFIX = ".iam.gserviceaccount.com"
 
 
 def account_of(role: str) -> str:
     """The account of a role's ARN, or the project of a service account's address.
 
-    Of a project `example.com:research`, addresses say `research.example.com` (IAM documentation, "Service
+    For a project `example.com:research`, addresses have `research.example.com` (IAM documentation, "Service
     accounts overview").
     """
     if role.startswith("arn:"):

@@ -1,4 +1,4 @@
-"""What `trainstack run` needs of a managed training service, and what that answers, whichever it is."""
+"""Interface of a managed training service for `trainstack run`, and its records."""
 
 import datetime
 from collections.abc import Iterator, Sequence
@@ -14,11 +14,11 @@ Moment = datetime.datetime
 
 
 class LostError(Exception):
-    """The service did not answer: no connection, or it is not well. Nothing follows about the job."""
+    """No response: the connection failed, or the service is unavailable. The state of the job is unknown."""
 
 
 class JobState(StrEnum):
-    """What becomes of a job."""
+    """State of a job."""
 
     RUNNING = "running"
     """Also while it waits for machines."""
@@ -26,39 +26,39 @@ class JobState(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     STOPPED = "stopped"
-    """By somebody, or by one of its time limits: never a success."""
+    """By a user, or by one of its time limits: never a success."""
 
     @property
     def over(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """Whether it has ended."""
         return self in (JobState.COMPLETED, JobState.FAILED, JobState.STOPPED)
 
 
 class JobPhase(StrEnum):
-    """What a job does at the moment, where people have to know it; services have more words than these."""
+    """Phase of a job, for output; services have more phases than these."""
 
     WAITING = "waiting for machines"
     LOADING = "loading code and data"
     TRAINING = "training"
     INTERRUPTED = "interrupted"
-    """The cloud took its spot machines; the service starts it again when there are others."""
+    """The cloud reclaimed its spot machines; the service restarts it when others are available."""
     SAVING = "saving the model"
     OUT_OF_TIME = "out of time"
-    """It ran as long as it was allowed to."""
+    """It reached its run time limit."""
     WAITED_TOO_LONG = "waited too long"
-    """It waited and ran as long as it was allowed to, together."""
+    """It reached its limit of waiting and run time together."""
     ENDING = "ending"
     OVER = "over"
 
 
 @dataclass(frozen=True)
 class PhaseChange:
-    """One step in the life of a job."""
+    """A phase change of a job."""
 
     at: Moment
     phase: JobPhase
-    said: str
-    """The service's own words; they are not stable."""
+    message: str
+    """Message of the service; not stable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,34 +73,34 @@ class ServiceJob:
     nodes: int
     spot: bool
     reserved: bool = False
-    """Its machines are part of a training plan or a reservation, which is paid apart."""
+    """Its machines are part of a training plan or reservation, which is billed separately."""
     search: bool = False
-    """Whether it is a search whose trials are jobs themselves; they are billed, not the search."""
+    """Whether it is a search; its trials are jobs themselves, and billed instead."""
     state: JobState
     phase: JobPhase
     reason: str = ""
-    """Why it failed or was stopped, in the service's words."""
+    """Reason of a failure or stop, from the service."""
     created: Moment
     ended: Moment | None = None
     max_run_s: int
     trained_s: int | None = None
-    """By the clock, on all machines at once; None: it has not begun, or not ended."""
+    """Wall-clock time on all machines; None: not begun, or not ended."""
     billed_s: int | None = None
-    """Of one machine: spot's discount is in it. None: nothing yet, or the service has not said it yet."""
+    """Of one machine, with the discount of spot. None: nothing or unknown yet."""
     warm_s: int = 0
-    """For which its machines were kept afterwards, billed as well; of one machine."""
+    """Billed time that its machines were kept warm afterwards; of one machine."""
     changes: tuple[PhaseChange, ...] = ()
     model_uri: str = ""
     checkpoint_uri: str = ""
     experiment: str = ""
-    """Of MLflow."""
+    """Experiment in MLflow."""
     best: str = ""
-    """Of a search: its best trial."""
+    """Best trial of a search."""
 
 
 @dataclass(frozen=True)
 class CallerIdentity:
-    """Who is logged in."""
+    """Identity of the login."""
 
     account: str
     session: str
@@ -109,7 +109,7 @@ class CallerIdentity:
 
 @dataclass(frozen=True)
 class LogLine:
-    """A line that a node of a job wrote."""
+    """A log line of a node."""
 
     host: str
     text: str
@@ -119,59 +119,59 @@ class JobLogs(Protocol):
     """The lines of one job, each once."""
 
     def read(self) -> Sequence[LogLine]:
-        """What was written since the last time; lines of one host in their order. Raises LostError."""
+        """New lines since the last call; lines of one host in order. Raises LostError."""
         ...
 
 
 class JobService(Protocol):
     """A managed training service with one login, for one stack.
 
-    Every method raises UserError where it is refused, with a fix, and LostError where it is not answered.
+    Every method raises UserError (with a fix) for a refused request, and LostError without a response.
     """
 
     unseen: int
-    """Jobs of the stack, by their names, that the last `jobs` left out: the login may not read them."""
+    """Number of jobs of the stack, by name, that the last `jobs` could not read without permission."""
 
     def caller(self) -> CallerIdentity:
-        """Who is logged in."""
+        """The identity of the login."""
         ...
 
     def keep(self, uri: str, content: bytes) -> bool:
-        """Put an object where it is missing; whether it was. What is there under that name stays."""
+        """Write an object unless it exists; return whether it was missing."""
         ...
 
     def content(self, uri: str) -> bytes:
-        """What an object holds, such as a result."""
+        """The content of an object, such as a result."""
         ...
 
     def submit(self, plan: RunPlan) -> None:
-        """Start a job. When this raises UserError there is none of that name by this plan."""
+        """Start a job. If this raises UserError, no job was created."""
         ...
 
     def job(self, name: str) -> ServiceJob | None:
-        """The job of that name; None where there is none."""
+        """The job of that name; None if it does not exist."""
         ...
 
     def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
-        """Jobs of the stack that changed since then, newest first; of anybody."""
+        """Jobs of the stack that changed since then, newest first, of all people."""
         ...
 
     def stop(self, name: str) -> None:
-        """Ask a job to end. One that is over, or about to be, stays as it is."""
+        """Stop a job. No effect on one that is over or stopping."""
         ...
 
     def logs(self, name: str) -> JobLogs:
-        """What its nodes write, from the beginning."""
+        """Log lines of its nodes, from the beginning."""
         ...
 
 
 @runtime_checkable
 class Searching(Protocol):
-    """What a service that searches hyperparameters has besides."""
+    """Additional method of a service with hyperparameter search."""
 
     def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
         """Start a search whose trials are runs of this plan.
 
-        Raises UserError where it is refused, LostError where it is not known whether there is one.
+        Raises UserError where it is refused, LostError where the outcome is unknown.
         """
         ...

@@ -1,42 +1,42 @@
-"""Ending a run, and waiting until it is."""
+"""Stops a run and waits until it is over."""
 
 from infra.errors import Problem, UserError
-from infra.jobs.following import Pause, Tell
+from infra.jobs.following import Notify, Pause
 from infra.jobs.service import JobService, LostError, ServiceJob
 
 _TRIES_UNANSWERED = 30
 
 
-def stopped(service: JobService, name: str, tell: Tell, pause: Pause, look_s: float) -> ServiceJob:
-    """Stop a run and wait until it is over; the job then.
+def stopped(service: JobService, name: str, notify: Notify, pause: Pause, look_s: float) -> ServiceJob:
+    """Stop a run, wait until it is over, and return the job.
 
-    Raises UserError where the service refuses, LostError where it does not answer for long: then it is not
-    known whether the run goes on.
+    Raises UserError where the service refuses, LostError without a response for long: then the state of the
+    run is unknown.
     """
-    asked, unanswered = False, 0
+    requested, failures = False, 0
     while True:
         try:
-            if not asked:
+            if not requested:
                 service.stop(name)
-                asked = True
-                tell("stopping: its script has two minutes to write a checkpoint")
+                requested = True
+                notify("stopping: its script has two minutes to write a checkpoint")
             job = service.job(name)
         except LostError as error:
-            unanswered += 1
-            if unanswered == 1:
-                tell(f"connection lost: {error}. Trying again")
-            if unanswered >= _TRIES_UNANSWERED:
+            failures += 1
+            if failures == 1:
+                notify(f"connection lost: {error}. Retrying")
+            if failures >= _TRIES_UNANSWERED:
                 raise
             pause(look_s)
             continue
-        unanswered = 0
+        failures = 0
         if job is None:
             raise UserError(
                 [
                     Problem(
                         "run",
                         name,
-                        "the service has it no more",
+                        "the service no longer has it",
                         "See `trainstack runs`.",
                         code="run-not-found",
                     )

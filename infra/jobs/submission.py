@@ -1,4 +1,4 @@
-"""From options to a job that runs: all that can be refused is refused before anything is sent or made."""
+"""Submits a job from options; all checks run before anything is uploaded or created."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class Submission:
     """A run that can be started."""
 
     name: str
-    """Of the job."""
+    """Name of the job."""
     order: RunOrder
     pack: CodePack
     plan: RunPlan
@@ -33,11 +33,11 @@ class Submission:
     price: money.CostCeiling
     rooms: tuple[money.Room, ...]
     unseen: int
-    """Jobs of the stack that no budget counts, for the login may not read them."""
+    """Jobs of the stack that no budget counts, as the login may not read them."""
 
 
 def prepare(outputs: JobOutputs, options: Options, service: RunService, now: Moment) -> Submission:
-    """Everything about a run, and nothing made. Raises UserError for whatever stands in its way."""
+    """Check and plan a run without creating anything. Raises UserError with the problems."""
     packed = pack(options.folder, options.script)
     with answered():
         caller = service.caller()
@@ -61,18 +61,18 @@ def prepare(outputs: JobOutputs, options: Options, service: RunService, now: Mom
     )
 
 
-def start(run: Submission, service: JobService, tell: Callable[[str], None]) -> None:
-    """Send the code where it is missing, then make the job, which is the last step.
+def start(run: Submission, service: JobService, notify: Callable[[str], None]) -> None:
+    """Upload the code if it is missing, then create the job as the last step.
 
-    Code is kept under its digest: what an attempt left is what the next one needs. Raises UserError where
-    there is no job, LostError where that is not known.
+    Code is stored under its digest, so that the next attempt reuses it. Raises UserError if there is no job,
+    LostError if that is unknown.
     """
     with answered():
         sent = service.keep(f"{run.code_uri}{managed.PACK}", run.pack.content)
         service.keep(f"{run.code_uri}{bundle.NAME}", bundle.shipped().content)
         if tuning := run.order.options.tune:
             service.keep(f"{run.code_uri}{trial.NAME}", Path(trial.__file__).read_bytes())
-    tell(f"code       {'sent to' if sent else 'is there already:'} {run.code_uri}")
+    notify(f"code       {'uploaded to' if sent else 'already at'} {run.code_uri}")
     if tuning:
         assert isinstance(service, Searching), "options refuse it for other services"
         service.search(run.plan, tuning)
@@ -82,17 +82,17 @@ def start(run: Submission, service: JobService, tell: Callable[[str], None]) -> 
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """What is asked before anything is made. Raises UserError where no answer comes."""
+    """Raise UserError for requests within that get no response."""
     try:
         yield
     except LostError as error:
-        fix = "Look at the connection to the cloud, and start it again."
+        fix = "Check the connection to the cloud, and retry."
         raise UserError(
             [
                 Problem(
                     "connection",
                     None,
-                    f"the service does not answer: {error}",
+                    f"no response of the service: {error}",
                     fix,
                     code="service-unreachable",
                 )
@@ -101,17 +101,17 @@ def answered() -> Iterator[None]:
 
 
 def _checkpoints(order: RunOrder, service: JobService) -> str:
-    """Where the run that is to be resumed left its checkpoints. Raises UserError."""
+    """URI of the checkpoints of the run to resume. Raises UserError."""
     name, team = order.options.resume, order.person.team
     if order.reads_only:
         rule, fix = "an evaluation has no checkpoints of its own", "Leave it out, or name another --task."
         raise UserError([Problem("--resume", name, rule, fix, code="evaluation-not-resumable")])
     found = service.job(name)
     if found is None or found.stack != order.outputs.stack or not found.checkpoint_uri:
-        fix = f"`trainstack runs -s {order.outputs.stack}` names them."
-        raise UserError([Problem("--resume", name, "is no run of the stack", fix, code="run-not-found")])
+        fix = f"`trainstack runs -s {order.outputs.stack}` lists runs."
+        raise UserError([Problem("--resume", name, "is not a run of the stack", fix, code="run-not-found")])
     if not found.state.over:
-        rule = "still runs, and two runs would write the same checkpoints"
+        rule = "is still running, and two runs would write the same checkpoints"
         raise UserError(
             [
                 Problem(
@@ -132,12 +132,12 @@ def _checkpoints(order: RunOrder, service: JobService) -> str:
 
 
 def _digest(packed: CodePack) -> str:
-    """Of all that lies in the channel, so that another version of the wrapper replaces none that runs."""
+    """Digest of code and wrapper, so that a new wrapper does not replace one of a running job."""
     return hashlib.sha256(f"{packed.sha256} {bundle.shipped().sha256}".encode()).hexdigest()
 
 
 def _refuse_other_account(order: RunOrder, caller: CallerIdentity) -> None:
-    """Refuse a login for another account than the one in which the stack is."""
+    """Refuse a login for an account other than the stack's."""
     account = account_of(order.person.role)
     if caller.account != account:
         rule = f"is for account {caller.account}, and the stack is in {account}"

@@ -1,4 +1,4 @@
-"""The outputs of a deployed stack: one versioned record and a few keys that people type."""
+"""Outputs of a deployed stack with a cluster: one versioned record and a few plain keys."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -7,9 +7,9 @@ import pulumi
 from pydantic import BaseModel, ConfigDict
 
 KEY = "trainstack"
-# What went before: one validation, or null.
+# The previous schema: one validation, or null.
 _ONE_RUN = "trainstack.outputs/1"
-# Exported besides the record, because people type them.
+# Also exported as plain keys, for `pulumi stack output`.
 PLAIN_KEYS = ("kubeconfig", "mlflow_url", "checkpoint_uri")
 
 
@@ -22,11 +22,11 @@ class TeamOutputs(BaseModel):
     namespace: str
     queue: str
     claims: tuple[str, ...] = ()
-    """What its pods can mount."""
+    """Claims that its pods can mount."""
     checkpoint_uri: str | None = None
-    """Where its runs write."""
+    """Checkpoints of its runs."""
     dataset_uri: str | None = None
-    """Where its own datasets are."""
+    """Its own datasets."""
 
 
 class ValidationRun(BaseModel):
@@ -35,15 +35,15 @@ class ValidationRun(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pool: str | None = None
-    """The pool; null only of stacks that were deployed when there was one run for all pools."""
+    """The pool; null only for stacks deployed with one run for all pools."""
     job: str
     namespace: str
     result_uri: str
-    """Where the result JSON is: `s3://...` or `gs://...`, or a path in the volume without an object store."""
+    """URI of the result JSON: `s3://...`, `gs://...`, or without an object store a path in the volume."""
     baseline_uri: str | None = None
-    """Where an accepted run leaves its figures; a smoke plan carries that document as its `baseline`."""
+    """URI of the figures of an accepted run; a smoke plan includes them as its `baseline`."""
     schedule: str | None = None
-    """The CronJob that repeats the validation, if there is one."""
+    """The CronJob that repeats the validation, if any."""
     alert_topic: str | None = None
     """Topic for messages about a scheduled validation that failed or found the stack slower: of SNS, by its
     ARN, or of Pub/Sub (`projects/<project>/topics/<topic>`)."""
@@ -56,14 +56,14 @@ class ServiceAddress(BaseModel):
 
     url: str
     target: str
-    """The name to which the host in `url` has to point; whoever keeps its zone makes the record."""
+    """Target of the DNS record for the host in `url`; the administrator of its zone adds the record."""
 
     def __str__(self) -> str:
         return f"{self.url}, once that host is a CNAME of {self.target}"
 
 
 class StackOutputs(BaseModel):
-    """Everything that validation, audits and reports need to know about a deployed stack."""
+    """Data about a deployed stack for validation, audits and reports."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -79,16 +79,16 @@ class StackOutputs(BaseModel):
     mlflow_url: str
     mlflow_admin_secret: str
     mlflow_way_in: ServiceAddress | None = None
-    """Where browsers reach the tracking server; null: by a port-forward."""
+    """Address of the tracking server for browsers; null: use a port-forward."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str
     pools: tuple[str, ...]
     teams: tuple[TeamOutputs, ...]
     budget: str
-    """The name of the stack's budget; it mails its alarms."""
+    """The name of the stack's budget, which mails its alarms."""
     smoke: tuple[ValidationRun, ...]
-    """Of each pool that is validated."""
+    """One run per validated pool."""
 
 
 def export(
@@ -104,7 +104,7 @@ def export(
 
 
 def parse(outputs: Mapping[str, Any]) -> StackOutputs:
-    """Read the record back from stack outputs. Raises KeyError when the stack never finished."""
+    """Read the record back from stack outputs. Raises KeyError before the first complete deployment."""
     record = dict(outputs[KEY])
     if record["schema_version"] == _ONE_RUN:
         del record["schema_version"]

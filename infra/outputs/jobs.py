@@ -1,4 +1,4 @@
-"""The outputs of a deployed stack without a cluster: one versioned record that jobs are made from."""
+"""Outputs of a deployed stack without a cluster: one versioned record, the input for jobs."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from infra.jobs.roles import JobClass
 from infra.outputs import cluster as outputs
 
 SCHEMA = "trainstack.job-outputs/1"
-# Exported besides the record, because people type them.
+# Also exported as plain keys, for `pulumi stack output`.
 PLAIN_KEYS = ("tracking_uri", "checkpoint_uri")
 
 
@@ -18,23 +18,22 @@ class _Record(BaseModel):
 
 
 class JobMachine(_Record):
-    """A machine type that jobs may have."""
+    """A machine type for jobs."""
 
     name: str
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
     purchase: Literal["on_demand", "spot", "training_plan", "reserved"]
-    """How it is bought where a job does not say."""
+    """Default way to buy it."""
     reservation: str | None = None
-    """ARN of the training plan, or full name of the reservation, that it is part of; null: it is bought by
-    the hour."""
+    """ARN of its training plan, or full name of its reservation; null: bought by the hour."""
     max_nodes: int
     usd_per_hour: float | None
-    """Of one machine, on demand; of one that is reserved, what a job adds; null: no source says."""
+    """Of one machine, on demand; for a reserved one, what a job adds; null: unknown."""
 
 
 class Person(_Record):
-    """Somebody who trains."""
+    """A person who runs jobs."""
 
     name: str
     email: str
@@ -42,9 +41,9 @@ class Person(_Record):
     folder: str
     """The team's folder: `teams/<folder>/` in the buckets of checkpoints and datasets."""
     role: str
-    """What the cloud calls the identity of the person's notebooks, and of jobs of a class without its own."""
+    """Identity (role ARN or service account) of the person's notebooks, and of jobs without their own."""
     job_roles: Mapping[JobClass, str] = {}
-    """The identities that her jobs run as, where the cloud has one for each class."""
+    """Identities of the person's jobs by class, where the stack has them."""
 
 
 class BudgetOutputs(_Record):
@@ -64,13 +63,13 @@ class ValidationJob(_Record):
     job: str
     result_uri: str
     schedule: str | None = None
-    """What repeats it, if anything does."""
+    """The schedule that repeats it, if any."""
     alert_topic: str | None = None
     """Topic for messages about a repetition that failed or found the stack slower."""
 
 
 class JobOutputs(_Record):
-    """Everything that a job, an audit or a report needs to know about a deployed stack."""
+    """Data about a deployed stack for jobs, audits and reports."""
 
     schema_version: Literal["trainstack.job-outputs/1"] = "trainstack.job-outputs/1"
     stack: str
@@ -81,16 +80,16 @@ class JobOutputs(_Record):
     cost_center: str
     service: Literal["sagemaker", "vertex"]
     tracking_uri: str
-    """Of MLflow: on AWS the ARN of the MLflow App."""
+    """Tracking URI of MLflow; on AWS the ARN of the MLflow App."""
     code_uri: str
-    """Packs of code lie below it, by digest."""
+    """Packed code lies below it, by digest."""
     checkpoint_uri: str
     dataset_uri: str
     artifact_uri: str
     image: str
-    """Of jobs, pinned by digest."""
+    """Image of jobs, pinned by digest."""
     kms_key: str | None
-    """Of the buckets, and of disks of machines that have none of their own."""
+    """Key of the buckets, and of disks of machines without local disks."""
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
     machines: tuple[JobMachine, ...]
@@ -98,7 +97,7 @@ class JobOutputs(_Record):
     people: tuple[Person, ...]
     budgets: tuple[BudgetOutputs, ...]
     smoke: ValidationJob | None
-    """null: the stack has no gate, or its profile none yet."""
+    """null: the stack has no gate."""
 
 
 def is_of_jobs(exported: Mapping[str, Any]) -> bool:
@@ -112,5 +111,5 @@ def export(fields: Mapping[str, Any]) -> None:
 
 
 def parse(exported: Mapping[str, Any]) -> JobOutputs:
-    """Read the record back from stack outputs. Raises KeyError when the stack never finished."""
+    """Read the record back from stack outputs. Raises KeyError before the first complete deployment."""
     return JobOutputs.model_validate(exported[outputs.KEY])

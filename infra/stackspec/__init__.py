@@ -1,4 +1,4 @@
-"""What a user may say about a stack: typed, folded from layers, checked, able to say where it came from."""
+"""The spec of a stack: typed, merged from layers, checked, with the origin of each value."""
 
 from infra.stackspec.load import NAMESPACE, SETTINGS, LoadedSpec, Provenance, load, load_file
 from infra.stackspec.stack import StackSpec

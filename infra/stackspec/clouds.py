@@ -10,13 +10,13 @@ from infra.stackspec.model import CloudModel
 
 
 class ExistingSpec(CloudModel):
-    """A Kubernetes cluster that is already there, on premises or elsewhere."""
+    """An existing Kubernetes cluster, on premises or elsewhere."""
 
     cloud: Literal["existing"]
     """Set by `trainstack:cloud`."""
 
     kubeconfig_context: str
-    """Context of the kubeconfig that reaches the cluster."""
+    """Context of the cluster in the kubeconfig."""
 
     store_uri: str
     """Object store for checkpoints and artifacts, such as `s3://bucket/prefix`."""

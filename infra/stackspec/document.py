@@ -1,4 +1,4 @@
-"""YAML in which every value knows the line it stands on and the comment that gives its reason."""
+"""YAML trees with line number and comment (the reason) of every value."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ ITEM_KEY = "name"
 """Lists of mappings are merged item by item, by the value of this key."""
 
 REMOVE = "remove"
-"""`remove: true` in an item of a list takes the item of that name out."""
+"""`remove: true` in an item of a list removes the item of that name."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a value comes from: file, line (from 1) and the comment beside it."""
+    """Origin of a value: file, line (from 1) and the comment beside it."""
 
     source: str
     line: int | None = None
@@ -41,7 +41,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Branch:
-    """A mapping, or a list of named items (`named`), in the order in which they were written."""
+    """A mapping, or a list of named items (`named`), in their order."""
 
     children: Mapping[str, "Node"]
     origin: Origin
@@ -78,7 +78,7 @@ def read(path: Path, source: str) -> Any:
 
 
 def node(content: Any, source: str, origin: Origin | None = None) -> Node:
-    """Turn what `read` gave (or plain values) into a tree that remembers its origins."""
+    """Convert the result of `read` (or plain values) to a tree with origins."""
     here = origin or Origin(source)
     if isinstance(content, Mapping):
         return Branch({str(key): _child(content, key, value, here) for key, value in content.items()}, here)
@@ -97,7 +97,7 @@ def _is_named(content: Any) -> bool:
     if not all(isinstance(item, Mapping) and isinstance(item.get(ITEM_KEY), str) for item in content):
         return False
     names = [item[ITEM_KEY] for item in content]
-    return len(set(names)) == len(names)  # a list with a repeated name stays as it is and is refused later
+    return len(set(names)) == len(names)  # a list with a repeated name is unchanged and refused later
 
 
 def _child(parent: Mapping[Any, Any], key: Any, value: Any, above: Origin) -> Node:
@@ -129,8 +129,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     if isinstance(value, datetime.date):
-        return value.isoformat()  # YAML takes 2027-03-31 for more than a text; a spec does not
-    # ruamel's scalar types keep their spelling; a spec holds plain ones.
+        return value.isoformat()  # YAML parses 2027-03-31 as a date; a spec needs text
+    # ruamel's scalar types keep their format; a spec has plain ones.
     for plain in (bool, int, float, str):
         if isinstance(value, plain):
             return plain(value)

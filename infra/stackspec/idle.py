@@ -1,4 +1,4 @@
-"""What becomes of GPUs that somebody holds and nobody uses."""
+"""Handling of allocated but unused GPUs."""
 
 from typing import Annotated, Literal
 
@@ -8,18 +8,18 @@ from infra.stackspec.model import Model
 
 
 class IdleGpusSpec(Model):
-    """Holders of idle GPUs are told, and stopped after a while (docs/explanation/idle.md).
+    """Owners of idle GPUs are notified, and jobs stopped after a grace period (docs/explanation/idle.md).
 
-    A holder that started within the hour, or wrote a checkpoint less than one interval ago, is never touched;
-    nor is one of whose GPUs nobody measured anything.
+    Excluded: those that started within the hour, wrote a checkpoint less than one interval ago, or have no
+    GPU metrics.
     """
 
     minutes: Annotated[int, Field(ge=10, le=720)]
-    """So long all GPUs of a holder have to do nothing before it is told."""
+    """Minutes for which all GPUs must be idle before the notification."""
 
     grace_minutes: Annotated[int, Field(ge=5, le=720)]
-    """So long it goes on after that; what it does meanwhile takes the announcement back."""
+    """Minutes between notification and stop; GPU activity cancels the stop."""
 
     jobs: Literal["announce", "stop"]
-    """What is done to jobs in the end; sessions (on interactive pools, or with the label
-    `trainstack.dev/purpose: interactive`) are always stopped. A stopped job can be started again."""
+    """`stop`: jobs are stopped, and can be restarted. `announce`: only notified. Sessions (on interactive
+    pools, or with the label `trainstack.dev/purpose: interactive`) are always stopped."""

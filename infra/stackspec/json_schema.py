@@ -1,4 +1,4 @@
-"""The JSON Schema of a stack file, for editors: `python -m infra.stackspec.json_schema` writes it anew."""
+"""The JSON Schema of a stack file, for editors: write with `python -m infra.stackspec.json_schema`."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import arms
 
 PATH = ROOT / "stacks" / "spec.schema.json"
-# Said by the stack file beside the spec, not inside it.
+# Set by the stack file beside the spec, not inside it.
 _OUTSIDE = ("name", "region")
 # Fields of the spec that are unions, and the setting beside the spec that chooses the arm.
 _UNIONS = {"layout": "profile", "on": "cloud"}
@@ -20,7 +20,7 @@ _CLIENT = "Name of the client layer, `clients/<name>.yaml`, between the profile 
 
 
 def stack_file_schema() -> dict[str, Any]:
-    """Draft 2020-12; nothing inside the spec is required, because a layer below may supply it.
+    """Draft 2020-12; nothing inside the spec is required, as a layer below may set it.
 
     The settings beside the spec (`trainstack:profile`, `trainstack:cloud`) decide which arm of a union an
     editor offers: the arms are chosen by `if` and `then`.
@@ -32,7 +32,7 @@ def stack_file_schema() -> dict[str, Any]:
         del spec["properties"][name]
     choices = [_chosen(field, setting, spec, definitions) for field, setting in _UNIONS.items()]
     for part in (spec, *definitions.values()):
-        if KIND not in part.get("properties", {}):  # a choice by kind names its kind again
+        if KIND not in part.get("properties", {}):  # a union by kind requires its kind
             part.pop("required", None)
         if "name" in part.get("properties", {}):
             part["properties"][REMOVE] = {
@@ -73,7 +73,7 @@ def _chosen(
     spec["properties"][field] = {"type": "object", "description": described}
     choices = []
     for tag, arm in arms(StackSpec.model_fields[field]).items():
-        # The tag is the setting itself; inside the spec it is not written.
+        # The tag is the setting itself and not part of the spec.
         definitions[arm.__name__]["properties"].pop(setting, None)
         then: dict[str, Any] = {"properties": {field: {"$ref": f"#/$defs/{arm.__name__}"}}}
         choices.append(
@@ -89,7 +89,7 @@ def _chosen(
 
 
 def text() -> str:
-    """The schema as it is committed."""
+    """The text of the committed schema."""
     return json.dumps(stack_file_schema(), indent=2) + "\n"
 
 

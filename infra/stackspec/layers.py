@@ -32,10 +32,10 @@ def _choice_problems(profile: str, cloud: str) -> list[Problem]:
         if value not in known
     ]
     if not problems and (profile, cloud) not in SUPPORTED:
-        rule = f"the {profile} stack does not exist on {cloud} yet"
+        rule = f"profile {profile} is not supported on {cloud}"
         problems.append(
             Problem(
-                "trainstack:profile", profile, rule, f"What exists: {pairs()}.", code="profile-not-on-cloud"
+                "trainstack:profile", profile, rule, f"Supported: {pairs()}.", code="profile-not-on-cloud"
             )
         )
     return problems
@@ -43,9 +43,7 @@ def _choice_problems(profile: str, cloud: str) -> list[Problem]:
 
 def _nearest(value: object, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(str(value), known, n=1)
-    return (
-        f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}. What exists: {pairs()}."
-    )
+    return f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}. Supported: {pairs()}."
 
 
 def _client_problems(client: str | None) -> list[Problem]:
@@ -54,9 +52,7 @@ def _client_problems(client: str | None) -> list[Problem]:
     known = ", ".join(sorted(file.stem for file in CLIENTS.glob("*.yaml"))) or "none"
     fix = f"Clients with a file: {known}. Add clients/{client}.yaml, or remove the setting."
     return [
-        Problem(
-            "trainstack:client", client, "there is no layer of this client", fix, code="client-without-layer"
-        )
+        Problem("trainstack:client", client, "the client has no layer file", fix, code="client-without-layer")
     ]
 
 

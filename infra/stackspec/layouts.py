@@ -1,4 +1,4 @@
-"""What a stack of each size consists of: one model per profile, the pools of machines in it, no cloud."""
+"""Layouts of a stack: one model per profile, with its pools of machines; independent of the cloud."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
@@ -16,47 +16,47 @@ Nodes = Annotated[int, Field(ge=0)]
 
 
 class OnDemand(Model):
-    """Nodes are bought when they are needed, at the list price."""
+    """Nodes are bought on demand, at the list price."""
 
     kind: Literal["on_demand"]
     """`on_demand`"""
 
 
 class Spot(Model):
-    """Nodes are cheaper and may be taken back at any time: for work that checkpoints."""
+    """Nodes are cheaper and may be reclaimed at any time: for jobs that write checkpoints."""
 
     kind: Literal["spot"]
     """`spot`"""
 
 
 class Reserved(Model):
-    """Nodes run on capacity that is reserved, and paid for, without an end."""
+    """Nodes run on capacity that is reserved, and billed, without an end."""
 
     kind: Literal["reserved"]
     """`reserved`"""
 
     id: str
-    """The cloud's name of the reservation; on AWS a capacity reservation (`cr-...`), on Google Cloud
-    `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` where one is meant. Of jobs,
-    which may run in any zone, `projects/<project>/zones/<zone>/reservations/<name>`."""
+    """Id of the reservation; on AWS a capacity reservation (`cr-...`), on Google Cloud
+    `projects/<project>/reservations/<name>`, optionally with `/reservationBlocks/<block>`; for jobs, which
+    may run in any zone, `projects/<project>/zones/<zone>/reservations/<name>`."""
 
 
 class CapacityBlock(Model):
-    """Nodes run on capacity that is reserved for a period with a beginning and an end."""
+    """Nodes run on capacity that is reserved for a period with a start and an end."""
 
     kind: Literal["block"]
     """`block`"""
 
     id: str
-    """The cloud's name of the block; on AWS a Capacity Block (`cr-...`), on Google Cloud the reservation that
-    a future reservation in calendar mode makes."""
+    """Id of the block; on AWS a Capacity Block (`cr-...`), on Google Cloud the reservation of a future
+    reservation in calendar mode."""
 
     starts: Moment | None = None
-    """When it begins, as the cloud says: no job of the pool's queue starts sooner. Null: unknown."""
+    """Start of the block: no job of the pool's queue starts earlier. Null: unknown."""
 
     ends: Moment | None = None
-    """When it ends: jobs are stopped in time before, and start only where they end by then or checkpoint.
-    Null: unknown; the cloud takes the nodes away under running jobs."""
+    """End of the block: jobs are stopped before it, and start only if they end by then or write checkpoints.
+    Null: unknown; the cloud ends the nodes under running jobs."""
 
 
 _INTERRUPTIBLE = ("spot", "flex_start", "queued")
@@ -64,83 +64,83 @@ _INTERRUPTIBLE = ("spot", "flex_start", "queued")
 Purchase = Annotated[
     OnDemand | Spot | Reserved | CapacityBlock | FlexStart | Queued, Field(discriminator="kind")
 ]
-"""How nodes are bought."""
+"""Ways to buy nodes."""
 
 
 class HoursSpec(Model):
-    """Hours of the week in which less urgent jobs may use a pool, in UTC; others use it at any time."""
+    """Hours of the week, in UTC, in which some priority classes may use a pool; others always may."""
 
     days: Annotated[tuple[Literal["MO", "TU", "WE", "TH", "FR", "SA", "SU"], ...], Field(min_length=1)]
-    """Days of the week on which they begin."""
+    """Days of the week on which the hours start."""
 
     start: TimeOfDay
-    """When they begin, in UTC, such as `20:00`."""
+    """Start in UTC, such as `20:00`."""
 
     hours: Annotated[int, Field(ge=1, le=23)]
-    """For how long, in hours; they may go on past midnight."""
+    """Length in hours; may pass midnight."""
 
     classes: Annotated[tuple[Literal["production", "default", "sweep"], ...], Field(min_length=1)]
-    """Priority classes of the jobs that are held to them; a job without a class is `default`. Those that
-    still run at the end are stopped and queued again."""
+    """Restricted priority classes; a job without a class is `default`. Jobs that still run at the end are
+    stopped and queued again."""
 
 
 class PoolSpec(Model):
-    """A group of nodes of one machine type, bought in one way, for one purpose."""
+    """A pool of nodes of one machine type, purchase and purpose."""
 
     name: Name
     """Name of the pool; also the Kueue flavor and the node label `trainstack.dev/pool`."""
 
     machine: str
-    """The cloud's machine type, such as `p4d.24xlarge`; one without an accelerator, such as `m6i.4xlarge`,
-    for jobs that need none."""
+    """Machine type, such as `p4d.24xlarge`; without an accelerator, such as `m6i.4xlarge`, for jobs that need
+    none."""
 
     purpose: Literal["training", "fine_tuning", "interactive", "data"]
-    """What the pool is for; interactive pools may be shared, training pools never are, `data` has no GPUs."""
+    """Purpose of the pool; GPUs of interactive pools may be shared, `data` pools have no GPUs."""
 
     purchase: Purchase
-    """How nodes are bought: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}`,
+    """Purchase of nodes: `{kind: on_demand}`, `{kind: spot}`, `{kind: reserved, id: ...}`,
     `{kind: block, id: ...}`, `{kind: flex_start}` or `{kind: queued}`."""
 
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Zones the nodes may be in; exactly one with RDMA, because that network does not cross zones."""
+    """Zones of the nodes; exactly one with RDMA, as that network does not cross zones."""
 
     rdma: bool
-    """Whether nodes get every RDMA interface of their type (EFA on AWS) and are placed close together."""
+    """Whether nodes have every RDMA interface of their type (EFA on AWS) and are placed close together."""
 
     min_nodes: Nodes = 0
-    """Fewest nodes; 0 costs nothing while no job runs."""
+    """Minimum size; 0 costs nothing while no job runs."""
 
     max_nodes: Annotated[int, Field(ge=1)]
-    """Most nodes."""
+    """Maximum size."""
 
     disk_gib: Annotated[int, Field(ge=100, le=16384)] = 300
-    """Encrypted root volume, in GiB; training images of 20 GiB and more are common."""
+    """Encrypted root volume, in GiB; training images often have 20 GiB and more."""
 
     expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.3
-    """Share of the largest size that is expected to run on average; used for the cost estimate alone."""
+    """Expected average share of the maximum size; used only for the cost estimate."""
 
     preference: int = 0
-    """Jobs try pools of a lower number first; among equals the cheapest that fits, by the price of a node."""
+    """Jobs try pools with a lower value first; among equal values the cheapest that fits, by node price."""
 
     own_queue: bool = False
-    """Whether jobs get the pool only through the queue of its name, and never because others are full: for
-    machines that are too dear for whatever fits. A job names it in the label `kueue.x-k8s.io/queue-name`."""
+    """Whether jobs use the pool only through its own queue, and never as overflow of other pools: for
+    expensive machines. A job selects it by the label `kueue.x-k8s.io/queue-name`."""
 
     hours: HoursSpec | None = None
-    """Hours in which less urgent jobs may use the pool; null: all jobs at any time. Needs `own_queue`."""
+    """Hours in which some priority classes may use the pool; null: no restriction. Needs `own_queue`."""
 
 
 class SystemPoolSpec(Model):
-    """CPU nodes for what runs the cluster: add-ons, Kueue, MLflow."""
+    """CPU nodes for system pods: add-ons, Kueue, MLflow."""
 
     machine: str
-    """The cloud's machine type, without an accelerator, such as `m6i.xlarge`."""
+    """Machine type without an accelerator, such as `m6i.xlarge`."""
 
     min_nodes: Annotated[int, Field(ge=1)]
-    """Fewest nodes; with two, one may fail."""
+    """Minimum size; with two, one may fail."""
 
     max_nodes: Nodes
-    """Most nodes."""
+    """Maximum size."""
 
 
 class InClusterMonitoring(Model):
@@ -150,27 +150,27 @@ class InClusterMonitoring(Model):
     """`in_cluster`"""
 
     retention_days: Days
-    """How long metrics are kept, in days; less where `storage_gib` does not hold so many."""
+    """Retention of metrics in days; less if `storage_gib` is too small."""
 
     storage_gib: Annotated[int, Field(ge=10, le=16384)]
-    """The disk of Prometheus, in GiB: the oldest metrics go when it is full."""
+    """Disk of Prometheus, in GiB; when full, the oldest metrics are deleted."""
 
 
 class NoMonitoring(Model):
-    """Nothing is installed: no dashboards, and no alerts but those of the cloud."""
+    """No monitoring: no dashboards, and no alerts except those of the cloud."""
 
     kind: Literal["none"]
     """`none`"""
 
 
 Monitoring = Annotated[InClusterMonitoring | NoMonitoring, Field(discriminator="kind")]
-"""What watches the stack."""
+"""Monitoring of the stack."""
 
 
 class ClusterLayout(Model):
-    """People share one Kubernetes cluster with GPU pools, queues and a tracking server.
+    """One shared Kubernetes cluster with GPU pools, queues and a tracking server.
 
-    5 to 20 of them in the profile `medium`, 1 to 5 in `small-cluster`, which has other defaults.
+    For 5 to 20 people in the profile `medium`, 1 to 5 in `small-cluster`, which has other defaults.
     """
 
     has_cluster: ClassVar = True
@@ -185,17 +185,17 @@ class ClusterLayout(Model):
     """Address ranges that may reach the Kubernetes API from the internet; empty: only from inside."""
 
     network_cidr: Cidr
-    """IPv4 range of the network: every GPU node takes an address per pod and per RDMA interface."""
+    """IPv4 range of the network: every GPU node takes an address per pod and RDMA interface."""
 
     zones: Annotated[tuple[str, ...], Field(min_length=1)]
     """Zones of the region that the network spans."""
 
     idle_minutes: Annotated[int, Field(ge=5, le=240)] | None
-    """How long a node may be unneeded before it is given back, in minutes; null on Google Cloud, where GKE
-    decides and takes idle nodes away sooner than it does by itself."""
+    """Minutes until an unneeded node is removed; null on Google Cloud, where GKE decides by its profile
+    optimize-utilization."""
 
     idle_gpus: IdleGpusSpec | None
-    """What becomes of GPUs that somebody holds and nobody uses; null: nothing."""
+    """Handling of allocated but unused GPUs; null: none."""
 
     admission: Literal["deny", "warn"] | None
     """Action of the API server on an object that breaks a policy (docs/reference/admission.md).
@@ -204,11 +204,11 @@ class ClusterLayout(Model):
     and `prod`, else `warn`."""
 
     monitoring: Monitoring
-    """What watches queues, GPUs and the platform, and tells people: `{kind: in_cluster, retention_days: 30,
+    """Monitoring and alerts of queues, GPUs and the platform: `{kind: in_cluster, retention_days: 30,
     storage_gib: 50}` or `{kind: none}`."""
 
     system_pool: SystemPoolSpec
-    """The pool for everything that is not training."""
+    """The pool for system pods."""
 
     pools: Annotated[tuple[PoolSpec, ...], Field(min_length=1)]
     """Pools of nodes for jobs."""
@@ -237,28 +237,27 @@ class ClusterLayout(Model):
 
 
 class JobMachineSpec(Model):
-    """A machine type that training jobs of a managed service may ask for."""
+    """A machine type for jobs of a managed service."""
 
     name: Name
-    """How people call it: `trainstack run --on l4`."""
+    """Name of the machine, as in `trainstack run --on l4`."""
 
     machine: str
     """The service's machine type, such as `ml.g6.xlarge`."""
 
     purchase: Annotated[OnDemand | Spot | TrainingPlan | Reserved, Field(discriminator="kind")]
-    """How machines are bought where a job does not say: `{kind: on_demand}` or `{kind: spot}`. What is
-    reserved no job can change: `{kind: training_plan, arn: ...}` on AWS, `{kind: reserved, id: ...}` on
-    Google Cloud."""
+    """Default purchase: `{kind: on_demand}` or `{kind: spot}`. Jobs cannot change a reserved one:
+    `{kind: training_plan, arn: ...}` on AWS, `{kind: reserved, id: ...}` on Google Cloud."""
 
     max_nodes: Annotated[int, Field(ge=1, le=64)]
-    """Most machines of this type in one job."""
+    """Maximum number of machines in one job."""
 
     expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.1
-    """Share of the month that `max_nodes` machines are expected to run, for the price; 0.1 is 73 hours."""
+    """Expected share of the month that `max_nodes` machines run, for the price; 0.1 is 73 hours."""
 
     @property
     def reservation(self) -> str | None:
-        """What reserves the machines, by its ARN or full name; None: they are bought by the hour."""
+        """ARN of the training plan, or full name of the reservation; None: bought by the hour."""
         match self.purchase:
             case TrainingPlan(arn=name) | Reserved(id=name):
                 return name
@@ -266,36 +265,36 @@ class JobMachineSpec(Model):
 
 
 class PersonSpec(Model):
-    """Somebody who trains: a profile in the notebooks, a role for jobs, and on demand a budget."""
+    """A person who runs jobs: a notebook profile, a role for jobs, and optionally a budget."""
 
     name: Name
-    """Name of the profile, and of the person in the tags of what she or he runs."""
+    """Name of the profile, and of the person in tags of jobs."""
 
     email: Email
-    """Who is told about the person's budget; the owner of the runs."""
+    """Address for budget alerts; owner of the person's runs."""
 
     team: str
-    """The project that the person works for: a name of `teams`. It says which folders the jobs use."""
+    """Name of the person's team in `teams`, which selects the folders of the jobs."""
 
     monthly_usd: MonthlyUsd | None = None
-    """What the person's jobs and notebooks may cost in a calendar month; null: no such budget."""
+    """Monthly budget of the person's jobs and notebooks; null: none."""
 
     over_budget: OverBudget = "warn"
-    """`stop`: what still runs above the limit is stopped. `warn`: it is told what would have been."""
+    """`stop`: jobs over budget are stopped. `warn`: they are only reported."""
 
 
 class NotebooksSpec(Model):
     """The managed notebooks of the service (on AWS: JupyterLab and Code Editor in SageMaker Studio)."""
 
     machines: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Machine types that notebooks may run on, the default first, such as `ml.t3.medium`."""
+    """Machine types of notebooks, the default first, such as `ml.t3.medium`."""
 
     disk_gib: Annotated[int, Field(ge=5, le=16384)]
-    """Largest disk of one notebook, in GiB; it is billed until somebody deletes the notebook."""
+    """Maximum disk of a notebook, in GiB; billed until the notebook is deleted."""
 
 
 class SmallLayout(Model):
-    """1 to 5 people train with the cloud's managed service; there is no cluster."""
+    """1 to 5 people train with the cloud's managed service, without a cluster."""
 
     has_cluster: ClassVar = False
 
@@ -309,20 +308,20 @@ class SmallLayout(Model):
     """Zones of the region that the network spans; more of them find spot machines more often."""
 
     people: Annotated[tuple[PersonSpec, ...], Field(min_length=1)]
-    """Who trains."""
+    """People who run jobs."""
 
     machines: Annotated[tuple[JobMachineSpec, ...], Field(min_length=1)]
-    """Machine types that jobs may use."""
+    """Machine types of jobs."""
 
     notebooks: NotebooksSpec
     """The managed notebooks."""
 
     max_hours: Annotated[float, Field(gt=0)]
-    """Longest run of one job, in hours."""
+    """Maximum run time of a job, in hours."""
 
     idle_minutes: Annotated[int, Field(ge=60, le=525600)]
-    """After how many idle minutes a notebook is switched off; people may choose less idle time, never more.
-    SageMaker knows no less than 60."""
+    """Idle minutes after which a notebook is stopped; people may choose a shorter time. SageMaker's minimum
+    is 60."""
 
     @property
     def training_pools(self) -> tuple[PoolSpec, ...]:
@@ -361,10 +360,10 @@ class LargeLayout(Model):
     """Set by `trainstack:profile`."""
 
     clusters: Annotated[tuple[ClusterSpec, ...], Field(min_length=1)]
-    """Clusters between which jobs are distributed."""
+    """Clusters of the stack."""
 
     scheduler: Literal["kueue", "slurm"]
-    """What admits and places jobs."""
+    """Scheduler of jobs."""
 
     training_pools: ClassVar[tuple[PoolSpec, ...]] = ()
     interruptible: ClassVar = False
@@ -375,4 +374,4 @@ class LargeLayout(Model):
 
 
 Layout = Annotated[SmallLayout | ClusterLayout | LargeLayout, Field(discriminator="profile")]
-"""What the stack consists of, by profile."""
+"""Layout of the stack, by profile."""

@@ -1,4 +1,4 @@
-"""From layers to a StackSpec, or to every reason why not."""
+"""Loads a StackSpec from its layers; raises with every problem."""
 
 import difflib
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SETTINGS = (*REQUIRED, "client")
 
 @dataclass(frozen=True)
 class Provenance:
-    """What `explain` says about one value."""
+    """A value with its origin and description, for `explain`."""
 
     path: str
     value: Any
@@ -34,13 +34,13 @@ class Provenance:
 
 @dataclass(frozen=True)
 class LoadedSpec:
-    """A checked spec that remembers where each value comes from."""
+    """A checked spec with the origin of each value."""
 
     spec: StackSpec
     tree: Node
 
     def explain(self, path: str) -> list[Provenance]:
-        """The values at or below `path` (all for ""). Raises UserError when there is nothing."""
+        """The values at or below `path` (all for ""). Raises UserError if there are none."""
         content = self.spec.model_dump(mode="json")
         found = merge.origins(merge.merge(node(content, "default of the spec"), self.tree))
         below = (f"{path}.", f"{path}[")
@@ -48,9 +48,7 @@ class LoadedSpec:
         if not chosen:
             near = difflib.get_close_matches(path, found, n=3, cutoff=0.4)
             fix = f"Near it: {', '.join(near)}." if near else "Run `trainstack explain` for all keys."
-            raise UserError(
-                [Problem(path, None, "there is no such key in this spec", fix, code="no-such-key")]
-            )
+            raise UserError([Problem(path, None, "this spec has no such key", fix, code="no-such-key")])
         return [self._provenance(key, content, found[key]) for key in chosen]
 
     def _provenance(self, path: str, content: Any, origin: Origin) -> Provenance:
@@ -73,7 +71,7 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     content = read(path, source)
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
-        rule = "a stack file holds a mapping under the key `config`"
+        rule = "a stack file needs a mapping under the key `config`"
         raise UserError(
             [
                 Problem(
@@ -111,7 +109,7 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
                 Problem(
                     "trainstack:spec",
                     merge.values(over),
-                    "a spec is a mapping",
+                    "a spec must be a mapping",
                     fix,
                     code="spec-not-a-mapping",
                 ),
@@ -151,7 +149,7 @@ def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
         Problem(
             f"{NAMESPACE}:{name}",
             merge.values(found),
-            "a setting is a text",
+            "a setting must be a string",
             "Write a single word.",
             code="setting-not-text",
         )
@@ -171,7 +169,7 @@ def _client(nodes: Mapping[str, Node]) -> str | None:
 
 
 def _fixed(stack: str, nodes: Mapping[str, Node], source: str) -> Node:
-    """What the stack file says outside of the spec, at its place in the spec."""
+    """Settings of the stack file outside of the spec, at their place in the spec."""
     here = Origin(source)
     return Branch(
         {
@@ -203,7 +201,7 @@ def _checked(folded: list[Node]) -> LoadedSpec:
 
 
 def _apart_from(problems: list[Problem], known: list[Problem]) -> list[Problem]:
-    """The problems that are not at, above or below the place of a known one."""
+    """The problems that are not at, above or below the path of a known one."""
     return [one for one in problems if not any(_related(one.path, other.path) for other in known)]
 
 

@@ -1,9 +1,8 @@
-"""Folding layers into one tree that remembers who said what.
+"""Merges layers into one tree with origins.
 
-Mappings merge key by key. Lists of named items merge item by item: an item of a name that is new is added at
-the end, `remove: true` takes one out. A mapping with another `kind` (how nodes are bought, for example)
-replaces the one that was there, because the keys of one kind mean nothing to another. Every other value,
-`null` included, replaces what was there.
+Mappings merge key by key. Lists of named items merge item by item: an item with a new name is appended,
+`remove: true` removes one. A mapping with another `kind` (of purchase, for example) replaces the lower one,
+as kinds have different keys. Every other value, including `null`, replaces the lower one.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ KIND = "kind"
 
 
 def merge(base: Node, over: Node) -> Node:
-    """What `over` says, and what `base` says where `over` is silent."""
+    """The values of `over`, and those of `base` where `over` has none."""
     if not (isinstance(base, Branch) and isinstance(over, Branch) and base.named == over.named):
         return _cleaned(over)
     if _other_kind(base, over):
@@ -31,7 +30,7 @@ def merge(base: Node, over: Node) -> Node:
 
 
 def contradictions(base: Node, over: Node, path: str = "") -> Iterator[Problem]:
-    """Where two layers disagree about the shape of a value, so that neither can be merged into the other."""
+    """A problem for each value with different shapes in two layers, which cannot be merged."""
     if isinstance(base, Branch) and isinstance(over, Branch) and base.named == over.named:
         for key, child in over.children.items():
             if key in base.children:
@@ -66,7 +65,7 @@ def _removes(item: Node) -> bool:
 
 
 def _cleaned(tree: Node) -> Node:
-    """The tree without items that only say `remove: true` about something that never was."""
+    """The tree without `remove: true` items that remove nothing."""
     if not isinstance(tree, Branch):
         return tree
     kept = {
@@ -96,5 +95,5 @@ def leaves(tree: Node, path: str = "") -> dict[str, Leaf | Branch]:
 
 
 def origins(tree: Node) -> dict[str, Origin]:
-    """Where each leaf comes from, by its path."""
+    """Origin of each leaf, by path."""
     return {path: leaf.origin for path, leaf in leaves(tree).items()}

@@ -9,11 +9,11 @@ from infra.catalog.aws.releases import ADDON_VERSION, NODE_IMAGE
 T = TypeVar("T")
 
 FORMS: dict[str, str] = {}
-"""What a text has to look like, in words, by the regular expression that checks it."""
+"""Description of a string format by its regular expression."""
 
 
-def _form(pattern: str, words: str) -> Any:
-    FORMS[pattern] = words
+def _form(pattern: str, description: str) -> Any:
+    FORMS[pattern] = description
     return StringConstraints(pattern=pattern)
 
 
@@ -51,7 +51,7 @@ NodeImage = Annotated[str, _form(NODE_IMAGE, "a release such as 1.35.6-20260714"
 """A release of EKS's node images."""
 
 FaultName = Annotated[str, _form(r"^[A-Za-z][A-Za-z0-9]*$", "a single word such as NvidiaXID79Error")]
-"""A fault of a node, as its monitor calls it."""
+"""Name of a node fault in its monitor."""
 
 HostName = Annotated[
     str,
@@ -61,12 +61,12 @@ HostName = Annotated[
     ),
     Field(max_length=253),
 ]
-"""The name by which people know a service."""
+"""Host name of a service."""
 
 HttpsUrl = Annotated[
     str, _form(r"^https://[^\s/?#@]+(/\S*)?$", "an address such as https://login.example.com/token")
 ]
-"""A full address that is only ever asked over TLS."""
+"""An https URL."""
 
 CertificateArn = Annotated[
     str,
@@ -107,7 +107,7 @@ Principal = Annotated[
         "`user:`, `group:` or `serviceAccount:` and an e-mail address",
     ),
 ]
-"""Whom Google Cloud gives rights to."""
+"""An IAM principal of Google Cloud."""
 
 DatabaseTier = Annotated[
     str, _form(r"^db-(custom-\d+-\d+|f1-micro|g1-small)$", "a tier such as db-custom-2-7680")
@@ -133,13 +133,13 @@ Moment = Annotated[
     str,
     _form(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2})$", "a time such as 2026-12-01T11:30:00Z"),
 ]
-"""A time of a day, with its offset from UTC; whether there is such a time is for the rules to say."""
+"""A time of a day, with its offset from UTC; rules check that the time exists."""
 
 Cidr = Annotated[str, _form(r"^\d+\.\d+\.\d+\.\d+/\d+$", "an IPv4 range such as 10.0.0.0/16")]
-"""An IPv4 range; whether it is a good one is for the rules to say."""
+"""An IPv4 range; rules check it further."""
 
 LastDay = Annotated[str, _form(r"^(\d{4}-\d{2}-\d{2}|never)$", "a day such as 2027-03-31, or never")]
-"""The day on which something ends; whether there is such a day is for the rules to say."""
+"""An end date; rules check that the day exists."""
 
 Usd = Annotated[float, Field(gt=0)]
 """US dollars, more than zero."""
@@ -149,7 +149,7 @@ Days = Annotated[int, Field(ge=1, le=3653)]
 
 
 class Model(BaseModel):
-    """Frozen, knows every key it may hold, and takes the docstring under a field as its description."""
+    """Frozen model without extra keys; docstrings under fields are their descriptions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -166,6 +166,6 @@ class CloudModel(Model):
 
 
 def demanded(part: T | None) -> T:
-    """A part of a spec that a rule demands of the layout at hand (`infra.stackspec.rules.parts`)."""
+    """A part of a spec that a rule requires for the layout (`infra.stackspec.rules.parts`)."""
     assert part is not None
     return part

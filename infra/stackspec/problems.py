@@ -1,4 +1,4 @@
-"""Says what is wrong with a value in the words of the spec: path, value, layer, rule, fix."""
+"""Converts validation errors to problems: path, value, layer, rule, fix, code."""
 
 import difflib
 import re
@@ -34,7 +34,7 @@ def from_validation(error: ValidationError) -> list[Problem]:
     """One problem per wrong value."""
     details = error.errors()
     wrong = [path_of(detail["loc"]) for detail in details]
-    # A list whose only item is wrong counts as empty for Pydantic; the item is what to correct.
+    # Pydantic also reports a list as too short if its only item is wrong; only the item counts.
     return [
         _problem(detail)
         for detail, path in zip(details, wrong, strict=True)
@@ -43,7 +43,7 @@ def from_validation(error: ValidationError) -> list[Problem]:
 
 
 def placed(problems: Iterable[Problem], origins: Mapping[str, Origin]) -> list[Problem]:
-    """The problems with the layer, file and line that each value comes from, where they are known."""
+    """The problems with the layer, file and line of each value, if known."""
     return [
         problem.placed(_origin(problem.path, origins), _origin(problem.against, origins))
         for problem in problems
@@ -51,7 +51,7 @@ def placed(problems: Iterable[Problem], origins: Mapping[str, Origin]) -> list[P
 
 
 def _origin(path: str, origins: Mapping[str, Origin]) -> str:
-    """Where the value at a path is said; where only parts of it are, the first of them."""
+    """Origin of the value at a path; if only parts of it have one, the first."""
     if not path:
         return ""
     found = origins.get(path)
@@ -124,7 +124,7 @@ def _unknown_key(path: str, steps: list[int | str], models: list[type[BaseModel]
 def _other_arms(
     steps: list[int | str], models: list[type[BaseModel] | None]
 ) -> tuple[str, str, Mapping[str, type[BaseModel]]]:
-    """The discriminator and the tag of the union that the key stands in, and the union's other arms."""
+    """Discriminator and tag of the union with the key, and the other arms of the union."""
     owner, holder = (models[-3] if len(models) > 2 else None), models[-2]
     field = owner.model_fields.get(str(steps[-2])) if owner and len(steps) > 1 else None
     choices: dict[str, Any] = dict(arms(field)) if field else {}

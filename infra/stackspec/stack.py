@@ -1,4 +1,4 @@
-"""A whole training stack, as its owner wants it: the part that every size and every cloud shares."""
+"""The spec of a training stack: settings shared by all profiles and clouds."""
 
 from collections import Counter
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from infra.stackspec.model import Days, Email, Image, LastDay, Model, Name, Usd
 from infra.stackspec.team_budgets import BudgetExemptionSpec, MonthlyGpuHours, MonthlyUsd, OverBudget
 
 JOB_STARTUP_S = 600
-"""Of a validation that is a job: the service counts pulling the image and copying code as running."""
+"""Startup allowance of a validation job: the service counts image pull and code copy as run time."""
 
 
 class SharedFileSystemSpec(Model):
@@ -30,33 +30,33 @@ class SharedFileSystemSpec(Model):
     """Zone of the file system: that of the training pool, because cross-zone traffic is slow and billed."""
 
     rdma: bool = False
-    """Whether clients may use RDMA (EFA on AWS); decided at creation, freezes the throughput afterwards."""
+    """Whether clients may use RDMA (EFA on AWS); set at creation, and the throughput is fixed then."""
 
 
 class DataSpec(Model):
-    """Buckets, file systems and logs: what is kept, and for how long."""
+    """Buckets, file systems and logs, and their retention."""
 
     checkpoints: CheckpointSpec
-    """How large checkpoints are, how often they come, which stay and for how long."""
+    """Size, interval and retention of checkpoints."""
 
     noncurrent_days: Days
-    """After how many days an overwritten or deleted version is really gone."""
+    """Days after which an overwritten or deleted version is permanently deleted."""
 
     log_retention_days: Days
-    """How long logs of the control plane and of the network are kept, in days."""
+    """Retention of control plane and network logs, in days."""
 
     shared_fs: SharedFileSystemSpec | None
-    """The fast file system for data and checkpoints; null: none, training reads from the object store."""
+    """Shared file system for data and checkpoints; null: none, jobs use the object store."""
 
     homes: bool
     """Whether there is a file system for home directories and code."""
 
     protect: bool
-    """Whether file systems, the database and the cluster refuse to be deleted."""
+    """Whether file systems, the database and the cluster have deletion protection."""
 
     on_destroy: Literal["keep", "discard"]
-    """What is left when they are deleted after all. `keep`: a last snapshot of the database, daily backups of
-    homes, and buckets that hold objects, which stop a destroy. `discard`: nothing."""
+    """Data kept on deletion. `keep`: a final snapshot of the database, daily backups of homes, and buckets
+    with objects, which stop a destroy. `discard`: nothing."""
 
 
 class TrackingSpec(Model):
@@ -73,47 +73,47 @@ class TrackingSpec(Model):
 
 
 class TeamSpec(Model):
-    """A team: its namespace, its queue, its share and its members."""
+    """A team: namespace, queue, share and members."""
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
-    """The team's own name; namespace and queue are its DNS form (`Vision Lab` becomes `vision-lab`)."""
+    """Name of the team; namespace and queue use its DNS form (`Vision Lab` becomes `vision-lab`)."""
 
     gpus: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """Guaranteed GPUs per pool; what a team does not use, others may borrow until it is wanted back. Without
-    a cluster nothing is guaranteed: a team is a project with a folder and a budget."""
+    """Guaranteed GPUs per pool; other teams may borrow unused ones until the team needs them. Without a
+    cluster there are no guarantees: a team is a project with a folder and a budget."""
 
     weight: Annotated[float, Field(gt=0)] = 1.0
     """Share of borrowed capacity in relation to the other teams."""
 
     members: tuple[str, ...] = ()
-    """Who works in the team, as the cloud calls them; on AWS the ARNs of IAM roles or users, those of
-    permission sets (`AWSReservedSSO_...`) included, on Google Cloud `user:` or `group:` and an e-mail
-    address. Each is in one team; administrators are in none."""
+    """Members of the team; on AWS ARNs of IAM roles or users, including those of permission sets
+    (`AWSReservedSSO_...`), on Google Cloud `user:` or `group:` and an e-mail address. Each is in one team;
+    administrators are in none."""
 
     alert_emails: tuple[Email, ...] = ()
-    """Addresses that get the alerts about the team's jobs, queue and budget; nobody: those of `budget` do."""
+    """Addresses for alerts about the team's jobs, queue and budget; empty: those of `budget`."""
 
     monthly_usd: MonthlyUsd | None = None
-    """What its GPUs may cost in a calendar month (UTC), by the hours that its jobs hold them and the prices
-    of the catalog; null: no such budget. Pools without a price are not in it."""
+    """Budget for GPUs in a calendar month (UTC), by allocated hours and the prices of the catalog; null:
+    none. Pools without a price are excluded."""
 
     monthly_gpu_hours: MonthlyGpuHours | None = None
-    """GPU-hours that its jobs may hold in a calendar month (UTC); null: no such budget."""
+    """Budget of allocated GPU-hours in a calendar month (UTC); null: none."""
 
     over_budget: OverBudget = "warn"
-    """`stop`: jobs that may not finish inside what is left wait; none that runs is ended. `warn`: people are
-    told at 50, 80 and 100 %."""
+    """`stop`: jobs that could exceed the rest of the budget wait; running jobs continue. `warn`: alerts at
+    50, 80 and 100 %."""
 
     budget_exempt: tuple[BudgetExemptionSpec, ...] = ()
-    """Jobs that start all the same."""
+    """Jobs exempt from `over_budget: stop`."""
 
     folder: Name | None = None
-    """Name of the team's folder in buckets and file systems; null: after the team. A team that gets another
-    name keeps its data when this says its old folder."""
+    """Name of the team's folder in buckets and file systems; null: by the team's name. A renamed team
+    keeps its data if this is its old folder."""
 
     @property
     def data_folder(self) -> str:
-        """The team's folder. Raises ValueError when its name holds no letter or digit."""
+        """The team's folder. Raises ValueError for a name without letters or digits."""
         return self.folder or team_folder(self.name)
 
 
@@ -121,92 +121,92 @@ class BudgetSpec(Model):
     """The budget of the whole stack."""
 
     monthly_usd: Usd
-    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost. It is the cloud's
-    bill, which does not divide nodes that teams share: `teams[].monthly_usd` is about these."""
+    """Monthly budget; alarms at 50, 80 and 100 % of actual and at 100 % of forecast cost. It covers
+    the cloud's bill, which does not split shared nodes by team; `teams[].monthly_usd` does."""
 
     alert_emails: Annotated[tuple[Email, ...], Field(min_length=1)]
-    """Addresses that get the alarms."""
+    """Addresses for the alarms."""
 
     anomaly_usd: Usd | None
-    """A daily cost above its usual level by at least this much is reported as an anomaly; null: none is."""
+    """A daily cost at least this much above its usual level is reported as an anomaly; null: no reports."""
 
     over_budget: OverBudget = "warn"
-    """Without a cluster, `stop` stops what runs above the limit and `warn` tells what would have been. In a
-    cluster nothing stops by the bill: `teams[].over_budget` is about jobs."""
+    """Without a cluster: with `stop`, jobs over budget are stopped; with `warn` they are only reported. In a
+    cluster, `teams[].over_budget` controls jobs instead."""
 
 
 class SmokeSpec(Model):
-    """How the deployment is validated: a distributed training run that gates it."""
+    """Validation of the deployment by a distributed training run (the gate)."""
 
     enabled: bool
-    """Whether a deployment is gated; without the gate it is unknown whether training scales."""
+    """Whether a validation gates the deployment; without it, scaling of training is untested."""
 
     pools: tuple[Name, ...] | None
-    """The pools that are validated, each by a run of its own; null: those for training or fine-tuning.
-    Without a cluster one of `layout.machines`; null: the first."""
+    """Validated pools, each by a separate run; null: those for training or fine-tuning. Without a cluster one
+    of `layout.machines`; null: the first."""
 
     nodes: Annotated[int, Field(ge=1, le=64)]
-    """Nodes of a pool that train together; with one node only scaling inside the node is measured."""
+    """Nodes of a pool in the run; with one node only scaling inside the node is measured."""
 
     image: Image
     """Image with Python, PyTorch and, for RDMA, the network plugin of NCCL."""
 
     depth: Literal["quick", "full"]
-    """How much is measured: `full` adds sharded training, the data loader and longer sampling to `quick`."""
+    """Extent: `full` adds sharded training, the data loader and longer sampling to `quick`."""
 
     min_scaling_efficiency: Annotated[float, Field(gt=0, le=1)]
-    """Least share of the step time left after communication, 1.0 being no loss at all."""
+    """Minimum share of the step time without communication; 1.0 is no loss."""
 
     timeout_s: Annotated[int, Field(ge=60, le=6 * 3600)]
-    """How long the run may take once it is admitted, in seconds."""
+    """Time limit of the admitted run, in seconds."""
 
     queue_timeout_s: Annotated[int, Field(ge=60, le=24 * 3600)]
-    """How long the run may wait for nodes, in seconds."""
+    """Time limit of waiting for nodes, in seconds."""
 
     drain: bool = False
-    """Whether the validation stops jobs of teams that borrowed its nodes, instead of waiting for them."""
+    """Whether the validation preempts jobs of teams that borrowed its nodes, instead of waiting."""
 
     schedule: str | None
-    """When the same validation runs again on the live stack, as a cron expression of five fields in UTC, or
-    null: only when something is deployed. Such a run uses what is idle and makes way for everything."""
+    """Schedule that repeats the validation on the live stack, as a cron expression of five fields in UTC;
+    null: only on deployment. Such a run uses idle nodes and any other job preempts it."""
 
     accept: Annotated[tuple[Literal["PASS", "INCONCLUSIVE"], ...], Field(min_length=1)]
     """Verdicts that open the gate."""
 
 
 class StackSpec(Model):
-    """Everything a deployment needs to know; values only, no cloud objects."""
+    """All settings of a deployment; values only, no cloud objects."""
 
     name: Name
-    """Name of the Pulumi stack, and the start of every name in it."""
+    """Name of the Pulumi stack, and prefix of every name in it."""
 
     region: str
     """Region of the cloud, such as `us-east-1`."""
 
     owner: Email
-    """Who answers for the stack; a tag on every resource."""
+    """Owner of the stack; a tag on every resource."""
 
     cost_center: Annotated[str, Field(min_length=1, max_length=64)]
-    """Who pays; a tag on every resource."""
+    """Cost center; a tag on every resource."""
 
     environment: Literal["dev", "test", "staging", "prod"]
-    """What the stack is for; a tag on every resource, by which policies know what is production."""
+    """Environment; a tag on every resource, by which policies detect production."""
 
     data_class: Literal["public", "internal", "confidential", "restricted"]
-    """The strictest class of what lies in it, data and models; a tag on every resource."""
+    """Strictest class of its data and models; a tag on every resource."""
 
     expires_on: LastDay
-    """The last day on which somebody needs the stack, such as `2027-03-31`, or `never`; a tag on every
-    resource. Nothing is deleted on that day: it tells who finds the stack later whom to ask."""
+    """Last day on which the stack is needed, such as `2027-03-31`, or `never`; a tag on every resource.
+    Nothing is deleted on that day."""
 
     tags: dict[str, str] = Field(default_factory=dict)
-    """Further tags for every resource."""
+    """Additional tags for every resource."""
 
     layout: Layout
-    """What the stack consists of; its keys depend on `trainstack:profile`."""
+    """Layout of the stack; its keys depend on `trainstack:profile`."""
 
     on: CloudSpec
-    """What the cloud asks besides; its keys depend on `trainstack:cloud`."""
+    """Settings of the cloud; its keys depend on `trainstack:cloud`."""
 
     data: DataSpec
     """Buckets, file systems and logs."""
@@ -221,23 +221,23 @@ class StackSpec(Model):
     """The budget of the whole stack."""
 
     smoke: SmokeSpec
-    """How the deployment is validated."""
+    """Validation of the deployment."""
 
     @property
     def profile(self) -> str:
-        """The size of the team that the stack is made for: `small`, `small-cluster`, `medium` or `large`."""
+        """The profile of the layout: `small`, `small-cluster`, `medium` or `large`."""
         return self.layout.profile
 
     @property
     def guaranteed(self) -> Counter[str]:
-        """How many GPUs teams are guaranteed, by pool."""
+        """Guaranteed GPUs of all teams, by pool."""
         return sum((Counter(team.gpus) for team in self.teams), Counter[str]())
 
     @property
     def validated(self) -> dict[str, int]:
-        """How many nodes the gate validates, by pool, in the order of the layout; empty without a gate.
+        """Nodes that the gate validates, by pool, in the order of the layout; empty without a gate.
 
-        Without a cluster the pools are machine types, of which one is validated.
+        Without a cluster the pools are machine types, and one is validated.
         """
         if not self.smoke.enabled:
             return {}
@@ -245,5 +245,5 @@ class StackSpec(Model):
 
     @property
     def cloud(self) -> str:
-        """Where the stack lives: `aws`, `gcp` or `existing`."""
+        """Cloud of the stack: `aws`, `gcp` or `existing`."""
         return self.on.cloud

@@ -1,4 +1,4 @@
-"""Which sizes exist on which clouds. `stacks` implements exactly these pairs; a test holds them together."""
+"""Supported pairs of profile and cloud. `stacks` implements exactly these; a test compares both."""
 
 PROFILES = ("small", "small-cluster", "medium", "large")
 CLOUDS = ("aws", "gcp", "existing")
@@ -15,5 +15,5 @@ SUPPORTED: frozenset[tuple[str, str]] = frozenset(
 
 
 def pairs() -> str:
-    """The pairs that exist, for people: `medium on aws, small on gcp`."""
+    """The supported pairs as text: `medium on aws, small on gcp`."""
     return ", ".join(f"{profile} on {cloud}" for profile, cloud in sorted(SUPPORTED))

@@ -1,4 +1,4 @@
-"""What a team of a spec may use in a month, and who may use more."""
+"""Monthly budget of a team, and exemptions from it."""
 
 from typing import Annotated, Literal
 
@@ -11,13 +11,13 @@ MonthlyUsd = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 MonthlyGpuHours = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 """GPU-hours a month; 0: none."""
 OverBudget = Literal["warn", "stop"]
-"""What follows when a budget is used up."""
+"""Action when a budget is used up."""
 
 
 class BudgetExemptionSpec(Model):
     """Jobs that start although the team's budget is used up.
 
-    Whoever names a job, or its priority, chooses it: each use is recorded in the team's book and as an Event.
+    Any member can use the name or priority: each use is recorded in the team's ledger and as an Event.
     """
 
     kind: Literal["priority", "job"]
@@ -27,10 +27,10 @@ class BudgetExemptionSpec(Model):
     """Name of the priority class (`production`, `default` or `sweep`) or of the job."""
 
     reason: Annotated[str, Field(min_length=1, max_length=200)]
-    """Why, for whoever reads the book later."""
+    """Reason, recorded in the ledger."""
 
     approved_by: Email
-    """Who decided it."""
+    """E-mail address of the person who approved it."""
 
     last_day: LastDay
     """The last day (UTC) on which it holds, such as `2026-12-31`, or `never`."""

@@ -1,4 +1,4 @@
-"""How to walk through the models of a spec, unions included: which model describes what stands at a place."""
+"""Traversal of the models of a spec, including unions: the model at a path."""
 
 import types
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ def models_on(
 ) -> tuple[list[int | str], list[type[BaseModel] | None]]:
     """The path to a location of a validation error, and the model at each step of it.
 
-    Pydantic names the tag of a union as a step of its own; the path has none. The list of models begins with
-    `root` and has one entry more than the path; None stands where no model describes the place.
+    Pydantic adds the tag of a union as a step; the path has none. The list of models begins with `root` and
+    has one entry more than the path; None where there is no model.
     """
     path: list[int | str] = []
     models: list[type[BaseModel] | None] = [root]
@@ -60,7 +60,7 @@ def model_or_none(kind: Any) -> type[BaseModel] | None:
 
 
 def bare(annotation: Any) -> Any:
-    """The type without `| None`; a union of models stays as it is."""
+    """The type without `| None`; a union of models is unchanged."""
     if get_origin(annotation) in (Union, types.UnionType):
         parts = [part for part in get_args(annotation) if part is not type(None)]
         return parts[0] if len(parts) == 1 else annotation
@@ -68,7 +68,7 @@ def bare(annotation: Any) -> Any:
 
 
 def description_in(value: Any, path: Location) -> str:
-    """What the innermost field on the way to a path of a spec is for, as one line; may be empty."""
+    """Description of the innermost field on a path of a spec, as one line; may be empty."""
     found = ""
     for step in path:
         if isinstance(value, BaseModel):
@@ -82,13 +82,13 @@ def description_in(value: Any, path: Location) -> str:
 
 
 def describe(model: type[BaseModel] | None, key: str) -> str:
-    """What the field of a model is for, as one line; empty where there is no such field."""
+    """Description of a field, as one line; empty if there is no such field."""
     field = model.model_fields.get(key) if model else None
     return " ".join(((field.description if field else None) or "").split())
 
 
 def tolerant(kind: Any, value: Any, field: FieldInfo | None = None) -> Any:
-    """The value as models of the spec, unjudged: what is missing stays missing, what is wrong stays wrong."""
+    """The value as models of the spec, without validation: missing and wrong values remain."""
     kind = bare(kind)
     if field is not None and isinstance(value, Mapping):
         kind = arms(field).get(str(value.get(field.discriminator)), kind)

@@ -1,1 +1,1 @@
-"""What each cloud offers to layouts: a folder per cloud, which implements the protocols of `stacks.parts`."""
+"""Implementations of the protocols of `stacks.parts`: a folder per cloud."""

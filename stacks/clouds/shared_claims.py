@@ -1,4 +1,4 @@
-"""What a team finds of the shared file system, under the same names on every cloud."""
+"""Claims of a team on the shared file system, with the same names on every cloud."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Source(Protocol):
     """The file system of a cloud as a volume: a folder of it."""
 
     def __call__(self, folder: str, *, read_only: bool) -> VolumeSourceArgs:
-        """Only this folder, which has to exist."""
+        """Only this folder, which must exist."""
 
 
 @dataclass(frozen=True)

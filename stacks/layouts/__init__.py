@@ -1,1 +1,1 @@
-"""What a stack of each size consists of: one module per profile; none knows a cloud."""
+"""Composition of stacks by layout: one module per layout, independent of the cloud."""

@@ -38,8 +38,8 @@ def one_cluster(
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     if isinstance(layout.monitoring, InClusterMonitoring):
-        told = cloud.alerting(cluster)
-        monitored(spec, layout.monitoring, cluster=cluster, pools=pools, tracking=tracking, alerting=told)
+        alerting = cloud.alerting(cluster)
+        monitored(spec, layout.monitoring, cluster=cluster, pools=pools, tracking=tracking, alerting=alerting)
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     measured = layout.monitoring.kind == "in_cluster"
@@ -56,7 +56,7 @@ def one_cluster(
             queueing=queueing,
             login=login.secret,
             access=cloud.validation(cluster, store, PODS),
-            # Not the budget: an account that may not have one can train all the same.
+            # Not the budget: an account without permission for budgets can train.
             after=[accelerators, store.ready, *pools.ready, *windows],
         )
     return {
@@ -105,12 +105,12 @@ def _queueing(
     data: Mapping[str, TeamData],
     policed: pulumi.Resource,
 ) -> Queueing:
-    """What queues jobs, and with that all namespaces of jobs, after the policies about what is in them."""
+    """Queues, and with them all namespaces of jobs, after the policies for their objects."""
     trainer = Trainer(
         f"{spec.name}-trainer",
         {
             "pools": {name: pool.offer for name, pool in pools.by_name.items() if pool.offer["gpus"]},
-            # What trains when the stack is validated trains for teams, too.
+            # The image of the validation is also that of team jobs.
             "image": spec.smoke.image,
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
@@ -131,7 +131,7 @@ def _queueing(
 
 
 def gate(spec: StackSpec) -> GateArgs:
-    """What the validation of a deployment needs of the queues."""
+    """Queue settings of the validation of a deployment."""
     return {
         "nodes": spec.validated,
         "scheduled": spec.smoke.enabled and spec.smoke.schedule is not None,
@@ -140,7 +140,7 @@ def gate(spec: StackSpec) -> GateArgs:
 
 
 def team(one: TeamSpec) -> TeamArgs:
-    """A team, as queues know it, without its people."""
+    """Queue settings of a team, without its members."""
     return {
         "name": one.name,
         "weight": one.weight,

@@ -1,4 +1,4 @@
-"""A stack without a cluster: people, managed training jobs and notebooks, tracking, budgets that act."""
+"""A stack without a cluster: people, managed training jobs and notebooks, tracking, enforced budgets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +24,7 @@ def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayou
             place=place,
             tracking=tracking,
             access=cloud.validation(place, tracking, machine),
-            # What people need stands before the one part that may refuse.
+            # The gate is last: other parts exist even if it fails.
             after=[place.store.ready, notebooks],
         )
     return {
@@ -40,7 +40,7 @@ def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayou
         "checkpoint_uri": place.store.checkpoint_uri,
         "dataset_uri": place.store.dataset_uri,
         "artifact_uri": place.store.artifact_uri,
-        # What trains when the stack is validated trains for people, too.
+        # The image of the validation is also that of jobs.
         "image": spec.smoke.image,
         "kms_key": place.kms_key,
         "subnets": list(place.subnets),
@@ -48,7 +48,8 @@ def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayou
         "machines": [_machine(one, cloud.price(one)) for one in layout.machines],
         "max_hours": layout.max_hours,
         "people": [
-            {**_told(spec, layout, one.name), "role": one.role, "job_roles": one.job_roles} for one in people
+            {**_person(spec, layout, one.name), "role": one.role, "job_roles": one.job_roles}
+            for one in people
         ],
         "budgets": [_budget(one) for one in budgets],
         "smoke": smoke,
@@ -76,7 +77,7 @@ def _budget(one: JobBudget) -> Mapping[str, Any]:
     }
 
 
-def _told(spec: StackSpec, layout: SmallLayout, name: str) -> Mapping[str, Any]:
+def _person(spec: StackSpec, layout: SmallLayout, name: str) -> Mapping[str, Any]:
     one = next(person for person in layout.people if person.name == name)
     team = next(team for team in spec.teams if team.name == one.team)
     return {"name": one.name, "email": one.email, "team": one.team, "folder": team.data_folder}

@@ -132,7 +132,7 @@ def test_but_writing_never_takes_more_than_a_tenth_of_the_time(stacks: dict[str,
 
 def test_a_spec_that_names_an_interval_gets_it(stacks: dict[str, StackSpec]) -> None:
     found = checkpoints(with_policy(stacks["dev-aws"], **LLAMA, interval_minutes=17, keep_every_hours=24))
-    assert (found.interval_s, found.why) == (17 * 60, "as the spec says")
+    assert (found.interval_s, found.why) == (17 * 60, "set in the spec")
     assert (found.milestones, found.kept) == (30, 60)
 
 

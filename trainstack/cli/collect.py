@@ -101,7 +101,7 @@ def collected(cloud: Cloud, place: Place) -> "Snapshot":
 def _of_aws(region: str | None) -> "Snapshot":
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
 
-    from infra.clouds.aws.login import LOG_IN, LoggedOutError, default_region, told  # noqa: PLC0415
+    from infra.clouds.aws.login import LOG_IN, LoggedOutError, code_and_message, default_region  # noqa: PLC0415
     from trainstack.collect.aws import account as aws  # noqa: PLC0415
 
     try:
@@ -112,7 +112,7 @@ def _of_aws(region: str | None) -> "Snapshot":
     except LoggedOutError as error:
         raise UserError([Problem("credentials", None, f"AWS cannot be asked: {error}", LOG_IN)]) from None
     except ClientError as error:
-        said = f"does not say who asks: {': '.join(told(error))}"
+        said = f"does not say who asks: {': '.join(code_and_message(error))}"
         raise UserError([Problem("credentials", None, said, LOG_IN)]) from None
     except (BotoCoreError, ValueError) as error:
         fix = "Look at the region and the connection to AWS."

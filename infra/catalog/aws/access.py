@@ -1,4 +1,4 @@
-"""Names of clusters and of the people and roles that administer them."""
+"""Checks of cluster names, administrators and members."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from infra.errors import Problem
 # Source: botocore 1.44.5 eks/2017-11-01 ClusterName, read 2026-11-22.
 _CLUSTER_NAME: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
 _PRINCIPAL: Final = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/\S+")
-# Where IAM Identity Center makes the roles of permission sets. Source: its user guide, "Referencing
+# Path of the roles that IAM Identity Center creates for permission sets. Source: its user guide, "Referencing
 # permission sets in resource policies, Amazon EKS, and AWS KMS", read 2026-11-23.
 _PERMISSION_SETS: Final = "aws-reserved/sso.amazonaws.com/"
 _SESSION: Final = re.compile(
@@ -25,7 +25,7 @@ def cluster_name_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
-    """IAM roles or users, each once: an access entry takes no session of a role.
+    """IAM roles or users, each once: an access entry accepts no session of a role.
 
     Source: botocore 1.44.5 eks/2017-11-01 CreateAccessEntryRequest (principalArn), read 2026-11-22.
     """
@@ -34,7 +34,7 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         yield Problem(
             path,
             [],
-            "without an administrator nobody can reach the cluster",
+            "without an administrator the cluster is not accessible",
             fix,
             code="administrator-missing",
         )
@@ -56,8 +56,8 @@ def member_problems(
     yield from _form_problems(path, principals)
     for index, principal in enumerate(principals):
         if principal in admins:
-            fix = f"Leave it out here, or take it out of {admins_path}."
-            rule = "administers the cluster, and one access entry cannot say both"
+            fix = f"Leave it out here, or remove it from {admins_path}."
+            rule = "administers the cluster, and a principal has one access entry"
             yield Problem(
                 f"{path}[{index}]", principal, rule, fix, against=admins_path, code="member-is-administrator"
             )

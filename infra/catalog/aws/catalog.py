@@ -1,4 +1,4 @@
-"""The AWS catalog: each table is read when it is first asked for, and kept."""
+"""The AWS catalog: each table is read on first use and cached."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -81,12 +81,12 @@ class AwsCatalog(Catalog):
         return by_key(rows, lambda row: (row.instance_type, row.region, row.capacity), "prices.toml")
 
     def price(self, instance_type: str, region: str, capacity: CapacityType) -> InstancePrice | None:
-        """Dollars per instance-hour, or None when no source gives it: unknown, never free."""
+        """Dollars per instance-hour, or None without a source: unknown, never free."""
         return self.prices.get((instance_type, region, capacity))
 
     @cached_property
     def regions(self) -> Mapping[str, Region]:
-        """Regions that offer any catalogd GPU type, by name."""
+        """Regions that offer any GPU type of the catalog, by name."""
         rows = read_rows(self._folder / "regions.toml", "region", Region, _with_tuples)
         return by_key(rows, lambda row: row.name, "regions.toml")
 
@@ -101,11 +101,11 @@ class AwsCatalog(Catalog):
         return {f"{row.name}.{size}": row for row in rows for size in row.sizes}
 
     def cpu_type(self, name: str) -> CpuType | None:
-        """A CPU machine type whose processors and memory follow from its size; None for any other."""
+        """A CPU machine type whose processors and memory follow from its size; None for others."""
         family, size = self.cpu_types.get(name), name.rpartition(".")[2]
         if family is None or family.mib_per_vcpu is None:
             return None
-        # Sizes count in units of four processors; a test holds that against the EC2 API.
+        # Sizes count in units of four processors; a test checks that against the EC2 API.
         vcpu = _SMALL.get(size) or 4 * int(size.removesuffix("xlarge"))
         return CpuType(name, family.architecture, vcpu, vcpu * family.mib_per_vcpu)
 
@@ -166,13 +166,13 @@ class AwsCatalog(Catalog):
 
     @cached_property
     def permissions(self) -> Mapping[str, Permission]:
-        """What a deployer must be allowed, by Pulumi type."""
+        """IAM actions that a deployer needs, by Pulumi type."""
         rows = read_rows(self._folder / "permissions.toml", "permission", Permission)
         return by_key(rows, lambda row: row.type, "permissions.toml")
 
     @cached_property
     def simulated_resources(self) -> Mapping[str, SimulatedResource]:
-        """What a deployer's actions are simulated with, by the form of its ARN."""
+        """Resources with which a deployer's actions are simulated, by ARN template."""
         rows = read_rows(self._folder / "permissions.toml", "resource", SimulatedResource)
         return by_key(rows, lambda row: row.arn, "permissions.toml")
 

@@ -1,4 +1,4 @@
-"""What EKS runs: Kubernetes versions with their support dates, and add-ons."""
+"""Kubernetes versions of EKS with their support dates, and add-ons."""
 
 import datetime
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Eks:
     def support(self, version: str, on: datetime.date) -> Support:
         """The support that a version has on a day: extended costs six times as much per cluster-hour.
 
-        "unknown" when the row lacks the date that would decide. Raises UnknownFactError for a version
+        "unknown" when the row lacks the date. Raises UnknownFactError for a version
         without a row.
         """
         row = self.versions.get(version)
@@ -35,7 +35,7 @@ class Eks:
         return "extended" if on >= row.standard_support_ends else "standard"
 
     def addon(self, name: str) -> EksAddon:
-        """The add-on of that name. Raises UnknownFactError, naming the nearest."""
+        """The add-on of that name. Raises UnknownFactError with the nearest names."""
         try:
             return self.addons[name]
         except KeyError:

@@ -24,13 +24,13 @@ Use = Literal["training", "notebook"]
 
 
 class JobFamily(Fact):
-    """The sizes of a family that training jobs may have, and those that notebooks may have."""
+    """The sizes of a family for training jobs, notebooks and training plans."""
 
     name: Name
     sizes: tuple[Name, ...] = Field(min_length=1)
     notebooks: tuple[Name, ...] = ()
     plans: tuple[Name, ...] = ()
-    """Those that a training plan can reserve."""
+    """Sizes that a training plan can reserve."""
 
 
 class JobPrice(DatedPrice):
@@ -54,7 +54,7 @@ class JobMachineType:
 
     @property
     def ec2(self) -> str:
-        """The type of EC2 whose hardware it has."""
+        """The EC2 type with the same hardware."""
         return self.name.removeprefix(PREFIX)
 
     @property
@@ -65,13 +65,13 @@ class JobMachineType:
 
     @property
     def has_nvme(self) -> bool:
-        """Whether it has local disks: the service then attaches no volume, and takes no key for one."""
+        """Whether it has local disks: the service then attaches no volume, and accepts no key for one."""
         found = facts.instance_types.get(self.ec2)
         return found is not None and found.local_nvme_gb is not None
 
 
 class JobCatalog:
-    """The table of machine types, read when it is first asked for."""
+    """The table of machine types, read on first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -100,7 +100,7 @@ class JobCatalog:
         return by_key(rows, lambda row: (row.machine, row.use, row.region), self._path.name)
 
     def price(self, machine: str, region: str, use: Use = "training") -> JobPrice | None:
-        """What an hour costs on demand, or None where no source says: unknown, never free."""
+        """Price of an hour on demand, or None without a source: unknown, never free."""
         return self.prices.get((machine, use, region))
 
 
@@ -108,9 +108,9 @@ jobs: Final = JobCatalog(Path(__file__).parent / "tables" / "job_machines.toml")
 
 
 def quota_name(machine: str, purchase: str) -> str:
-    """The quota that machines of jobs count against. It has one for each type and way to buy, 0 for many.
+    """The quota of job machines: one for each type and way to buy, 0 for many.
 
-    Source: Service Quotas, names of the service `sagemaker`, as public listings have them (ml.g6.xlarge for
+    Source: Service Quotas, names of the service `sagemaker` in public listings (ml.g6.xlarge for
     training job usage is L-56AE9D73), read 2026-11-22.
     """
     kind = "spot training job usage" if purchase == "spot" else "training job usage"
@@ -118,7 +118,7 @@ def quota_name(machine: str, purchase: str) -> str:
 
 
 def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iterator[Problem]:
-    """The type exists, for the use that is made of it."""
+    """The type exists, for this use."""
     known = jobs.machines.get(machine)
     if known is None or (notebook and not known.notebook):
         usable = [name for name, one in jobs.machines.items() if one.notebook or not notebook]
@@ -129,15 +129,15 @@ def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iter
         yield Problem(
             path,
             machine,
-            f"is no machine type of {what} that is known",
-            f"Such are {', '.join(near)}.",
+            f"is not a known machine type of {what}",
+            f"Near it are {', '.join(near)}.",
             code="unknown-job-machine",
         )
 
 
 @dataclass(frozen=True)
 class RequestedPlan:
-    """A plan that a stack names, and where the stack is."""
+    """A training plan in a spec, with region and account of the stack."""
 
     arn: str
     region: str
@@ -145,7 +145,7 @@ class RequestedPlan:
 
 
 def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Problem]:
-    """The plan is one of the stack's region and account, and can hold the machine.
+    """The plan is in the region and account of the stack, and can reserve the machine.
 
     Source: botocore 1.44.5 sagemaker/2017-07-24 TrainingPlanArn and ReservedCapacityInstanceType.
     """
@@ -155,10 +155,12 @@ def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Prob
     )
     at = f"{path}.purchase.arn"
     if found is None:
-        fix = "Write what `aws sagemaker list-training-plans` says: arn:aws:sagemaker:...:training-plan/NAME."
-        yield Problem(at, plan.arn, "is no ARN of a training plan", fix, code="invalid-training-plan-arn")
+        fix = "Write an ARN that `aws sagemaker list-training-plans` prints (arn:...:training-plan/NAME)."
+        yield Problem(
+            at, plan.arn, "is not the ARN of a training plan", fix, code="invalid-training-plan-arn"
+        )
     elif (found[1], found[2]) != (plan.region, plan.account):
-        rule = f"is a plan of account {found[2]} in {found[1]}, where no job of this stack runs"
+        rule = f"is a plan of account {found[2]} in {found[1]}, and the stack is elsewhere"
         yield Problem(
             at,
             plan.arn,
@@ -169,7 +171,7 @@ def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Prob
     known = jobs.machines.get(machine)
     if known is not None and not known.planned:
         names = ", ".join(sorted(name for name, one in jobs.machines.items() if one.planned))
-        rule, fix = "is no machine that a training plan reserves", f"Such are {names}."
+        rule, fix = "is not available in training plans", f"Available: {names}."
         yield Problem(f"{path}.machine", machine, rule, fix, code="machine-not-in-training-plans")
 
 

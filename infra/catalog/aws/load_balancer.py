@@ -1,4 +1,4 @@
-"""What a load balancer of a stack may be given: clients, a certificate, a secret."""
+"""Checks of a load balancer's clients, certificate and secret."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,9 +7,9 @@ from infra.errors import Problem
 
 
 def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
-    """The ranges that may connect: IPv4, each once, and not everybody."""
+    """The ranges that may connect: IPv4, each once, not the whole internet."""
     fix = "Name the ranges of offices or VPNs that are connected to the network, such as 10.20.0.0/16."
-    yield from clients.client_problems(path, cidrs, "it names everybody", fix)
+    yield from clients.client_problems(path, cidrs, "too many clients", fix)
     for index, cidr in enumerate(cidrs):
         if cidr in cidrs[:index]:
             yield Problem(
@@ -22,9 +22,9 @@ def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
 
 
 def place_problems(path: str, arn: str, region: str, account: str | None = None) -> Iterator[Problem]:
-    """What a well-formed ARN names is in a region and, where one is given, in an account.
+    """The resource of a well-formed ARN is in a region and, where one is given, in an account.
 
-    A load balancer takes certificates of its own region and account alone (Elastic Load Balancing, "SSL
+    A load balancer accepts certificates of its own region and account alone (Elastic Load Balancing, "SSL
     certificates for your Application Load Balancer", read 2026-11-23); a secret is read in its region.
     """
     fields = arn.split(":", 5)

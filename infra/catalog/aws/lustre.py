@@ -1,4 +1,4 @@
-"""Which FSx for Lustre file systems (PERSISTENT_2, SSD) can be created at all."""
+"""Sizes of FSx for Lustre file systems (PERSISTENT_2, SSD)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class LustreTable:
         return tuple(sorted({tier.capacity_first_gib, *stepped})[:count])
 
     def lustre_problem(self, capacity_gib: int, throughput: int, efa: bool) -> str | None:
-        """Say why FSx would refuse the file system and what it would accept instead; None: it accepts it.
+        """The reason why FSx would refuse the file system, with an accepted value; None: accepted.
 
         `capacity_gib` in GiB, `throughput` in MB/s per TiB, `efa` whether clients reach it over EFA.
         """
@@ -45,7 +45,7 @@ class LustreTable:
         choice = f"{above} GiB" if below is None else f"{below} or {above} GiB"
         with_efa = " with EFA" if efa else ""
         return (
-            f"{capacity_gib} GiB is no size at {throughput} {_UNIT}{with_efa}: "
+            f"{capacity_gib} GiB is not a size at {throughput} {_UNIT}{with_efa}: "
             f"it must be {first}a multiple of {step} GiB; set {choice}"
         )
 

@@ -1,7 +1,7 @@
 """Facts about AWS as frozen models, each with its source and date.
 
 Sizes are the cloud's own (MiB for memory, GB for local disks), rates are Gb/s = 10^9 bits per second,
-money is US dollars. `None` always means "no source says so": nothing here is guessed.
+money is US dollars. `None` always means "no source": nothing here is guessed.
 """
 
 import datetime
@@ -17,7 +17,7 @@ CapacityType = Literal["on_demand", "spot", "capacity_block"]
 
 
 class Accelerator(Fact):
-    """One GPU model: what a device offers, whichever machine it sits in."""
+    """One GPU model, independent of the machine type."""
 
     key: Name
     name: Name
@@ -66,7 +66,7 @@ class InstanceType(Fact):
 
     @property
     def efa_interfaces(self) -> int:
-        """How many EFA devices the type has: what its node offers as vpc.amazonaws.com/efa."""
+        """Number of EFA devices, which a node offers as vpc.amazonaws.com/efa."""
         return sum(interface.interface_type != "interface" for interface in self.efa)
 
     @model_validator(mode="after")
@@ -91,7 +91,7 @@ class InstanceType(Fact):
 class InstancePrice(DatedPrice):
     """Dollars per hour of one instance, Linux, shared tenancy, before any discount.
 
-    For spot, min and max are the extremes over the region's zones and `expected` is the figure to plan with:
+    For spot, min and max are the extremes over the region's zones and `expected` is the planning figure:
     the mean of the zones that list a spot market of their own.
     """
 
@@ -110,7 +110,7 @@ class InstancePrice(DatedPrice):
 
 
 class Region(Fact):
-    """A region, its zones, and which of the catalogd GPU types each zone offers."""
+    """A region, its zones, and the GPU types of the catalog that each zone offers."""
 
     name: Name
     zones: tuple[Name, ...] = Field(min_length=1)
@@ -166,7 +166,7 @@ class LustreThroughput(Fact):
 
 
 class KubernetesVersion(Fact):
-    """One Kubernetes minor version on EKS; a `None` date is one no source gives."""
+    """One Kubernetes minor version on EKS; a `None` date has no source."""
 
     version: Annotated[str, Field(pattern=r"^1\.\d+$")]
     released: datetime.date | None = None
@@ -181,11 +181,11 @@ class ZoneWithoutEks(Fact):
 
 
 class AddonIdentity(BaseModel):
-    """What the pods of one service account of an add-on may do in AWS.
+    """AWS permissions of the pods of one service account of an add-on.
 
-    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`, `actions` further rights on
-    everything. With `by_resource`, whoever makes what it uses gives it the rights to that. Neither: no source
-    gives them narrowly enough.
+    `managed_policies` are the ARN paths after `arn:aws:iam::aws:policy/`, `actions` additional actions on all
+    resources. With `by_resource`, the component that creates a resource grants access to it. Neither: no
+    source gives them narrowly enough.
     """
 
     model_config = CLOSED
@@ -205,7 +205,7 @@ class EksAddon(Fact):
 
 
 class ServiceQuota(Fact):
-    """A default service quota of an account, per region; a `None` value is one the sources disagree on."""
+    """A default service quota of an account, per region; `None`: the sources disagree."""
 
     key: Name
     service: Name
@@ -217,7 +217,7 @@ class ServiceQuota(Fact):
 
 
 class Permission(Fact):
-    """The IAM actions that making, changing and deleting resources of a Pulumi type takes."""
+    """The IAM actions for creating, changing and deleting resources of a Pulumi type."""
 
     type: Name
     actions: tuple[Name, ...] = Field(min_length=1)

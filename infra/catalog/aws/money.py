@@ -1,4 +1,4 @@
-"""What AWS Budgets and Cost Anomaly Detection accept."""
+"""Checks of amounts and addresses for AWS Budgets and Cost Anomaly Detection."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,19 +8,17 @@ from infra.errors import Problem
 
 
 def amount_problems(path: str, usd: float) -> Iterator[Problem]:
-    """A budget, or the cost from which on an anomaly is reported, is above 0 US dollars."""
+    """A budget or anomaly threshold is above 0 US dollars."""
     if not 0 < usd < math.inf:
         yield Problem(
-            path, usd, "must be an amount above 0 USD", "Set what may be spent.", code="amount-not-positive"
+            path, usd, "must be an amount above 0 USD", "Set a positive amount.", code="amount-not-positive"
         )
 
 
 def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
     """The addresses of an alarm: some, few, and each once."""
     if not addresses:
-        yield Problem(
-            path, 0, "the alarm would reach nobody", "Name an address.", code="alarm-without-address"
-        )
+        yield Problem(path, 0, "the alarm has no recipient", "Name an address.", code="alarm-without-address")
     for problem in facts.limits["budget_emails"].problems(path, len(addresses)):
         yield Problem(
             path, len(addresses), problem.rule, "Use the address of a mailing list.", code=problem.code

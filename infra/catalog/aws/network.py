@@ -1,4 +1,4 @@
-"""Address ranges that a VPC, its EKS cluster and the API of the cluster can have, and zones."""
+"""Checks of address ranges, zones, regions and endpoints on AWS."""
 
 import difflib
 import ipaddress
@@ -12,7 +12,7 @@ LARGEST_VPC: Final = 16
 """Prefix length. Source: VPC user guide, "VPC CIDR blocks", read 2026-11-22."""
 SMALLEST_VPC: Final = 20
 """Prefix length. Below it a zone of ours holds fewer pods than the 110 each that two nodes may run."""
-# The RFC 1918 ranges, and what EKS supports besides as the range of a VPC. Sources: VPC user guide, "VPC CIDR
+# The RFC 1918 ranges, and further ranges that EKS supports for a VPC. Sources: VPC user guide, "VPC CIDR
 # blocks"; AWS What's New, 2018-10, "Amazon EKS now supports additional VPC CIDR blocks".
 _PRIVATE: Final = tuple(
     ipaddress.IPv4Network(block)
@@ -69,10 +69,10 @@ def _like(cidr: str) -> str:
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """Zones of the region, at least two different ones: EKS wants its control plane in two.
+    """Zones of the region, at least two different ones: EKS places its control plane in two.
 
-    It runs in all zones but a few, known by their ids, which accounts name differently: here it can only be
-    shown that too many are named.
+    A few zones, known by id, have no EKS. Accounts name zones differently, so the check can only detect that
+    too many are named.
     """
     yield from zone_name_problems(path, region, zones)
     row = facts.regions.get(region)
@@ -87,14 +87,14 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
         yield Problem(
             path,
             list(zones),
-            f"EKS has no cluster in {', '.join(sorted(without))}",
+            f"EKS is not available in {', '.join(sorted(without))}",
             fix,
             code="zone-without-eks",
         )
 
 
 def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """Zones are zones of the region; of a region that is not known, nothing is said."""
+    """Zones are zones of the region; of an unknown region, nothing is checked."""
     row = facts.regions.get(region)
     for index, zone in enumerate(zones if row else ()):
         if row and zone not in row.zones:
@@ -103,7 +103,7 @@ def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator
 
 
 def region_problems(path: str, region: str) -> Iterator[Problem]:
-    """The region is one whose zones and offers are known."""
+    """The region is in the catalog."""
     if region not in facts.regions:
         yield Problem(
             path,

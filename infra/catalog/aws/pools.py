@@ -1,4 +1,4 @@
-"""Pools of GPU nodes: which combinations of type, zones, fabric, purchase and size EC2 and EKS can run."""
+"""Checks of node pools: combinations of type, zones, fabric, purchase and size that EC2 and EKS support."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from infra.errors import Problem
 SYSTEM_DISK_GIB: Final = 50
 """Root volume of a node for a cluster's own services."""
 _CPU_POOL_VCPU: Final = 4
-"""Below it, the cluster's own agents leave a node's jobs nothing."""
+"""With fewer, the cluster's own agents leave no processors for jobs."""
 _DRA_FROM: Final = 35
 """Minor version of Kubernetes."""
 # The form of ids that EC2 gives to reservations and Capacity Blocks.
@@ -21,13 +21,13 @@ _RESERVATION: Final = re.compile(r"cr-[0-9a-f]{8,17}")
 
 _LAYERED: Final = ("g6e.", "p4d.", "p4de.", "p5.", "p5e.", "p5en.")
 NETWORK_LAYERS: Final = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3))
-"""Labels of nodes from the widest layer of switches to the narrowest, which EKS sets where EC2 tells them
-(`layers`). `topology.k8s.aws/ultraserver-id` is set on nodes of HyperPod alone. Sources: EKS User Guide,
+"""Labels of nodes from the widest layer of switches to the narrowest, which EKS sets where EC2 reports
+them (`layers`). `topology.k8s.aws/ultraserver-id` is set on nodes of HyperPod alone. Sources: EKS User Guide,
 node-topology; SageMaker Developer Guide, scheduling by task governance; NVIDIA/topograph docs; 2026-11-25."""
 
 
 def type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a GPU type of EC2 that the catalog knows."""
+    """The type is a GPU type of EC2 in the catalog."""
     try:
         facts.instance_type(name)
     except UnknownFactError as error:
@@ -41,7 +41,7 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type has no GPU, and processors and memory that the catalog knows, more than its agents take."""
+    """The type has no GPU, processors and memory in the catalog, and more than the agents of a node take."""
     machine = facts.cpu_type(name)
     if machine is None or machine.vcpu < _CPU_POOL_VCPU:
         fix = (
@@ -51,14 +51,14 @@ def cpu_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
-    """Nodes without GPUs are bought when they are needed."""
+    """Nodes without GPUs are bought on demand or spot."""
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
         yield Problem(path, bought, "nodes without GPUs are not reserved", fix, code="purchase-needs-gpus")
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type for a cluster's own services that the catalog knows."""
+    """The type is a CPU type in the catalog, for a cluster's own services."""
     yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
@@ -69,7 +69,7 @@ def offer_problems(
 
     Which zone has which name differs between accounts in old regions ("we independently map Availability
     Zones to codes for each AWS account", AWS Availability Zones, read 2026-11-22), and offers are known by
-    the ids of zones. So it can be shown that some zone of a list lacks the type, but not which.
+    zone id. So the check can detect that some zone of a list lacks the type, but not which.
     """
     offered = facts.offering_zones(machine, region) if region in facts.regions else None
     if offered is None:
@@ -85,7 +85,7 @@ def offer_problems(
 
 
 def efa_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
-    """A type that is to be used with EFA has it."""
+    """A type that is used with EFA has it."""
     if not machine.efa:
         with_efa = sorted(
             name
@@ -97,7 +97,7 @@ def efa_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
 
 
 def block_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
-    """A type that is to be bought as a Capacity Block is sold so."""
+    """A type that is bought as a Capacity Block is sold as one."""
     if not machine.capacity_block:
         fix = "Buy the nodes in another way, or use another type."
         yield Problem(
@@ -119,12 +119,12 @@ def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem
 
 
 def layers(machine: str) -> tuple[str, ...]:
-    """The labels of network layers that nodes of a type have; empty where no source says that it has any."""
+    """The labels of network layers that nodes of a type have; empty without a source."""
     return NETWORK_LAYERS if machine.startswith(_LAYERED) else ()
 
 
 def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:
-    """Fewest and most nodes of a managed node group."""
+    """Minimum and maximum size of a managed node group."""
     yield from facts.limits["node_group_min"].problems(least_path, least)
     yield from facts.limits["node_group_max"].problems(most_path, most)
 
@@ -149,13 +149,13 @@ def efa_driver_problems(
 
 
 def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Problem]:
-    """Cluster Autoscaler adds no node to an empty pool for a pod that claims devices: it knows none of them.
+    """Cluster Autoscaler adds no node to an empty pool for a pod that claims devices.
 
     Source: kubernetes/autoscaler issues 7724, 7799 and 10277; tag cluster-autoscaler-1.35.0,
     cloudprovider/aws/aws_cloud_provider.go (`TemplateNodeInfo` has no resource slices), read 2026-11-23.
     """
     if driver == "dra" and least == 0:
-        rule = "a pool whose RDMA devices are claimed (dra) never gets its first node"
+        rule = "a pool with claimed RDMA devices (dra) never gets its first node"
         yield Problem(
             path,
             least,

@@ -1,4 +1,4 @@
-"""What resources take of the quotas of an account. A quota without a known value never refuses."""
+"""Demand of resources for the quotas of an account. A quota without a known value is never exceeded."""
 
 import math
 import re
@@ -11,7 +11,7 @@ from infra.catalog.demand import Demand, by_quota
 
 NODES, INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
 _MARKETS = {"SPOT": "spot", "CAPACITY_BLOCK": "capacity_block"}
-# Types of which a region may have a number, and their quotas.
+# Types with a quota on their number per region.
 COUNTED: Mapping[str, str] = {
     "aws:ec2/vpc:Vpc": "vpcs",
     "aws:ec2/internetGateway:InternetGateway": "internet_gateways",
@@ -33,7 +33,7 @@ class PlannedResource:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """More is wanted than the account may have."""
+    """Demand that exceeds a quota of the account."""
 
     key: str
     description: str
@@ -87,7 +87,7 @@ def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Sho
 
 
 def request(key: str, value: float, region: str) -> str:
-    """The command that asks AWS for a quota of `value`, rounded up."""
+    """The command that requests a quota of `value`, rounded up."""
     row = facts.quotas[key]
     return (
         f"aws service-quotas request-service-quota-increase --service-code {row.service} "
@@ -96,7 +96,7 @@ def request(key: str, value: float, region: str) -> str:
 
 
 def demands(token: str, inputs: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """(quota key, amount) that a resource takes; machines of which the size is unknown take nothing."""
+    """(quota key, amount) that a resource takes; machines of unknown size take nothing."""
     if token in COUNTED:
         yield COUNTED[token], 1.0
     for machine, market, count in machines(token, inputs):
@@ -107,7 +107,7 @@ def demands(token: str, inputs: Mapping[str, Any]) -> Iterator[tuple[str, float]
 
 
 def machines(token: str, inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """(machine type, market, how many) that a resource starts at once; of several types the first."""
+    """(machine type, market, count) that a resource starts at once; of several types the first."""
     if token == INSTANCE and isinstance(inputs.get("instanceType"), str):
         yield inputs["instanceType"], "on_demand", 1
     scaling, types = inputs.get("scalingConfig"), inputs.get("instanceTypes")
@@ -118,13 +118,13 @@ def machines(token: str, inputs: Mapping[str, Any]) -> Iterator[tuple[str, str, 
 
 
 def vcpu_key(machine: str, market: str) -> str | None:
-    """The quota that a running machine of a market counts against; None where none is known."""
+    """The quota that a running machine of a market counts against; None if unknown."""
     letters = re.match(r"[a-z]+", machine)
     family = letters.group() if letters else ""
     if market == "capacity_block":
-        return None  # what is reserved does not count against the quota of running instances
+        return None  # reserved capacity does not count against the quota of running instances
     if market == "spot" and re.match(r"p[5-9]", machine):
-        # P6 has none of its own in public listings: its spot quota is not known.
+        # P6 has no spot quota in public listings.
         return "ec2_spot_p5" if machine.startswith("p5") else None
     if family in _FAMILIES:
         return f"ec2_{market}_{_FAMILIES[family]}"

@@ -1,4 +1,4 @@
-"""Which versions of add-ons and of node images a version of Kubernetes gets, where a source says so."""
+"""Versions of add-ons and node images by version of Kubernetes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,19 +41,19 @@ class Releases:
     node_images: Mapping[str, NodeImage]
 
     def addon(self, name: str, kubernetes: str, wanted: Mapping[str, str]) -> str | None:
-        """The wanted version, else the one that was read; None where EKS chooses."""
+        """The pinned version, else that of the catalog; None where EKS chooses."""
         row = self.addons.get((name, kubernetes))
         return wanted.get(name) or (row.version if row else None)
 
     def node_image(self, kubernetes: str, wanted: str | None) -> str | None:
-        """The wanted release, else the one that was read; None where EKS chooses."""
+        """The pinned release, else that of the catalog; None where EKS chooses."""
         row = self.node_images.get(kubernetes)
         return wanted or (row.release if row else None)
 
 
 def node_image_problems(path: str, release: str | None, version_path: str, version: str) -> Iterator[Problem]:
-    """Nodes run the version of the control plane."""
+    """A pinned node image is for the Kubernetes version of the control plane."""
     if release is not None and re.match(NODE_IMAGE, release) and not release.startswith(f"{version}."):
-        fix = "Leave it out, or write what `trainstack versions` shows for this version."
+        fix = "Leave it out, or set the release that `trainstack versions` lists for this version."
         rule = f"the node image is not for Kubernetes {version}"
         yield Problem(path, release, rule, fix, against=version_path, code="node-image-of-other-version")

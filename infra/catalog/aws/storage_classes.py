@@ -1,4 +1,4 @@
-"""Classes of S3 from which an object is read at once.
+"""Storage classes of S3 with immediate access.
 
 Sources, read 2026-11-25: Amazon S3 API Reference, `Transition` (to STANDARD_IA "greater than 30" days; the
 user guide says at least 30); user guide, "Constraints and considerations for transitions" (30 days between
@@ -12,5 +12,5 @@ from infra.catalog.storage_classes import StorageClass
 
 STANDARD: Final = StorageClass("STANDARD", billed_days=0, first_day=0, price="s3_standard")
 COOL: Final = StorageClass("STANDARD_IA", billed_days=30, first_day=31, price="s3_standard_ia")
-"""Of two pages that disagree by a day, the stricter one."""
+"""Two pages differ by a day; this is the stricter value."""
 COLD: Final = StorageClass("GLACIER_IR", billed_days=90, first_day=1, price="s3_glacier_ir")

@@ -1,4 +1,4 @@
-"""Who administers a cluster, and who works in its teams."""
+"""Checks of administrators and team members on Google Cloud."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ _ADMIN: Final = re.compile(r"(user|group|serviceAccount):[^@\s:]+@[^@\s]+\.[^@\s
 def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     """Users, groups or service accounts, each once."""
     if not principals:
-        fix = "Name who deploys, and the others that administer the cluster."
+        fix = "Name the deployer and the other administrators of the cluster."
         yield Problem(
             path,
             [],
-            "without an administrator no one can reach the cluster",
+            "without an administrator the cluster is not accessible",
             fix,
             code="administrator-missing",
         )
@@ -42,7 +42,7 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
 
 
 def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
-    """Users or groups. The API server compares their addresses letter by letter, which IAM does not."""
+    """Users or groups. Unlike IAM, the API server compares addresses case-sensitively."""
     for index, principal in enumerate(principals):
         if not _MEMBER.fullmatch(principal) or principal != principal.lower():
             rule = "must be `user:` or `group:` and an e-mail address in lower case"
@@ -58,17 +58,17 @@ def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
 def apart_problems(
     path: str, principals: Sequence[str], admins_path: str, admins: Sequence[str]
 ) -> Iterator[Problem]:
-    """Members of teams do not administer the cluster: RBAC adds up rights, and takes none away."""
+    """Members of teams do not administer the cluster: RBAC only adds permissions."""
     administering = {_same(one) for one in admins}
     for index, principal in enumerate(principals):
         if _same(principal) in administering:
-            fix = f"Leave it out here, or take it out of {admins_path}."
-            rule = "administers the cluster, so a team's limits would not hold"
+            fix = f"Leave it out here, or remove it from {admins_path}."
+            rule = "administers the cluster, so limits of the team would not apply"
             yield Problem(
                 f"{path}[{index}]", principal, rule, fix, against=admins_path, code="member-is-administrator"
             )
 
 
 def _same(principal: str) -> str:
-    """E-mail addresses of Google accounts are the same in any case."""
+    """E-mail addresses of Google accounts are case-insensitive."""
     return principal.casefold()

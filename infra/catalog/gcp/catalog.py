@@ -1,4 +1,4 @@
-"""The catalog of Google Cloud: each table is read when it is first asked for, and kept."""
+"""The catalog of Google Cloud: each table is read on first use and cached."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -47,7 +47,7 @@ class GcpCatalog(Catalog):
 
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
-        """GPU models by GKE's name of them, such as `nvidia-l4`."""
+        """GPU models by their name in GKE, such as `nvidia-l4`."""
         rows = read_rows(self._folder / "accelerators.toml", "accelerator", Accelerator)
         return by_key(rows, lambda row: row.name, "accelerators.toml")
 
@@ -70,7 +70,7 @@ class GcpCatalog(Catalog):
 
     @cached_property
     def gpu_networks(self) -> Mapping[str, GpuNetworks]:
-        """What the NICs of GPUs need, by the name of the machine type."""
+        """Networks of the NICs of GPUs, by machine type."""
         rows = read_rows(self._folder / "machine_types.toml", "gpu_networks", GpuNetworks)
         return by_key(rows, lambda row: row.machine, "machine_types.toml")
 
@@ -94,13 +94,13 @@ class GcpCatalog(Catalog):
         return known.vcpu if known is not None else None
 
     def boot_disk(self, machine: str) -> str | None:
-        """The type of a node's boot disk; None where GKE chooses, or of an unknown type."""
+        """The type of a node's boot disk; None where GKE chooses, or for an unknown type."""
         known = self.machine_types.get(machine) or self.cpu_types.get(machine)
         return known.boot_disk if known is not None else None
 
     @cached_property
     def offers(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
-        """Names of the zones that offer a GPU type, by type and region; none: no source says which."""
+        """Names of the zones that offer a GPU type, by type and region; empty: no source names them."""
         rows = read_rows(self._folder / "offers.toml", "offer", Offer, _with_frozen_zones)
         found: dict[tuple[str, str], tuple[str, ...]] = {}
         for row in rows:
@@ -114,7 +114,7 @@ class GcpCatalog(Catalog):
     def offering_zones(self, machine: str, region: str) -> tuple[str, ...] | None:
         """Zones of a known region that may offer a GPU or CPU type; None for an unknown type.
 
-        Where a source names the region alone, these are all of its zones.
+        Where a source names only the region: all of its zones.
         """
         place, family = self.region(region), self.cpu_types.get(machine)
         if family is not None:
@@ -141,7 +141,7 @@ class GcpCatalog(Catalog):
 
     @cached_property
     def regions(self) -> Mapping[str, Region]:
-        """Regions of which a source names the zones."""
+        """Regions with known zones."""
         rows = read_rows(self._folder / "regions.toml", "region", Region, _with_zones)
         return by_key(rows, lambda row: row.name, "regions.toml")
 

@@ -1,4 +1,4 @@
-"""How a cluster and its group of people are called, and the pods of its own nodes."""
+"""Checks of cluster and group names; pods of system nodes."""
 
 import re
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ def name_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def group_problems(path: str, group: str) -> Iterator[Problem]:
-    """The group whose member groups RBAC knows is called as GKE asks ("Configure Google Groups for RBAC")."""
+    """The security group has the name that GKE requires ("Configure Google Groups for RBAC")."""
     if not _GROUP.fullmatch(group):
         yield Problem(
             path,
             group,
-            "GKE takes no other group",
+            "GKE accepts no other group name",
             "Write gke-security-groups@DOMAIN.",
             code="invalid-google-group",
         )
 
 
 def system_pods(pods_per_node: int) -> int:
-    """Most pods of a system node: GKE's own agents are some twenty, and the stack's services come on top."""
+    """Maximum pods of a system node: about twenty agents of GKE, and the services of the stack."""
     return max(pods_per_node, _LEAST_SYSTEM_PODS)

@@ -20,8 +20,8 @@ _MOST_PER_VCPU: Final = 6.5
 """In GiB."""
 
 SHARED_CORES: Final = ("db-f1-micro", "db-g1-small")
-"""Tiers whose processor others share: cheap, and without a service level. Source: Cloud SQL documentation,
-"Instance settings" (machine types: shared core), and its service level agreement, which leaves them out."""
+"""Tiers with a shared processor: cheap, and without a service level. Source: Cloud SQL documentation,
+"Instance settings" (machine types: shared core), and its service level agreement, which excludes them."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Tier:
 
 
 def tier(name: str) -> Tier | None:
-    """The size that a tier of the form `db-custom-<CPUs>-<MiB>` names; None for another form."""
+    """The size of a tier `db-custom-<CPUs>-<MiB>`; None for other forms."""
     found = _TIER.fullmatch(name)
     return Tier(int(found[1]), int(found[2])) if found else None
 
@@ -76,7 +76,7 @@ def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Pro
 def database_problems(
     *, tier: str, disk_gib: float, backup_days: float, shared: bool = False
 ) -> Iterator[Problem]:
-    """Everything that Cloud SQL would refuse of a database's size and backups."""
+    """Check the size and backups of a Cloud SQL database."""
     yield from tier_problems("tier", tier, shared=shared)
     yield from facts.limits["cloud_sql_disk_gib"].problems("disk_gib", disk_gib)
     yield from facts.limits["cloud_sql_backup_days"].problems("backup_retention_days", backup_days)

@@ -1,4 +1,4 @@
-"""What a project of Google Cloud must have for a stack: APIs, and permissions of the deployer."""
+"""Required APIs and deployer permissions of a Google Cloud project."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,14 +14,14 @@ _TABLES: Final = Path(__file__).parent / "tables"
 
 
 class ProjectPermission(Fact):
-    """What the deployer must be allowed for resources of a type."""
+    """Permissions of the deployer for resources of a type."""
 
     type: Name
     """The type's token, or `kubernetes:` for objects in the cluster."""
     of: Literal["every", "cluster", "jobs"] = "every"
-    """Whether stacks with a cluster make it, those without, or both."""
+    """Created by stacks with a cluster, by those without, or by both."""
     on: Literal["project", "billing"] = "project"
-    """Where it is granted: on the project, or on the billing account."""
+    """Granted on the project or on the billing account."""
     permissions: tuple[Name, ...] = Field(min_length=1)
 
 
@@ -30,12 +30,12 @@ class RequiredApi(Fact):
 
     name: Name
     of: Literal["every", "cluster", "jobs"] = "every"
-    """Whether stacks with a cluster need it, those without, or both."""
+    """Needed by stacks with a cluster, by those without, or by both."""
     needed_by: tuple[Literal["data.shared_fs", "data.homes", "data.on_destroy", "smoke.schedule"], ...] = ()
-    """Values of the spec of which one asks for it; empty: every stack of that kind needs it.
+    """Settings of the spec that need it; empty: every stack of that kind needs it.
 
-    `data.on_destroy`: of homes that are kept, and so backed up. `smoke.schedule`: without a cluster, whose
-    own schedule it would be.
+    `data.on_destroy`: homes that are kept, and so backed up. `smoke.schedule`: only without a cluster, which
+    has its own scheduler.
     """
 
 
@@ -53,7 +53,7 @@ def apis() -> Mapping[str, RequiredApi]:
 
 
 def permissions_of_jobs(*, scheduled: bool) -> list[str]:
-    """What the deployer of a stack without a cluster must be allowed on the project.
+    """Permissions on the project for the deployer of a stack without a cluster.
 
     `scheduled`: its validation is repeated.
     """
@@ -63,7 +63,7 @@ def permissions_of_jobs(*, scheduled: bool) -> list[str]:
 
 
 def apis_of(*, shared_fs: bool, homes: bool, kept: bool) -> list[str]:
-    """The APIs of a stack with a cluster and these parts; `kept`: its data outlives it."""
+    """The APIs of a stack with a cluster and these parts; `kept`: data is kept on destroy."""
     wanted = {"data.shared_fs": shared_fs, "data.homes": homes, "data.on_destroy": homes and kept}
     return _apis("jobs", wanted)
 

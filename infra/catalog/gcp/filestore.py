@@ -1,4 +1,4 @@
-"""Which Filestore shares can be created at all."""
+"""Sizes of Filestore shares."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -9,7 +9,7 @@ from infra.catalog.gcp.model import bands_in_words, nearest_in_bands
 from infra.errors import Problem
 
 HOMES_GIB: Final = 1024
-"""Homes start with the smallest share that lives in several zones, and can grow."""
+"""First size of homes: the smallest regional share; it can grow."""
 
 
 def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> Iterator[Problem]:
@@ -21,7 +21,7 @@ def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> It
             tier_path, tier, "unknown tier", f"Near it are {', '.join(near)}.", code="unknown-filestore-tier"
         )
     elif row.problem(capacity_gib):
-        rule = f"no size of {tier}: {bands_in_words(row.bands)} GiB"
+        rule = f"not a size of {tier}: {bands_in_words(row.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, row.bands)))
         yield Problem(
             path, capacity_gib, rule, f"Set {choice}.", against=tier_path, code="filestore-size-not-offered"

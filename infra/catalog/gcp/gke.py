@@ -1,4 +1,4 @@
-"""Which Kubernetes versions GKE runs: minor versions with their support, and what each channel offers."""
+"""Kubernetes versions of GKE: minor versions with their support, and the versions of each channel."""
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ class Gke:
     channels: Mapping[str, ReleaseChannel]
 
     def support(self, version: str, on: datetime.date) -> Support:
-        """The support that a version has on a day; after the standard one only the channel `extended` has it.
+        """The support of a version on a day; after standard support only the channel `extended` offers it.
 
         Raises UnknownFactError for a version without a row.
         """
@@ -65,7 +65,7 @@ def number(version: str) -> int:
 def maintenance_problems(
     days_path: str, days: Sequence[str], hours_path: str, hours: int
 ) -> Iterator[Problem]:
-    """Days are named once, and leave GKE enough hours; the rule shows the arithmetic."""
+    """Days are named once, and windows add up to the hours that GKE requires."""
     if len(set(days)) != len(days):
         yield Problem(
             days_path, list(days), "a day is named twice", "Name each day once.", code="day-named-twice"

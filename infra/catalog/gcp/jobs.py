@@ -19,19 +19,19 @@ from infra.catalog.tables import by_key, read_rows
 from infra.errors import Problem
 
 IDLE_MINUTES: Final = (10, 1440)
-"""What the idle shutdown of a notebook takes. Source: Vertex AI Workbench documentation, "Idle shutdown",
+"""Range of the idle shutdown of a notebook. Source: Vertex AI Workbench documentation, "Idle shutdown",
 read 2026-11-22."""
 Kind = Literal["on_demand", "spot", "reserved"]
-"""How machines of jobs are bought."""
+"""Ways to buy machines of jobs."""
 NOTEBOOK_BOOT_GIB: Final = 150
-"""The boot disk of a notebook, in GiB: what Workbench recommends, and takes where nothing is said. Source:
+"""The boot disk of a notebook, in GiB: recommendation and default of Workbench. Source:
 Notebooks API v2, BootDisk.diskSizeGb."""
 _RESERVATION: Final = re.compile(
     r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/zones/(?P<zone>[a-z0-9-]+)"
     r"/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
 )
 NOTEBOOK_DISK_GIB: Final = 10
-"""The least that a standard persistent disk of Compute Engine has, in GiB."""
+"""Minimum size of a standard persistent disk of Compute Engine, in GiB."""
 
 
 class JobFamily(Fact):
@@ -44,7 +44,7 @@ class JobFamily(Fact):
 
 
 class JobFee(DatedPrice):
-    """What the service costs above Compute Engine, as a share of the machine's on-demand price."""
+    """Fee of the service above Compute Engine, as a share of the machine's on-demand price."""
 
     share: Annotated[float, Field(ge=0, le=1)]
 
@@ -55,21 +55,21 @@ class JobMachineType:
 
     name: str
     accelerator: str | None
-    """What a job names as `acceleratorType`; None without GPUs."""
+    """`acceleratorType` of a job; None without GPUs."""
     gpus: int
     quota: str | None
 
 
 @dataclass(frozen=True)
 class JobPrice:
-    """US dollars per machine-hour, with the price that has to be renewed first."""
+    """US dollars per machine-hour, with the price row that expires first."""
 
     usd: float
     renew: DatedPrice
 
 
 class JobCatalog:
-    """The table of machine types, read when it is first asked for."""
+    """The table of machine types, read on first use."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -92,15 +92,15 @@ class JobCatalog:
 
     @cached_property
     def fee(self) -> JobFee:
-        """What the service adds."""
+        """The fee of the service."""
         (row,) = read_rows(self._path, "job_fee", JobFee)
         return row
 
     def price(self, machine: str, region: str, kind: Kind = "on_demand") -> JobPrice | None:
-        """What an hour costs, or None where no source says: unknown, never free.
+        """Price of an hour, or None without a source: unknown, never free.
 
-        The fee is a share of the on-demand price, however machines are bought. Of reserved ones it is all
-        that a job adds: Compute Engine bills the reservation, used or not (Vertex AI documentation, "Use
+        The fee is a share of the on-demand price, however machines are bought. On reserved machines a job
+        adds only the fee: Compute Engine bills the reservation, used or not (Vertex AI documentation, "Use
         reservations with training", billing, read 2026-11-26).
         """
         listed = node_price(machine, region, "on_demand")
@@ -116,7 +116,7 @@ jobs: Final = JobCatalog(Path(__file__).parent / "tables" / "job_machines.toml")
 
 @dataclass(frozen=True)
 class JobReservation:
-    """A reservation of Compute Engine, as a job names it."""
+    """A reservation of Compute Engine for jobs."""
 
     project: str
     zone: str
@@ -124,13 +124,13 @@ class JobReservation:
 
 
 def job_reservation(text: str) -> JobReservation | None:
-    """The reservation of a full name with its zone; None for another form."""
+    """The reservation of a full name with its zone; None for other forms."""
     found = _RESERVATION.fullmatch(text)
     return JobReservation(found["project"], found["zone"], found["name"]) if found else None
 
 
 def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem]:
-    """A reservation lies in a zone of the region, and is named in full: jobs may run in any zone."""
+    """A reservation is in a zone of the region, by its full name: jobs may run in any zone."""
     found = job_reservation(named)
     if found is None:
         fix = "Write projects/<project>/zones/<zone>/reservations/<name>."
@@ -142,7 +142,7 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
             code="invalid-reservation-name",
         )
     elif not found.zone.startswith(f"{region}-"):
-        rule = f"lies in {found.zone}, and jobs run in {region}"
+        rule = f"is in {found.zone}, and jobs run in {region}"
         yield Problem(
             path,
             named,
@@ -153,7 +153,7 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
 
 
 def quota_metric(machine: JobMachineType, *, spot: bool) -> str | None:
-    """The metric of the quota that GPUs of jobs count against; None where no source names one.
+    """The metric of the quota that GPUs of jobs count against; None without a source.
 
     Quotas of custom jobs are not those of Compute Engine, nor those of endpoints. Source: quota errors and
     listings in public repositories, such as GoogleCloudPlatform/stable-diffusion-on-gcp issue 12
@@ -166,12 +166,12 @@ def quota_metric(machine: JobMachineType, *, spot: bool) -> str | None:
 
 
 def machine_problems(path: str, machine: str, region: str) -> Iterator[Problem]:
-    """The type is one of custom jobs, and offered in the region as far as Compute Engine's offers tell."""
+    """The type is available for custom jobs and, by the offers of Compute Engine, in the region."""
     known = jobs.machines.get(machine)
     if known is None:
         near = difflib.get_close_matches(machine, jobs.machines, n=3) or ["g2-standard-8"]
-        rule = "is no machine type of custom jobs that is known"
-        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.", code="unknown-job-machine")
+        rule = "is not a known machine type of custom jobs"
+        yield Problem(path, machine, rule, f"Near it are {', '.join(near)}.", code="unknown-job-machine")
     elif region in facts.regions and facts.offering_zones(machine, region) == ():
         regions = sorted(place for place in facts.regions if facts.offering_zones(machine, place))
         fix = f"It is offered in {', '.join(regions[:6])}." if regions else "Choose another type."
@@ -179,14 +179,14 @@ def machine_problems(path: str, machine: str, region: str) -> Iterator[Problem]:
 
 
 def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int) -> Iterator[Problem]:
-    """Notebooks have no GPUs, and go off after a time that the service takes."""
+    """Notebooks have no GPUs, and an idle shutdown that the service accepts."""
     if machine not in facts.cpu_types:
         near = difflib.get_close_matches(machine, facts.cpu_types, n=3) or ["e2-standard-2"]
-        rule = "is no machine type without GPUs that is known: GPUs belong to jobs, which end by themselves"
-        yield Problem(path, machine, rule, f"Such are {', '.join(near)}.", code="unknown-notebook-machine")
+        rule = "is not a known machine type without GPUs; only jobs, which end by themselves, may use GPUs"
+        yield Problem(path, machine, rule, f"Near it are {', '.join(near)}.", code="unknown-notebook-machine")
     least, most = IDLE_MINUTES
     if not least <= idle_minutes <= most:
-        rule = f"a notebook can go off after {least} to {most} minutes"
+        rule = f"idle shutdown must be after {least} to {most} minutes"
         yield Problem(
             idle_path,
             idle_minutes,
@@ -197,5 +197,5 @@ def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int
 
 
 def _first(fee: JobFee, price: NodePrice) -> DatedPrice:
-    """The one that is to be renewed first."""
+    """The row that expires first."""
     return min((fee, price.renew), key=lambda row: row.date + datetime.timedelta(row.good_for_days))

@@ -1,4 +1,4 @@
-"""Which Managed Lustre file systems can be created at all."""
+"""Sizes of Managed Lustre file systems."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
             throughput_path, throughput, rule, f"Set {nearest}.", code="lustre-throughput-not-offered"
         )
     elif tier.problem(capacity_gib):
-        rule = f"no size at {throughput} {_UNIT}: {bands_in_words(tier.bands)} GiB"
+        rule = f"not a size at {throughput} {_UNIT}: {bands_in_words(tier.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, tier.bands)))
         yield Problem(
             path,
@@ -35,5 +35,5 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
 def rdma_problems(path: str, *, rdma: bool) -> Iterator[Problem]:
     """Clients use TCP: an instance has no setting for RDMA (pulumi-gcp 10.2.0 lustre.Instance)."""
     if rdma:
-        fix = "Set it to false; data comes faster with more throughput_mb_s_per_tib."
+        fix = "Set it to false; for faster reads, raise throughput_mb_s_per_tib."
         yield Problem(path, True, "clients of Managed Lustre have no RDMA", fix, code="lustre-without-rdma")

@@ -1,6 +1,6 @@
 """Facts about Google Cloud as frozen models, each with its source and date.
 
-Sizes are GiB, rates Gb/s = 10^9 bits per second, money is US dollars. `None` means "no source says so".
+Sizes are GiB, rates Gb/s = 10^9 bits per second, money is US dollars. `None` means "no source".
 """
 
 import datetime
@@ -14,15 +14,16 @@ from infra.catalog.fact import Count, DatedPrice, Fact, Name, Usd
 Band = tuple[Count, Count, Count]
 """The smallest size, the largest, and the step between."""
 Market = Literal["on_demand", "spot", "flex_start", "calendar"]
-"""How a machine is bought. `calendar`: a reservation for a time, made in calendar mode."""
+"""Ways to buy a machine. `calendar`: a reservation for a time, made in calendar mode."""
 Fabric = Literal["tcpx", "tcpxo", "rdma"]
-"""How GPUs of several machines talk: GPUDirect-TCPX, GPUDirect-TCPXO, or RDMA over converged Ethernet."""
+"""Network between GPUs of several machines: GPUDirect-TCPX, GPUDirect-TCPXO, or RDMA over converged
+Ethernet."""
 
 Minor = Annotated[str, Field(pattern=r"^1\.\d+$")]
 
 
 class Accelerator(Fact):
-    """One GPU model, by GKE's name of it."""
+    """One GPU model, by its name in GKE."""
 
     name: Name
     title: Name
@@ -43,7 +44,7 @@ class MachineType(Fact):
     vcpu: Count
     memory_gib: Count
     architecture: Literal["x86_64", "arm64"] = "x86_64"
-    fabric: Fabric | None = None  # None: none that a source names
+    fabric: Fabric | None = None  # None: none documented
     network_gbps: Count | None = None
     nvlink: bool | None = None  # None also where there is one GPU and thus nothing to link
     local_ssds: Count | None = None  # of 375 GiB, that the type always has; None: not known, or chosen
@@ -99,7 +100,7 @@ class CpuType:
 
 
 class Offer(Fact):
-    """Where machine types with GPUs are offered: letters of zones by region; none: no source says which."""
+    """Where machine types with GPUs are offered: letters of zones by region; empty: no source names them."""
 
     machines: tuple[Name, ...] = Field(min_length=1)
     zones: dict[Name, tuple[Name, ...]]
@@ -132,13 +133,13 @@ class Region(Fact):
 
 
 class GkeVersion(Fact):
-    """A version of GKE that a source names; GKE offers more."""
+    """A documented version of GKE; GKE offers more."""
 
     name: Name
 
 
 class GkeMinor(Fact):
-    """A minor version of GKE: when the channel `regular` got it, and when its standard support ends."""
+    """A minor version of GKE: its date in channel `regular`, and the end of standard support."""
 
     name: Minor
     regular: datetime.date
@@ -175,7 +176,7 @@ class FilestoreTier(Fact):
     bands: tuple[Band, ...] = Field(min_length=1)
 
     def problem(self, gib: int) -> str | None:
-        """Why a share cannot have a size, or None."""
+        """Reason why a share cannot have a size, or None."""
         if in_bands(gib, self.bands):
             return None
         return f"{gib} GiB is not offered by {self.tier}: {bands_in_words(self.bands)}"
@@ -188,7 +189,7 @@ class LustreTier(Fact):
     bands: tuple[Band, ...] = Field(min_length=1)
 
     def problem(self, gib: int) -> str | None:
-        """Why a file system cannot have a size, or None."""
+        """Reason why a file system cannot have a size, or None."""
         if in_bands(gib, self.bands):
             return None
         return f"{gib} GiB is not offered at {self.throughput} MB/s per TiB: {bands_in_words(self.bands)}"
@@ -218,5 +219,5 @@ def nearest_in_bands(size: int, bands: tuple[Band, ...]) -> tuple[int, ...]:
 
 
 def bands_in_words(bands: tuple[Band, ...]) -> str:
-    """The sizes of bands, for people."""
+    """The sizes of bands, for messages."""
     return "; ".join(f"{low} to {high} in steps of {step}" for low, high, step in bands)

@@ -1,4 +1,4 @@
-"""What Cloud Billing budgets and Cloud Monitoring's alerts accept."""
+"""Checks of amounts and addresses for Cloud Billing budgets and Cloud Monitoring alerts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,16 +12,14 @@ def amount_problems(path: str, usd: float) -> Iterator[Problem]:
     """A budget is above 0 US dollars."""
     if not 0 < usd < math.inf:
         yield Problem(
-            path, usd, "must be an amount above 0 USD", "Set what may be spent.", code="amount-not-positive"
+            path, usd, "must be an amount above 0 USD", "Set a positive amount.", code="amount-not-positive"
         )
 
 
 def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "policy"]) -> Iterator[Problem]:
     """The addresses that a budget or an alert policy mails: some, few, and each once."""
     if not addresses:
-        yield Problem(
-            path, 0, "the alarm would reach nobody", "Name an address.", code="alarm-without-address"
-        )
+        yield Problem(path, 0, "the alarm has no recipient", "Name an address.", code="alarm-without-address")
         return
     yield from channel_problems(path, len(addresses), by)
     if len(set(addresses)) < len(addresses):
@@ -41,13 +39,13 @@ def channel_problems(path: str, addresses: int, by: Literal["budget", "policy"])
 
 
 def anomaly_problems(path: str, usd: float | None) -> Iterator[Problem]:
-    """Google Cloud has no resource for cost anomalies (pulumi-gcp 10.2.0): a program cannot ask for them."""
+    """Google Cloud has no resource for cost anomalies (pulumi-gcp 10.2.0): a program cannot create them."""
     if usd is not None:
-        rule = "a program cannot ask Google Cloud to report cost anomalies"
+        rule = "Google Cloud has no API to report cost anomalies"
         yield Problem(
             path,
             usd,
             rule,
-            "Set it to null; Billing shows anomalies to who administers it.",
+            "Set it to null; Cloud Billing shows anomalies to its administrators.",
             code="anomalies-not-reported",
         )

@@ -1,7 +1,7 @@
-"""Address ranges of a network, what of them nodes and pods take, zones, and the way to the API server.
+"""Checks of address ranges, of addresses of nodes and pods, of zones, and of access to the API server.
 
-GKE gives each node a block of pod addresses, at least twice as many as pods may run on it, so that a pod's
-address is not used again at once: /26 for 32 pods, /24 for 110. Source: GKE documentation, "Configure maximum
+GKE gives each node a block of pod addresses, at least twice as many as pods may run on it, so that addresses
+of pods are not reused at once: /26 for 32 pods, /24 for 110. Source: GKE documentation, "Configure maximum
 Pods per node", read 2026-11-25.
 """
 
@@ -15,7 +15,7 @@ from infra.catalog.gcp.clusters import system_pods
 from infra.errors import Problem
 
 LARGEST_NETWORK: Final = 16
-"""Prefix length; larger ranges overlap with those of others sooner than they are needed."""
+"""Prefix length; larger ranges overlap with other networks sooner than they are needed."""
 SMALLEST_NETWORK: Final = 20
 """Prefix length. Below it the range for Cloud SQL, Lustre and Filestore is smaller than a /24, of which Cloud
 SQL takes one for itself in a region (Cloud SQL documentation, "Allocated IP address ranges")."""
@@ -29,11 +29,11 @@ _PRIVATE: Final = tuple(
 # 2026-11-25).
 _TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
 POD_BITS: Final = 1
-"""Pods get one half of the whole range: this many bits longer is its prefix."""
+"""Pods get one half of the range: a prefix that is this many bits longer."""
 
 
 def region_problems(path: str, region: str) -> Iterator[Problem]:
-    """The region is one whose zones and offers are known."""
+    """The region is in the catalog."""
     if region not in facts.regions:
         yield Problem(
             path,
@@ -45,15 +45,15 @@ def region_problems(path: str, region: str) -> Iterator[Problem]:
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """Zones are of the region; one is enough, for a regional control plane runs in several anyway."""
+    """Zones are of the region; one is enough, as a regional control plane runs in several anyway."""
     if not zones:
-        yield Problem(path, [], "needs a zone", f"Write [{region}-b].", code="zone-missing")
+        yield Problem(path, [], "at least one zone is required", f"Write [{region}-b].", code="zone-missing")
     for index, zone in enumerate(zones):
         yield from zone_problem(f"{path}[{index}]", region, zone)
 
 
 def zone_problem(path: str, region: str, zone: str) -> Iterator[Problem]:
-    """A single zone is of the region; of an unknown region by its name."""
+    """A single zone is of the region; of an unknown region, only the name is checked."""
     row = facts.regions.get(region)
     if zone.rpartition("-")[0] != region or (row and zone not in row.zones):
         fix = f"{region} has {', '.join(row.zones)}." if row else f"Write it like {region}-b."
@@ -71,7 +71,7 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
         return
     if not LARGEST_NETWORK <= network.prefixlen <= SMALLEST_NETWORK:
         bounds = f"/{LARGEST_NETWORK} to /{SMALLEST_NETWORK}"
-        rule = f"must be {bounds}: nodes, pods, services and databases are cut out of it"
+        rule = f"must be {bounds}: nodes, pods, services and databases take parts of it"
         largest = ipaddress.IPv4Network(f"{network.network_address}/{LARGEST_NETWORK}", strict=False)
         yield Problem(path, cidr, rule, f"Use {largest}.", code="network-size-not-supported")
     if not any(network.subnet_of(space) for space in _PRIVATE):
@@ -100,15 +100,15 @@ def pod_addresses(pods_per_node: int) -> int:
 
 
 def nodes_by_pods(pods_per_node: int, *, jobs: int, system: int) -> dict[int, int]:
-    """So many nodes for jobs and of the system pool, by the pods that may run on each."""
+    """Number of nodes (jobs and system pool) by the pods that may run on each."""
     own = system_pods(pods_per_node)
     return {own: jobs + system} if own == pods_per_node else {pods_per_node: jobs, own: system}
 
 
 def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: str = "") -> Iterator[Problem]:
-    """The largest number of nodes, by how many pods may run on each, fits into the range for pods.
+    """The largest number of nodes, by the pods on each, fits into the range for pods.
 
-    The rule shows the arithmetic. A `cidr` that is no network is refused by `range_problems` alone.
+    A `cidr` that is not a network is reported by `range_problems`.
     """
     try:
         room = ipaddress.IPv4Network(cidr).num_addresses >> POD_BITS
@@ -126,12 +126,12 @@ def room_problems(path: str, cidr: str, nodes: Mapping[int, int], *, against: st
 
 
 def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
-    """The API server is reached by its name as IAM admits, or by an address from ranges: one of both."""
+    """The API server has either a DNS endpoint (access by IAM) or an address with allowed ranges."""
     yield from clients.api_access_problems(access_path, cidrs)
     for problem in facts.limits["authorized_networks"].problems(access_path, len(cidrs)):
         yield Problem(access_path, len(cidrs), problem.rule, "Join some of them.", code=problem.code)
     if endpoint == "dns" and cidrs:
-        rule = "the API server has no address, so ranges admit nobody: IAM decides who reaches its name"
+        rule = "the API server has a DNS endpoint, so ranges have no effect: IAM controls access"
         yield Problem(
             access_path,
             list(cidrs),
@@ -141,7 +141,7 @@ def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str
             code="api-ranges-without-address",
         )
     if endpoint == "ip" and not cidrs:
-        rule = "nobody could reach the API server: it has an address, and no range may use it"
+        rule = "the API server would not be reachable: no range is allowed"
         fix = f"Name the ranges of your office or VPN, or set {path} to dns."
         yield Problem(access_path, [], rule, fix, against=path, code="api-without-ranges")
 
@@ -149,7 +149,7 @@ def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str
 def bucket_zone_problems(
     path: str, zone: str, region: str, zones_path: str, zones: Sequence[str]
 ) -> Iterator[Problem]:
-    """A zonal bucket is in a zone of the network, where the jobs are that ask for it."""
+    """A zonal bucket is in a zone of the network, near the jobs that use it."""
     yield from zone_problem(path, region, zone)
     if zone not in zones:
         fix = f"Use one of {', '.join(zones)}."
@@ -162,7 +162,7 @@ def _more_room(cidr: str, needed: int) -> str:
     prefix = 32 - POD_BITS - (needed - 1).bit_length()
     others = "fewer nodes, or fewer pods on each"
     if prefix < LARGEST_NETWORK:
-        return f"Have {others}: even a /{LARGEST_NETWORK} is too small."
+        return f"Use {others}: even a /{LARGEST_NETWORK} is too small."
     start = ipaddress.IPv4Network(cidr).network_address
     return f"Use {ipaddress.IPv4Network(f'{start}/{prefix}', strict=False)}, {others}."
 

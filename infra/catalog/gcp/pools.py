@@ -1,4 +1,4 @@
-"""Pools of nodes: which combinations of type, zones, fabric, purchase, sharing and disks GKE can run."""
+"""Checks of node pools: type, zones, fabric, purchase, sharing and disks that GKE supports together."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,16 +16,16 @@ SYSTEM_DISK_GIB: Final = 100
 LOCAL_SSD_GIB: Final = 375
 """Size of one local SSD."""
 FLEX_START_DAYS: Final = 7
-"""After so many days a flex-start node ends. Source: GKE documentation, flex-start, read 2026-11-22."""
+"""Maximum lifetime of a flex-start node. Source: GKE documentation, flex-start, read 2026-11-22."""
 _CPU_POOL_VCPU: Final = 4
-"""Below it, the cluster's own agents leave a node's jobs nothing."""
-# A short name is looked up in the cluster's project and fails with blocks.
+"""With fewer, the cluster's own agents leave no processors for jobs."""
+# A short name is resolved in the cluster's project and fails with blocks.
 _RESERVATION: Final = re.compile(
     r"projects/(?P<project>[a-z][a-z0-9-]{4,28}[a-z0-9])/reservations/(?P<name>[a-z]([a-z0-9-]{0,61}[a-z0-9])?)"
     r"(/reservationBlocks/(?P<block>[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?))?"
 )
 KINDS: Final = ("on_demand", "spot", "reserved", "block", "flex_start", "queued")
-"""How nodes are bought."""
+"""Ways to buy nodes."""
 _LAYERED: Final = ("a3-ultragpu-", "a4-", "a4x-")
 NETWORK_LAYERS: Final = tuple(f"cloud.google.com/gce-topology-{one}" for one in ("block", "subblock", "host"))
 """Labels of nodes from the widest part of the network to the narrowest, which GKE sets on reserved, dense
@@ -34,10 +34,11 @@ placement of multi-host replicas; read 2026-11-25."""
 PREPAID: Final = ("reserved", "block")
 """Nodes on a reservation of their own."""
 DYNAMIC: Final = ("flex_start", "queued")
-"""Nodes of Dynamic Workload Scheduler: they start when there are some and end after seven days at most."""
+"""Nodes of Dynamic Workload Scheduler: they start when capacity is available and end after seven days at
+most."""
 PREEMPTIBLE: Final = ("spot", *DYNAMIC)
-"""What takes the preemptible quotas (Managed Service for Apache Spark documentation, "Dynamic Workload
-Scheduler", read 2026-11-22)."""
+"""Purchases that count against preemptible quotas (Managed Service for Apache Spark documentation, "Dynamic
+Workload Scheduler", read 2026-11-22)."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,13 @@ class Reservation:
 
 
 def reservation(text: str) -> Reservation | None:
-    """The reservation of a full name; None for another form."""
+    """The reservation of a full name; None for other forms."""
     found = _RESERVATION.fullmatch(text)
     return Reservation(found["project"], found["name"], found["block"]) if found else None
 
 
 def type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is one with built-in GPUs that the catalog knows."""
+    """The type has built-in GPUs and is in the catalog."""
     try:
         facts.machine_type(name)
     except UnknownFactError as error:
@@ -74,7 +75,7 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type has no GPU, and processors and memory that the catalog knows, more than its agents take."""
+    """The type has no GPU, processors and memory in the catalog, and more than the agents of a node take."""
     machine = facts.cpu_type(name)
     if machine is None or machine.vcpu < _CPU_POOL_VCPU:
         fix = f"Use one with {_CPU_POOL_VCPU} processors or more, such as n2-standard-16."
@@ -82,27 +83,27 @@ def cpu_problems(path: str, name: str) -> Iterator[Problem]:
 
 
 def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
-    """Nodes without GPUs are bought when they are needed."""
+    """Nodes without GPUs are bought on demand or spot."""
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
         yield Problem(
             path,
             bought,
-            "nodes without GPUs are neither reserved nor waited for",
+            "nodes without GPUs are neither reserved nor queued",
             fix,
             code="purchase-needs-gpus",
         )
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type for a cluster's own services that the catalog knows."""
+    """The type is a CPU type in the catalog, for a cluster's own services."""
     yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
 def offer_problems(
     path: str, machine: str, zones_path: str, zones: Sequence[str], region: str
 ) -> Iterator[Problem]:
-    """The region offers the type, and so does each of the zones; their names are those of all projects."""
+    """The region offers the type, and so does each of the zones; zone names are the same in all projects."""
     offered = facts.offering_zones(machine, region) if region in facts.regions else None
     if offered is None:
         return
@@ -125,14 +126,14 @@ def offer_problems(
 
 
 def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Problem]:
-    """Prepaid nodes name their reservation in full; without its project GKE does not find one with blocks.
+    """Prepaid nodes need the full name of their reservation; GKE needs the project to find one with blocks.
 
     Source: GoogleCloudPlatform/cluster-toolkit#5043 and modules/compute/gke-node-pool (reservation_affinity).
     """
     if kind not in PREPAID:
         if named is not None:
             fix = "Remove it, or start the nodes in the reservation."
-            yield Problem(path, named, f"{kind} nodes use none", fix, code="reservation-not-used")
+            yield Problem(path, named, f"{kind} nodes use no reservation", fix, code="reservation-not-used")
     elif named is None or reservation(named) is None:
         fix = (
             "Write it like projects/<project>/reservations/<name>, with /reservationBlocks/<block> if meant."
@@ -143,9 +144,9 @@ def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Pr
 
 
 def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
-    """Queued nodes come for a job and go with it, so none is there before."""
+    """Queued nodes start and end with a job, so the pool has no minimum size."""
     if kind == "queued" and least > 0:
-        rule = "queued nodes come for a job, so the smallest size is 0"
+        rule = "queued nodes start with a job, so the minimum size is 0"
         yield Problem(
             least_path,
             least,
@@ -157,7 +158,7 @@ def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterat
 
 
 def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zones: int) -> Iterator[Problem]:
-    """Nodes that a policy places close together stand in one zone, which nothing else has decided.
+    """Nodes of a compact placement policy are in one zone, and their placement is not fixed otherwise.
 
     Source: GoogleCloudPlatform/cluster-toolkit@10470803 modules/compute/gke-node-pool (placement_policy).
     """
@@ -166,7 +167,7 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
         yield Problem(
             path,
             True,
-            f"{kind} takes no compact placement",
+            f"{kind} does not support compact placement",
             fix,
             against=kind_path,
             code="compact-with-dynamic-nodes",
@@ -175,7 +176,7 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
         yield Problem(
             path,
             True,
-            "a reservation lies where it was made",
+            "the placement of a reservation is fixed",
             fix,
             against=kind_path,
             code="compact-with-reservation",
@@ -193,23 +194,23 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
 
 
 def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
-    """Machines with networks of their GPUs need no policy."""
-    rule = "machines with networks of their GPUs are placed by these"
+    """Machines with GPU networks need no placement policy."""
+    rule = "machines with GPU networks are placed by their network"
     yield Problem(path, True, rule, "Leave compact out.", against=rdma_path, code="compact-with-rdma")
 
 
 def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma: bool) -> Iterator[Problem]:
-    """GPUs are shared where people try things; a training run on a part of a GPU measures its neighbours."""
+    """GPUs are shared only in interactive pools: a training run on a part of a GPU is disturbed by others."""
     if purpose != "interactive":
         fix = "Leave it out, or make the pool interactive."
         yield Problem(
-            path, kind, "GPUs are shared in interactive pools alone", fix, code="sharing-not-interactive"
+            path, kind, "GPUs are shared in interactive pools only", fix, code="sharing-not-interactive"
         )
     if rdma:
         yield Problem(
             path,
             kind,
-            "parts of GPUs use no RDMA",
+            "shared GPUs do not support RDMA",
             f"Set {rdma_path} to false.",
             against=rdma_path,
             code="sharing-with-rdma",
@@ -217,69 +218,69 @@ def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma
 
 
 def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
-    """The GPU can be cut into partitions of that size."""
+    """The GPU supports partitions of that size."""
     gpu = facts.accelerators[machine.accelerator]
     if not gpu.mig:
         able = [row.title for row in facts.accelerators.values() if row.mig]
         fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
         yield Problem(
-            path, partition, f"{gpu.title} is not cut into partitions", fix, code="gpu-without-partitions"
+            path, partition, f"{gpu.title} does not support partitions", fix, code="gpu-without-partitions"
         )
     elif partition not in gpu.mig:
         yield Problem(
             path,
             partition,
-            f"no partition of {gpu.title}",
+            f"not a partition of {gpu.title}",
             f"It has {', '.join(gpu.mig)}.",
             code="unknown-partition",
         )
 
 
 def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:
-    """The type has so many local SSDs, or takes as many as are wanted."""
+    """The type has this number of local SSDs, or supports it."""
     known = facts.machine_types.get(machine)
     if known is None:
         if count:
-            rule = f"{machine} has none (of CPU types, those that end in -lssd have some)"
+            rule = f"{machine} has no local SSDs (among CPU types, only those that end in -lssd)"
             yield Problem(path, count, rule, "Leave it out.", code="machine-without-local-ssds")
     elif known.local_ssds is not None and count != known.local_ssds:
         rule = f"{machine} always has {known.local_ssds}"
         yield Problem(path, count, rule, "Leave it out, or write that number.", code="local-ssds-fixed")
     elif not known.local_ssds_choosable and known.local_ssds is None:
-        rule = f"{machine} has a number of its own, which cannot be chosen"
+        rule = f"{machine} has a fixed number of local SSDs"
         yield Problem(path, count, rule, "Leave it out.", code="local-ssds-not-chosen")
 
 
 def stays_idle(machine: str, least: int) -> bool:
-    """Whether nodes with GPUs of a pool stay although nobody works: an autoscaler ends all others."""
+    """Whether idle GPU nodes of a pool stay: the autoscaler removes nodes above the minimum."""
     return least > 0 and facts.cpu_type(machine) is None
 
 
 def gpus_of_node(machine: MachineType, *, clients: int | None = None, partition: str | None = None) -> int:
-    """What a node offers as `nvidia.com/gpu`: its GPUs, its partitions, or turns on its GPUs."""
+    """`nvidia.com/gpu` of a node: its GPUs, partitions, or clients that share GPUs."""
     if partition is not None:
         return machine.count * facts.accelerators[machine.accelerator].mig[partition]
     return machine.count * (clients or 1)
 
 
 def layers(machine: str, bought: str) -> tuple[str, ...]:
-    """The labels of network layers that nodes have; empty where no source says that there are any."""
+    """The labels of network layers that nodes have; empty without a source."""
     return NETWORK_LAYERS if machine.startswith(_LAYERED) and bought in PREPAID else ()
 
 
 def size_problems(least_path: str, least: int, most_path: str, most: int) -> Iterator[Problem]:
-    """Fewest and most nodes of a node pool."""
+    """Minimum and maximum size of a node pool."""
     yield from facts.limits["node_pool_least"].problems(least_path, least)
     yield from facts.limits["node_pool_nodes"].problems(most_path, most)
 
 
 def idle_problems(path: str, minutes: int | None) -> Iterator[Problem]:
-    """GKE's autoscaler takes idle nodes away by a profile, not after minutes that somebody sets.
+    """GKE's autoscaler removes idle nodes by a profile, not after a configured time.
 
-    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; minutes are only those
-    of compute classes (`consolidationDelayMinutes`), and a pool is in none.
+    Source: GKE documentation, "About GKE cluster autoscaling", autoscaling profiles; only
+    compute classes have minutes (`consolidationDelayMinutes`), and pools are in none.
     """
     if minutes is not None:
-        rule = "GKE decides how long a node may be idle, by the profile that takes nodes away soonest"
-        fix = "Set it to null; a pool's min_nodes keeps nodes that nobody needs."
+        rule = "GKE controls how long a node may be idle (profile optimize-utilization)"
+        fix = "Set it to null; min_nodes of a pool keeps idle nodes."
         yield Problem(path, minutes, rule, fix, code="idle-minutes-not-used")

@@ -1,4 +1,4 @@
-"""What an hour of a node costs: its processors and memory, its GPUs, its local SSDs."""
+"""Price of a node-hour: processors and memory, GPUs, local SSDs."""
 
 import datetime
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ HOURS_PER_MONTH = 730
 
 @dataclass(frozen=True)
 class NodePrice:
-    """US dollars per node-hour, and of the prices that they are made of the one to be renewed first.
+    """US dollars per node-hour, and the price row of it that expires first.
 
-    `least` and `most` differ where no source gives what processors and memory of a flex-start or calendar
-    node cost: between nothing and their on-demand price. `expected` is `most` then, so a budget holds.
+    `least` and `most` differ where no source gives the price of processors and memory of a flex-start or
+    calendar node: between 0 and their on-demand price. `expected` is `most` then, a safe figure for budgets.
     """
 
     least: float
@@ -26,7 +26,7 @@ class NodePrice:
 
 
 def node_price(machine: str, region: str, market: Market) -> NodePrice | None:
-    """The price of a node without its boot disk; None where that of its GPUs or processors is not known."""
+    """The price of a node without its boot disk; None if the price of its GPUs or processors is unknown."""
     parts = _parts(machine, region, market)
     if parts is None:
         return None
@@ -70,7 +70,7 @@ def _vm(machine: str, region: str, market: Market) -> tuple[DatedPrice, float] |
 
 
 def _local_ssds(machine: str, region: str) -> tuple[DatedPrice, float] | None:
-    """The local SSDs that a type always has, at the list price; None where it has none, or none is known."""
+    """The local SSDs that a type always has, at the list price; None without any."""
     gpus = facts.machine_types.get(machine)
     price = facts.service_price("local_ssd", region)
     if gpus is None or gpus.local_ssds is None or price is None or _covers_all(gpus.accelerator):
@@ -79,5 +79,5 @@ def _local_ssds(machine: str, region: str) -> tuple[DatedPrice, float] | None:
 
 
 def _covers_all(accelerator: str) -> bool:
-    """Whether the price of a GPU is that of its part of the machine."""
+    """Whether the price of a GPU includes its part of the machine."""
     return any(row.whole_machine for row in facts.gpu_prices.values() if row.accelerator == accelerator)

@@ -1,6 +1,6 @@
-"""What nodes take of the quotas of a project, and how more is asked for.
+"""Demand of nodes for the quotas of a project, and requests for more.
 
-A quota whose value is not known never refuses.
+A quota without a known value is never exceeded.
 """
 
 import math
@@ -14,13 +14,13 @@ from infra.catalog.gcp.model import ServiceQuota
 from infra.catalog.gcp.pools import PREEMPTIBLE, PREPAID
 
 RESERVED: Final = PREPAID
-"""What is reserved counts when it is reserved, its nodes against no quota of processors, GPUs and SSDs
+"""Reserved capacity counts at reservation, its nodes against no quota of processors, GPUs and SSDs
 (GoogleCloudPlatform/cluster-toolkit pkg/config quota.go)."""
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """More is wanted than the project may have."""
+    """Demand that exceeds a quota of the project."""
 
     quota: ServiceQuota
     limit: float
@@ -34,20 +34,20 @@ class Shortfall:
 
 
 def gpu_key(accelerator: str, *, preemptible: bool) -> str | None:
-    """The quota that GPUs count against; None where no source names one."""
+    """The quota that GPUs count against; None without a source."""
     wanted = accelerator, preemptible
     rows = facts.quotas.values()
     return next((row.key for row in rows if (row.accelerator, row.preemptible) == wanted), None)
 
 
 def cpu_key(machine: str) -> str | None:
-    """The quota of a region that the vCPUs of a machine type count against; None where none is known."""
+    """The quota of a region that the vCPUs of a machine type count against; None if unknown."""
     series = machine.partition("-")[0]
     return next((row.key for row in facts.quotas.values() if series in row.families), None)
 
 
 def vcpus(machine: str) -> int | None:
-    """The vCPUs of a machine type, also where its name alone says so, as `c9-standard-8`; None of others.
+    """The vCPUs of a machine type, also from its name, as `c9-standard-8`; None for others.
 
     Source: Compute Engine documentation, "Machine families resource and comparison guide", naming convention.
     """
@@ -59,10 +59,10 @@ def vcpus(machine: str) -> int | None:
 def taken(
     machine: str, gpus: Mapping[str, int], nodes: int, *, preemptible: bool
 ) -> Iterator[tuple[str, float]]:
-    """(quota, amount) of so many machines that have these GPUs each.
+    """(quota, amount) of `nodes` machines with these GPUs each.
 
-    Spot has quotas of its own in a region, and counts in all regions together. Processors of machines with
-    GPUs are not counted there, for no source says that they are; of these, A2 alone has a quota of a region.
+    Spot has separate quotas in a region, and counts in the quota of all regions. Processors of machines with
+    GPUs are not counted there, as no source says that they are; of these, only A2 has a regional quota.
     """
     for accelerator, count in gpus.items():
         key = gpu_key(accelerator, preemptible=preemptible)
@@ -77,7 +77,7 @@ def taken(
 
 
 def demands(name: str, machine: str, bought: str, nodes: int) -> Iterator[Demand]:
-    """What a pool of so many nodes takes of processors and GPUs. Machines that are not known take nothing."""
+    """Demand of a pool of `nodes` nodes for processors and GPUs. Unknown machines take nothing."""
     if bought in RESERVED or nodes == 0:
         return
     known = facts.machine_types.get(machine)
@@ -98,17 +98,17 @@ def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Sho
 
 
 def dimensions(row: ServiceQuota, region: str) -> dict[str, str]:
-    """What tells the value of a quota for a region from its others."""
+    """The dimensions of a quota's value for a region."""
     place = {"region": region} if row.regional else {}
     return {**place, **({"gpu_family": row.gpu_family} if row.gpu_family else {})}
 
 
 def request(key: str, value: float, project: str, region: str) -> str:
-    """The command that asks Google for a quota of `value`, rounded up."""
+    """The command that requests a quota of `value`, rounded up."""
     row = facts.quotas[key]
-    told = ",".join(f"{name}={one}" for name, one in dimensions(row, region).items())
+    chosen = ",".join(f"{name}={one}" for name, one in dimensions(row, region).items())
     return (
         f"gcloud beta quotas preferences create --project={project} --service={row.service} "
         f"--quota-id={row.quota_id} --preferred-value={math.ceil(value)}"
-        + (f" --dimensions={told}" if told else "")
+        + (f" --dimensions={chosen}" if chosen else "")
     )

@@ -1,8 +1,8 @@
-"""Cron expressions of five fields as Cloud Scheduler takes them.
+"""Cron expressions of five fields in the format of Cloud Scheduler.
 
 Source: Cloud Scheduler documentation, "Cron job format and time zone" (read 2026-11-26): unix-cron, where a
 step follows `*` or a range, names are in capitals, and a day of the month and one of the week together mean
-either of them, as they do for Kubernetes. It knows no `?`.
+either of them, as they do for Kubernetes. `?` is not supported.
 """
 
 import re

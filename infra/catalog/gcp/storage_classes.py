@@ -1,4 +1,4 @@
-"""Classes of Cloud Storage; objects of all classes are read at once.
+"""Storage classes of Cloud Storage; all have immediate access.
 
 Source: Cloud Storage documentation, "Storage classes" (minimum storage duration of 30 and 90 days), read
 2026-11-25. Lifecycle rules move objects of any age.

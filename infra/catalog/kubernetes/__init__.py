@@ -1,4 +1,4 @@
-"""Kubernetes and what runs on it, on every cloud. `limits` holds what is accepted of single values."""
+"""Kubernetes and its add-ons on every cloud. `limits` are those of single values."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which shares and names Kueue can be given."""
+"""Checks of shares, names and queues of Kueue."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -7,19 +7,19 @@ from infra.errors import Problem
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 # Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
-# v0.19.2): the easy way is the accounted way.
+# v0.19.2), so that such jobs are accounted, too.
 DEFAULT_QUEUE = "default"
-# The priority classes that people choose from; a job that names none is `default`.
+# The priority classes of team jobs; a job that names none is `default`.
 PRIORITIES = ("production", "default", "sweep")
 
 
 def weight_problems(path: str, weight: float) -> Iterator[Problem]:
-    """A team's share of what is borrowed, relative to the others'."""
+    """A team's share of borrowed capacity, relative to other teams."""
     yield from limits["kueue_weight"].problems(path, weight)
 
 
 def name_problems(path: str, names: Sequence[str], become: Callable[[str], str]) -> Iterator[Problem]:
-    """Names of pools or of teams stay different once they `become` Kubernetes names (`infra.naming`).
+    """Names of pools or teams stay different once `become` turns them into Kubernetes names (`infra.naming`).
 
     `path` is that of the list; problems are at `path[index].name`.
     """
@@ -44,17 +44,17 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
 
 
 def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
-    """How many pools one cohort of queues covers."""
+    """Number of pools that one cohort of queues covers."""
     yield from limits["kueue_flavors"].problems(path, count)
 
 
 def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator[Problem]:
-    """Which pools have a queue of their own, of which each has the name and whether it has one.
+    """Not every pool has a queue of its own; `pools` are (name, whether it has one).
 
     `path` is that of the list; problems are at `path` and at `path[index].name`.
     """
     if pools and all(own for _, own in pools):
-        rule = "every pool has a queue of its own: jobs that name no queue could run nowhere"
+        rule = "every pool has a queue of its own: jobs without a queue label could run nowhere"
         yield Problem(
             path,
             len(pools),
@@ -64,7 +64,7 @@ def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator
         )
     for index, (name, own) in enumerate(pools):
         if own and name == DEFAULT_QUEUE:
-            rule = "is the queue of jobs that name none"
+            rule = "is the queue of jobs without a queue label"
             yield Problem(
                 f"{path}[{index}].name",
                 name,
@@ -94,7 +94,7 @@ def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> 
         yield Problem(
             path,
             list(levels),
-            "topology-aware placement only sees nodes that exist",
+            "topology-aware placement only considers nodes that exist",
             fix,
             code="topology-needs-fixed-size",
         )
@@ -103,7 +103,7 @@ def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> 
 def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator[Problem]:
     """A validation on `gate_nodes` nodes (0: none) fits into a pool of at most `nodes`."""
     if gate_nodes > nodes:
-        fix = "Validate on fewer nodes, let the pool grow larger, or do not validate it."
+        fix = "Validate on fewer nodes, raise the maximum size of the pool, or do not validate it."
         yield Problem(
             path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix, code="gate-larger-than-pool"
         )
@@ -112,7 +112,7 @@ def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator
 def guarantee_problems(
     path: str, promised: int, *, nodes: int, gpus_per_node: int, gate_nodes: int
 ) -> Iterator[Problem]:
-    """Teams are promised at most the GPUs that a pool of `nodes` has besides those of the validation.
+    """Teams are guaranteed at most the GPUs that a pool of `nodes` has besides those of the validation.
 
     `path` is that of the number of nodes. `gate_nodes` of them must be free at any time to validate a
     deployment; 0 without a validation.
@@ -121,5 +121,5 @@ def guarantee_problems(
     if promised > free * gpus_per_node:
         kept = f" ({gate_nodes} of {nodes} must be free to validate a deployment)" if gate_nodes else ""
         rule = f"teams are guaranteed {promised} GPUs, more than {free} nodes have{kept}"
-        fix = "Guarantee fewer (teams borrow what is idle) or let the pool grow larger."
+        fix = "Guarantee fewer (teams borrow idle GPUs), or raise the maximum size of the pool."
         yield Problem(path, nodes, rule, fix, code="guarantees-exceed-pool")

@@ -1,4 +1,4 @@
-"""Clients of AWS with the credentials of the environment, and what it looks like when there are none."""
+"""AWS clients with the credentials of the environment; detection of missing or rejected credentials."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from botocore.config import Config
 Clients = Callable[[str, str], Any]
 """A client of a service in a region."""
 
-# What the SDK raises where there are no credentials, or some that it cannot refresh.
+# Raised by the SDK without credentials, or when it cannot refresh them.
 _LOGGED_OUT = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
@@ -21,9 +21,8 @@ _LOGGED_OUT = (
     exceptions.SSOError,
     exceptions.TokenRetrievalError,
 )
-# What services answer to credentials that expired or never existed, each with words of its own ("Common Error
-# Types" of their API references).
-_REFUSED = {
+# Error codes of services for expired or unknown credentials ("Common Error Types" of their API references).
+_REJECTED = {
     "ExpiredToken",
     "ExpiredTokenException",
     "InvalidClientTokenId",
@@ -31,18 +30,18 @@ _REFUSED = {
     "UnrecognizedClientException",
 }
 DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
-LOG_IN = "Log in (aws sso login, or aws configure), and set AWS_PROFILE where you have several."
+LOG_IN = "Log in (aws sso login, or aws configure), and set AWS_PROFILE if you have several."
 
 
 class LoggedOutError(Exception):
-    """There are no credentials that the account accepts."""
+    """No credentials, or the account rejects them."""
 
 
 def clients(attempts: int = 4) -> Clients:
-    """Clients with the environment's credentials, which ask so often before they give up.
+    """Clients with the environment's credentials and this number of attempts per request.
 
-    They wait longer each time, up to 20 seconds (standard mode of the SDK's retries). Raises LoggedOutError
-    for a profile that is not there.
+    Retries back off up to 20 seconds (standard mode of the SDK). Raises LoggedOutError for a profile that
+    does not exist.
     """
     with logged_in():
         session = boto3.Session()
@@ -53,20 +52,20 @@ def clients(attempts: int = 4) -> Clients:
 
 @contextmanager
 def logged_in() -> Iterator[None]:
-    """What is asked within. Raises LoggedOutError where there are no credentials, or they are refused."""
+    """Raise LoggedOutError for requests within, if there are no credentials or they are rejected."""
     try:
         yield
     except exceptions.ClientError as error:
-        code, message = told(error)
-        if code in _REFUSED:
+        code, message = code_and_message(error)
+        if code in _REJECTED:
             raise LoggedOutError(f"{code}: {message}") from error
         raise
     except _LOGGED_OUT as error:
         raise LoggedOutError(str(error)) from error
 
 
-def told(error: exceptions.ClientError) -> tuple[str, str]:
-    """Code and message of a refusal."""
+def code_and_message(error: exceptions.ClientError) -> tuple[str, str]:
+    """Code and message of an error response."""
     return error.response["Error"]["Code"], error.response["Error"].get("Message", "")
 
 

@@ -1,4 +1,4 @@
-"""Asks one method of one of Google's APIs: its pages, and what a refusal says."""
+"""Calls a method of a Google API: paging, and parsing of errors."""
 
 import os
 import re
@@ -13,28 +13,28 @@ from infra.clouds.gcp.login import LoggedOutError
 
 HALF, DISABLED = "IncompleteAnswer", "SERVICE_DISABLED"
 USER_PROJECT = "USER_PROJECT_DENIED"
-"""The reason where requests may not count against a project (google.api ErrorReason)."""
+"""Error reason where requests may not be billed to a project (google.api ErrorReason)."""
 _SECONDS = (5, 60)
-"""To connect, and between two pieces of an answer."""
+"""Timeouts of connect and read."""
 _TOKEN = "nextPageToken"  # noqa: S105 - the name of a field
 _NAMED = re.compile(r"\{(\w+)\}")
-# Where APIs answer instead of at their own addresses: the Cloud SDK's `api_endpoint_overrides` (gcloud topic
-# configurations) as environment variables, and where Google's storage libraries look.
+# Environment variables that replace addresses of APIs: the Cloud SDK's `api_endpoint_overrides` (gcloud topic
+# configurations), and that of Google's storage libraries.
 _OVERRIDE, _STORAGE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_", "STORAGE_EMULATOR_HOST"
 _STATUS = {403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
 
 
 @dataclass(frozen=True)
 class ApiMethod:
-    """How a method is asked."""
+    """A method of an API."""
 
     address: str
-    """With parameters in braces; all others go into the query, or into the body of a POST."""
+    """With path parameters in braces; others are sent in the query, or in the body of a POST."""
     verb: str = "GET"
     page: Mapping[str, int] = field(default_factory=dict)
-    """The parameter that says how much a page holds, and the most that it may."""
+    """The parameter of the page size, with its maximum."""
     right: str = ""
-    """The permission that it needs, where no question names it."""
+    """The required permission, where the caller does not name it."""
 
 
 def endpoint(api: str, host: str) -> str:
@@ -48,14 +48,14 @@ def storage() -> str:
 
 
 class ApiRequestError(Exception):
-    """A method did not answer, or not in full."""
+    """A method failed, or its response is incomplete."""
 
     def __init__(self, code: str, message: str, *, consumer: str | None = None, service: str = "") -> None:
-        """`consumer`: the project that it is about, "" where Google names none; None: nothing was refused."""
+        """`consumer`: the project of the error, "" where Google names none; None: not an error response."""
         super().__init__(code, message)
         self.code, self.message, self.consumer, self.service = code, message, consumer, service
         self.method = ""
-        """What was asked, where somebody noted it."""
+        """The called method, where the caller sets it."""
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
@@ -71,27 +71,27 @@ def pages(session: requests.Session, method: ApiMethod, given: Mapping[str, Any]
         if not token:
             return
         if further.get("pageToken") == token:
-            raise ApiRequestError(HALF, "a page leads to itself")
+            raise ApiRequestError(HALF, "a page token repeats")
         further = {"pageToken": token}
 
 
 def answer(session: requests.Session, method: ApiMethod, given: Mapping[str, Any]) -> dict[str, Any]:
-    """One answer. Raises ApiRequestError, LoggedOutError, and RequestException or ValueError."""
+    """One response. Raises ApiRequestError, LoggedOutError, and RequestException or ValueError."""
     in_path = set(_NAMED.findall(method.address))
     address = _NAMED.sub(lambda name: quote(str(given[name[1]]), safe="/:"), method.address)
     rest = {name: value for name, value in given.items() if name not in in_path}
     sent: dict[str, Any] = {"json": _nested(rest)} if method.verb == "POST" else {"params": rest}
     response = session.request(method.verb, address, timeout=_SECONDS, **sent)
     if response.status_code == requests.codes.unauthorized:
-        raise LoggedOutError(f"UNAUTHENTICATED: {_told(response)[1]}")
+        raise LoggedOutError(f"UNAUTHENTICATED: {_code_and_message(response)[1]}")
     if not response.ok:
         about = _reason(response).get("metadata", {})
         who, service = str(about.get("consumer", "")), str(about.get("service", ""))
-        raise ApiRequestError(*_told(response), consumer=who, service=service)
+        raise ApiRequestError(*_code_and_message(response), consumer=who, service=service)
     page = response.json()
     if not isinstance(page, dict):
-        raise ValueError("the answer is no object")
-    # Lists over places say which did not answer: AIP-217, and Compute Engine with a name of its own.
+        raise ValueError("the response is not an object")
+    # Lists over locations name those that failed: AIP-217; Compute Engine uses another field name.
     lacking = [*(page.get("unreachable") or ()), *(page.get("unreachables") or ())]
     if lacking:
         raise ApiRequestError(HALF, f"without {', '.join(map(str, lacking))}")
@@ -99,7 +99,7 @@ def answer(session: requests.Session, method: ApiMethod, given: Mapping[str, Any
 
 
 def _nested(given: Mapping[str, Any]) -> dict[str, Any]:
-    """`{"options.requestedPolicyVersion": 3}` as the object that it stands for."""
+    """`{"options.requestedPolicyVersion": 3}` as a nested object."""
     made: dict[str, Any] = {}
     for path, value in given.items():
         *above, name = path.split(".")
@@ -110,8 +110,8 @@ def _nested(given: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _told(response: requests.Response) -> tuple[str, str]:
-    """Code and message of a refusal (google.rpc.Status; some services have forms of their own)."""
+def _code_and_message(response: requests.Response) -> tuple[str, str]:
+    """Code and message of an error (google.rpc.Status; some services use other formats)."""
     error = _error(response)
     reason = _reason(response).get("reason")
     status = error.get("status") or _STATUS.get(response.status_code)
@@ -129,7 +129,7 @@ def _error(response: requests.Response) -> dict[str, Any]:
 
 
 def _reason(response: requests.Response) -> dict[str, Any]:
-    """The ErrorInfo of a refusal; empty where it has none."""
+    """The ErrorInfo of an error; empty without one."""
     rows = _error(response).get("details") or ()
     kind = "google.rpc.ErrorInfo"
     return next((one for one in rows if isinstance(one, dict) and str(one.get("@type")).endswith(kind)), {})

@@ -1,4 +1,4 @@
-"""A session with the Google credentials of the environment, and what it looks like when there are none."""
+"""Sessions with the Google credentials of the environment; detection of missing or rejected credentials."""
 
 import logging
 from collections.abc import Iterator
@@ -12,28 +12,28 @@ from google.oauth2.credentials import Credentials
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
-# It warns of logins that name no project; whoever needs one here says so, or has it from elsewhere.
+# It warns about logins without a project; callers here pass the project themselves.
 logging.getLogger("google.auth._default").setLevel(logging.ERROR)
 
 LOG_IN = "Log in (gcloud auth application-default login), or set GOOGLE_APPLICATION_CREDENTIALS."
-# It can ask and change nothing; some of what is asked has no narrower one (discovery documents, `scopes`).
+# IAM limits the rights; some methods accept no narrower scope (discovery documents, `scopes`).
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _LATER = (429, 500, 502, 503, 504)
 _LONGEST = 60.0
-"""Seconds between two attempts, whatever a service asks for."""
+"""Maximum seconds between two attempts, also above Retry-After."""
 # Discovery document oauth2 v2, userinfo.get.
 _USER = "https://www.googleapis.com/oauth2/v2/userinfo"
 _SECONDS = 10
 
 
 class LoggedOutError(Exception):
-    """There are no credentials that Google accepts."""
+    """No credentials, or Google rejects them."""
 
 
 def session(attempts: int, billed: str | None = None) -> tuple[requests.Session, str]:
-    """(a session that asks so often before it gives up, the project of the environment or "").
+    """(session with this number of attempts per request, project of the environment or "").
 
-    Requests count against the quotas of the project `billed`; by default of that of the credentials. Raises
+    Requests count against the quotas of the project `billed`, by default that of the credentials. Raises
     LoggedOutError where the environment has no credentials.
     """
     with logged_in():
@@ -44,10 +44,10 @@ def session(attempts: int, billed: str | None = None) -> tuple[requests.Session,
 
 
 def who(credentials: object) -> str | None:
-    """Whose credentials these are, as IAM calls them; None where they do not tell.
+    """The IAM principal of the credentials; None if unknown.
 
-    Those of people tell by a token of all the scopes that they logged in with: one for the cloud alone has no
-    right to the address. Raises LoggedOutError.
+    For users, the address needs a token with all scopes of their login: the cloud scope alone does not
+    include it. Raises LoggedOutError.
     """
     address = getattr(credentials, "service_account_email", None)
     if isinstance(address, str) and "@" in address:
@@ -71,9 +71,9 @@ def who(credentials: object) -> str | None:
 
 
 def retries(attempts: int) -> Retry:
-    """Waits longer each time, 1, 2, 4 seconds and so on, where a service is busy (google.api, AIP-194).
+    """Exponential backoff of 1, 2, 4 seconds and so on for unavailable services (google.api, AIP-194).
 
-    Requests that are sent with POST only read here, so they may be sent again, too.
+    POST is retried, too: such requests only read here.
     """
     return Retry(
         total=attempts - 1,
@@ -89,7 +89,7 @@ def retries(attempts: int) -> Retry:
 
 @contextmanager
 def logged_in() -> Iterator[None]:
-    """What is asked within. Raises LoggedOutError where there are no credentials, or they are refused."""
+    """Raise LoggedOutError for requests within, if there are no credentials or they are rejected."""
     try:
         yield
     except exceptions.GoogleAuthError as error:

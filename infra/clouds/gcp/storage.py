@@ -1,4 +1,4 @@
-"""What people read and keep of a stack on Google Cloud with rights of their own: objects, secrets."""
+"""Objects and secrets of a stack on Google Cloud, accessed with the user's own credentials."""
 
 import base64
 import json
@@ -18,40 +18,40 @@ _THERE_ALREADY = 412
 
 
 class StorageError(Exception):
-    """It cannot be read, or written; says why."""
+    """An object or secret cannot be read or written; the message has the reason."""
 
     def __init__(self, why: str, status: int | None = None, *, lost: bool = False) -> None:
-        """`status` of the answer, None without one; `lost`: there was none, or none that says anything."""
+        """`status` of the response, None without one; `lost`: no response, or a server error."""
         super().__init__(why)
         self.status, self.lost = status, lost
 
 
 def read_object(uri: str) -> bytes:
-    """The object at `gs://bucket/name`. Raises StorageError, also where nobody is logged in."""
+    """The object at `gs://bucket/name`. Raises StorageError, also without a login."""
     place = urlsplit(uri)
     name = quote(place.path.lstrip("/"), safe="")
     return bytes(_get(f"{storage()}/storage/v1/b/{place.netloc}/o/{name}", {"alt": "media"}).content)
 
 
 def keep_object(uri: str, content: bytes) -> bool:
-    """Write `gs://bucket/name` where nothing is yet; whether it was missing.
+    """Write `gs://bucket/name` unless it exists; return whether it was missing.
 
-    Raises StorageError where it may not be written, also where nobody is logged in. Source: Cloud Storage
+    Raises StorageError where it may not be written, also without a login. Source: Cloud Storage
     documentation, "Request preconditions" (ifGenerationMatch=0).
     """
     place = urlsplit(uri)
     url = f"{storage()}/upload/storage/v1/b/{place.netloc}/o"
     query = {"uploadType": "media", "name": place.path.lstrip("/"), "ifGenerationMatch": "0"}
-    # Sent again, it meets itself: then it is there.
+    # A retry may find the object of the first attempt: then it exists.
     answer = _asked("POST", url, query, accepted=(_THERE_ALREADY,), content=content)
     return bool(answer.ok)
 
 
 def read_secret(secret: str) -> Mapping[str, Any]:
-    """The fields of a secret (`projects/P/secrets/S`) with the rule of the pods that write it.
+    """The fields of a secret (`projects/P/secrets/S`) as the pods read it.
 
-    Version 1 counts as long as it is enabled, and then the latest (agents/gcp/mlflow_server/secret_store.py).
-    Raises StorageError, also where nobody is logged in.
+    Version 1 while it is enabled, then the latest (agents/gcp/mlflow_server/secret_store.py).
+    Raises StorageError, also without a login.
     """
     secrets = f"{endpoint('secretmanager', 'secretmanager.googleapis.com')}/v1"
     answer = _get(f"{secrets}/{secret}/versions/1:access", {}, accepted=(_NOT_USABLE,))
@@ -74,9 +74,9 @@ def _asked(
     verb: str, url: str, query: Mapping[str, str], accepted: tuple[int, ...], content: bytes | None = None
 ) -> requests.Response:
     try:
-        asking, _ = google_login.session(_ATTEMPTS)
+        session, _ = google_login.session(_ATTEMPTS)
         with google_login.logged_in():
-            answer = asking.request(verb, url, params=dict(query), data=content, timeout=_REQUEST_S)
+            answer = session.request(verb, url, params=dict(query), data=content, timeout=_REQUEST_S)
     except google_login.LoggedOutError as error:
         raise StorageError(str(error)) from error
     except requests.RequestException as error:
@@ -84,12 +84,12 @@ def _asked(
     if answer.ok or answer.status_code in accepted:
         return answer
     raise StorageError(
-        f"status {answer.status_code}: {_said(answer)}", answer.status_code, lost=answer.status_code >= 500
+        f"status {answer.status_code}: {_message(answer)}", answer.status_code, lost=answer.status_code >= 500
     )
 
 
-def _said(answer: requests.Response) -> str:
-    """What the API says of it, without the rest of its answer."""
+def _message(answer: requests.Response) -> str:
+    """The error message of the API."""
     try:
         return str(answer.json()["error"]["message"])
     except (KeyError, TypeError, ValueError):

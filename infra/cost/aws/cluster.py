@@ -1,4 +1,4 @@
-"""The price of stacks on AWS."""
+"""Price of stacks with a cluster on AWS."""
 
 import datetime
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ def _control_plane(region: str, layout: ClusterLayout, on: datetime.date) -> Ite
 
 
 def network_items(region: str, zones: int, cloud: AwsSpec) -> Iterator[CostItem]:
-    """What the ways out of a network in so many zones cost."""
+    """Price of NAT gateways, public addresses and endpoints in `zones` zones."""
     gateways = 1 if cloud.nat == "single" else zones
     hours = always(gateways * HOURS_PER_MONTH)
     yield _tariff(region).item(f"NAT gateways ({gateways})", "nat_gateway", hours)
@@ -129,14 +129,14 @@ def _load_balancer(region: str, cloud: AwsSpec) -> Iterator[CostItem]:
 
 
 def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[CostItem]:
-    # With monitoring comes that of the logs of pods, with alarms about storage that of the topic.
+    # Monitoring adds the key of pod logs, storage alarms that of the topic.
     keys = _KEYS + (layout.monitoring.kind == "in_cluster") + storage_alarms.on_aws(spec)
     yield _tariff(spec.region).item(f"KMS keys ({keys})", "kms_key", always(keys))
     yield _tariff(spec.region).item(f"secrets ({_SECRETS})", "secret", always(_SECRETS))
 
 
 def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[UsageCost]:
-    """What costs by use that the spec does not say."""
+    """Costs by usage."""
     by_use = [
         ("NAT traffic", "nat_gateway_data"),
         ("endpoint traffic", "interface_endpoint_data"),

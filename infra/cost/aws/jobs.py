@@ -1,4 +1,4 @@
-"""The price of stacks on AWS without a cluster: what stands idle, and what jobs may come to."""
+"""Price of stacks without a cluster on AWS: idle cost, and cost of jobs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,7 +20,7 @@ of the topic, which alarms publish to."""
 
 
 def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> CostEstimate:
-    """Price a stack: its minimum is what it costs while nobody trains."""
+    """Price a stack; the minimum is its cost without jobs."""
     tariff = Tariff(facts.service_price, spec.region)
     keys = _KEYS + (spec.smoke.schedule is not None)
     busy = max(one.expected_utilization for one in layout.machines)
@@ -34,9 +34,9 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: AwsSpec) -> CostEs
 
 
 def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
-    """What a job adds for an hour of a machine, at most; None where no source says.
+    """Maximum cost of an hour of a machine for a job; None without a source.
 
-    Of a machine that a training plan reserves that is nothing: the plan is paid in advance.
+    0 for a machine of a training plan, which is paid in advance.
     """
     if machine.reservation is not None:
         return 0.0
@@ -52,7 +52,7 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
     for one in layout.machines:
         price = jobs.price(one.machine, region)
         if one.reservation is not None:
-            # The upfront fee is a plan's own, and is paid whether or not anything is deployed.
+            # The upfront fee of a plan is paid whether or not the stack is deployed.
             yield CostItem(
                 f"jobs on {one.name} ({one.machine}, training plan, paid in advance)", 0.0, 0.0, 0.0
             )
@@ -64,7 +64,7 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
 
 
 def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[UsageCost]:
-    """What costs by use that the spec does not say. Studio and the MLflow App have no price of their own."""
+    """Costs by usage. Studio and the MLflow App have no price of their own."""
     for machine in layout.notebooks.machines:
         price = jobs.price(machine, spec.region, "notebook")
         name = f"notebooks ({machine})"

@@ -1,4 +1,4 @@
-"""The price of stacks on Google Cloud."""
+"""Price of stacks with a cluster on Google Cloud."""
 
 import datetime
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _KEYS: Final = 2
 _SECRETS: Final = 1
 """Of MLflow's first user; the database is logged in to with tokens."""
 _NAT_MACHINES: Final = 32
-"""So many machines behind a gateway are paid; further ones cost nothing more."""
+"""Number of machines behind a gateway that are billed; further ones are free."""
 
 _MARKETS: Final[dict[str, Market]] = {
     "spot": "spot",
@@ -55,7 +55,7 @@ def pool_price(pool: PoolSpec, region: str) -> NodePrice | None:
 
 
 def nodes_of(pool: PoolSpec) -> Units:
-    """How many nodes of a pool are paid. Reserved capacity is, whether or not nodes run on it."""
+    """Billed nodes of a pool; reserved capacity is billed whether or not nodes run on it."""
     paid = pool.max_nodes if pool.purchase.kind in PREPAID else pool.min_nodes
     return paid, max(paid, _running(pool)), pool.max_nodes
 
@@ -151,7 +151,7 @@ def _keys(region: str) -> Iterator[CostItem]:
 
 
 def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[UsageCost]:
-    """What costs by use that the spec does not say."""
+    """Costs by usage."""
     by_use = [
         ("NAT traffic", "cloud_nat_data"),
         ("bucket contents", "gcs_standard"),

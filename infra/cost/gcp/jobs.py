@@ -1,4 +1,4 @@
-"""The price of stacks on Google Cloud without a cluster: what stands idle, and what jobs may come to."""
+"""Price of stacks without a cluster on Google Cloud: idle cost, and cost of jobs."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -21,7 +21,7 @@ _KEYS: Final = 1
 
 
 def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> CostEstimate:
-    """Price a stack: its minimum is what it costs while nobody trains and no notebook is on."""
+    """Price a stack; the minimum is its cost without jobs and running notebooks."""
     tariff = Tariff(facts.service_price, spec.region)
     busy = max(one.expected_utilization for one in layout.machines)
     parts = (
@@ -35,9 +35,10 @@ def managed_jobs(spec: StackSpec, layout: SmallLayout, cloud: GcpSpec) -> CostEs
 
 
 def job_hour_usd(machine: JobMachineSpec, region: str) -> float | None:
-    """What a job adds for an hour of a machine, at most; None where no source says.
+    """Maximum cost of an hour of a machine for a job; None without a source.
 
-    The service's fee is in it. Of a reserved machine that is all: Compute Engine bills the reservation.
+    It includes the service's fee; on a reserved machine it is the fee only: Compute Engine bills the
+    reservation.
     """
     found = jobs.price(machine.machine, region, "reserved" if machine.reservation else "on_demand")
     return found.usd if found else None
@@ -56,14 +57,14 @@ def _jobs(region: str, layout: SmallLayout) -> Iterator[CostItem]:
 
 
 def _notebooks(layout: SmallLayout, tariff: Tariff) -> Iterator[CostItem]:
-    """Disks of notebooks, which are billed while these are off, too."""
+    """Disks of notebooks, which are also billed while notebooks are off."""
     each = NOTEBOOK_BOOT_GIB + layout.notebooks.disk_gib
     name = f"disks of notebooks ({len(layout.people)} of {each} GiB)"
     yield tariff.item(name, "pd_standard", always(len(layout.people) * each))
 
 
 def _uses(spec: StackSpec, layout: SmallLayout, tariff: Tariff) -> Iterator[UsageCost]:
-    """What costs by use that the spec does not say; of Cloud Run and of functions only calls cost."""
+    """Costs by usage; Cloud Run and functions are billed by call."""
     machine = layout.notebooks.machines[0]
     price = node_price(machine, spec.region, "on_demand")
     yield (

@@ -1,4 +1,4 @@
-"""What SageMaker says of a training job, as a record that is the same for every service (pure).
+"""Converts the description of a training job of SageMaker to the record of every service (pure).
 
 States are those of DescribeTrainingJob in the service's API (SecondaryStatus, TrainingJobStatus).
 """
@@ -38,7 +38,7 @@ _PHASES = {
 
 
 def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -> ServiceJob:
-    """The job of a DescribeTrainingJob; `tags` say whose it is where its environment does not."""
+    """The job of a DescribeTrainingJob; `tags` name its owner where its environment does not."""
     environment, machines = found.get("Environment", {}), found["ResourceConfig"]
     tags = tags or {}
 
@@ -74,8 +74,8 @@ def described(found: Mapping[str, Any], tags: Mapping[str, str] | None = None) -
     )
 
 
-def phase(word: str) -> JobPhase:
-    """The phase of a secondary status; of one that is new, that it goes on."""
-    if word in ("Completed", "Failed", "Stopped"):
+def phase(status: str) -> JobPhase:
+    """The phase of a secondary status; unknown ones count as training."""
+    if status in ("Completed", "Failed", "Stopped"):
         return JobPhase.OVER
-    return _PHASES.get(word, JobPhase.TRAINING)
+    return _PHASES.get(status, JobPhase.TRAINING)

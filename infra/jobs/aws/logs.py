@@ -1,4 +1,4 @@
-"""The lines of a training job in CloudWatch Logs, one stream for each host."""
+"""Log lines of a training job in CloudWatch Logs, one stream per host."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -6,14 +6,14 @@ from typing import Any
 
 from botocore import exceptions
 
-from infra.clouds.aws.login import told
+from infra.clouds.aws.login import code_and_message
 from infra.jobs.service import LogLine
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 
 
 class CloudWatchLogs:
-    """Streams `<job>/<host>-<number>` of the group of jobs that begin with `streams`, each line once.
+    """Log streams `<job>/<host>-<number>` with the prefix `streams`, each line once.
 
     Source of the names: SageMaker developer guide, "Log SageMaker Events with Amazon CloudWatch".
     """
@@ -21,12 +21,12 @@ class CloudWatchLogs:
     def __init__(self, client: Any, streams: str, asked: Callable[[], AbstractContextManager[None]]) -> None:
         self._client, self._begins, self._asked = client, streams, asked
         self._read: dict[str, str] = {}
-        """Where each stream was read to."""
+        """Position in each stream."""
         self._waiting: list[LogLine] = []
-        """Read, and not handed out: the connection was lost before the rest came."""
+        """Read but not returned: the connection was lost before the rest."""
 
     def read(self) -> Sequence[LogLine]:
-        """What was written since the last time. Raises UserError and LostError."""
+        """New lines since the last call. Raises UserError and LostError."""
         with self._asked():
             for stream in self._streams():
                 self._waiting.extend(self._rest(stream))
@@ -39,7 +39,9 @@ class CloudWatchLogs:
         try:
             return [row["logStreamName"] for page in pages.paginate(**asked) for row in page["logStreams"]]
         except exceptions.ClientError as error:
-            if told(error)[0] == "ResourceNotFoundException":  # the first job of an account makes the group
+            if (
+                code_and_message(error)[0] == "ResourceNotFoundException"
+            ):  # the first job of an account creates the group
                 return []
             raise
 
@@ -51,7 +53,7 @@ class CloudWatchLogs:
             page = self._client.get_log_events(
                 logGroupName=GROUP, logStreamName=stream, startFromHead=True, **asked
             )
-            # A page may be empty though others follow; the end is the token that was given.
+            # A page may be empty although others follow; at the end, the token repeats.
             self._read[stream] = page["nextForwardToken"]
             yield from (LogLine(host, event["message"].rstrip("\n")) for event in page["events"])
             if page["nextForwardToken"] == after:

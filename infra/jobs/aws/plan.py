@@ -40,7 +40,7 @@ def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | 
     data = {DATA: options.data} if options.data else {}
     wait_s = round((order.max_hours + options.max_wait_hours) * 3600)
     own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
-    # Names of trials begin with the search's, which is too short for the rights of a role to name.
+    # Names of trials begin with the short name of the search, which roles cannot match.
     kept = f"/{sanitize(f'{outputs.stack}-{order.person.name}-tuning')}" if options.tune else ""
     return SageMakerOptions(
         role_arn=order.role,
@@ -57,12 +57,12 @@ def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | 
         subnets=outputs.subnets,
         security_groups=outputs.security_groups,
         volume_gib=min(_DISK_GB, (disks.local_nvme_gb if disks else None) or _DISK_GB),
-        # The service refuses a key for disks that machines bring themselves.
+        # The service refuses a key for local disks.
         volume_kms_key=None if hardware.has_nvme else outputs.kms_key,
     )
 
 
 def _hardware(order: RunOrder) -> Hardware:
-    """What the machine has; of one that the catalog does not know, that it has no GPU."""
+    """Hardware of the machine; unknown types count as without GPUs."""
     machine = order.machine.machine
     return jobs.machines.get(machine) or Hardware(machine, notebook=False)

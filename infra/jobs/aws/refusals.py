@@ -1,6 +1,6 @@
-"""What SageMaker and S3 refuse, in words that say what to do (pure).
+"""Errors of SageMaker and S3 as problems with a fix (pure).
 
-Codes and texts are of the services' API references. A code that is not here is shown as it came.
+Codes and texts are from the API references. Other codes are shown unchanged.
 """
 
 import difflib
@@ -12,8 +12,8 @@ from infra.clouds.aws.login import DENIED
 from infra.errors import Problem
 from smoke_training.launchers.runplan import RunPlan
 
-# The service is not well, or is asked too often; the request may be made again ("Common Error Types").
-UNWELL = {
+# The service is unavailable or throttles; the request may be retried ("Common Error Types").
+UNAVAILABLE = {
     *(
         "InternalFailure",
         "InternalServerError",
@@ -23,11 +23,11 @@ UNWELL = {
     ),
     *("SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException"),
 }
-_RIGHTS = "Ask whoever keeps the stack for this right; docs/how-to/jobs.md has all of them."
+_RIGHTS = "Request this permission from the administrator of the stack; docs/how-to/jobs.md lists all."
 
 
 def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequence[str]) -> Problem:
-    """Why the service made no job of a plan; `types` are the machines that it knows."""
+    """The reason why the service created no job; `types` are the machine types of the service."""
     machine = f"ml.{plan.instance_type}"
     if code == "ResourceLimitExceeded":
         return _quota(plan, region, message)
@@ -36,12 +36,12 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
         return Problem("run", plan.name, rule, "Start it again.", code="run-name-taken")
     if "instancetype" in message.replace(" ", "").lower() and code == "ValidationException":
         near = [one for one in difflib.get_close_matches(machine, types, n=4) if one != machine]
-        like = f" Like it are {', '.join(near)}." if near else ""
+        like = f" Near it are {', '.join(near)}." if near else ""
         fix = f"Change the machine in the stack file, and run trainstack up.{like}"
         return Problem(
             "--on",
             machine,
-            f"the service has no such machine for training in {region}",
+            f"the service has no such machine type for training in {region}",
             fix,
             code="machine-not-at-service",
         )
@@ -51,7 +51,7 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
         return Problem(
             "run",
             None,
-            f"the service misses something: {message}",
+            f"a resource is missing: {message}",
             "Run trainstack up.",
             code="resource-missing",
         )
@@ -65,7 +65,7 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
-    """Why the service refused another request: `what` it was about."""
+    """The reason why the service refused another request, named by `what`."""
     if code in DENIED or code in ("403", "Forbidden"):
         return Problem("login", None, f"may not {what}: {message}", _RIGHTS, code="request-denied")
     if code == "NoSuchBucket":
@@ -83,9 +83,9 @@ def of_other(what: str, code: str, message: str) -> Problem:
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     spot = plan.sagemaker is not None and plan.sagemaker.spot
-    told = re.search(r"service limit '([^']+)' is ([\d.]+)", message)
-    name = told[1] if told else quota_name(f"ml.{plan.instance_type}", "spot" if spot else "on_demand")
-    limit = f"{float(told[2]):g}" if told else "used up"
+    found = re.search(r"service limit '([^']+)' is ([\d.]+)", message)
+    name = found[1] if found else quota_name(f"ml.{plan.instance_type}", "spot" if spot else "on_demand")
+    limit = f"{float(found[2]):g}" if found else "used up"
     code = (
         f"aws service-quotas list-service-quotas --service-code sagemaker --region {region} "
         f"--query \"Quotas[?QuotaName=='{name}'].QuotaCode\" --output text"
@@ -96,7 +96,7 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     )
     rule = f"the account's quota “{name}” is {limit} in {region}, and the run needs {plan.nodes}"
     other = "without --spot" if spot else "with --spot"
-    fix = f"Ask for more, which takes hours to days: CODE is what `{code}` says; then `{ask}`."
+    fix = f"Request more, which takes hours to days: get CODE with `{code}`, then run `{ask}`."
     return Problem(
         "quota",
         None,
@@ -107,6 +107,6 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
 
 
 def _short(message: str) -> str:
-    """Without the lists of everything that would have been right."""
+    """The message without the list of allowed values."""
     text = re.sub(r"enum value set: \[[^\]]*\]?", "enum value set", message)
     return text if len(text) < 600 else f"{text[:600]} ..."

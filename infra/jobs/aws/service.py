@@ -1,6 +1,6 @@
-"""SageMaker as the service of runs: training jobs, their logs in CloudWatch, their code in S3.
+"""SageMaker as a job service: training jobs, their logs in CloudWatch, their code in S3.
 
-Untested in a real account: requests and answers are held against the service models of botocore.
+Untested in a real account: requests and responses are checked against the service models of botocore.
 """
 
 import heapq
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from botocore import exceptions
 
-from infra.clouds.aws.login import DENIED, LOG_IN, Clients, LoggedOutError, logged_in, told
+from infra.clouds.aws.login import DENIED, LOG_IN, Clients, LoggedOutError, code_and_message, logged_in
 from infra.errors import Problem, UserError
 from infra.jobs.aws import refusals
 from infra.jobs.aws.described import STACK_VARIABLE, described
@@ -25,13 +25,13 @@ from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan
 
 _MISSING = {"404", "NoSuchKey", "NotFound"}
-# SageMaker answers so where a job does not exist ("Requested resource not found.", DescribeTrainingJob).
+# Codes for a job that does not exist ("Requested resource not found.", DescribeTrainingJob).
 _NO_JOB = {"ResourceNotFound", "ResourceNotFoundException"}
 _STACK_TAG = f"{TAG_PREFIX}:stack"
 
 
 class AccessDeniedError(UserError):
-    """The login has no right to ask for this."""
+    """The login has no permission for the request."""
 
 
 class SageMakerService:
@@ -44,12 +44,12 @@ class SageMakerService:
 
     def caller(self) -> CallerIdentity:
         """Who is logged in."""
-        with _asked("ask who is logged in"):
+        with _asked("read the identity of the login"):
             found = self._client("sts").get_caller_identity()
         return CallerIdentity(found["Account"], found["Arn"].rpartition("/")[2])
 
     def keep(self, uri: str, content: bytes) -> bool:
-        """Put an object where it is missing; whether it was."""
+        """Write an object unless it exists; return whether it was missing."""
         place = urlsplit(uri)
         where = {"Bucket": place.netloc, "Key": place.path.lstrip("/")}
         s3 = self._client("s3")
@@ -57,21 +57,21 @@ class SageMakerService:
             try:
                 s3.head_object(**where)
             except exceptions.ClientError as error:
-                if told(error)[0] not in _MISSING:
+                if code_and_message(error)[0] not in _MISSING:
                     raise
                 s3.put_object(**where, Body=content)
                 return True
         return False
 
     def content(self, uri: str) -> bytes:
-        """What an object holds."""
+        """The content of an object."""
         place = urlsplit(uri)
         with _asked(f"read {uri}"):
             found = self._client("s3").get_object(Bucket=place.netloc, Key=place.path.lstrip("/"))
             return bytes(found["Body"].read())
 
     def submit(self, plan: RunPlan) -> None:
-        """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
+        """Start a job. Raises UserError, and LostError where the outcome is unknown."""
         request, client = sagemaker.training_job(plan), self._client("sagemaker")
         try:
             with logged_in():
@@ -79,12 +79,12 @@ class SageMakerService:
         except LoggedOutError as error:
             raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
         except exceptions.ClientError as error:
-            code, message = told(error)
-            # The SDK asks again where no answer came, and then meets the job of its first request.
-            unwell = _unwell(error)
-            if (code == "ResourceInUse" or unwell) and self._made(request):
+            code, message = code_and_message(error)
+            # The SDK retries without a response, and may then find the job of its first request.
+            unavailable = _is_unavailable(error)
+            if (code == "ResourceInUse" or unavailable) and self._made(request):
                 return
-            if unwell:
+            if unavailable:
                 raise LostError(f"{code}: {message}") from error
             types = client.meta.service_model.shape_for("TrainingInstanceType").enum
             raise UserError([refusals.of_create(plan, self._region, code, message, types)]) from error
@@ -93,13 +93,13 @@ class SageMakerService:
                 raise LostError(str(error)) from error
 
     def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
-        """Start a search. Raises UserError, and LostError where it is not known whether there is one."""
+        """Start a search. Raises UserError, and LostError where the outcome is unknown."""
         request = tuning_request(sagemaker.training_job(plan), tuning)
         with _asked("start a search"):
             self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
 
     def job(self, name: str) -> ServiceJob | None:
-        """The job or search of that name, whosever it is; None where there is none."""
+        """The job or search of that name, of any person; None if it does not exist."""
         if is_search(name):
             search = self._describe_search(name)
             return None if search is None else described_search(search, self._trials(search))
@@ -115,7 +115,7 @@ class SageMakerService:
         yield from heapq.merge(*both, key=lambda job: job.created, reverse=True)
 
     def _searches(self, asked: Mapping[str, Any]) -> Iterator[ServiceJob]:
-        """Searches of the stack; a login that may not list them has none."""
+        """Searches of the stack; none for a login without permission to list them."""
         pages = self._client("sagemaker").get_paginator("list_hyper_parameter_tuning_jobs").paginate(**asked)
         try:
             for name in _names(pages, "HyperParameterTuningJobSummaries", "HyperParameterTuningJobName"):
@@ -130,7 +130,7 @@ class SageMakerService:
         for name in _names(pages, "TrainingJobSummaries", "TrainingJobName"):
             try:
                 found = self._describe(name)
-            except AccessDeniedError:  # people may read their own jobs alone, and list all
+            except AccessDeniedError:  # a person may list all jobs, but read only their own
                 self.unseen += name.startswith(f"{self._stack}-")
                 continue
             if found is None:  # deleted since it was listed
@@ -140,7 +140,7 @@ class SageMakerService:
                 yield described(found, tags)
 
     def stop(self, name: str) -> None:
-        """Ask a job or search to end; one that is over stays as it is."""
+        """Stop a job or search; no effect on one that is over."""
         client = self._client("sagemaker")
         try:
             with _asked(f"stop {name}"):
@@ -149,13 +149,13 @@ class SageMakerService:
                 else:
                     client.stop_training_job(TrainingJobName=name)
         except UserError:
-            # The service refuses to stop what is over: it may have ended since somebody looked.
+            # The service refuses to stop a job that is over, which may have ended meanwhile.
             found = self.job(name)
             if found is None or not found.state.over:
                 raise
 
     def logs(self, name: str) -> CloudWatchLogs:
-        """What its nodes write."""
+        """Log lines of its nodes."""
         streams = f"{name}-" if is_search(name) else f"{name}/"
         return CloudWatchLogs(self._client("logs"), streams, lambda: _asked("read logs"))
 
@@ -171,7 +171,7 @@ class SageMakerService:
                     TrainingJobName=name
                 )
             except exceptions.ClientError as error:
-                code, message = told(error)
+                code, message = code_and_message(error)
                 if code in _NO_JOB or (code == "ValidationException" and "not found" in message.lower()):
                     return None
                 raise
@@ -184,13 +184,13 @@ class SageMakerService:
                     HyperParameterTuningJobName=name
                 )
             except exceptions.ClientError as error:
-                if told(error)[0] in _NO_JOB:
+                if code_and_message(error)[0] in _NO_JOB:
                     return None
                 raise
         return found
 
     def _trials(self, search: Mapping[str, Any]) -> Iterator[ServiceJob]:
-        """The trials of a search that is over; before, what it comes to is not known."""
+        """The trials of a search that is over; before, its total is unknown."""
         if search["HyperParameterTuningJobStatus"] not in ("Completed", "Failed", "Stopped"):
             return
         pages = self._client("sagemaker").get_paginator("list_training_jobs_for_hyper_parameter_tuning_job")
@@ -200,7 +200,7 @@ class SageMakerService:
                 yield described(found)
 
     def _made(self, request: Mapping[str, Any]) -> bool:
-        """Whether the service has the job of exactly this request."""
+        """Whether the service has a job of exactly this request."""
         try:
             found = self._describe(request["TrainingJobName"])
         except (UserError, LostError):
@@ -209,10 +209,10 @@ class SageMakerService:
         return found is not None and all(found.get(key) == request[key] for key in same)
 
     def _tags(self, found: Mapping[str, Any]) -> dict[str, str] | None:
-        """Tags of a job, where its environment does not say whose it is; None of one of another stack."""
-        said = found.get("Environment", {}).get(STACK_VARIABLE)
-        if said is not None:
-            return {} if said == self._stack else None
+        """Tags of a job, where its environment does not name its stack; None for a job of another stack."""
+        stack = found.get("Environment", {}).get(STACK_VARIABLE)
+        if stack is not None:
+            return {} if stack == self._stack else None
         client = self._client("sagemaker")
         with _asked("read tags of jobs"):
             pages = client.get_paginator("list_tags").paginate(ResourceArn=found["TrainingJobArn"])
@@ -221,7 +221,7 @@ class SageMakerService:
 
 
 def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
-    """Names of listed jobs, page by page; `rows` and `name` are what the service calls them."""
+    """Names of listed jobs, page by page; `rows` and `name` are fields of the response."""
     rest = iter(pages)
     while True:
         with _asked("list jobs"):
@@ -231,23 +231,23 @@ def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
         yield from (row[name] for row in page[rows])
 
 
-def _unwell(error: exceptions.ClientError) -> bool:
-    """Whether the same request may be taken a moment later."""
+def _is_unavailable(error: exceptions.ClientError) -> bool:
+    """Whether the same request may succeed later."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return told(error)[0] in refusals.UNWELL or status >= 500
+    return code_and_message(error)[0] in refusals.UNAVAILABLE or status >= 500
 
 
 @contextmanager
 def _asked(what: str) -> Iterator[None]:
-    """A request within. Raises UserError where it is refused, LostError where no answer comes."""
+    """Raise UserError for a refused request within, LostError without a response."""
     try:
         with logged_in():
             yield
     except LoggedOutError as error:
         raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
     except exceptions.ClientError as error:
-        code, message = told(error)
-        if _unwell(error):
+        code, message = code_and_message(error)
+        if _is_unavailable(error):
             raise LostError(f"{code}: {message}") from error
         kind = AccessDeniedError if code in DENIED else UserError
         raise kind([refusals.of_other(what, code, message)]) from error

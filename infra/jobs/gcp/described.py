@@ -1,4 +1,4 @@
-"""What Vertex AI says of a custom job, as a record that is the same for every service (pure).
+"""Converts the description of a custom job of Vertex AI to the record of every service (pure).
 
 States are those of JobState in the service's API (googleapis/python-aiplatform types/job_state.py).
 """
@@ -12,10 +12,10 @@ from infra.naming import TAG_PREFIX
 from smoke_training.launchers.gcp.vertex import label_key
 
 WEEK_S = 7 * 86_400
-"""How long a job may run that does not say (types/custom_job.py, Scheduling.timeout)."""
-# Of a job that succeeded partially, "some results may be missing". It and an expired one have ended, too, of
-# which the SDK's own wait knows nothing (python-aiplatform jobs.py, `_JOB_COMPLETE_STATES`). Of a paused one
-# nothing runs.
+"""Default time limit of a job (types/custom_job.py, Scheduling.timeout)."""
+# Of a partially succeeded job, "some results may be missing". Such jobs and expired ones are over, although
+# the SDK's own wait ignores these states (python-aiplatform jobs.py, `_JOB_COMPLETE_STATES`). Paused jobs do
+# not run.
 _STATES = {
     "JOB_STATE_QUEUED": (JobState.RUNNING, JobPhase.WAITING),
     "JOB_STATE_PENDING": (JobState.RUNNING, JobPhase.WAITING),
@@ -29,16 +29,16 @@ _STATES = {
     "JOB_STATE_EXPIRED": (JobState.STOPPED, JobPhase.OUT_OF_TIME),
     "JOB_STATE_PAUSED": (JobState.STOPPED, JobPhase.OVER),
 }
-_WORDS = {
+_REASONS = {
     "JOB_STATE_PARTIALLY_SUCCEEDED": "Only a part of the job succeeded.",
     "JOB_STATE_PAUSED": "The service paused the job.",
 }
-# A job is cancelled some seconds after its time is over.
+# A job is cancelled some seconds after its time limit.
 _LATE_S = 1
 
 
 def described(found: Mapping[str, Any], spot_share: float | None = None) -> ServiceJob:
-    """The job of a CustomJob; `spot_share` is what spot costs of the price on demand, None: not known."""
+    """The job of a CustomJob; `spot_share` is the spot price divided by on demand, None: unknown."""
     spec = found.get("jobSpec") or {}
     pools = spec.get("workerPoolSpecs") or [{}]
     variables = _variables(pools[0])
@@ -49,7 +49,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
     spot, longest = scheduling.get("strategy") == "SPOT", _seconds(scheduling.get("timeout"))
     reached, phase = _STATES.get(state, (JobState.RUNNING, JobPhase.TRAINING))
     if state == "JOB_STATE_CANCELLED" and ran_s is not None and ran_s + _LATE_S >= longest:
-        phase = JobPhase.OUT_OF_TIME  # nothing else tells it from a job that somebody cancelled
+        phase = JobPhase.OUT_OF_TIME  # no other field differs from a job that a user cancelled
     if phase is JobPhase.WAITING and started is not None:
         phase = JobPhase.INTERRUPTED
     base = str((spec.get("baseOutputDirectory") or {}).get("outputUriPrefix") or "").rstrip("/")
@@ -69,7 +69,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
         reserved="reservationAffinity" in (pools[0].get("machineSpec") or {}),
         state=reached,
         phase=phase,
-        reason=str((found.get("error") or {}).get("message") or _WORDS.get(state, "")),
+        reason=str((found.get("error") or {}).get("message") or _REASONS.get(state, "")),
         created=times["createTime"],
         ended=ended,
         max_run_s=longest,
@@ -83,7 +83,7 @@ def described(found: Mapping[str, Any], spot_share: float | None = None) -> Serv
 
 
 def moment(text: str) -> Moment:
-    """A time as Google's APIs write it, whose last digits Python does not take."""
+    """A time in the format of Google's APIs, whose last digits Python does not parse."""
     head, _, rest = text.removesuffix("Z").partition(".")
     found = datetime.datetime.fromisoformat(f"{head}.{rest[:6].ljust(6, '0')}")
     return found.replace(tzinfo=datetime.UTC)

@@ -7,13 +7,13 @@ from typing import Any
 from infra.jobs.gcp.described import moment
 from infra.jobs.service import LogLine, Moment
 
-# Entries are not shown in the order in which they were written, and some late (Cloud Logging documentation,
-# "Troubleshooting": up to a minute), so the last of them are asked for again; each is handed out once.
+# Entries can arrive out of order, and up to a minute late (Cloud Logging documentation, "Troubleshooting"),
+# so the last of them are requested again; each is returned once.
 _LATE = datetime.timedelta(seconds=60)
 PAGE = 1000
 
 Entries = Callable[[str], Iterator[Mapping[str, Any]]]
-"""Asks for entries by a filter, page by page, in the order of their times."""
+"""Requests entries by a filter, page by page, ordered by time."""
 
 
 class CloudLogging:
@@ -27,12 +27,12 @@ class CloudLogging:
         self._job, self._entries = job, entries
         self._from = created
         self._known: dict[str, Moment] = {}
-        """When each entry was written that may come again."""
+        """Times of entries that may be returned again, by id."""
         self._waiting: list[LogLine] = []
-        """Read, and not handed out: the connection was lost before the rest came."""
+        """Read but not returned: the connection was lost before the rest."""
 
     def read(self) -> Sequence[LogLine]:
-        """What was written since the last time. Raises UserError and LostError."""
+        """New lines since the last call. Raises UserError and LostError."""
         since = f"{self._from:%Y-%m-%dT%H:%M:%S}Z"
         wanted = f'resource.type="ml_job" AND resource.labels.job_id="{self._job}" AND timestamp>="{since}"'
         for entry in self._entries(wanted):

@@ -1,7 +1,7 @@
-"""What Vertex AI and Cloud Storage refuse, in words that say what to do (pure).
+"""Errors of Vertex AI and Cloud Storage as problems with a fix (pure).
 
 Codes are those of google.rpc.Code; texts as in GoogleCloudPlatform/stable-diffusion-on-gcp issue 12 (quota)
-and googleapis/python-aiplatform issue 1073 (accounts). A code that is not here is shown as it came.
+and googleapis/python-aiplatform issue 1073 (accounts). Other codes are shown unchanged.
 """
 
 import re
@@ -10,26 +10,26 @@ from infra.clouds.gcp.api import DISABLED
 from infra.errors import Problem
 from smoke_training.launchers.runplan import RunPlan
 
-# The service is not well; the request may be made again (google.api, AIP-194).
-UNWELL = {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}
+# The service is unavailable; the request may be retried (google.api, AIP-194).
+UNAVAILABLE = {"UNAVAILABLE", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED", "UNKNOWN"}
 DENIED = "PERMISSION_DENIED"
-_RIGHTS = "Ask whoever keeps the stack for this right; docs/how-to/jobs.md has all of them."
+_RIGHTS = "Request this permission from the administrator of the stack; docs/how-to/jobs.md lists all."
 
 
 def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
-    """Why the service made no job of a plan."""
+    """The reason why the service created no job."""
     if code == "RESOURCE_EXHAUSTED" and "quota metrics" in message:
         return _quota(plan, region, message)
     if code == "RESOURCE_EXHAUSTED":
         return Problem(
             "run",
             None,
-            f"the service is asked too often: {message}",
+            f"the service throttles requests: {message}",
             "Try again in a minute.",
             code="service-throttled",
         )
     if "act as service_account" in message:
-        rule = f"may not run a job as its account: {message}"
+        rule = f"may not run a job as its service account: {message}"
         return Problem(
             "login",
             None,
@@ -58,7 +58,7 @@ def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
-    """Why the service refused another request: `what` it was about."""
+    """The reason why the service refused another request, named by `what`."""
     if code == DISABLED:
         return Problem(
             "project", None, f"cannot {what}: {_short(message)}", "Run trainstack up.", code="api-disabled"
@@ -81,7 +81,7 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     rule = f"the project's quota {named} in {region} is too small for {plan.nodes} x {plan.instance_type}"
     other = "without --spot" if spot else "with --spot"
     fix = (
-        "Ask for more in the console (IAM & Admin, Quotas: filter by the name, choose the region), which "
+        "Request more in the console (IAM & Admin, Quotas: filter by the name, choose the region), which "
         f"takes hours to days. Another machine, or this one {other}, has a quota of its own."
     )
     return Problem("quota", None, rule, fix, code="quota-exceeded")

@@ -1,7 +1,7 @@
-"""Vertex AI as the service of runs, by its REST API.
+"""Vertex AI as a job service, by its REST API.
 
-Untested in a real project: requests are held against the API's own definitions (custom_job.proto), and were
-answered by the rehearsal alone.
+Untested in a real project: requests are checked against the API's own definitions (custom_job.proto) and the
+rehearsal.
 """
 
 import contextlib
@@ -29,15 +29,16 @@ from smoke_training.launchers.gcp.vertex import label_key, label_value
 from smoke_training.launchers.runplan import RunPlan
 
 _ATTEMPTS = 4
-# Nothing runs longer (StoppingCondition of the other service has the same limit), so older jobs are over.
+# No job runs longer (SageMaker's StoppingCondition has the same limit), so older jobs are over.
 _OLDEST = datetime.timedelta(days=30)
 _PAGE = 100
 FAILURE = "failure"
-"""The object below a run's base directory in which its wrapper says why it failed (smoke_training/job)."""
+"""The object below a run's base directory with the reason of a failure, from its wrapper
+(smoke_training/job)."""
 
 
 SpotShare = Callable[[str, str], float | None]
-"""What spot costs of the price on demand, by machine and region; None where nobody knows."""
+"""Spot price divided by on demand, by machine and region; None if unknown."""
 
 
 def _unknown(_: str, __: str) -> float | None:
@@ -47,11 +48,11 @@ def _unknown(_: str, __: str) -> float | None:
 class VertexService:
     """Custom jobs of a stack in its project and region, with the caller's own login. See `JobService`.
 
-    A job is called by its display name, which nothing keeps unique: of several, the newest is meant.
+    Jobs are identified by their display name, which need not be unique: of several, the newest counts.
     """
 
     def __init__(self, project: str, region: str, stack: str, spot_share: SpotShare = _unknown) -> None:
-        self.unseen = 0  # who may list jobs sees all of the project
+        self.unseen = 0  # a login that may list jobs sees all of the project
         self._project, self._region, self._stack = project, region, stack
         self._spot_share = spot_share
         self._sessions: dict[int, requests.Session] = {}
@@ -59,36 +60,37 @@ class VertexService:
         self._changes: dict[str, list[PhaseChange]] = {}
 
     def caller(self) -> CallerIdentity:
-        """Who is logged in, as far as the login tells; the project is the stack's."""
-        with _asked("ask who is logged in"):
+        """The login, if known; the project is the stack's."""
+        with _asked("read the identity of the login"):
             who = google_login.who(getattr(self._session(_ATTEMPTS), "credentials", None)) or ""
         return CallerIdentity(self._project, who.partition(":")[2])
 
     def keep(self, uri: str, content: bytes) -> bool:
-        """Put an object where it is missing; whether it was."""
+        """Write an object unless it exists; return whether it was missing."""
         with _stored(f"write {uri}"):
             return google_store.keep_object(uri, content)
 
     def content(self, uri: str) -> bytes:
-        """What an object holds."""
+        """The content of an object."""
         with _stored(f"read {uri}"):
             return google_store.read_object(uri)
 
     def submit(self, plan: RunPlan) -> None:
-        """Start a job. Raises UserError, and LostError where it is not known whether there is one."""
+        """Start a job. Raises UserError, and LostError where the outcome is unknown."""
         request = vertex.custom_job(plan)
         name = str(request["displayName"])
         if self._found(name) is not None:
             rule = "another run of this person and folder has just got this name"
             raise UserError([Problem("run", name, rule, "Start it again.", code="run-name-taken")])
         try:
-            # Sent once: a request whose answer is lost may have made a job, and a second one makes another.
+            # Sent once: a request without a response may have created a job, and a retry would create
+            # another.
             made = answer(self._session(1), self._method("", "POST"), {**self._place(), **request})
             self._resources[name] = str(made["name"])
         except LoggedOutError as error:
             raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
         except ApiRequestError as error:
-            if error.code not in refusals.UNWELL:
+            if error.code not in refusals.UNAVAILABLE:
                 problem = refusals.of_create(plan, self._region, error.code, error.message)
                 raise UserError([problem]) from error
             self._made(name, error)
@@ -96,7 +98,7 @@ class VertexService:
             self._made(name, error)
 
     def job(self, name: str) -> ServiceJob | None:
-        """The job of that name, whosever it is; None where there is none."""
+        """The job of that name, of any person; None if it does not exist."""
         found = self._found(name)
         if found is None:
             return None
@@ -114,7 +116,7 @@ class VertexService:
                 yield job
 
     def stop(self, name: str) -> None:
-        """Ask a job to end; one that is over stays as it is."""
+        """Stop a job; no effect on one that is over."""
         found = self._found(name)
         if found is None:
             raise UserError(
@@ -122,7 +124,7 @@ class VertexService:
                     Problem(
                         "run",
                         name,
-                        "the service has it no more",
+                        "the service no longer has it",
                         "See `trainstack runs`.",
                         code="run-not-found",
                     )
@@ -133,13 +135,13 @@ class VertexService:
                 method = self._method("/{id}:cancel", "POST")
                 answer(self._session(_ATTEMPTS), method, {**self._place(), "id": _id(found)})
         except UserError:
-            # The service refuses to cancel what is over: it may have ended since somebody looked.
+            # The service refuses to cancel a job that is over, which may have ended meanwhile.
             after = self.job(name)
             if after is None or not after.state.over:
                 raise
 
     def logs(self, name: str) -> CloudLogging:
-        """What its nodes write."""
+        """Log lines of its nodes."""
         found = self._found(name)
         if found is None:
             raise UserError(
@@ -147,7 +149,7 @@ class VertexService:
                     Problem(
                         "run",
                         name,
-                        "the service has it no more",
+                        "the service no longer has it",
                         "See `trainstack runs`.",
                         code="run-not-found",
                     )
@@ -166,7 +168,7 @@ class VertexService:
                 yield from page.get("entries") or ()
 
     def _found(self, name: str) -> Mapping[str, Any] | None:
-        """The newest job of that name, as the service has it."""
+        """The newest job of that name, as described by the service."""
         if name not in self._resources:
             newest = next(self._list(f'display_name="{name}"'), None)
             if newest is not None:
@@ -188,7 +190,7 @@ class VertexService:
                 yield from page.get("customJobs") or ()
 
     def _made(self, name: str, error: Exception) -> None:
-        """Raise LostError unless the service has the job: nothing else says whether the request arrived."""
+        """Raise LostError unless the service has the job, which shows that the request arrived."""
         try:
             found = self._found(name)
         except (UserError, LostError):
@@ -211,36 +213,36 @@ class VertexService:
             self._sessions[attempts], _ = google_login.session(attempts, self._project)
         return self._sessions[attempts]
 
-    # -- what is said of a job -------------------------------------------------------------------------
+    # -- descriptions ----------------------------------------------------------------------------------
 
     def _described(self, found: Mapping[str, Any]) -> ServiceJob:
         pools = (found.get("jobSpec") or {}).get("workerPoolSpecs") or [{}]
         machine = str((pools[0].get("machineSpec") or {}).get("machineType"))
         return described(found, self._spot_share(machine, self._region))
 
-    def _with_changes(self, job: ServiceJob, said: str) -> ServiceJob:
-        """With the phases that were seen here: the service tells no history, such as interruptions."""
+    def _with_changes(self, job: ServiceJob, state: str) -> ServiceJob:
+        """Add the observed phases: the service has no history, such as interruptions."""
         seen = self._changes.setdefault(job.name, list(job.changes))
         if seen[-1].phase is not job.phase:
             now = datetime.datetime.now(datetime.UTC)
-            seen.append(PhaseChange(job.ended or now, job.phase, said.removeprefix("JOB_STATE_").lower()))
+            seen.append(PhaseChange(job.ended or now, job.phase, state.removeprefix("JOB_STATE_").lower()))
         return replace(job, changes=tuple(seen))
 
     def _with_reason(self, job: ServiceJob) -> ServiceJob:
-        """With what its wrapper wrote about a failure, which the service does not read."""
+        """Add the reason of a failure that its wrapper wrote, which the service does not read."""
         base = job.model_uri.rpartition("/")[0]
         if job.state is not JobState.FAILED:
             return job
-        said = ""
+        reason = ""
         if base:
             with contextlib.suppress(StorageError):
-                said = google_store.read_object(f"{base}/{FAILURE}").decode(errors="replace").strip()
-        if said:
-            return replace(job, reason=f"{said} ({job.reason})")
+                reason = google_store.read_object(f"{base}/{FAILURE}").decode(errors="replace").strip()
+        if reason:
+            return replace(job, reason=f"{reason} ({job.reason})")
         number = self._resources[job.name].rpartition("/")[2]
         wanted = f'resource.type="ml_job" resource.labels.job_id="{number}"'
-        told = f"Its lines: gcloud logging read '{wanted}' --project {self._project}"
-        return replace(job, reason=f"{job.reason} {told}")
+        hint = f"Log lines: gcloud logging read '{wanted}' --project {self._project}"
+        return replace(job, reason=f"{job.reason} {hint}")
 
 
 def _id(found: Mapping[str, Any]) -> str:
@@ -249,14 +251,14 @@ def _id(found: Mapping[str, Any]) -> str:
 
 @contextmanager
 def _asked(what: str) -> Iterator[None]:
-    """A request within. Raises UserError where it is refused, LostError where no answer comes."""
+    """Raise UserError for a refused request within, LostError without a response."""
     try:
         with google_login.logged_in():
             yield
     except LoggedOutError as error:
         raise UserError([Problem("login", None, str(error), LOG_IN, code="not-logged-in")]) from error
     except ApiRequestError as error:
-        if error.code in refusals.UNWELL:
+        if error.code in refusals.UNAVAILABLE:
             raise LostError(str(error)) from error
         raise UserError([refusals.of_other(what, error.code, error.message)]) from error
     except (requests.RequestException, ValueError) as error:
@@ -265,7 +267,7 @@ def _asked(what: str) -> Iterator[None]:
 
 @contextmanager
 def _stored(what: str) -> Iterator[None]:
-    """A request about an object within. Raises UserError and LostError."""
+    """Raise UserError and LostError for a request about an object within."""
     try:
         yield
     except StorageError as error:

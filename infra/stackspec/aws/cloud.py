@@ -26,76 +26,76 @@ class AuroraSpec(Model):
     """The PostgreSQL database of the tracking server: Aurora Serverless v2."""
 
     min_acu: Acu
-    """Smallest size in capacity units; 0 lets the database pause when idle: the next request then waits."""
+    """Minimum size in capacity units; with 0, the idle database pauses, and the next request waits for it."""
 
     max_acu: Annotated[float, Field(ge=1, le=256, multiple_of=0.5)]
-    """Largest size in capacity units; one unit is about 2 GiB of memory."""
+    """Maximum size in capacity units; one unit is about 2 GiB of memory."""
 
 
 class RepairRuleSpec(Model):
-    """What is done about one kind of fault, instead of what EKS does by itself."""
+    """Repair of one kind of fault, which overrides the default of EKS."""
 
     condition: Literal[
         "AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"
     ]
-    """The condition of the node that the fault makes false."""
+    """The node condition that the fault sets to false."""
 
     reason: FaultName
-    """The monitor's name of the fault, such as `NvidiaXID79Error`."""
+    """Name of the fault in the monitor, such as `NvidiaXID79Error`."""
 
     after_minutes: Annotated[int, Field(ge=1)]
-    """How long the fault must last."""
+    """Minutes for which the fault must last."""
 
     action: Literal["Replace", "Reboot", "NoAction"]
-    """What is done then."""
+    """The repair."""
 
 
 class RepairSpec(Model):
-    """How far GPU nodes are repaired by themselves: the monitor finds a fault, EKS reboots or replaces."""
+    """Automatic repair of GPU nodes: the monitor detects a fault, EKS reboots or replaces the node."""
 
     at_once: Annotated[int, Field(ge=1)]
-    """Nodes of a pool that are repaired at the same time."""
+    """Maximum nodes of a pool in repair at the same time."""
 
     stop_above: Annotated[int, Field(ge=1)]
-    """With more unhealthy nodes than this in a pool, nothing is repaired: it is hardly the nodes' fault."""
+    """With more unhealthy nodes than this in a pool, repair stops: the cause is probably not the nodes."""
 
     rules: tuple[RepairRuleSpec, ...] = ()
-    """Faults that are treated otherwise than EKS does by itself (GPU faults: after 10 minutes)."""
+    """Faults that override the default of EKS (GPU faults: after 10 minutes)."""
 
 
 class OidcSpec(Model):
-    """The identity provider at which people log in, as its discovery document calls things."""
+    """The identity provider for logins; fields as in its discovery document."""
 
     issuer: HttpsUrl
-    """Who signs the tokens; exactly as the provider writes it."""
+    """Issuer of the tokens; exactly as in the discovery document."""
 
     authorization_endpoint: HttpsUrl
-    """Where browsers are sent to log in."""
+    """Login page for browsers."""
 
     token_endpoint: HttpsUrl
-    """Where the load balancer gets tokens; in public DNS, with a certificate of a public authority."""
+    """Endpoint for tokens; needs public DNS and a certificate of a public authority."""
 
     user_info_endpoint: HttpsUrl
-    """Where the load balancer asks who somebody is; reached like the token endpoint."""
+    """Endpoint for the identity of the user; reached like the token endpoint."""
 
     client_id: Annotated[str, Field(min_length=1)]
-    """Id of the application that was registered for this load balancer."""
+    """Id of the application registered for this load balancer."""
 
     client_secret_arn: SecretArn
-    """The application's secret: a secret of Secrets Manager whose whole value it is."""
+    """Secret of Secrets Manager whose whole value is the application's client secret."""
 
 
 class LoadBalancerSpec(Model):
-    """An internal load balancer before the tracking server: HTTPS, and a login before any answer."""
+    """An internal load balancer in front of the tracking server: HTTPS, with a login."""
 
     host: HostName
-    """The name that people type; whoever keeps its zone points it at the load balancer."""
+    """Host name; the administrator of its DNS zone points it at the load balancer."""
 
     certificate_arn: CertificateArn
     """A certificate for that name, in the stack's region and account."""
 
     allowed_cidrs: Annotated[tuple[Cidr, ...], Field(min_length=1, max_length=50)]
-    """The ranges that reach it: those of offices and VPNs that are connected to the network."""
+    """Ranges that may connect: offices and VPNs connected to the network."""
 
     oidc: OidcSpec
     """The identity provider."""
@@ -112,34 +112,35 @@ class AwsSpec(CloudModel):
     """Set by `trainstack:cloud`."""
 
     account_id: AccountId
-    """The account of the stack; with credentials of another one nothing is changed."""
+    """Account of the stack; with credentials of another account nothing is changed."""
 
     admin_arns: Annotated[tuple[str, ...], Field(min_length=1)] = ()
-    """IAM roles or users with cluster-admin rights, the one that deploys included. Only of a cluster."""
+    """IAM roles or users with cluster-admin rights, including the deployer. Only with a cluster."""
 
     nat: Literal["single", "per_zone"]
-    """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one in each."""
+    """`single`: one NAT gateway (cheaper; its zone is a single point of failure). `per_zone`: one per
+    zone."""
 
     endpoints: tuple[str, ...]
     """AWS services reached without the internet, by the last part of their service name (`ecr.api`); each
-    costs about $7 a month and zone. S3 always is one of them, and costs nothing."""
+    costs about $7 per month and zone. S3 is always included, at no cost."""
 
     efa_driver: Literal["device_plugin", "dra"] | None = None
-    """How EFA devices reach pods: the device plugin, or Dynamic Resource Allocation. Only of a cluster."""
+    """Access of pods to EFA devices: device plugin, or Dynamic Resource Allocation. Only with a cluster."""
 
     database: AuroraSpec | None = None
-    """The database of the tracking server. Only of a cluster."""
+    """The database of the tracking server. Only with a cluster."""
 
     load_balancer: LoadBalancerSpec | None = None
-    """A way to the tracking server for browsers; null: people forward a port (`trainstack open mlflow`)."""
+    """Browser access to the tracking server; null: by a port-forward (`trainstack open mlflow`)."""
 
     repair: RepairSpec | None = None
-    """How far GPU nodes are repaired by themselves. Only of a cluster."""
+    """Automatic repair of GPU nodes. Only with a cluster."""
 
     addon_versions: dict[str, AddonVersion] = Field(default_factory=dict)
-    """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, where others are wanted than
-    those of the catalog; `trainstack versions` shows what is newer."""
+    """Versions of EKS add-ons by name, such as `{vpc-cni: v1.21.1-eksbuild.1}`, to override
+    those of the catalog; `trainstack versions` lists newer ones."""
 
     node_image: NodeImage | None = None
-    """Release of EKS's node images, such as `1.35.6-20260714`; null: that of the catalog. Another one
-    replaces every node."""
+    """Release of EKS's node images, such as `1.35.6-20260714`; null: that of the catalog. A
+    change replaces every node."""

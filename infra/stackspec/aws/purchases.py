@@ -6,11 +6,11 @@ from infra.stackspec.model import Model
 
 
 class TrainingPlan(Model):
-    """Jobs run on machines that a training plan of SageMaker reserves for a while, paid in advance."""
+    """Jobs run on machines of a SageMaker training plan: reserved for a period, paid in advance."""
 
     kind: Literal["training_plan"]
     """`training_plan`"""
 
     arn: str
-    """Of the plan: `arn:aws:sagemaker:<region>:<account>:training-plan/<name>`. It is bought with
-    `aws sagemaker create-training-plan`, not by the stack."""
+    """ARN of the plan: `arn:aws:sagemaker:<region>:<account>:training-plan/<name>`. Buy it with
+    `aws sagemaker create-training-plan`; the stack does not."""

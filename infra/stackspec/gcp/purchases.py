@@ -6,14 +6,14 @@ from infra.stackspec.model import Model
 
 
 class FlexStart(Model):
-    """Nodes start when the cloud has some, cost less and end after seven days at most; Google Cloud only."""
+    """Nodes start when capacity is available, cost less and end after seven days; Google Cloud only."""
 
     kind: Literal["flex_start"]
     """`flex_start`"""
 
 
 class Queued(Model):
-    """Like `flex_start`, but all nodes of a job start together or none does; Google Cloud only."""
+    """Like `flex_start`, but all nodes of a job start together; Google Cloud only."""
 
     kind: Literal["queued"]
     """`queued`"""

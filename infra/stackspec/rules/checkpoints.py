@@ -1,4 +1,4 @@
-"""Rules of the checkpoint policy: what is kept has room, and is there for as long as it is kept."""
+"""Rules of the checkpoint policy: space and retention of kept checkpoints."""
 
 from collections.abc import Callable, Iterator
 
@@ -13,7 +13,7 @@ _GB_PER_GIB = 1.073741824
 
 
 def interval(spec: StackSpec) -> Iterator[Problem]:
-    """As many checkpoints as are kept fit between the first and the day of its deletion."""
+    """The kept checkpoints fit between the first one and its expiry."""
     policy = spec.data.checkpoints
     minutes, days = policy.interval_minutes, policy.expire_days
     if minutes is None:
@@ -38,7 +38,7 @@ def interval(spec: StackSpec) -> Iterator[Problem]:
 
 
 def milestones(spec: StackSpec) -> Iterator[Problem]:
-    """What is kept every so many hours is kept before it is deleted."""
+    """`keep_every_hours` is not longer than the expiry."""
     policy = spec.data.checkpoints
     if policy.keep_every_hours is not None and policy.keep_every_hours > policy.expire_days * 24:
         rule = f"the bucket deletes after {policy.expire_days * 24} hours, before a second one is kept"
@@ -55,7 +55,7 @@ def milestones(spec: StackSpec) -> Iterator[Problem]:
 
 
 def room(spec: StackSpec) -> Iterator[Problem]:
-    """The fast file system holds the latest checkpoints of one run, and the one that is being written."""
+    """The shared file system has space for the kept checkpoints of one run and the one being written."""
     policy, shared = spec.data.checkpoints, spec.data.shared_fs
     size = policy.size_gb
     if size is None or shared is None:
@@ -63,12 +63,12 @@ def room(spec: StackSpec) -> Iterator[Problem]:
     there = shared.capacity_gib * _GB_PER_GIB
     if (policy.keep_last + 1) * size > there:
         rule = (
-            f"{policy.keep_last} x {size:,.0f} GB and the one that is written are "
-            f"{(policy.keep_last + 1) * size:,.0f} GB, and the file system holds {there:,.0f} GB"
+            f"{policy.keep_last} x {size:,.0f} GB and the one being written are "
+            f"{(policy.keep_last + 1) * size:,.0f} GB, and the file system has {there:,.0f} GB"
         )
         most = int(there // size) - 1
-        lower = f"Set {most} or less" if most > 0 else "No number of them fits; leave out data.shared_fs"
-        fix = f"{lower}, or give data.shared_fs.capacity_gib more."
+        lower = f"Set {most} or less" if most > 0 else "No number fits; leave out data.shared_fs"
+        fix = f"{lower}, or raise data.shared_fs.capacity_gib."
         yield Problem(
             f"{_PATH}.keep_last",
             policy.keep_last,
@@ -80,7 +80,7 @@ def room(spec: StackSpec) -> Iterator[Problem]:
 
 
 def classes(spec: StackSpec) -> Iterator[Problem]:
-    """Moves to cheaper storage classes are such that the cloud makes them, and that they save something."""
+    """Transitions to cheaper storage classes are accepted by the cloud, and save cost."""
     policy = spec.data.checkpoints
     catalog = CATALOGS.get(spec.cloud)
     if catalog is not None:
@@ -99,7 +99,7 @@ def deletions(spec: StackSpec) -> Iterator[Problem]:
         return
     for name, days in (("cool", policy.cool_after_days), ("cold", policy.cold_after_days)):
         if days is not None:
-            rule = "a run deletes its checkpoints long before; a cheaper class is for `in_bucket: all`"
+            rule = "a run deletes its checkpoints earlier; cheaper classes need `in_bucket: all`"
             at = f"{_PATH}.{name}_after_days"
             yield Problem(
                 at, days, rule, "Set null.", against=f"{_PATH}.in_bucket", code="moved-before-deleted"

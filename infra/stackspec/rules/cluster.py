@@ -26,13 +26,11 @@ def zones_of_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         path = f"layout.pools[{index}].zones"
         for at, zone in enumerate(pool.zones):
             if zone not in layout.zones:
-                yield Problem(
-                    f"{path}[{at}]", zone, "the stack is not in this zone", fix, code="zone-not-of-stack"
-                )
+                yield Problem(f"{path}[{at}]", zone, "not a zone of the stack", fix, code="zone-not-of-stack")
     shared = spec.data.shared_fs
     if shared is not None and shared.zone not in layout.zones:
         yield Problem(
-            "data.shared_fs.zone", shared.zone, "the stack is not in this zone", fix, code="zone-not-of-stack"
+            "data.shared_fs.zone", shared.zone, "not a zone of the stack", fix, code="zone-not-of-stack"
         )
 
 
@@ -51,7 +49,7 @@ def zone_of_reservation(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem
 
 
 def sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """No pool is larger at its smallest than at its largest."""
+    """The minimum size of a pool is not above its maximum."""
     ranges = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     for index, pool in enumerate(layout.pools):
         ranges[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
@@ -60,7 +58,7 @@ def sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Each pool has a name of its own, one set of queues covers them all, and one takes every job."""
+    """Pools have unique names, one set of queues covers them all, and one is open to every job."""
     yield from kueue.name_problems("layout.pools", [pool.name for pool in layout.pools], flavor_name)
     yield from kueue.pool_count_problems("layout.pools", len(layout.pools))
     own = [(pool.name, pool.own_queue) for pool in layout.pools]
@@ -68,7 +66,7 @@ def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def weights(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
-    """Teams have weights that Kueue can share by."""
+    """Weights of teams are accepted by Kueue."""
     for index, team in enumerate(spec.teams):
         yield from kueue.weight_problems(f"teams[{index}].weight", team.weight)
 
@@ -80,21 +78,17 @@ def guarantees(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         for pool, gpus in team.gpus.items():
             if pool not in names:
                 fix = f"Pools are {', '.join(sorted(names))}."
-                yield Problem(
-                    f"teams[{index}].gpus.{pool}", gpus, "there is no such pool", fix, code="unknown-pool"
-                )
+                yield Problem(f"teams[{index}].gpus.{pool}", gpus, "unknown pool", fix, code="unknown-pool")
 
 
 def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """The gate runs on pools that exist and can hold it."""
+    """The gate runs on pools that exist and are large enough."""
     most = {pool.name: pool.max_nodes for pool in layout.pools}
     named = spec.smoke.pools or ()
     for index, name in enumerate(named):
         path = f"smoke.pools[{index}]"
         if name not in most:
-            yield Problem(
-                path, name, "there is no such pool", f"Pools are {', '.join(most)}.", code="unknown-pool"
-            )
+            yield Problem(path, name, "unknown pool", f"Pools are {', '.join(most)}.", code="unknown-pool")
         elif name in named[:index]:
             yield Problem(
                 path, name, "the pool is named twice", "Name each pool once.", code="pool-named-twice"
@@ -106,19 +100,19 @@ def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]
         yield Problem(
             "smoke.pools",
             list(named) or None,
-            "the gate validates no pool",
+            "the gate has no pool to validate",
             fix,
             code="gate-validates-nothing",
         )
 
 
 def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Whoever is to get a team's alerts gets some, once."""
+    """Addresses for a team's alerts need monitoring, and are unique."""
     for index, team in enumerate(spec.teams):
         path, addresses = f"teams[{index}].alert_emails", list(team.alert_emails)
         if addresses and layout.monitoring.kind == "none":
-            rule = "no alert is sent: nothing watches the stack"
-            fix = "Set layout.monitoring.kind to in_cluster, or name nobody."
+            rule = "no alert is sent without monitoring"
+            fix = "Set layout.monitoring.kind to in_cluster, or remove the addresses."
             yield Problem(
                 path, addresses, rule, fix, against="layout.monitoring.kind", code="alerts-not-monitored"
             )
@@ -133,21 +127,21 @@ def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Whoever is to find idle GPUs can see what GPUs do."""
+    """Detection of idle GPUs needs monitoring."""
     wanted = layout.idle_gpus
     if wanted is not None and layout.monitoring.kind == "none":
-        rule = "nothing measures GPUs, so none is ever known to be idle, and nobody is told or stopped"
+        rule = "without monitoring there are no GPU metrics, so idle GPUs are not detected"
         fix = "Set null, or layout.monitoring.kind to in_cluster."
-        asked, against = wanted.model_dump(), "layout.monitoring.kind"
-        yield Problem("layout.idle_gpus", asked, rule, fix, against=against, code="idle-gpus-not-monitored")
+        value, against = wanted.model_dump(), "layout.monitoring.kind"
+        yield Problem("layout.idle_gpus", value, rule, fix, against=against, code="idle-gpus-not-monitored")
 
 
 def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]:
-    """No GPUs are guaranteed, and none validated, in the pools `without` any, as the cloud knows them."""
+    """No GPUs are guaranteed or validated in the pools `without` GPUs."""
     for index, team in enumerate(spec.teams):
         for pool in team.gpus:
             if pool in without:
-                fix = "Leave it out: processors are shared by weight."
+                fix = "Leave it out: CPUs are shared by weight."
                 yield Problem(
                     f"teams[{index}].gpus.{pool}",
                     team.gpus[pool],
@@ -157,7 +151,7 @@ def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]
                 )
     for pool in spec.validated:
         if pool in without:
-            fix = "Validate pools that have some; the purpose of one without is `data`."
+            fix = "Validate pools with GPUs; the purpose of others is `data`."
             yield Problem("smoke.pools", pool, "the pool has no GPUs", fix, code="pool-without-gpus")
 
 

@@ -1,4 +1,4 @@
-"""Rules of every stack, whatever its size and its cloud."""
+"""Rules of every stack, on every cloud."""
 
 import datetime
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ def team_names(spec: StackSpec) -> Iterator[Problem]:
 
 
 def team_members(spec: StackSpec) -> Iterator[Problem]:
-    """A login leads to one team."""
+    """Each member is in one team."""
     teams: dict[str, str] = {}
     for index, team in enumerate(spec.teams):
         for at, member in enumerate(team.members):
@@ -31,7 +31,7 @@ def team_members(spec: StackSpec) -> Iterator[Problem]:
                     f"teams[{index}].members[{at}]",
                     member,
                     rule,
-                    "Name each in one team, once.",
+                    "List each member once, in one team.",
                     code="member-of-two-teams",
                 )
 
@@ -43,16 +43,16 @@ def team_folders(spec: StackSpec) -> Iterator[Problem]:
         try:
             other = owners.setdefault(team.data_folder, team)
         except ValueError:
-            continue  # `team_names` says so
-        # Of two names alike `team_names` speaks.
+            continue  # reported by `team_names`
+        # Equal names are reported by `team_names`.
         if other is not team and (team.folder or other.folder):
-            fix = "Choose another folder; a team that was renamed keeps the folder of its old name."
+            fix = "Choose another folder; a renamed team keeps the folder of its old name."
             rule = f"is the folder of {other.name}"
             yield Problem(f"teams[{index}].folder", team.data_folder, rule, fix, code="folder-taken")
 
 
 def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
-    """A passed validation opens the gate."""
+    """PASS is an accepted verdict."""
     if "PASS" not in spec.smoke.accept:
         yield Problem(
             "smoke.accept",
@@ -64,7 +64,7 @@ def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
 
 
 def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
-    """Validations on a schedule repeat a gate that exists, at times that can be read, not all the time."""
+    """Scheduled validations need a gate, a valid cron expression, and at most one run per hour."""
     wanted = spec.smoke.schedule
     if wanted is None:
         return
@@ -73,7 +73,7 @@ def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
         fix = 'Write minute, hour, day, month, day of the week, such as "0 5 * * 1", or null.'
         yield Problem("smoke.schedule", wanted, wrong, fix, code="invalid-schedule")
     elif cron.often(wanted):
-        fix = "Name one minute; every run takes whole nodes."
+        fix = "Set one minute; every run takes whole nodes."
         yield Problem("smoke.schedule", wanted, "more than once an hour", fix, code="schedule-too-frequent")
     if not spec.smoke.enabled:
         rule = "there is no gate to repeat: smoke.enabled is false"
@@ -84,7 +84,7 @@ def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:
 
 
 def last_day(spec: StackSpec) -> Iterator[Problem]:
-    """The day on which the stack may go is one of the calendar."""
+    """The last day of the stack is a calendar day."""
     if spec.expires_on != "never":
         try:
             datetime.date.fromisoformat(spec.expires_on)

@@ -1,4 +1,4 @@
-"""Which parts of a spec a layout has: what is missing of a cluster, and what means nothing without one."""
+"""Required and unsupported parts of a spec by layout, with and without a cluster."""
 
 from collections.abc import Iterator
 
@@ -7,24 +7,24 @@ from infra.stackspec.layouts import ClusterLayout, SmallLayout
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import describe
 
-_NO_CLUSTER = "means nothing in a stack without a cluster"
+_NO_CLUSTER = "is not supported without a cluster"
 
 
 def missing(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
-    """A cluster has administrators, a tracking server, and what each cloud asks about clusters."""
+    """A cluster needs a tracking server, and the cloud's settings for clusters."""
     if spec.tracking is None:
         yield _missing("tracking", describe(StackSpec, "tracking"))
     for name in spec.on.needed_by_clusters:
         if not getattr(spec.on, name):
             yield _missing(f"on.{name}", describe(type(spec.on), name))
     if spec.budget.over_budget == "stop":
-        rule = "the bill does not divide nodes that teams share, so nothing is stopped by it"
+        rule = "the bill does not split shared nodes by team, so it cannot stop jobs"
         fix = "Set teams[].over_budget to stop, with monthly_usd or monthly_gpu_hours."
         yield Problem("budget.over_budget", "stop", rule, fix, code="stop-needs-team-budgets")
 
 
 def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
-    """Nothing is asked for that only a cluster has."""
+    """No settings that only apply to a cluster."""
     given: dict[str, object] = {"data.shared_fs": spec.data.shared_fs}
     given |= {"data.homes": spec.data.homes, "smoke.drain": spec.smoke.drain}
     if spec.on.managed_tracking:
@@ -47,17 +47,17 @@ def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
 
 _FIXES = {
     "shared_fs": "Set null: jobs read from the buckets.",
-    "homes": "Set false: notebooks keep disks of their own.",
+    "homes": "Set false: notebooks have their own disks.",
     "drain": "Set false: jobs share no machines.",
-    "gpus": "Leave it out: jobs wait for the quotas of the account alone.",
-    "members": "Leave it out, and name people in layout.people.",
-    "monthly_gpu_hours": "Set monthly_usd: the bill tells jobs apart by their tags.",
+    "gpus": "Leave it out: only quotas of the account limit jobs.",
+    "members": "Leave it out, and list people in layout.people.",
+    "monthly_gpu_hours": "Set monthly_usd: the bill separates jobs by tag.",
     "budget_exempt": "Leave it out: an administrator tags a job `trainstack:budget-exempt` with the reason.",
 }
 
 
 def tracked(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
-    """On Google Cloud MLflow is a container of the stack, on AWS the service's own."""
+    """On Google Cloud MLflow is a container of the stack; on AWS the service runs it."""
     if spec.tracking is None:
         yield _missing("tracking", describe(StackSpec, "tracking"))
 

@@ -12,16 +12,14 @@ Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
 _JOB_NAME = 63
 """Characters. Source: botocore 1.44.5 sagemaker/2017-07-24 TrainingJobName."""
 _STAMP, _FOLDER = len("-261126-155735"), 8
-"""Of a job's name: its second, and the least that is left to tell what it runs."""
+"""Lengths in a job's name: time stamp, and minimum for the folder."""
 
 
 def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Each person has a name and an address of her own, and works for a team of the stack."""
-    yield from _once(
-        "name", [one.name for one in layout.people], "Give each person a name of her or his own."
-    )
+    """People have unique names and addresses, and a team of the stack."""
+    yield from _once("name", [one.name for one in layout.people], "Use a unique name per person.")
     addresses = [one.email.lower() for one in layout.people]
-    yield from _once("email", addresses, "Give each person an address of her or his own.")
+    yield from _once("email", addresses, "Use a unique address per person.")
     teams = [team.name for team in spec.teams]
     for index, one in enumerate(layout.people):
         path = f"layout.people[{index}]"
@@ -29,7 +27,7 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             yield Problem(
                 f"{path}.team",
                 one.team,
-                "there is no such team",
+                "unknown team",
                 f"Teams are {', '.join(teams)}.",
                 code="unknown-team",
             )
@@ -41,7 +39,7 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
 
 
 def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """No part's budget is above that of the whole, which stops everybody first."""
+    """No team's or person's budget is above that of the stack."""
     parts = {f"teams[{index}].monthly_usd": team.monthly_usd for index, team in enumerate(spec.teams)}
     parts |= {
         f"layout.people[{index}].monthly_usd": one.monthly_usd for index, one in enumerate(layout.people)
@@ -49,7 +47,7 @@ def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     whole = spec.budget.monthly_usd
     for path, usd in parts.items():
         if usd is not None and usd > whole:
-            rule = f"is more than the ${whole:g} of the whole stack"
+            rule = f"exceeds the budget of the stack, ${whole:g}"
             yield Problem(
                 path,
                 usd,
@@ -76,16 +74,14 @@ def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
 
 
 def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Each machine has a name of its own, and the validation runs on one that can hold it."""
+    """Machines have unique names, and the validation runs on one that is large enough."""
     names = [one.name for one in layout.machines]
-    yield from _once("name", names, "Give each machine a name of its own.", "layout.machines")
+    yield from _once("name", names, "Use a unique name per machine.", "layout.machines")
     named = spec.smoke.pools
     for index, name in enumerate(named or ()):
         if name not in names:
             fix = f"Machines are {', '.join(names)}."
-            yield Problem(
-                f"smoke.pools[{index}]", name, "there is no such machine", fix, code="unknown-machine"
-            )
+            yield Problem(f"smoke.pools[{index}]", name, "unknown machine", fix, code="unknown-machine")
     if named is not None and len(named) != 1:
         yield Problem(
             "smoke.pools",

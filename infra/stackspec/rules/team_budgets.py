@@ -9,7 +9,7 @@ from infra.stackspec.stack import StackSpec
 
 
 def team_budgets(spec: StackSpec) -> Iterator[Problem]:
-    """What stops or exempts jobs has a budget that it is about."""
+    """`over_budget: stop` needs a budget, and exemptions need `over_budget: stop`."""
     for index, team in enumerate(spec.teams):
         path = f"teams[{index}]"
         limited = team.monthly_usd is not None or team.monthly_gpu_hours is not None
@@ -20,7 +20,7 @@ def team_budgets(spec: StackSpec) -> Iterator[Problem]:
             )
         if team.budget_exempt and team.over_budget != "stop":
             fix = "Leave it out, or set over_budget to stop."
-            rule = "nothing stops the team's jobs, so none is exempt"
+            rule = "exemptions need over_budget: stop"
             yield Problem(
                 f"{path}.budget_exempt", len(team.budget_exempt), rule, fix, code="exemption-without-stop"
             )
@@ -31,7 +31,7 @@ def team_budgets(spec: StackSpec) -> Iterator[Problem]:
                 yield Problem(
                     f"{where}.name",
                     row.name,
-                    "teams have no such priority class",
+                    "unknown priority class",
                     fix,
                     code="unknown-priority-class",
                 )

@@ -1,4 +1,4 @@
-"""Rules of pools that are not always open: blocks of capacity with an end, and hours of the week."""
+"""Rules of pools with capacity blocks or hours of the week."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from infra.stackspec.stack import StackSpec
 
 
 def blocks(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Blocks have times that make sense, and their nodes come within them."""
+    """Times of blocks are valid, and their pools have no minimum size and their own queue."""
     for index, pool in enumerate(layout.pools):
         if not isinstance(pool.purchase, CapacityBlock):
             continue

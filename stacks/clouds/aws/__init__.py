@@ -1,1 +1,1 @@
-"""AWS: what layouts need from it, made of components."""
+"""AWS: implementation of the protocols of `stacks.parts` with components."""

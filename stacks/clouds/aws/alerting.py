@@ -1,4 +1,4 @@
-"""What watching takes of AWS: topics, to which Alertmanager publishes by its pod's role, and logs of pods."""
+"""Alerting on AWS: SNS topics, to which Alertmanager publishes by its pod's role, and logs of pods."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from stacks.parts import Alerting
 
-# At most 100 ASCII characters, or SNS refuses the message: names of teams may be longer, and hold others.
+# SNS accepts at most 100 ASCII characters; names of teams may be longer, and have others.
 _SUBJECT = "{{ .Status | toUpper }}: {{ .CommonLabels.alertname }}"
 
 
@@ -27,7 +27,7 @@ def alerting_on_aws(
     on_aws: pulumi.ResourceOptions,
     on_both: pulumi.ResourceOptions,
 ) -> Alerting:
-    """A topic for each team with addresses of its own, beside the platform's; logs that outlive nodes."""
+    """A topic for each team with its own addresses, and one for administrators; logs that outlive nodes."""
     logs = AwsPodLogs(
         f"{spec.name}-pod-logs",
         {
@@ -68,6 +68,6 @@ def alerting_on_aws(
 
 
 def _receiver(region: str, topic: AwsAlertTopic) -> Mapping[str, Any]:
-    """Alertmanager signs with the credentials that the pod identity agent hands to its pod."""
+    """Alertmanager signs with the credentials of the pod identity agent."""
     publish = {"topic_arn": topic.topic_arn, "sigv4": {"region": region}, "subject": _SUBJECT}
     return {"sns_configs": [{**publish, "send_resolved": True}]}

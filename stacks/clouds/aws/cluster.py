@@ -43,7 +43,7 @@ from stacks.parts import (
 )
 from stacks.providers import aws_provider, kubernetes_provider
 
-# EKS add-ons of every cluster; the file-system drivers are there because the file systems are.
+# EKS add-ons of every cluster, including drivers of its file systems.
 ADDONS = (
     "vpc-cni",
     "kube-proxy",
@@ -59,23 +59,23 @@ ADDONS = (
 
 @dataclass(frozen=True)
 class EksCluster(Cluster):
-    """A cluster on AWS, with its place in the network."""
+    """A cluster on AWS, with its network."""
 
     eks: AwsCluster
     network: AwsNetwork
     subnet_ids: list[pulumi.Input[str]]
     """A private subnet per zone."""
     on_both: pulumi.ResourceOptions
-    """Options for what has parts on AWS and in the cluster: both providers."""
+    """Options for resources on AWS and in the cluster: both providers."""
 
 
 class AwsCloud:
-    """`stacks.parts.ClusterCloud` on AWS. What can only be asked of AWS comes from the spec's part `on`."""
+    """`stacks.parts.ClusterCloud` on AWS. Settings of AWS are in the spec's part `on`."""
 
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: AwsSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        # What a stack is called lasts as long as the stack; its profile, who owns and pays for it, and its
-        # further tags may change while jobs run.
+        # The name of a stack never changes; profile, owner, cost center and additional tags may change while
+        # jobs run.
         self._tags = lasting_tags(spec.name)
         self._launch_tags = owners_tags(spec)
         self._node_image = facts.releases.node_image(layout.kubernetes_version, on.node_image)
@@ -161,7 +161,7 @@ class AwsCloud:
 
     def pools(self, cluster: EksCluster) -> Pools:
         """Managed node groups, and Cluster Autoscaler."""
-        assert self._layout.idle_minutes is not None  # the rules of the spec say so
+        assert self._layout.idle_minutes is not None  # by the rules of the spec
         groups = {pool.name: self._node_group(cluster, pool) for pool in self._layout.pools}
         scaling = AwsAutoscaling(
             f"{self._spec.name}-autoscaling",
@@ -216,7 +216,7 @@ class AwsCloud:
         return AwsGpuPool(f"{self._spec.name}-{pool.name}", args, self._on_aws)
 
     def store(self, cluster: EksCluster) -> AwsStore:
-        """Buckets, disks, and on demand FSx for Lustre and EFS, with alarms about what fills up."""
+        """Buckets, disks, and optionally FSx for Lustre and EFS, with alarms on usage."""
         AwsDisks(f"{self._spec.name}-disks", cluster.inside)
         store = store_on_aws(
             self._spec,
@@ -231,7 +231,7 @@ class AwsCloud:
         return store
 
     def tracking(self, cluster: EksCluster, store: AwsStore) -> Tracking:
-        """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
+        """MLflow, with Aurora and Secrets Manager behind it and optionally a load balancer."""
         return tracking_on_aws(
             self._spec,
             self._layout,
@@ -274,7 +274,7 @@ class AwsCloud:
 
     @functools.cached_property
     def _alert_topic(self) -> AwsAlertTopic:
-        """The topic of those who run the platform."""
+        """The topic of administrators."""
         emails = self._spec.budget.alert_emails
         args: AwsAlertTopicArgs = {"emails": emails}
         if storage_alarms.on_aws(self._spec):

@@ -1,4 +1,4 @@
-"""How a stack without a cluster is validated on AWS: a job of SageMaker with a role of its own."""
+"""Validation of a stack without a cluster on AWS: a SageMaker job with its own role."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def job_validation_on_aws(
     usd_per_hour: float | None,
     opts: pulumi.ResourceOptions,
 ) -> JobValidation:
-    """A job in the stack's network on machines of one type; `topic` is that of a schedule."""
+    """A job in the stack's network on machines of one type; `topic` is for a schedule."""
     args: AwsValidationRoleArgs = {
         "region": spec.region,
         "image": spec.smoke.image,
@@ -53,7 +53,7 @@ def job_validation_on_aws(
     )
 
     def repeat(request: pulumi.Output[str], passed: pulumi.ResourceOptions) -> pulumi.Output[str]:
-        assert spec.smoke.schedule is not None and topic is not None  # else nothing asks for it
+        assert spec.smoke.schedule is not None and topic is not None  # only called with a schedule
         return AwsJobSchedule(
             f"{spec.name}-smoke-repeated",
             {
@@ -78,7 +78,7 @@ def job_validation_on_aws(
 
 
 def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
-    """The machine type, with what is declared about its hardware: that of the EC2 type behind it."""
+    """The machine type, with the declared figures of its EC2 type."""
     name = jobs.machines[machine.machine].ec2
     processors, known = facts.cpu_type(name), dict[str, Any]()
     if processors is not None:

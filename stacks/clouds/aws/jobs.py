@@ -1,4 +1,4 @@
-"""AWS without a cluster: SageMaker's jobs and notebooks, buckets, the MLflow App, and budgets that stop."""
+"""AWS without a cluster: SageMaker's jobs and notebooks, buckets, the MLflow App, and enforced budgets."""
 
 import functools
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ from stacks.providers import aws_provider
 
 @dataclass(frozen=True)
 class AwsJobPlace(JobPlace):
-    """The network and the stores of jobs on AWS, and the key of what is recorded about them."""
+    """The network and the stores of jobs on AWS, and the key of their logs."""
 
     network: AwsNetwork
     tiers: AwsStorage
@@ -61,7 +61,7 @@ class AwsJobs:
         ]
 
     def place(self) -> AwsJobPlace:
-        """A VPC with one way out, three buckets, and the log of training jobs."""
+        """A VPC with one NAT gateway, three buckets, and the log of training jobs."""
         spec, layout = self._spec, self._layout
         network = AwsNetwork(
             f"{spec.name}-network",
@@ -97,7 +97,7 @@ class AwsJobs:
                 ready=tiers,
             ),
             subnets=subnets,
-            # Open to itself and, by HTTPS, to the world: what machines of a job need, with EFA or without.
+            # Open to itself and, by HTTPS, to the internet, as machines of a job need, with or without EFA.
             security_groups=[network.efa_security_group_id],
             kms_key=tiers.kms_key_arn,
             code_uri=_s3(tiers.artifact_bucket, f"/{CODE}"),
@@ -116,7 +116,7 @@ class AwsJobs:
         )
 
     def notebooks(self, place: AwsJobPlace) -> AwsStudio:
-        """A closed domain of SageMaker Studio, and what removes people's spaces when it is deleted."""
+        """A closed domain of SageMaker Studio, and removal of people's spaces on deletion."""
         self._studio = self._domain(place)
         return self._studio
 
@@ -155,7 +155,7 @@ class AwsJobs:
         return studio
 
     def tracking(self, place: AwsJobPlace) -> pulumi.Output[str]:
-        """An MLflow App; its ARN is its address."""
+        """An MLflow App; its ARN is the tracking URI."""
         app = AwsMlflow(
             f"{self._spec.name}-mlflow",
             {
@@ -170,7 +170,7 @@ class AwsJobs:
         return app.arn
 
     def people(self, place: AwsJobPlace, tracking: pulumi.Output[str]) -> list[JobPerson]:
-        """Roles for each one's notebooks and classes of jobs, with rights to the team's folders."""
+        """Roles for each one's notebooks and classes of jobs, with access to the team's folders."""
         spec, layout = self._spec, self._layout
         given = AwsPeopleRights(
             f"{spec.name}-rights",
@@ -215,10 +215,10 @@ class AwsJobs:
 
     @functools.cached_property
     def _alert_topic(self) -> AwsAlertTopic:
-        """The topic of those who answer for the stack."""
+        """The topic of the stack's owner."""
         args: AwsAlertTopicArgs = {"emails": self._spec.budget.alert_emails}
         if self._spec.smoke.schedule:
-            # An alarm tells of starts that failed.
+            # An alarm reports failed starts.
             args["alarms_of"] = self._spec.region
         return AwsAlertTopic(f"{self._spec.name}-training-alerts", args, self._on_aws)
 
@@ -269,7 +269,7 @@ class AwsJobs:
         return scopes
 
     def price(self, machine: JobMachineSpec) -> float | None:
-        """What an hour of one machine of a job adds."""
+        """Price of an hour of one machine for a job."""
         return job_hour_usd(machine, self._spec.region)
 
 

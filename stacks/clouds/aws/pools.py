@@ -1,4 +1,4 @@
-"""A pool of the spec on AWS: as arguments of its component, and as the record that layouts get."""
+"""A pool of the spec on AWS: as arguments of its component, and as a record for layouts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -115,7 +115,7 @@ def _repair(wanted: RepairSpec) -> RepairArgs:
 
 
 def pool_record(pool: PoolSpec, labels: Mapping[str, str], *, region: str, efa_driver: str) -> NodePool:
-    """What layouts see of the pool, whose nodes have these labels."""
+    """Record of the pool for layouts; its nodes have these labels."""
     price = node_price(pool, region)
     usd_per_hour = price.usd_per_hour_expected if price else None
     processors, known = facts.cpu_type(pool.machine), dict[str, Any]()

@@ -1,4 +1,4 @@
-"""What a stack on AWS keeps: buckets and file systems, and alarms about them."""
+"""Buckets and file systems of a stack on AWS, and their alarms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def store_on_aws(
     subnet_ids: Sequence[pulumi.Input[str]],
     opts: pulumi.ResourceOptions,
 ) -> AwsStore:
-    """Buckets, and on demand FSx for Lustre and EFS."""
+    """Buckets, and optionally FSx for Lustre and EFS."""
     wanted, shared = spec.data, spec.data.shared_fs
     args = storage_args(spec, network, subnet_ids)
     args["client_security_group_ids"] = [eks.security_group_id]
@@ -73,7 +73,7 @@ def store_on_aws(
 def storage_args(
     spec: StackSpec, network: AwsNetwork, subnet_ids: Sequence[pulumi.Input[str]]
 ) -> AwsStorageArgs:
-    """Buckets as the spec wants them, without any file system."""
+    """Settings of the buckets, without file systems."""
     wanted = spec.data
     args: AwsStorageArgs = {
         "region": spec.region,
@@ -96,7 +96,7 @@ def storage_args(
 def alarms_on_aws(
     spec: StackSpec, tiers: AwsStorage, topic: AwsAlertTopic, opts: pulumi.ResourceOptions
 ) -> AwsStorageAlarms:
-    """Alarms that tell those who run the platform, also where nothing in the cluster watches."""
+    """Alarms for administrators, also without monitoring in the cluster."""
     classes, shared = (STANDARD.name, COOL.name, COLD.name), spec.data.shared_fs
     args: AwsStorageAlarmsArgs = {
         "topic_arn": topic.topic_arn,

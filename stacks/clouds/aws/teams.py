@@ -18,7 +18,7 @@ from infra.stackspec.stack import TeamSpec
 from stacks.clouds.shared_claims import HOME, SharedClaims, shared_claims
 from stacks.parts import SharedFolder, TeamData
 
-# EFS grows with what is in it, and a claim has to say a size.
+# EFS grows with its content, but a claim must have a size.
 _HOME_GIB = 1024
 
 
@@ -29,12 +29,12 @@ def teams_on_aws(
     shared: SharedFolder | None,
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, TeamData]:
-    """Members' access to the cluster, and each team's rights to its own data, by the team's name."""
+    """Members' access to the cluster, and each team's access to its own data, by team."""
     groups = {member: team_group(team.name) for team in spec.teams for member in team.members}
     AwsMembers(f"{spec.name}-members", {"cluster_name": eks.cluster_name, "groups": groups}, opts)
     found = {}
     for team in spec.teams:
-        # Named after the folder: a team that gets another name and keeps its folder keeps all of this.
+        # Named by folder: a renamed team with the same folder keeps these resources.
         name = f"{spec.name}-team-{team.data_folder}"
         data = AwsTeamData(name, _rights(spec, team, eks, tiers), opts)
         found[team.name] = _data(team, data, tiers, shared)

@@ -1,4 +1,4 @@
-"""The tracking server of a stack on AWS, and the ways to it."""
+"""The tracking server of a stack on AWS, and its load balancer."""
 
 import pulumi
 
@@ -28,7 +28,7 @@ def tracking_on_aws(
     on_aws: pulumi.ResourceOptions,
     on_both: pulumi.ResourceOptions,
 ) -> Tracking:
-    """MLflow, with Aurora and Secrets Manager behind it and on demand a load balancer before it."""
+    """MLflow, with Aurora and Secrets Manager behind it and optionally a load balancer."""
     wanted = on.load_balancer
     served, database = demanded(spec.tracking), demanded(on.database)
     args: AwsTrackingArgs = {

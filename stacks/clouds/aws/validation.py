@@ -1,4 +1,4 @@
-"""What the pods of a validation on AWS may do, and where they leave what they find."""
+"""Permissions and results folder of the pods of a validation on AWS."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def validation_on_aws(
     topic: pulumi.Output[str] | None,
     opts: pulumi.ResourceOptions,
 ) -> ValidationAccess:
-    """A folder for results; `topic` is that of a schedule.
+    """A folder for results; `topic` is for a schedule.
 
     FSx for Lustre copies what is written to it at once; without it, the pods copy results themselves.
     """
@@ -58,7 +58,7 @@ def validation_on_aws(
 def _rights(
     region: str, *, bucket: str | None = None, key: str | None = None, topic: str | None = None
 ) -> str:
-    """The policy: results are written and never read; the key works only through S3."""
+    """The policy: write but not read results; use the key only through S3."""
     statements = list[dict[str, Any]]()
     if bucket is not None and key is not None:
         through = {"StringEquals": {"kms:ViaService": [f"s3.{region}.amazonaws.com"]}}

@@ -1,1 +1,1 @@
-"""Google Cloud: what layouts need from it, made of components."""
+"""Google Cloud: implementation of the protocols of `stacks.parts` with components."""

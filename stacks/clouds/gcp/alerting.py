@@ -1,4 +1,4 @@
-"""How people are told of alerts on Google Cloud: by mail about the log of a pod (components/gcp/alerts)."""
+"""Alerting on Google Cloud: e-mail on log lines of a pod (components/gcp/alerts)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,18 +16,20 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from stacks.parts import Alerting
 
-# Where GKE's own exporter of GPUs runs, and how its pods are called: three public projects read it so, no
-# document of Google says it (read 2026-11-25). Untested in a real project.
+# Namespace and pods of GKE's own GPU exporter, from three public projects; not documented by Google (read
+# 2026-11-25). Untested in a real project.
 _EXPORTER: GpuExporterArgs = {"namespace": "gke-managed-system", "name": "gke-managed-dcgm-exporter"}
 
 
 def alerting_on_gcp(spec: StackSpec, on: GcpSpec, gke: GcpCluster, opts: pulumi.ResourceOptions) -> Alerting:
-    """A policy for the platform, and one for each team with addresses of its own."""
-    told = {
+    """A policy for administrators, and one for each team with its own addresses."""
+    receivers = {
         PLATFORM: spec.budget.alert_emails,
         **{team_namespace(team.name): team.alert_emails for team in spec.teams if team.alert_emails},
     }
-    policies = [_mailed(spec, on, gke, opts, receiver=name, emails=emails) for name, emails in told.items()]
+    policies = [
+        _mailed(spec, on, gke, opts, receiver=name, emails=emails) for name, emails in receivers.items()
+    ]
     teams = [team.name for team in spec.teams if team.alert_emails]
     return Alerting(
         platform=_receiver(PLATFORM),

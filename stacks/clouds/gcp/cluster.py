@@ -51,16 +51,16 @@ from stacks.providers import gcp_provider, kubernetes_provider
 
 @dataclass(frozen=True)
 class GkeCluster(Cluster):
-    """A cluster on Google Cloud, with its place in the network."""
+    """A cluster on Google Cloud, with its network."""
 
     gke: GcpCluster
     network: GcpNetwork
     on_both: pulumi.ResourceOptions
-    """Options for what has parts on Google Cloud and in the cluster: both providers."""
+    """Options for resources on Google Cloud and in the cluster: both providers."""
 
 
 class GcpCloud:
-    """`stacks.parts.ClusterCloud` on Google Cloud. What only it asks comes from the spec's part `on`."""
+    """`stacks.parts.ClusterCloud` on Google Cloud. Settings of Google Cloud are in the spec's part `on`."""
 
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
@@ -68,7 +68,7 @@ class GcpCloud:
             **owners_tags(spec),
             **lasting_tags(spec.name),
         }
-        # Labels are changed in place, also those of nodes: no tag has to stay out of a template here.
+        # Labels are changed in place, also those of nodes: templates may have all of them.
         self._labels = gcp_labels(tags)
         self._provider = gcp_provider(
             f"{spec.name}-gcp", project=on.project, region=spec.region, labels=self._labels
@@ -167,12 +167,12 @@ class GcpCloud:
         members = [member for team in self._spec.teams for member in team.members]
         domains = {member.rpartition("@")[2] for member in members if member.startswith("group:")}
         if domains:
-            # One domain, as the rules of the spec say.
+            # One domain, by the rules of the spec.
             args["groups"] = f"gke-security-groups@{min(domains)}"
         return args
 
     def pools(self, cluster: GkeCluster) -> Pools:
-        """Node pools with their networks; GKE itself scales them and hands out their GPUs."""
+        """Node pools with their networks; GKE itself scales them and runs the device plugin."""
         made: list[pulumi.Resource] = []
         found, objects = {}, list[pulumi.Resource]()
         for pool in self._layout.pools:
@@ -239,7 +239,7 @@ class GcpCloud:
         )
 
     def _installers(self, cluster: GkeCluster) -> list[pulumi.Resource]:
-        """What puts the NCCL plug-ins of fabrics onto nodes."""
+        """Installers of NCCL plug-ins on nodes."""
         wanted: dict[tuple[str, str], list[str]] = {}
         for pool in self._layout.pools:
             machine = facts.machine_types.get(pool.machine)
@@ -255,7 +255,7 @@ class GcpCloud:
         return [GcpFabricInstallers(name, {"fabrics": installed}, cluster.inside)]
 
     def store(self, cluster: GkeCluster) -> GcpStore:
-        """Buckets, and on demand Managed Lustre and Filestore, with alerts about what fills up."""
+        """Buckets, and optionally Managed Lustre and Filestore, with alerts on usage."""
         store = store_on_gcp(
             self._spec,
             self._layout,
@@ -282,7 +282,7 @@ class GcpCloud:
         )
 
     def teams(self, cluster: GkeCluster, store: GcpStore) -> Mapping[str, TeamData]:
-        """Members' way to the cluster; for each team folders in the buckets, and rights to them."""
+        """Members' access to the cluster; for each team folders in the buckets, with access."""
         return teams_on_gcp(
             self._spec,
             self._on,
@@ -294,7 +294,7 @@ class GcpCloud:
         )
 
     def alerting(self, cluster: GkeCluster) -> Alerting:
-        """Mail about what a pod writes to its log."""
+        """E-mail on log lines of a pod."""
         return alerting_on_gcp(self._spec, self._on, cluster.gke, self._on_gcp)
 
     def budget(self) -> pulumi.Output[str]:
@@ -316,7 +316,7 @@ class GcpCloud:
         ).budget_name
 
     def validation(self, cluster: GkeCluster, store: GcpStore, pods: ServiceAccount) -> ValidationAccess:
-        """A folder for results; with a schedule, also a topic, and mail about what the pods write."""
+        """A folder for results; with a schedule, also a topic, and e-mail on log lines."""
         return validation_on_gcp(
             self._spec,
             self._on,

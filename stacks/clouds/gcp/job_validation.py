@@ -1,4 +1,4 @@
-"""How a stack without a cluster is validated on Google Cloud: a custom job with an account of its own."""
+"""Validation of a stack without a cluster on Google Cloud: a custom job with its own service account."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from stacks.clouds.gcp.validation import results_folder
 from stacks.parts import Alerts, JobValidation, Pool
 from stacks.validation import RESULTS
 
-# What a job may use of a machine is what a node of GKE with the fewest pods offers: less than it has.
+# Usable resources of a machine: those of a GKE node with the fewest pods, less than the total.
 _PODS_PER_NODE, _DISK_GIB = 8, 200
 
 
@@ -39,7 +39,7 @@ def job_validation_on_gcp(
     usd_per_hour: float | None,
     opts: pulumi.ResourceOptions,
 ) -> JobValidation:
-    """A job on machines of one type, and what repeats it; `tracking` is the service of MLflow."""
+    """A job on machines of one type, and its schedule; `tracking` is the service of MLflow."""
     account = GcpValidator(
         f"{spec.name}-smoke",
         {
@@ -58,7 +58,7 @@ def job_validation_on_gcp(
     topic = _topic(spec, on, account, opts) if spec.smoke.schedule else None
 
     def repeat(request: pulumi.Output[str], passed: pulumi.ResourceOptions) -> pulumi.Output[str]:
-        assert spec.smoke.schedule is not None and topic is not None  # else nothing asks for it
+        assert spec.smoke.schedule is not None and topic is not None  # only called with a schedule
         return GcpJobSchedule(
             f"{spec.name}-smoke-repeated",
             {
@@ -87,7 +87,7 @@ def job_validation_on_gcp(
 def _place(
     machine: JobMachineSpec, account: pulumi.Output[str], bucket: pulumi.Output[str], key: pulumi.Output[str]
 ) -> pulumi.Output[Mapping[str, Any]]:
-    """What `runplan.Vertex` takes."""
+    """Fields of `runplan.Vertex`."""
     return pulumi.Output.all(
         service_account=account,
         accelerator_type=jobs.machines[machine.machine].accelerator,
@@ -113,7 +113,7 @@ def _topic(
 
 
 def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
-    """The machine type as a pool of it. Vertex AI knows no fabric between machines that it would tell of."""
+    """The machine type as a pool. Vertex AI documents no fabric between machines."""
     processors, known = facts.cpu_type(machine.machine), dict[str, Any]()
     if processors is not None:
         offer = cpu_offer(

@@ -1,4 +1,4 @@
-"""Google Cloud without a cluster: Vertex AI's jobs and notebooks, buckets, MLflow, and budgets that stop."""
+"""Google Cloud without a cluster: Vertex AI's jobs and notebooks, buckets, MLflow, and enforced budgets."""
 
 import functools
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 from stacks.providers import gcp_provider
 
-# There are no pods. With room for them, the network is that of a cluster: a stack that grows keeps it.
+# There are no pods; a range for them makes the network usable for a cluster, so a growing stack keeps it.
 _PODS_PER_NODE = 32
 
 
@@ -47,9 +47,9 @@ class GcpJobPlace(JobPlace):
     tiers: GcpStorage
     folders: GcpJobFolders
     teams: Mapping[str, GcpTeamData]
-    """The data of each team, by the name of its folder."""
+    """Data of each team, by folder."""
     key: pulumi.Output[str]
-    """The key of the buckets, once disks and jobs may use it, too."""
+    """The key of the buckets, with permissions for disks and jobs."""
 
 
 class GcpJobs:
@@ -74,7 +74,7 @@ class GcpJobs:
         self._made: dict[str, GcpPerson] = {}
 
     def place(self) -> GcpJobPlace:
-        """A VPC with one way out, three buckets, and the folders that people get rights to."""
+        """A VPC with one NAT gateway, three buckets, and folders with access for people."""
         spec = self._spec
         network = GcpNetwork(
             f"{spec.name}-network",
@@ -110,7 +110,7 @@ class GcpJobs:
                 checkpoints=None,
                 ready=tiers,
             ),
-            # Jobs run in a network of Google's.
+            # Jobs run in a network of Google.
             subnets=[],
             security_groups=[],
             kms_key=users.key_id,
@@ -126,7 +126,7 @@ class GcpJobs:
         )
 
     def _team(self, folder: str, tiers: GcpStorage) -> GcpTeamData:
-        """Named as in a cluster: a stack that grows keeps the folders."""
+        """Same names as in a cluster: a growing stack keeps the folders."""
         return GcpTeamData(
             f"{self._spec.name}-team-{folder}",
             {
@@ -145,7 +145,7 @@ class GcpJobs:
         return GcpJobRoles(f"{self._spec.name}-roles", {"stack": self._spec.name}, self._on_gcp)
 
     def notebooks(self, place: GcpJobPlace) -> pulumi.Resource:
-        """A notebook for each person, as whose account it runs; the last one that is made."""
+        """A notebook per person, with the person's service account; returns the last one."""
         return [self._notebook(place, one) for one in self._layout.people][-1]
 
     def _notebook(self, place: GcpJobPlace, one: PersonSpec) -> GcpNotebook:
@@ -200,7 +200,7 @@ class GcpJobs:
         return gcp_labels({f"{TAG_PREFIX}:person": one.name, f"{TAG_PREFIX}:team": one.team})
 
     def tracking(self, place: GcpJobPlace) -> pulumi.Output[str]:
-        """MLflow on Cloud Run, with Cloud SQL behind it; its address."""
+        """MLflow on Cloud Run, with Cloud SQL; returns its URL."""
         spec, database, wanted = self._spec, self._on.database, demanded(self._spec.tracking)
         self._server = GcpJobTracking(
             f"{spec.name}-tracking",
@@ -226,7 +226,7 @@ class GcpJobs:
         return self._server.url
 
     def people(self, _: GcpJobPlace, __: pulumi.Output[str]) -> list[JobPerson]:
-        """The account of each, once it and the person reach the tracking server."""
+        """The service account of each person, with access of both to the tracking server."""
         members: dict[str, pulumi.Input[str]] = {}
         for one in self._layout.people:
             members[f"{one.name}-account"] = self._made[one.name].member
@@ -242,7 +242,7 @@ class GcpJobs:
         ]
 
     def validation(self, place: GcpJobPlace, _: pulumi.Output[str], machine: JobMachineSpec) -> JobValidation:
-        """A custom job of Vertex AI, with an account of its own; with a schedule, also a topic."""
+        """A custom job of Vertex AI, with its own service account; with a schedule, also a topic."""
         return job_validation_on_gcp(
             self._spec,
             self._on,
@@ -285,7 +285,7 @@ class GcpJobs:
         ]
 
     def _scopes(self) -> list[tuple[str, ScopeArgs]]:
-        """Budgets, each with what the spec calls the stack, the team or the person: labels are lower case."""
+        """Budgets by the name of stack, team or person in the spec: labels are lower case."""
         spec, whole = self._spec, self._spec.budget
         found: list[tuple[str, str, float, str, tuple[str, ...]]] = [
             ("stack", spec.name, whole.monthly_usd, whole.over_budget, whole.alert_emails)
@@ -314,7 +314,7 @@ class GcpJobs:
         ]
 
     def price(self, machine: JobMachineSpec) -> float | None:
-        """What an hour of one machine of a job adds."""
+        """Price of an hour of one machine for a job."""
         return job_hour_usd(machine, self._spec.region)
 
 

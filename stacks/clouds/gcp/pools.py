@@ -1,4 +1,4 @@
-"""A pool of the spec on Google Cloud: as arguments of its component, and as the record that layouts get."""
+"""A pool of the spec on Google Cloud: as arguments of its component, and as a record for layouts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ from stacks.parts import NodePool
 
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
-    """Whether this stack makes the networks beside the GPUs of a pool."""
+    """Whether this stack creates the networks beside the GPUs of a pool."""
     return pool.rdma and making(pool.machine, demanded(on.accelerator_networks)) == "classic"
 
 
@@ -42,7 +42,7 @@ def gpu_pool_args(
     attachments: Sequence[NodeNetwork] | None,
     labels: Mapping[str, str],
 ) -> GcpGpuPoolArgs:
-    """The arguments of a pool with GPUs; `attachments` are its networks where this stack makes them."""
+    """The arguments of a pool with GPUs; `attachments` are its networks where this stack creates them."""
     extra = on.pools.get(pool.name, GcpPoolSpec())
     args: GcpGpuPoolArgs = {
         **_common(pool, on, cluster=cluster, labels=labels),  # type: ignore[typeddict-item]  # has none of them
@@ -93,7 +93,7 @@ def _common(pool: PoolSpec, on: GcpSpec, *, cluster: GcpCluster, labels: Mapping
 def pool_record(
     pool: PoolSpec, on: GcpSpec, labels: Mapping[str, str], *, region: str, networks: Sequence[str] | None
 ) -> NodePool:
-    """What layouts see of the pool; `networks` are the Network objects of its pods where there are some."""
+    """Record of the pool for layouts; `networks` are the Network objects of its pods, if any."""
     price = pool_price(pool, region)
     usd_per_hour = price.expected if price else None
     processors, known = facts.cpu_type(pool.machine), dict[str, Any]()

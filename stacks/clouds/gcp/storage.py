@@ -1,4 +1,4 @@
-"""What a stack on Google Cloud keeps: buckets, and file systems."""
+"""Buckets and file systems of a stack on Google Cloud, and their alerts."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ def store_on_gcp(
     clients: str,
     opts: pulumi.ResourceOptions,
 ) -> GcpStore:
-    """Buckets, and on demand Managed Lustre and Filestore, which the range `clients` may mount."""
+    """Buckets, and optionally Managed Lustre and Filestore, which the range `clients` may mount."""
     wanted, shared = spec.data, spec.data.shared_fs
     args = storage_args(spec, on, number, network)
     if wanted.homes:
@@ -77,7 +77,7 @@ def store_on_gcp(
 
 
 def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions) -> GcpStorageAlerts:
-    """Policies that tell those who run the platform, also where nothing in the cluster watches."""
+    """Alert policies for administrators, also without monitoring in the cluster."""
     args: GcpStorageAlertsArgs = {
         "emails": spec.budget.alert_emails,
         "checkpoint_bucket": tiers.checkpoint_bucket,
@@ -98,7 +98,7 @@ def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptio
 def storage_args(
     spec: StackSpec, on: GcpSpec, number: pulumi.Output[str], network: GcpNetwork
 ) -> GcpStorageArgs:
-    """Buckets as the spec wants them, without any file system; `number` is the project's."""
+    """Settings of the buckets, without file systems; `number` is the project's."""
     wanted = spec.data
     args: GcpStorageArgs = {
         "project": on.project,

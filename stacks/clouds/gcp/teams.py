@@ -31,10 +31,10 @@ def teams_on_gcp(
     shared: SharedFolder | None,
     opts: pulumi.ResourceOptions,
 ) -> Mapping[str, TeamData]:
-    """Members' way to the cluster, and each team's rights to its own data, by the team's name."""
+    """Members' access to the cluster, and each team's access to its own data, by team."""
     members = sorted({member for team in spec.teams for member in team.members})
     GcpMembers(f"{spec.name}-members", {"project": on.project, "members": members}, opts)
-    # IAM knows the pods of a cluster once its pool of identities is there.
+    # IAM accepts the pods of a cluster once its identity pool exists.
     known = pulumi.Output.all(number, workload_pool).apply(lambda both: str(both[0]))
     found = {}
     for team in spec.teams:
@@ -49,7 +49,7 @@ def teams_on_gcp(
         }
         if tiers.rapid_bucket is not None:
             args["rapid_bucket"] = tiers.rapid_bucket
-        # Named after the folder: a team that gets another name and keeps its folder keeps all of this.
+        # Named by folder: a renamed team with the same folder keeps these resources.
         data = GcpTeamData(f"{spec.name}-team-{team.data_folder}", args, opts)
         found[team.name] = _data(team, data, tiers, shared)
     return found

@@ -1,4 +1,4 @@
-"""What the pods of a validation on Google Cloud may do, and where they leave what they find."""
+"""Permissions and results folder of the pods of a validation on Google Cloud."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def validation_on_gcp(
     pods: ServiceAccount,
     opts: pulumi.ResourceOptions,
 ) -> ValidationAccess:
-    """A folder for results; with a schedule, also a topic, and mail about what the pods write.
+    """A folder for results; with a schedule, also a topic, and e-mail on log lines.
 
     The pods copy results themselves: Managed Lustre is copied by the clock, and not every stack has one.
     """
@@ -38,11 +38,11 @@ def validation_on_gcp(
         f"{spec.name}-smoke",
         {
             "project": on.project,
-            # IAM knows the pods of a cluster once its pool of identities is there.
+            # IAM accepts the pods of a cluster once its identity pool exists.
             "project_number": pulumi.Output.all(number, gke.workload_pool).apply(lambda known: str(known[0])),
             "namespace": pods.namespace,
             "service_account": pods.name,
-            # A run that is recorded once more writes its result once more.
+            # A run that is recorded again writes its result again.
             "folders": {"results": {"resource": folder.bucket, "folder": folder.name, "role": WRITE}},
         },
         opts,
@@ -73,12 +73,12 @@ def validation_on_gcp(
 def results_folder(
     spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptions
 ) -> gcp.storage.ManagedFolder:
-    """The managed folder of results, with a cluster and without: a stack that grows keeps it."""
+    """The managed folder of results, with and without a cluster: a growing stack keeps it."""
     return gcp.storage.ManagedFolder(
         f"{spec.name}-smoke-results",
         bucket=tiers.checkpoint_bucket,
         name=f"{RESULTS.removeprefix('/')}/",
-        # The folder and its rights; results stay where they are.
+        # The folder and its permissions; results remain.
         force_destroy=True,
         opts=opts,
     )

@@ -17,9 +17,9 @@ PRICES = money.prices(OUTPUTS.machines)
         (job(state=JobState.STOPPED), "by request"),
         (
             job(state=JobState.STOPPED, phase=JobPhase.OUT_OF_TIME),
-            "--resume",
+            "reached --max-hours",
         ),
-        (job(state=JobState.STOPPED, phase=JobPhase.WAITED_TOO_LONG), "--no-spot"),
+        (job(state=JobState.STOPPED, phase=JobPhase.WAITED_TOO_LONG), "no spot machines within --max-wait"),
         (job(state=JobState.RUNNING, phase=JobPhase.WAITING), "waiting for machines"),
     ],
 )

@@ -13,7 +13,7 @@ from botocore.parsers import ResponseParserError
 
 from infra.clouds.aws import login as aws_login
 from infra.clouds.aws.login import LoggedOutError, logged_in
-from infra.clouds.aws.login import told as error_parts
+from infra.clouds.aws.login import code_and_message as error_parts
 from policies.sources.live.queries import ACCOUNT, REGION, AnswerItem, Answers, ApiQuery, ApiRefusal
 from policies.sources.live.snapshot import Snapshot, moment
 from policies.sources.live.tables import tables

@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore import exceptions
 
-from infra.clouds.aws.login import DENIED, Clients, logged_in, told
+from infra.clouds.aws.login import DENIED, Clients, code_and_message, logged_in
 from infra.naming import TAG_PREFIX
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec

@@ -1,1 +1,1 @@
-"""Searches for hyperparameters by a service: what a folder declares, what the service says of one (pure)."""
+"""Hyperparameter searches by the service: declaration, request and description (pure)."""

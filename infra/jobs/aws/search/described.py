@@ -17,8 +17,8 @@ _STATES = {
 def described_search(found: Mapping[str, Any], trials: Iterable[ServiceJob] = ()) -> ServiceJob:
     """The run of a DescribeHyperParameterTuningJob.
 
-    It is billed what its `trials` were. As long as it goes on it may take the time of those that have not
-    begun: trials that run are jobs, which count themselves.
+    Its billed time is that of its `trials`. Its maximum time is that of trials that have not begun: running
+    trials are jobs of their own.
     """
     definition, config = found["TrainingJobDefinition"], found["HyperParameterTuningJobConfig"]
     environment, machines = definition.get("Environment", {}), definition["ResourceConfig"]
@@ -47,7 +47,7 @@ def described_search(found: Mapping[str, Any], trials: Iterable[ServiceJob] = ()
         max_run_s=left * definition["StoppingCondition"].get("MaxRuntimeInSeconds", 86400),
         trained_s=sum(one.trained_s or 0 for one in listed),
         billed_s=sum(one.billed_s or 0 for one in listed),
-        changes=(PhaseChange(found["CreationTime"], phase, _said(found, begun)),),
+        changes=(PhaseChange(found["CreationTime"], phase, _progress(found, begun)),),
         model_uri=next((one.model_uri for one in listed if one.name == best.get("TrainingJobName")), ""),
         checkpoint_uri=definition.get("CheckpointConfig", {}).get("S3Uri", ""),
         experiment=environment.get("MLFLOW_EXPERIMENT_NAME", ""),
@@ -56,17 +56,17 @@ def described_search(found: Mapping[str, Any], trials: Iterable[ServiceJob] = ()
 
 
 def is_of(found: Mapping[str, Any], stack: str) -> bool:
-    """Whether a search is one of this stack: its trials are told so."""
+    """Whether a search belongs to this stack, by the environment of its trials."""
     environment = found.get("TrainingJobDefinition", {}).get("Environment", {})
     return bool(environment.get(STACK_VARIABLE) == stack)
 
 
-def _said(found: Mapping[str, Any], begun: int) -> str:
+def _progress(found: Mapping[str, Any], begun: int) -> str:
     return f"{begun} trials begun, {found['TrainingJobStatusCounters'].get('Completed', 0)} completed"
 
 
 def _best(best: Mapping[str, Any]) -> str:
-    """The best trial so far, with what it was given."""
+    """The best trial so far, with its parameters."""
     if not best:
         return ""
     figure = best.get("FinalHyperParameterTuningJobObjectiveMetric", {})

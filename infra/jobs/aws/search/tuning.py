@@ -1,4 +1,4 @@
-"""A search for hyperparameters by the service: what a folder declares, and its request (pure).
+"""A hyperparameter search by the service: its declaration in a folder, and its request (pure).
 
 Source of limits: botocore 1.44.5 sagemaker/2017-07-24 CreateHyperParameterTuningJob; developer guide,
 "Resource limits for automatic model tuning" (30 ranges, 750 trials).
@@ -17,7 +17,7 @@ from smoke_training.launchers.aws import trial
 from smoke_training.launchers.pods import Body
 
 MOST_OF_A_NAME = 32
-# `<stack>-<person>-<second in hex>`, and not that of a trial, `<search>-<number>-<eight of hex>`.
+# `<stack>-<person>-<second in hex>`, unlike a trial: `<search>-<number>-<8 hex digits>`.
 _SEARCH, _TRIAL = re.compile(r".+-[0-9a-f]{8}"), re.compile(r".+-[0-9]{3}-[0-9a-f]{8}")
 _MOST_RANGES, _MOST_VALUES, _MOST_TRIALS = 30, 30, 750
 _STRATEGIES = {"bayesian": "Bayesian", "random": "Random"}
@@ -25,7 +25,7 @@ _GOALS = {"minimize": "Minimize", "maximize": "Maximize"}
 _SCALES = {"auto": "Auto", "linear": "Linear", "logarithmic": "Logarithmic"}
 _KEYS = {"trials", "parallel", "strategy", "objective", "parameters"}
 _EXAMPLE = "docs/how-to/jobs.md shows one."
-# What a training job says and a trial takes over as it is.
+# Fields of a training job that its trials share.
 _CARRIED = (
     *("RoleArn", "InputDataConfig", "OutputDataConfig", "ResourceConfig", "StoppingCondition"),
     *("EnableManagedSpotTraining", "CheckpointConfig", "VpcConfig"),
@@ -34,7 +34,7 @@ _CARRIED = (
 
 @dataclass(frozen=True, kw_only=True)
 class TuningSpec:
-    """At most `trials` trials, `parallel` of them at a time, for the best value of a figure in their log."""
+    """At most `trials` trials, `parallel` of them at a time, for the best value of a metric in their log."""
 
     trials: int
     parallel: int
@@ -43,7 +43,7 @@ class TuningSpec:
     regex: str
     goal: str
     ranges: Mapping[str, Mapping[str, Any]]
-    """By parameter: `values`, or `from`, `to` and `scale`."""
+    """Ranges by parameter: `values`, or `from`, `to` and `scale`."""
 
 
 def is_search(name: str) -> bool:
@@ -52,18 +52,18 @@ def is_search(name: str) -> bool:
 
 
 def read(folder: Path, name: str) -> TuningSpec:
-    """The search that a TOML file of the folder declares. Raises UserError with all that is wrong."""
+    """The search that a TOML file of the folder declares. Raises UserError with all problems."""
     path = folder / name
     try:
         found = tomllib.loads(path.read_text())
     except FileNotFoundError as error:
-        rule = f"is no file of {folder}"
+        rule = f"is not a file of {folder}"
         raise UserError(
-            [Problem("--tune", name, rule, f"Write the search down. {_EXAMPLE}", code="search-file-missing")]
+            [Problem("--tune", name, rule, f"Write this file. {_EXAMPLE}", code="search-file-missing")]
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(
-            [Problem(str(path), None, f"is no TOML: {error}", _EXAMPLE, code="search-file-not-toml")]
+            [Problem(str(path), None, f"is not TOML: {error}", _EXAMPLE, code="search-file-not-toml")]
         ) from error
     if problems := [
         Problem(f"{path}: {at}", value, rule, fix, code=code) for at, value, rule, fix, code in _wrong(found)
@@ -82,7 +82,7 @@ def read(folder: Path, name: str) -> TuningSpec:
 
 
 def request(training: Body, tuning: TuningSpec) -> Body:
-    """The request of CreateHyperParameterTuningJob whose trials are what this CreateTrainingJob would be."""
+    """The request of CreateHyperParameterTuningJob whose trials equal this CreateTrainingJob."""
     algorithm = training["AlgorithmSpecification"]
     (code,) = [one["ChannelName"] for one in training["InputDataConfig"] if one["ChannelName"] == "code"]
     definition = {
@@ -147,8 +147,8 @@ def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
         yield (
             key,
             found[key],
-            "is no part of a search",
-            f"Parts are {', '.join(sorted(_KEYS))}.",
+            "unknown key of a search",
+            f"Known are {', '.join(sorted(_KEYS))}.",
             "unknown-search-key",
         )
     trials, parallel = found.get("trials"), found.get("parallel", 1)
@@ -156,7 +156,7 @@ def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
         yield (
             "trials",
             trials,
-            "says how many trials there are at most",
+            "must be the maximum number of trials",
             f"Write 1 to {_MOST_TRIALS}.",
             "trials-not-accepted",
         )
@@ -164,7 +164,7 @@ def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
         yield (
             "parallel",
             parallel,
-            "says how many trials run at a time",
+            "must be the number of concurrent trials",
             f"Write 1 to {trials}.",
             "parallel-not-accepted",
         )
@@ -173,7 +173,7 @@ def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
         yield (
             "strategy",
             strategy,
-            "is no strategy that is known here",
+            "unknown strategy",
             f"Write {' or '.join(_STRATEGIES)}.",
             "unknown-strategy",
         )
@@ -183,7 +183,7 @@ def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
         yield (
             "parameters",
             None,
-            "say what is searched",
+            "must be the searched ranges",
             f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}",
             "parameters-missing",
         )
@@ -198,19 +198,19 @@ def _wrong_objective(found: Any) -> Iterator[Fault]:
         if not isinstance(known.get(key), str) or not known[key]:
             yield f"objective.{key}", known.get(key), "is missing", _EXAMPLE, "objective-key-missing"
     if isinstance(known.get("goal"), str) and known["goal"] not in _GOALS:
-        yield "objective.goal", known["goal"], "is no goal", f"Write {' or '.join(_GOALS)}.", "unknown-goal"
+        yield "objective.goal", known["goal"], "unknown goal", f"Write {' or '.join(_GOALS)}.", "unknown-goal"
     if isinstance(regex := known.get("regex"), str) and regex:
         try:
             groups = re.compile(regex).groups
         except re.error as error:
-            yield "objective.regex", regex, f"is no regular expression: {error}", _EXAMPLE, "invalid-regex"
+            yield "objective.regex", regex, f"is not a regular expression: {error}", _EXAMPLE, "invalid-regex"
         else:
             if groups != 1 or len(regex) > 500:
-                fix = "Put the number alone in parentheses, in at most 500 characters."
+                fix = "Put only the number in parentheses; at most 500 characters."
                 yield (
                     "objective.regex",
                     regex,
-                    "must have the figure as its one group",
+                    "must have the metric as its only group",
                     fix,
                     "regex-needs-one-group",
                 )
@@ -218,12 +218,12 @@ def _wrong_objective(found: Any) -> Iterator[Fault]:
 
 def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
     at = f"parameters.{name}"
-    # The toolkit gives a script `-x` for a name of one letter, and keeps names of its own for itself.
+    # The toolkit passes `-x` for a name of one letter, and reserves names with its prefix.
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", name) or name.startswith("sagemaker_"):
         yield (
             at,
             name,
-            "is no name of an option",
+            "is not an option name",
             "Use two or more letters, digits, - and _.",
             "invalid-parameter-name",
         )
@@ -231,7 +231,7 @@ def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
         yield (
             at,
             one,
-            "is no range",
+            "is not a range",
             "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}.",
             "invalid-parameter-range",
         )
@@ -241,7 +241,7 @@ def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
             yield (
                 at,
                 None,
-                f"has 1 to {_MOST_VALUES} values, and nothing else",
+                f"must have 1 to {_MOST_VALUES} values, and no other key",
                 "Write {values = [4, 8]}.",
                 "invalid-parameter-values",
             )
@@ -249,7 +249,7 @@ def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
         yield (
             at,
             None,
-            "has from, to, and perhaps scale",
+            "must have from, to, and optionally scale",
             "Write {from = 1e-4, to = 1e-2}.",
             "invalid-parameter-range",
         )
@@ -262,12 +262,12 @@ def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
             "range-not-ascending",
         )
     elif one.get("scale", "auto") not in _SCALES:
-        yield f"{at}.scale", one["scale"], "is no scale", f"Write {', '.join(_SCALES)}.", "unknown-scale"
+        yield f"{at}.scale", one["scale"], "unknown scale", f"Write {', '.join(_SCALES)}.", "unknown-scale"
     elif one.get("scale") == "logarithmic" and one["from"] <= 0:
         yield (
             f"{at}.from",
             one["from"],
-            "a logarithm needs more than 0",
+            "a logarithmic scale needs values above 0",
             "Write a number above 0.",
             "logarithm-needs-positive",
         )

@@ -1,4 +1,4 @@
-"""Rules of stacks on AWS: what the catalog checks, at the paths of the spec."""
+"""Rules of stacks on AWS: checks of the catalog, at the paths of the spec."""
 
 from collections.abc import Callable, Iterator
 
@@ -23,7 +23,7 @@ def region(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
 
 
 def database(_: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
-    """The database has sizes that exist."""
+    """Sizes of the database are valid."""
     if cloud.database is None:
         return
     smallest, largest = cloud.database.min_acu, cloud.database.max_acu
@@ -45,7 +45,7 @@ def members(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
 
 
 def way_in(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
-    """The load balancer finds its certificate and its secret, and is not open to everybody."""
+    """Certificate and secret of the load balancer match the stack, and clients are limited."""
     wanted = cloud.load_balancer
     if wanted is None or not isinstance(spec.layout, ClusterLayout):
         return
@@ -64,13 +64,13 @@ def endpoints(spec: StackSpec, cloud: AwsSpec) -> Iterator[Problem]:
 
 
 def log_retention(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
-    """Logs are kept for a period that CloudWatch knows."""
+    """Log retention is a period that CloudWatch supports."""
     days = spec.data.log_retention_days
     yield from facts.limits["log_retention_days"].problems("data.log_retention_days", days)
 
 
 def budget(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
-    """Amounts and addresses are such that AWS Budgets takes them."""
+    """Amounts and addresses are accepted by AWS Budgets."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     if spec.budget.anomaly_usd is not None:
         yield from money.amount_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
@@ -83,7 +83,7 @@ def zones(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def network_range(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """The range of the VPC is one that EKS takes and that holds nodes, pods and EFA interfaces."""
+    """The range of the VPC is accepted by EKS and large enough for nodes, pods and EFA interfaces."""
     yield from network.range_problems("layout.network_cidr", layout.network_cidr)
 
 
@@ -93,9 +93,9 @@ def api_access(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def idle_nodes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Cluster Autoscaler is told when an idle node goes."""
+    """Cluster Autoscaler needs `idle_minutes`."""
     if layout.idle_minutes is None:
-        rule = "Cluster Autoscaler needs to know how long a node may be idle"
+        rule = "Cluster Autoscaler needs the idle time of nodes"
         yield Problem(
             "layout.idle_minutes",
             None,
@@ -106,7 +106,7 @@ def idle_nodes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """The version is one that EKS offers and that the EFA driver supports."""
+    """The version is offered by EKS and supported by the EFA driver."""
     path, version = "layout.kubernetes_version", layout.kubernetes_version
     offered = facts.eks.versions
     if version not in offered:
@@ -130,13 +130,11 @@ def releases(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     for name in spec.on.addon_versions:
         if name not in facts.eks.addons:
             fix = f"Known are {', '.join(sorted(facts.eks.addons))}."
-            yield Problem(
-                f"on.addon_versions.{name}", name, "there is no such EKS add-on", fix, code="unknown-addon"
-            )
+            yield Problem(f"on.addon_versions.{name}", name, "unknown EKS add-on", fix, code="unknown-addon")
 
 
 def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Each pool names a type that exists, with RDMA only where there is EFA."""
+    """Types of pools exist, and those with RDMA have EFA."""
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"
         if pool.machine in facts.cpu_types:
@@ -157,15 +155,15 @@ def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Nodes are bought in a way that AWS has."""
+    """The purchase is available on AWS."""
     for index, pool in enumerate(layout.pools):
         if pool.purchase.kind in ("flex_start", "queued"):
             path = f"layout.pools[{index}].purchase.kind"
-            fix = "A Capacity Block (`block`) is the nearest: a fixed price, a fixed time, all nodes at once."
+            fix = "A Capacity Block (`block`) is similar: a fixed price, a fixed time, all nodes at once."
             yield Problem(
                 path,
                 pool.purchase.kind,
-                "only Google Cloud sells nodes in this way",
+                "is available on Google Cloud only",
                 fix,
                 code="purchase-not-on-aws",
             )
@@ -179,19 +177,19 @@ def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
         yield Problem(
             f"{path}.rdma",
             True,
-            f"{pool.machine} trains nothing",
+            f"{pool.machine} has no GPUs",
             f"Set {path}.rdma to false.",
             code="rdma-without-gpus",
         )
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """GPUs are guaranteed, and validated, in pools that have some."""
+    """Guarantees and validations are for pools with GPUs."""
     yield from gpu_problems(spec, {pool.name for pool in layout.pools if pool.machine in facts.cpu_types})
 
 
 def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Machine types exist and are offered in the region and in as many zones as they are wanted in."""
+    """Machine types exist and are offered in the region, in as many zones as are named."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
     yield from pools.system_type_problems(path, machine)
     yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
@@ -203,7 +201,7 @@ def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """EKS manages node groups of these sizes."""
+    """Sizes of node groups are accepted by EKS."""
     sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     sizes |= {
         f"layout.pools[{index}]": (pool.min_nodes, pool.max_nodes) for index, pool in enumerate(layout.pools)
@@ -213,20 +211,20 @@ def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 
 def shared_file_system(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
-    """The file system has a size that FSx sells."""
+    """The size of the file system is offered by FSx."""
     wanted = spec.data.shared_fs
     if wanted is None:
         return
     problem = facts.lustre.lustre_problem(wanted.capacity_gib, wanted.throughput_mb_s_per_tib, wanted.rdma)
     if problem:
-        fix = "Change it to a size that exists."
+        fix = "Set an offered size."
         yield Problem(
             "data.shared_fs", f"{wanted.capacity_gib} GiB", problem, fix, code="fsx-size-not-offered"
         )
 
 
 def quotas(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
-    """Guarantees never add up to more than a pool can hold beside the gate."""
+    """Guarantees do not exceed the maximum size of a pool without the gate."""
     for index, item in enumerate(layout.pools):
         machine = facts.instance_types.get(item.machine)
         if machine:

@@ -16,20 +16,20 @@ Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
 
 
 def schedule(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
-    """EventBridge names a day of the month or one of the week, never both."""
+    """EventBridge accepts a day of the month or of the week, not both."""
     when = spec.smoke.schedule
     if when is not None and cron.problem(when) is None and for_scheduler(when) is None:
-        rule = "EventBridge takes a day of the month or a day of the week, not both"
+        rule = "EventBridge accepts a day of the month or a day of the week, not both"
         yield Problem(
-            "smoke.schedule", when, rule, "Put * in one of the two places.", code="schedule-names-both-days"
+            "smoke.schedule", when, rule, "Set one of the two fields to *.", code="schedule-names-both-days"
         )
 
 
 def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Zones, network, machines and times are such as AWS has; budgets reach people."""
+    """Zones, network, machines, times and budgets are valid on AWS."""
     yield from network.zone_name_problems("layout.zones", spec.region, layout.zones)
     if len(set(layout.zones)) < 2:
-        rule = "one zone alone often has no spot machines, and the network is made for two"
+        rule = "a single zone often has no spot machines, and the network needs two"
         yield Problem(
             "layout.zones",
             list(layout.zones),
@@ -56,9 +56,9 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
 
 
 def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Problem]:
-    """A training plan is the stack's, reserves the machine, and ends: nothing is repeated on it."""
+    """A training plan matches stack and machine; it ends, so no schedule repeats a validation on it."""
     if isinstance(one.purchase, Reserved):
-        rule = "training jobs take no capacity reservation of EC2"
+        rule = "training jobs do not support capacity reservations of EC2"
         yield Problem(
             f"{path}.purchase.kind",
             one.purchase.kind,
@@ -72,7 +72,10 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
     plan = jobs.RequestedPlan(one.purchase.arn, spec.region, spec.on.account_id)
     yield from jobs.plan_problems(path, one.machine, plan)
     if spec.smoke.schedule is not None and one.name in spec.validated:
-        rule, fix = "would go on when the training plan is over", "Validate another machine, or set null."
+        rule, fix = (
+            "would continue after the end of the training plan",
+            "Validate another machine, or set null.",
+        )
         yield Problem("smoke.schedule", spec.smoke.schedule, rule, fix, code="schedule-outlives-plan")
 
 

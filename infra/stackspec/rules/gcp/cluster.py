@@ -1,4 +1,4 @@
-"""Rules of stacks on Google Cloud: what the catalog checks, at the paths of the spec."""
+"""Rules of stacks on Google Cloud: checks of the catalog, at the paths of the spec."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,7 +22,7 @@ def region(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 
 
 def database_tier(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
-    """The database has a size that exists; that of a cluster, which many jobs write to, cores of its own."""
+    """The database tier is offered; with a cluster, as many jobs write to it, it has dedicated cores."""
     shared = not spec.layout.has_cluster
     yield from database.tier_problems("on.database.tier", cloud.database.tier, shared=shared)
 
@@ -42,22 +42,22 @@ def members(spec: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
 
 
 def groups_of_one_domain(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
-    """Groups that work in teams are of one domain: a cluster knows those of one alone."""
+    """Groups of teams are in one domain, as a cluster supports groups of one domain only."""
     first = ""
     for index, team in enumerate(spec.teams):
         for at, member in enumerate(team.members):
             domain = member.rpartition("@")[2]
             first = first or domain if member.startswith("group:") else first
             if member.startswith("group:") and domain != first:
-                fix = f"Name its people as `user:`, or make a group of {first} with them."
-                rule = f"a cluster knows the groups of one domain, here {first}"
+                fix = f"List its members as `user:`, or create a group in {first}."
+                rule = f"a cluster supports groups of one domain only, here {first}"
                 yield Problem(
                     f"teams[{index}].members[{at}]", member, rule, fix, code="group-of-other-domain"
                 )
 
 
 def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
-    """Amounts and addresses are such that Cloud Billing takes them."""
+    """Amounts and addresses are accepted by Cloud Billing."""
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     yield from money.anomaly_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
     yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, "budget")
@@ -69,7 +69,7 @@ def budget(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 
 
 def retention(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
-    """Logs and deleted objects are kept for periods that the services know."""
+    """Retention of logs and deleted objects is accepted by the services."""
     data = spec.data
     yield from facts.limits["log_retention_days"].problems("data.log_retention_days", data.log_retention_days)
     yield from facts.limits["soft_delete_days"].problems("data.noncurrent_days", data.noncurrent_days)
@@ -91,7 +91,7 @@ def deletions(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
 
 
 def maintenance(_: StackSpec, cloud: GcpSpec) -> Iterator[Problem]:
-    """GKE is left enough time for upgrades."""
+    """Maintenance windows are long enough for GKE."""
     wanted = cloud.maintenance
     if wanted is None:
         return
@@ -108,7 +108,7 @@ def zones(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Pr
 
 
 def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """The range is private, and all pools at their largest find addresses in it."""
+    """The range is private, and large enough for all pools at their maximum size."""
     path = "layout.network_cidr"
     yield from network.range_problems(path, layout.network_cidr)
     if cloud.pods_per_node is None:
@@ -120,19 +120,19 @@ def network_range(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
 
 
 def api_access(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """The API server is reached in one way, by somebody, and not by the whole internet."""
+    """The API server has one endpoint with access, not open to the whole internet."""
     if cloud.endpoint is not None:
         access_path = "layout.api_access"
         yield from network.api_problems("on.endpoint", cloud.endpoint, access_path, layout.api_access)
 
 
 def idle_nodes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
-    """GKE decides when an idle node goes."""
+    """GKE decides when an idle node is removed."""
     yield from pools.idle_problems("layout.idle_minutes", layout.idle_minutes)
 
 
 def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """The version is one that GKE offers in the channel."""
+    """The version is offered by GKE in the channel."""
     if cloud.channel is not None:
         yield from facts.gke.version_problems(
             "layout.kubernetes_version", layout.kubernetes_version, "on.channel", cloud.channel
@@ -140,21 +140,21 @@ def kubernetes_version(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> I
 
 
 def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """What only GKE asks is asked about pools that exist."""
+    """GKE settings are for pools that exist."""
     names = [pool.name for pool in layout.pools]
     for name in cloud.pools:
         if name not in names:
             yield Problem(
                 f"on.pools.{name}",
                 name,
-                "there is no such pool",
+                "unknown pool",
                 f"Pools are {', '.join(names)}.",
                 code="unknown-pool",
             )
 
 
 def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """Each pool names a type that exists, with networks, disks and partitions that it has."""
+    """Types of pools exist, with the requested networks, disks and partitions."""
     for index, pool in enumerate(layout.pools):
         path, on = f"layout.pools[{index}]", f"on.pools.{pool.name}"
         extra = cloud.pools.get(pool.name, GcpPoolSpec())
@@ -193,7 +193,7 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
         yield Problem(
             f"{path}.rdma",
             True,
-            f"{pool.machine} trains nothing",
+            f"{pool.machine} has no GPUs",
             f"Set {path}.rdma to false.",
             code="rdma-without-gpus",
         )
@@ -202,14 +202,14 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
         yield Problem(
             f"{on}.sharing",
             extra.sharing.kind,
-            f"{pool.machine} has no GPU to share",
+            f"{pool.machine} has no GPUs",
             fix,
             code="sharing-without-gpus",
         )
 
 
 def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """Nodes are bought in a way that fits how many are always there and how close they stand."""
+    """The purchase fits the minimum size and the placement."""
     for index, pool in enumerate(layout.pools):
         path, kind = f"layout.pools[{index}]", pool.purchase.kind
         if pool.purchase.kind in ("reserved", "block"):
@@ -223,7 +223,7 @@ def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[P
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """GPUs are guaranteed in pools that have some, and validated where nobody shares them."""
+    """Guarantees are for pools with GPUs, and validations for unshared GPUs."""
     without = {pool.name for pool in layout.pools if pool.machine in facts.cpu_types}
     yield from gpu_problems(spec, without)
     for pool in spec.validated:
@@ -232,7 +232,7 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
             yield Problem(
                 "smoke.pools",
                 pool,
-                "the GPUs of the pool are shared",
+                "the pool has shared GPUs",
                 fix,
                 against=f"on.pools.{pool}",
                 code="validated-gpus-shared",
@@ -240,7 +240,7 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
 
 
 def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Problem]:
-    """Machine types exist and are offered in the region and in the zones that they are wanted in."""
+    """Machine types exist and are offered in the region and in the named zones."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
     yield from pools.system_type_problems(path, machine)
     yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
@@ -252,7 +252,7 @@ def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Probl
 
 
 def pool_sizes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
-    """GKE has node pools of these sizes."""
+    """Sizes of node pools are accepted by GKE."""
     sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
     for index, pool in enumerate(layout.pools):
         sizes[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
@@ -261,7 +261,7 @@ def pool_sizes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Pro
 
 
 def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
-    """The file system has a size that Managed Lustre sells, and clients that it has."""
+    """Size and clients of the file system are offered by Managed Lustre."""
     wanted = spec.data.shared_fs
     if wanted is None:
         return
@@ -276,7 +276,7 @@ def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterat
 
 
 def quotas(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
-    """Guarantees never add up to more than a pool can hold beside the gate."""
+    """Guarantees do not exceed the maximum size of a pool without the gate."""
     for index, item in enumerate(layout.pools):
         machine = facts.machine_types.get(item.machine)
         if machine:

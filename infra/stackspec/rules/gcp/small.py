@@ -14,7 +14,7 @@ Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
 
 
 def places(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Zones are zones of the region, and the range has room for what peers with the network."""
+    """Zones are zones of the region, and the range has space for peered services."""
     for index, zone in enumerate(layout.zones):
         yield from network.zone_problem(f"layout.zones[{index}]", spec.region, zone)
     yield from pools.once_problems("layout.zones", layout.zones)
@@ -22,7 +22,7 @@ def places(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
 
 
 def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Machines of jobs and notebooks exist, and notebooks go off after a time that the service takes."""
+    """Machines of jobs and notebooks exist, and the idle shutdown is accepted."""
     for index, one in enumerate(layout.machines):
         yield from jobs.machine_problems(f"layout.machines[{index}].machine", one.machine, spec.region)
         bought = f"layout.machines[{index}].purchase"
@@ -48,7 +48,7 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             code="notebook-has-one-machine",
         )
     if layout.notebooks.disk_gib < jobs.NOTEBOOK_DISK_GIB:
-        rule, least = "is smaller than a disk can be", jobs.NOTEBOOK_DISK_GIB
+        rule, least = "is smaller than the minimum of a disk", jobs.NOTEBOOK_DISK_GIB
         yield Problem(
             "layout.notebooks.disk_gib",
             layout.notebooks.disk_gib,
@@ -59,7 +59,7 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
 
 
 def spending(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
-    """Amounts and addresses are such that Cloud Billing takes them."""
+    """Amounts and addresses are accepted by Cloud Billing."""
     for index, team in enumerate(spec.teams):
         if team.monthly_usd is not None:
             yield from money.amount_problems(f"teams[{index}].monthly_usd", team.monthly_usd)
