@@ -1,4 +1,4 @@
-"""How often checkpoints come and what they cost, from the spec alone."""
+"""Interval and price of checkpoints, from the spec."""
 
 import datetime
 from typing import Any
@@ -118,7 +118,7 @@ def test_larger_models_are_written_less_often_and_more_gpus_more_often(stacks: d
     assert youngdaly.prior_mtbf_s(64) < youngdaly.prior_mtbf_s(32)
 
 
-def test_where_nobody_knows_how_often_nodes_go_the_usual_holds(stacks: dict[str, StackSpec]) -> None:
+def test_with_unknown_interruption_rate_the_default_holds(stacks: dict[str, StackSpec]) -> None:
     plain = stacks["dev-aws"]
     assert checkpoints(bought(plain, OnDemand(kind="on_demand"))).interval_s == 1800
     assert checkpoints(bought(plain, Spot(kind="spot"))).interval_s == 900

@@ -63,7 +63,7 @@ def test_jobs_cost_what_their_machines_do_while_they_run() -> None:
 
 
 def test_a_validation_on_a_planned_machine_adds_nothing() -> None:
-    """A training plan is paid in advance, whoever trains."""
+    """A training plan is paid in advance, used or not."""
     stack = stackspec.load_file("small-aws").spec
     plan = TrainingPlan(kind="training_plan", arn="arn:aws:sagemaker:us-west-2:123456789012:training-plan/p")
     assert isinstance(stack.layout, SmallLayout)
@@ -119,7 +119,7 @@ def test_spot_uses_spot_prices(dev: StackSpec) -> None:
     assert spot.expected and on_demand.expected and spot.expected < on_demand.expected
 
 
-def test_a_price_nobody_knows_is_named_and_not_zero(dev: StackSpec) -> None:
+def test_an_unknown_price_is_listed_and_not_zero(dev: StackSpec) -> None:
     # The catalog has no on-demand price of p5e: it is sold in Capacity Blocks.
     estimate = cost.estimate(changed(dev, machine="p5e.48xlarge"), TODAY)
     assert "p5e.48xlarge" in estimate.not_priced[0].name
@@ -127,8 +127,8 @@ def test_a_price_nobody_knows_is_named_and_not_zero(dev: StackSpec) -> None:
 
 
 def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
-    told = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
-    assert {"home directories ($0.3 per GB-month)", "logs ($0.5 per GB)", "data transfer"} <= set(told)
+    reported = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
+    assert {"home directories ($0.3 per GB-month)", "logs ($0.5 per GB)", "data transfer"} <= set(reported)
     elsewhere = dev.model_copy(
         update={"region": "eu-west-1", "data": dev.data.model_copy(update={"homes": False})}
     )

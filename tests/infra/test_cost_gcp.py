@@ -74,7 +74,7 @@ def test_a_pool_costs_its_nodes_times_hours_times_price(dev: StackSpec) -> None:
 
 
 def test_a_validation_on_a_reserved_machine_adds_the_fee_alone() -> None:
-    """Compute Engine bills the reservation, whoever trains."""
+    """Compute Engine bills the reservation, used or not."""
     stack = stackspec.load_file("small-gcp").spec
     kept = Reserved(kind="reserved", id="projects/research-1/zones/us-central1-a/reservations/l4")
     assert isinstance(stack.layout, SmallLayout)
@@ -148,9 +148,9 @@ def test_no_more_machines_than_a_gateway_charges_for_are_paid(dev: StackSpec) ->
 
 
 def test_what_costs_by_use_is_named_with_its_rate(dev: StackSpec) -> None:
-    told = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
-    assert {"NAT traffic ($0.045 per GB)", "logs ($0.5 per GB)", "data transfer"} <= set(told)
-    assert "dataset cache" not in told and "Rapid bucket" not in told
+    reported = [str(use) for use in cost.estimate(dev, TODAY).not_priced]
+    assert {"NAT traffic ($0.045 per GB)", "logs ($0.5 per GB)", "data transfer"} <= set(reported)
+    assert "dataset cache" not in reported and "Rapid bucket" not in reported
     more = with_cloud(dev, dataset_cache=True, rapid_checkpoints="us-central1-a")
     assert {"dataset cache", "Rapid bucket"} <= {use.name for use in cost.estimate(more, TODAY).not_priced}
 

@@ -23,7 +23,7 @@ _OWNED: Values = {
 # Values at paths such as `teams.0.weight`, good ones and bad ones.
 WILD: dict[str, st.SearchStrategy[Any]] = {
     **TEAM_BUDGETS,
-    "tags": st.sampled_from([{}, {"project": "a"}, {"Cost Center": "Größe 1"}, {"owner": "somebody else"}]),
+    "tags": st.sampled_from([{}, {"project": "a"}, {"Cost Center": "Größe 1"}, {"owner": "another team"}]),
     "environment": st.sampled_from(["dev", "prod", "Production"]),
     "layout.kubernetes_version": st.sampled_from(["1.32", "1.33", "1.34", "1.35", "1.36", "1.19", "1.x"]),
     "layout.api_access": st.lists(

@@ -1,4 +1,4 @@
-"""What the spec accepts, the components compose: no rule has a second home that says something else."""
+"""Accepted specs compose: components have no contradicting rules."""
 
 import copy
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What follows from breaking a policy of the API server is decided by the spec."""
+"""The spec decides the action on a violated admission policy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the Pulumi SDK repeats in a large program is done once, and what fails is still told."""
+"""The workarounds for the Pulumi SDK avoid repeated work, and still report errors."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -99,12 +99,12 @@ def test_a_call_that_fails_ends_the_wait_for_one_that_never_comes() -> None:
         run(program)
 
 
-def test_the_engine_hears_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
+def test_the_engine_receives_of_warnings_and_not_of_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    received: list[str] = []
 
     class Engine:
         def Log(self, request: pulumi.runtime.proto.engine_pb2.LogRequest) -> None:  # noqa: N802
-            heard.append(request.message)
+            received.append(request.message)
 
     monkeypatch.setattr("pulumi.runtime.settings.get_engine", Engine)
     monkeypatch.setattr(pulumi.log, "debug", pulumi.log.debug)  # put back afterwards
@@ -112,4 +112,4 @@ def test_the_engine_hears_of_warnings_and_not_of_every_step(monkeypatch: pytest.
     for module in (pulumi.runtime.resource, pulumi.runtime.rpc_manager):
         module.log.debug("a step")  # as they call it
         module.log.warn("a warning")
-    assert heard == ["a warning", "a warning"]
+    assert received == ["a warning", "a warning"]

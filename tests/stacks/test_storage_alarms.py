@@ -1,4 +1,4 @@
-"""Storage that no metric of the cluster shows: the cloud tells those who run the platform."""
+"""Alarms of the cloud on storage without metrics in the cluster."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def test_what_runs_delete_counts_while_it_can_be_restored() -> None:
     assert bucket_limits_gb(stack_spec(AWS, deleting)) == {0: 2 * (10 + 7 * A_DAY) * SIZE_GB}
 
 
-def test_aws_tells_the_topic_of_the_platform_also_where_nothing_watches_the_cluster() -> None:
+def test_aws_reports_the_topic_of_the_platform_also_where_nothing_watches_the_cluster() -> None:
     graph = made(AWS, known)
     alarms = graph.all("MetricAlarm")
     by_metric = {(one["metricName"], one["dimensions"].get("StorageType")): one for one in alarms.values()}

@@ -1,4 +1,4 @@
-"""What becomes of a team's people and data when the stack file changes, and what nobody may do."""
+"""Access and data of teams after changes of the stack file, and denied actions."""
 
 import json
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_a_team_that_is_renamed_and_says_nothing_starts_empty_and_nothing_is_del
         assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
 
 
-def test_datasets_are_claims_that_nobody_writes_through() -> None:
+def test_dataset_claims_are_read_only() -> None:
     volumes = {
         row["spec"]["claimRef"]["name"]: row["spec"]
         for row in composed(PAIR).all("PersistentVolume").values()
@@ -126,6 +126,6 @@ def test_the_validation_waits_for_its_login() -> None:
 
 
 def logins(graph: Graph) -> list[Any]:
-    """The users that the Job of the logins is told of."""
+    """The users of the Job of the logins."""
     args = graph.find("Job", "logins-job")["spec"]["template"]["spec"]["containers"][0]["args"]
     return list(json.loads(args[args.index("--logins") + 1]))

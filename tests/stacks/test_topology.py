@@ -1,4 +1,4 @@
-"""Which pools are placed by the layers of the network."""
+"""Pools with placement by network layers."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a stack states about itself is what its validation understands."""
+"""The smoke plan of a stack is valid for its validation."""
 
 from typing import Any
 
@@ -58,12 +58,12 @@ def every_pool(spec: Any) -> None:
 
 def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
     graph = composed(PAIR, every_pool)
-    told = {run["pool"]: run for run in graph.outputs["smoke"]}
-    assert list(told) == ["a100", "l4"]
+    reported = {run["pool"]: run for run in graph.outputs["smoke"]}
+    assert list(reported) == ["a100", "l4"]
     plan = plans.parse(graph.find("ConfigMap", "smoke-l4-code")["data"]["plan.json"])
     assert (plan.instance_type, plan.gpus_per_node, plan.fabric) == ("g6.2xlarge", 1, "tcp")
-    assert told["l4"]["job"] != told["a100"]["job"] == composed(PAIR).outputs["smoke"][0]["job"]
-    queues = {name: graph.find("ClusterQueue", f"clusterqueue-smoke--{name}")["spec"] for name in told}
+    assert reported["l4"]["job"] != reported["a100"]["job"] == composed(PAIR).outputs["smoke"][0]["job"]
+    queues = {name: graph.find("ClusterQueue", f"clusterqueue-smoke--{name}")["spec"] for name in reported}
     flavors = {name: spec["resourceGroups"][0]["flavors"] for name, spec in queues.items()}
     assert {name: [flavor["name"] for flavor in found] for name, found in flavors.items()} == {
         "a100": ["a100"],
@@ -76,7 +76,7 @@ def test_each_pool_has_a_run_of_its_own_and_nodes_for_it() -> None:
         if row["name"] == "nvidia.com/gpu"
     }
     assert gpus == {"a100": "16", "l4": "2"}
-    assert told["l4"]["schedule"] == "smoke-schedule-l4"
+    assert reported["l4"]["schedule"] == "smoke-schedule-l4"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What checks say, as text."""
+"""Problems of checks as text."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from infra.errors import Problem
 
 
 def said(problems: Iterable[Problem]) -> str:
-    """All problems as text; "" when there is none. Every problem says what to do."""
+    """All problems as text; "" when there is none. Every problem has a code and a fix."""
     found = list(problems)
-    assert all(problem.rule and problem.fix.endswith(".") for problem in found)
+    assert all(problem.code and problem.rule and problem.fix.endswith(".") for problem in found)
     return "\n".join(map(str, found))

@@ -16,26 +16,26 @@ def test_a_range_that_eks_takes(cidr: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cidr", "words"),
+    ("cidr", "part"),
     [
-        ("10.0.0.0/15", "must be /16"),
-        ("10.0.0.0/21", "to /20"),
+        ("10.0.0.0/15", "network-size-not-supported"),
+        ("10.0.0.0/21", "network-size-not-supported"),
         ("10.0.0.1/16", "Write 10.0.0.0/16."),
         ("ten", "Write a network such as 10.0.0.0/16."),
-        ("fd00::/16", "not an IPv4 network"),
-        ("8.8.0.0/16", "not a private range"),
-        ("127.0.0.0/16", "not a private range"),
-        ("169.254.0.0/16", "not a private range"),
-        ("172.17.0.0/16", "AWS services use 172.17.0.0/16"),
-        ("172.17.128.0/20", "AWS services use 172.17.0.0/16"),
+        ("fd00::/16", "not-an-ipv4-network"),
+        ("8.8.0.0/16", "network-not-private"),
+        ("127.0.0.0/16", "network-not-private"),
+        ("169.254.0.0/16", "network-not-private"),
+        ("172.17.0.0/16", "network-range-in-use"),
+        ("172.17.128.0/20", "network-range-in-use"),
     ],
 )
-def test_a_range_that_it_does_not(cidr: str, words: str) -> None:
-    assert words in said(network.range_problems("cidr", cidr))
+def test_a_range_that_it_does_not(cidr: str, part: str) -> None:
+    assert part in said(network.range_problems("cidr", cidr))
 
 
 @pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "203.0.113.7/24", "office"])
-def test_the_api_is_not_opened_to_everybody(cidr: str) -> None:
+def test_the_api_is_not_open_to_the_internet(cidr: str) -> None:
     assert said(clients.api_access_problems("api", ["203.0.113.0/24", cidr])).startswith("api[1]: ")
 
 
@@ -70,8 +70,10 @@ def test_money() -> None:
     for usd in (0, -1, float("nan"), float("inf")):
         assert said(money.amount_problems("usd", usd))
     assert said(money.amount_problems("usd", 0.01)) == ""
-    assert "mailing list" in said(money.email_problems("emails", [f"{n}@example.com" for n in range(11)]))
-    assert "twice" in said(money.email_problems("emails", ["a@example.com"] * 2))
+    assert "value-not-accepted" in said(
+        money.email_problems("emails", [f"{n}@example.com" for n in range(11)])
+    )
+    assert "address-named-twice" in said(money.email_problems("emails", ["a@example.com"] * 2))
 
 
 def test_the_database_is_not_larger_at_its_smallest() -> None:
@@ -114,11 +116,11 @@ def test_a_pool_with_claimed_devices_has_a_node_already(driver: str, least: int,
     assert (said(pools.claimed_pool_problems("min_nodes", driver, least)) == "") is fine
 
 
-def test_names_that_become_one_are_told_apart_from_names_that_are_one() -> None:
+def test_names_that_become_one_are_refused() -> None:
     found = said(kueue.name_problems("teams", ["ML Team", "ml-team", "ML Team", "!!"], team_namespace))
-    assert "teams[1].name: becomes 'team-ml-team', as 'ML Team' does" in found
-    assert "teams[2].name: the name is taken" in found
-    assert "teams[3].name: holds no letter or digit" in found
+    assert "teams[1].name: becomes" in found and "[name-taken]" in found
+    assert "teams[2].name: " in found
+    assert "[name-without-letters]" in found
 
 
 def test_guarantees_leave_room_for_the_validation_where_there_is_one() -> None:
@@ -126,8 +128,8 @@ def test_guarantees_leave_room_for_the_validation_where_there_is_one() -> None:
         return said(kueue.guarantee_problems("nodes", promised, nodes=4, gpus_per_node=8, gate_nodes=gate))
 
     assert check(32, 0) == check(16, 2) == ""
-    assert "2 of 4 must be free to validate" in check(17, 2)
-    assert "more than 4 nodes have" in check(33, 0)
+    assert "2 of 4" in check(17, 2)
+    assert "guarantees-exceed-pool" in check(33, 0)
 
 
 def test_a_type_is_wanted_where_it_is_offered() -> None:
@@ -135,11 +137,9 @@ def test_a_type_is_wanted_where_it_is_offered() -> None:
         return said(pools.offer_problems("type", machine, "zones", [region + zone for zone in zones], region))
 
     assert check("p4d.24xlarge", "abcd", "us-east-1") == ""
-    assert "zones: p4d.24xlarge is offered in 4 zones of us-east-1 (use1-az1" in check(
-        "p4d.24xlarge", "abcde", "us-east-1"
-    )
-    assert "type: not offered in af-south-1" in check("p5.48xlarge", "a", "af-south-1")
-    assert "type: not offered in ap-east-1" in check("m7a.xlarge", "ab", "ap-east-1")
+    assert "machine-in-fewer-zones" in check("p4d.24xlarge", "abcde", "us-east-1")
+    assert "machine-not-in-region" in check("p5.48xlarge", "a", "af-south-1")
+    assert "machine-not-in-region" in check("m7a.xlarge", "ab", "ap-east-1")
     assert check("m6i.xlarge", "abc", "eu-central-1") == ""
     assert check("x1.xlarge", "a", "us-east-1") == check("m6i.xlarge", "a", "nowhere-1") == ""
 
@@ -151,18 +151,18 @@ def test_types_of_system_pools_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("service", "words"),
+    ("service", "part"),
     [
         ("ecr.drk", "Perhaps ecr.dkr is meant."),
         ("com.amazonaws.us-east-1.sts", "Perhaps sts"),
-        ("zzz", "not a service"),
+        ("zzz", "unknown-endpoint-service"),
     ],
 )
-def test_endpoints_are_of_services_that_have_one(service: str, words: str) -> None:
-    assert words in said(network.endpoint_problems("endpoints", "us-east-1", ["ecr.api", service]))
+def test_endpoints_are_of_services_that_have_one(service: str, part: str) -> None:
+    assert part in said(network.endpoint_problems("endpoints", "us-east-1", ["ecr.api", service]))
     assert said(network.endpoint_problems("endpoints", "us-east-1", ["ecr.api", "eks-auth"])) == ""
 
 
 def test_endpoints_are_in_the_region_and_named_once() -> None:
-    assert "no such endpoint" in said(network.endpoint_problems("endpoints", "ap-southeast-5", ["eks"]))
-    assert "twice" in said(network.endpoint_problems("endpoints", "us-east-1", ["sts", "sts"]))
+    assert "endpoint-not-in-region" in said(network.endpoint_problems("endpoints", "ap-southeast-5", ["eks"]))
+    assert "service-named-twice" in said(network.endpoint_problems("endpoints", "us-east-1", ["sts", "sts"]))

@@ -112,7 +112,7 @@ def test_kubernetes_support_ends() -> None:
         AWS.eks.support("1.63", A_DAY)
 
 
-def test_addons_tell_the_identity_of_their_pods() -> None:
+def test_addons_report_the_identity_of_their_pods() -> None:
     fsx = AWS.eks.addon("aws-fsx-csi-driver")
     (identity,) = fsx.identities
     assert (fsx.namespace, identity.service_account) == ("kube-system", "fsx-csi-controller-sa")

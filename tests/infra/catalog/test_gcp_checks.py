@@ -11,7 +11,7 @@ def test_a_version_is_of_the_channel() -> None:
 
     assert check("1.35") == check("1.31", "extended") == ""
     assert "Use one of 1.30, 1.31" in check("1.99")
-    assert "the channel stable offers 1.33 to 1.35" in check("1.36", "stable")
+    assert "version-not-in-channel" in check("1.36", "stable")
     assert check("1.31")
 
 
@@ -20,9 +20,9 @@ def test_upgrades_have_time() -> None:
         return said(maintenance_problems("days", days, "hours", hours))
 
     assert check(6, "SA", "SU") == check(12, "SA") == ""
-    assert "8 windows of 5 hours in 32 days are 40 hours, and GKE needs 48" in check(5, "SA", "SU")
+    assert "maintenance-too-short" in check(5, "SA", "SU")
     assert "Set 6 hours" in check(5, "SA", "SU") and "Set 48 hours" in check(24)
-    assert "twice" in check(12, "SA", "SA")
+    assert "day-named-twice" in check(12, "SA", "SA")
 
 
 def test_money() -> None:
@@ -30,17 +30,19 @@ def test_money() -> None:
         assert said(money.amount_problems("usd", usd))
     assert said(money.amount_problems("usd", 0.01)) == said(money.anomaly_problems("usd", None)) == ""
     assert said(money.anomaly_problems("usd", 500.0))
-    assert "mailing list" in said(
+    assert "value-not-accepted" in said(
         money.email_problems("emails", [f"{n}@example.com" for n in range(6)], "budget")
     )
-    assert "twice" in said(money.email_problems("emails", ["a@example.com"] * 2, "budget"))
+    assert "address-named-twice" in said(money.email_problems("emails", ["a@example.com"] * 2, "budget"))
     assert said(money.email_problems("emails", [], "budget"))
 
 
 def test_people_administer_or_work_in_a_team() -> None:
     admins = ["user:Ada@example.com", "serviceAccount:d@p-1.iam.gserviceaccount.com"]
     assert said(access.admin_problems("admins", admins)) == ""
-    assert "twice" in said(access.admin_problems("admins", ["user:a@example.com", "user:A@example.com"]))
+    assert "principal-named-twice" in said(
+        access.admin_problems("admins", ["user:a@example.com", "user:A@example.com"])
+    )
     assert "admins[0]" in said(access.admin_problems("admins", ["ada@example.com"]))
     assert said(access.admin_problems("admins", []))
 
@@ -49,7 +51,7 @@ def test_people_administer_or_work_in_a_team() -> None:
         return said([*access.member_problems("members", names), *found])
 
     assert members("user:bob@example.com", "group:team@example.com") == ""
-    assert "administers the cluster" in members("user:ada@example.com")  # the same account in another case
+    assert "member-is-administrator" in members("user:ada@example.com")  # the same account in another case
     assert "members[0]" in members("serviceAccount:x@p-1.iam.gserviceaccount.com")
     assert "members[0]" in members("arn:aws:iam::123456789012:user/ada")
-    assert "in lower case" in members("user:Bob@example.com")  # RBAC would not know the address
+    assert "invalid-member" in members("user:Bob@example.com")  # RBAC compares the case

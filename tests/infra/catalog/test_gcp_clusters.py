@@ -1,4 +1,4 @@
-"""What Google Cloud accepts as ranges and clusters, as pure functions that a spec and components share."""
+"""Ranges and clusters that Google Cloud accepts: pure functions of specs and components."""
 
 import pytest
 
@@ -33,8 +33,8 @@ def test_a_node_takes_the_documented_block_of_pod_addresses(pods: int, block: in
     ],
 )
 def test_windows_of_48_hours_in_32_days_are_enough(days: list[str], hours: int, enough: bool) -> None:
-    told = [one for one in maintenance_problems("days", days, "hours", hours) if one.path == "hours"]
-    assert (not told) is enough
+    found = [one for one in maintenance_problems("days", days, "hours", hours) if one.path == "hours"]
+    assert (not found) is enough
 
 
 @pytest.mark.parametrize(

@@ -6,39 +6,39 @@ from infra.catalog.gcp import fabrics, facts
 from tests.infra.catalog.problems import said
 
 
-def test_a_type_without_a_network_for_gpus_is_told_what_has_one() -> None:
+def test_a_type_without_a_network_for_gpus_is_refused() -> None:
     assert said(fabrics.rdma_problems("rdma", facts.machine_type("a3-megagpu-8g"))) == ""
-    told = said(fabrics.rdma_problems("rdma", facts.machine_type("a3-highgpu-4g")))
-    assert "`compact: true`" in told and "or use a3-highgpu-8g." in told
+    found = said(fabrics.rdma_problems("rdma", facts.machine_type("a3-highgpu-4g")))
+    assert "`compact: true`" in found and "or use a3-highgpu-8g." in found
     assert "a3-ultragpu-8g" in said(fabrics.rdma_problems("rdma", facts.machine_type("a2-highgpu-8g")))
 
 
-def test_networks_are_made_by_who_can() -> None:
+def test_networks_are_created_by_gke_or_the_stack() -> None:
     def check(networks: fabrics.Making, machine: str, version: str = "1.35") -> str:
         return said(fabrics.making_problems("how", networks, machine, "version", version))
 
     assert check("managed", "a3-ultragpu-8g") == check("classic", "a3-ultragpu-8g", "1.33") == ""
-    assert "from Kubernetes 1.34 on, not 1.33" in check("managed", "a4-highgpu-8g", "1.33")
-    assert "only GKE makes the networks" in check("classic", "a4x-maxgpu-4g-metal")
+    assert "managed-networks-need-version" in check("managed", "a4-highgpu-8g", "1.33")
+    assert "networks-only-managed" in check("classic", "a4x-maxgpu-4g-metal")
     assert check("managed", "a3-megagpu-8g", "1.33") == ""  # always made by the stack
 
 
 @pytest.mark.parametrize(
-    ("machine", "count", "words"),
+    ("machine", "count", "fix"),
     [
         ("a3-megagpu-8g", 8, ""),
-        ("a3-megagpu-8g", None, "GKE makes no networks for a3-megagpu-8g"),
-        ("a3-megagpu-8g", 9, "takes 8 networks"),  # a gVNIC network more takes the place of a GPU's
-        ("a3-ultragpu-8g", 8, "takes 9 networks"),
+        ("a3-megagpu-8g", None, "networks-missing"),
+        ("a3-megagpu-8g", 9, "Attach 8"),  # a gVNIC network more takes the place of a GPU's
+        ("a3-ultragpu-8g", 8, "Attach 9"),
         ("a3-ultragpu-8g", None, ""),
-        ("a3-highgpu-8g", 8, "takes 4 networks"),
-        ("a4x-maxgpu-4g-metal", 8, "the stack makes no networks for a4x-maxgpu-4g-metal"),
+        ("a3-highgpu-8g", 8, "Attach 4"),
+        ("a4x-maxgpu-4g-metal", 8, "networks-not-supported"),
         ("a4x-maxgpu-4g-metal", None, ""),
     ],
 )
-def test_a_pool_has_as_many_networks_as_nics(machine: str, count: int | None, words: str) -> None:
-    told = said(fabrics.attachment_problems("networks", machine, count))
-    assert words in told and bool(told) is bool(words)
+def test_a_pool_has_as_many_networks_as_nics(machine: str, count: int | None, fix: str) -> None:
+    found = said(fabrics.attachment_problems("networks", machine, count))
+    assert fix in found and bool(found) is bool(fix)
 
 
 def test_a_policy_places_one_rack() -> None:
@@ -46,4 +46,4 @@ def test_a_policy_places_one_rack() -> None:
     assert (
         said(fabrics.rack_problems("most", 18, rack)) == said(fabrics.rack_problems("most", 99, single)) == ""
     )
-    assert "at most 18 machines" in said(fabrics.rack_problems("most", 19, rack))
+    assert "rack-too-small" in said(fabrics.rack_problems("most", 19, rack))

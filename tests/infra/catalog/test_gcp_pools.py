@@ -13,9 +13,9 @@ def test_a_type_is_wanted_in_zones_that_have_it() -> None:
         )
 
     assert check("a3-megagpu-8g", "us-central1", "a", "c") == ""
-    told = check("a3-ultragpu-8g", "us-central1", "b", "c")
-    assert "zones[1]: has no a3-ultragpu-8g" in told and "Offered in us-central1-b." in told
-    assert "type: not offered in us-west2" in check("a2-highgpu-1g", "us-west2", "a")
+    found = check("a3-ultragpu-8g", "us-central1", "b", "c")
+    assert "machine-not-in-zone" in found and "Offered in us-central1-b." in found
+    assert "machine-not-in-region" in check("a2-highgpu-1g", "us-west2", "a")
     assert (
         check("g4-standard-48", "us-central1", "a", "b") == ""
     )  # in the region, no source says in which zone
@@ -53,45 +53,45 @@ def test_names_of_reservations_have_a_form(kind: str, name: str | None, fine: bo
     assert (said(pools.reservation_problems("id", kind, name)) == "") is fine
 
 
-def test_what_is_waited_for_is_neither_there_before_nor_placed_closely() -> None:
+def test_queued_nodes_have_no_minimum_and_no_placement() -> None:
     assert said(pools.queued_problems("kind", "queued", "least", 0)) == ""
-    assert "least: queued nodes come for a job" in said(pools.queued_problems("kind", "queued", "least", 1))
+    assert "queued-minimum-not-zero" in said(pools.queued_problems("kind", "queued", "least", 1))
     assert said(pools.queued_problems("kind", "flex_start", "least", 1)) == ""
     assert said(pools.compact_problems("compact", "kind", "spot", "zones", 1)) == ""
     for kind in ("flex_start", "queued"):
-        assert "takes no compact placement" in said(
+        assert "compact-with-dynamic-nodes" in said(
             pools.compact_problems("compact", "kind", kind, "zones", 1)
         )
-    assert "in one zone" in said(pools.compact_problems("compact", "kind", "spot", "zones", 2))
+    assert "compact-needs-one-zone" in said(pools.compact_problems("compact", "kind", "spot", "zones", 2))
     for kind in ("reserved", "block"):
-        assert "where it was made" in said(pools.compact_problems("compact", "kind", kind, "zones", 1))
-    assert "placed by these" in said(pools.rdma_compact_problems("compact", "rdma"))
+        assert "compact-with-reservation" in said(pools.compact_problems("compact", "kind", kind, "zones", 1))
+    assert "compact-with-rdma" in said(pools.rdma_compact_problems("compact", "rdma"))
 
 
-def test_gpus_are_shared_where_people_try_things() -> None:
+def test_gpus_are_shared_in_interactive_pools() -> None:
     def check(purpose: str, *, rdma: bool = False) -> str:
         return said(pools.sharing_problems("sharing", "mig", purpose, "rdma", rdma=rdma))
 
     assert check("interactive") == ""
     assert check("training") and check("fine_tuning")
-    assert "parts of GPUs use no RDMA" in check("interactive", rdma=True)
+    assert "sharing-with-rdma" in check("interactive", rdma=True)
 
 
 @pytest.mark.parametrize(
-    ("machine", "partition", "words"),
+    ("machine", "partition", "part"),
     [
         ("a2-highgpu-1g", "1g.5gb", ""),
-        ("a2-ultragpu-1g", "1g.5gb", "no partition of A100 80GB"),
+        ("a2-ultragpu-1g", "1g.5gb", "unknown-partition"),
         ("a2-ultragpu-1g", "1g.10gb", ""),
         ("a3-highgpu-1g", "1g.20gb", ""),
-        ("g2-standard-4", "1g.5gb", "L4 is not cut"),
+        ("g2-standard-4", "1g.5gb", "gpu-without-partitions"),
         ("a2-highgpu-1g", "half", "It has 1g.5gb, 2g.10gb"),
-        ("a3-highgpu-1g", "4g.40gb", "no partition of H100"),  # NVIDIA has it, GKE's device plugin has not
+        ("a3-highgpu-1g", "4g.40gb", "unknown-partition"),  # NVIDIA has it, GKE's device plugin has not
     ],
 )
-def test_a_gpu_is_cut_into_sizes_that_it_has(machine: str, partition: str, words: str) -> None:
-    told = said(pools.partition_problems("partition", partition, facts.machine_type(machine)))
-    assert words in told and bool(told) is bool(words)
+def test_a_gpu_is_cut_into_sizes_that_it_has(machine: str, partition: str, part: str) -> None:
+    found = said(pools.partition_problems("partition", partition, facts.machine_type(machine)))
+    assert part in found and bool(found) is bool(part)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_local_disks_are_those_of_the_type(machine: str, count: int, fine: bool)
 
 def test_pools_have_sizes_that_gke_has() -> None:
     assert said(pools.size_problems("least", 0, "most", 1000)) == ""
-    assert "most: the largest size" in said(pools.size_problems("least", 0, "most", 1001))
-    assert "least: the smallest size" in said(pools.size_problems("least", -1, "most", 1))
+    assert "most: " in said(pools.size_problems("least", 0, "most", 1001))
+    assert "least: " in said(pools.size_problems("least", -1, "most", 1))
     assert said(pools.size_problems("least", 0, "most", 0))

@@ -1,4 +1,4 @@
-"""What pools take of a project's quotas, by how they are bought."""
+"""Demand of pools for a project's quotas, by purchase."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_every_gpu_of_the_tables_has_a_quota_once() -> None:
     assert gpu_key("nvidia-gb200", preemptible=False) is None
 
 
-def test_all_shortfalls_are_told_the_worst_first() -> None:
+def test_all_shortfalls_are_reported_the_worst_first() -> None:
     wanted = [*demands("train", "a3-highgpu-8g", "on_demand", 2), *demands("l4", "g2-standard-8", "spot", 8)]
     found = exceeded(wanted, {"gpus_all_regions": 16, "h100": 1, "preemptible_l4": 64})
     assert [(one.quota.key, one.limit, one.wanted) for one in found] == [
@@ -81,7 +81,7 @@ def test_what_takes_a_quota_twice_is_named_once() -> None:
     assert short.names == ("a",) and short.wanted == 3
 
 
-def test_gpus_that_share_an_id_are_told_apart() -> None:
+def test_gpus_that_share_an_id_are_reported_apart() -> None:
     keys = [(row.quota_id, row.gpu_family) for row in facts.quotas.values()]
     assert len(set(keys)) == len(keys)
     assert {row.accelerator for row in facts.quotas.values()} - {None} <= set(facts.accelerators)

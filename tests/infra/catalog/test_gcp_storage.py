@@ -11,7 +11,7 @@ from tests.infra.catalog.problems import said
 
 
 @pytest.mark.parametrize(
-    ("capacity", "throughput", "words"),
+    ("capacity", "throughput", "part"),
     [
         (9000, 1000, ""),
         (72000, 125, ""),
@@ -19,12 +19,12 @@ from tests.infra.catalog.problems import said
         (40000, 250, "Set 36000 or 72000."),
         (1539000, 1000, "Set 1530000 or 1584000."),
         (20000000, 1000, "Set 10008000."),
-        (9000, 300, "must be one of 125, 250, 500, 1000 MB/s per TiB (got 300). Set 250."),
+        (9000, 300, "Set 250."),
     ],
 )
-def test_a_file_system_has_a_size_that_is_sold(capacity: int, throughput: int, words: str) -> None:
-    told = said(lustre.size_problems("size", capacity, "speed", throughput))
-    assert words in told and bool(told) is bool(words)
+def test_a_file_system_has_a_size_that_is_sold(capacity: int, throughput: int, part: str) -> None:
+    found = said(lustre.size_problems("size", capacity, "speed", throughput))
+    assert part in found and bool(found) is bool(part)
 
 
 @given(capacity=st.integers(-5000, 50_000_000), throughput=st.sampled_from([125, 250, 500, 1000]))
@@ -47,21 +47,21 @@ def test_shares_have_sizes_of_their_tier() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tier", "words"),
+    ("tier", "part"),
     [
         ("db-custom-2-7680", ""),
         ("db-custom-1-3840", ""),
-        ("db-custom-3-7680", "an even number"),
-        ("db-custom-98-122880", "up to 96"),
+        ("db-custom-3-7680", "database-processors-not-offered"),
+        ("db-custom-98-122880", "database-processors-not-offered"),
         ("db-custom-2-2048", "Write db-custom-2-3840."),
         ("db-custom-2-7700", "Write db-custom-2-7936."),
         ("db-custom-2-65536", "Write db-custom-2-13312."),
-        ("db-f1-micro", "must have the form"),
+        ("db-f1-micro", "invalid-database-tier"),
     ],
 )
-def test_a_database_has_a_size_that_is_sold(tier: str, words: str) -> None:
-    told = said(database.tier_problems("tier", tier))
-    assert words in told and bool(told) is bool(words)
+def test_a_database_has_a_size_that_is_sold(tier: str, part: str) -> None:
+    found = said(database.tier_problems("tier", tier))
+    assert part in found and bool(found) is bool(part)
 
 
 @given(vcpu=st.integers(1, 48).map(lambda n: 2 * n), mib=st.integers(0, 1_000_000))

@@ -24,7 +24,7 @@ LIMITS = {**facts.limits, **kubernetes.limits}
         ("kueue_weight", float("inf"), "Set 1000."),
     ],
 )
-def test_a_value_beyond_the_limit_is_told_what_fits(key: str, value: float, words: str) -> None:
+def test_a_value_beyond_the_limit_is_reported_what_fits(key: str, value: float, words: str) -> None:
     (problem,) = LIMITS[key].problems("some.path", value)
     assert str(problem).startswith("some.path: ")
     assert words in str(problem)

@@ -53,13 +53,13 @@ def test_malformed_table_is_refused(tmp_path: Path, text: str, words: str) -> No
     assert words in complaint(quotas(tmp_path, text))
 
 
-def test_all_bad_rows_are_told_at_once(tmp_path: Path) -> None:
+def test_all_bad_rows_are_reported_at_once(tmp_path: Path) -> None:
     bad = QUOTA.replace("value = 1", "value = -1")
-    told = complaint(quotas(tmp_path, SOURCE + bad + QUOTA + bad.replace('"k"', '""')))
-    assert "[[quota]] 1: value" in told
-    assert "[[quota]] 2" not in told
-    assert "[[quota]] 3: value" in told
-    assert "[[quota]] 3: key" in told
+    reported = complaint(quotas(tmp_path, SOURCE + bad + QUOTA + bad.replace('"k"', '""')))
+    assert "[[quota]] 1: value" in reported
+    assert "[[quota]] 2" not in reported
+    assert "[[quota]] 3: value" in reported
+    assert "[[quota]] 3: key" in reported
 
 
 def edited(folder: Path, name: str, old: str, new: str) -> AwsCatalog:
@@ -130,7 +130,11 @@ def test_impossible_duration_is_refused(tmp_path: Path, old: str, new: str, word
     ("old", "new", "words"),
     [
         ('unit = "ACU-hour"\n', "", "unit: Field required"),
-        ("[service_price.usd]\n", "usd = 0.1\n[service_price.us]\n", "usd is no table of dollars by region"),
+        (
+            "[service_price.usd]\n",
+            "usd = 0.1\n[service_price.us]\n",
+            "usd is not a table of dollars by region",
+        ),
         ("af-south-1 = 0.1047", "af-south-1 = 0.0", "usd: Input should be greater than 0"),
         ("good_for_days = 180\n", "", "good_for_days: Field required"),
         ("good_for_days = 180\n", "good_for_days = 0\n", "good_for_days: Input should be greater than"),

@@ -78,7 +78,7 @@ def test_without_go_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.
         install.build_from_source(Path("python3"), lambda _: None)
 
 
-def test_a_build_that_fails_tells_the_compilers_words_and_leaves_no_cli(
+def test_a_build_that_fails_reports_the_compilers_words_and_leaves_no_cli(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = tmp_path / "path" / "go"

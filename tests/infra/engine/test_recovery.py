@@ -1,4 +1,4 @@
-"""What a killed engine leaves in a file backend."""
+"""Recovery of a file backend after a killed engine."""
 
 import contextlib
 import datetime

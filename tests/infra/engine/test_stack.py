@@ -16,7 +16,7 @@ COMMANDS = (["preview"], ["status"], ["up", "--yes"], ["destroy", "--yes"], ["ku
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def logged_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A home without a login, with nothing that names a backend."""
     for name in [one for one in os.environ if one.startswith("PULUMI_")]:
         monkeypatch.delenv(name)
@@ -34,7 +34,7 @@ def refused(*command: str) -> Problem:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one[0])
 @pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp"])
-def test_who_is_logged_in_nowhere_is_told_to_log_in(command: list[str], stack: str) -> None:
+def test_who_is_logged_in_nowhere_is_reported_to_log_in(command: list[str], stack: str) -> None:
     problem = refused(*command, "-s", stack)
     assert problem.path == "state" and "pulumi login" in problem.fix
     assert "--rehearse" in problem.fix
@@ -50,7 +50,7 @@ def test_a_stack_that_the_backend_does_not_have_is_made_by_one_command(
     assert "pulumi stack init dev-gcp" in problem.fix
 
 
-def test_a_backend_that_does_not_answer_is_told_in_the_words_of_pulumi(
+def test_a_backend_that_does_not_answer_is_reported_in_the_words_of_pulumi(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{tmp_path / 'absent'}")

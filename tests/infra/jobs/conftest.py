@@ -19,11 +19,11 @@ from tests.rehearsal.jobs.aws import account as emulated
 
 
 class Stack:
-    """The service of a stack, a folder with a script, and what somebody saw of runs."""
+    """The service of a stack, a folder with a script, and the output of runs."""
 
     def __init__(self, account: emulated.Account, folder: Path) -> None:
         self.account, self.folder = account, folder
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.outputs = _outputs()
         self.options = replace(OPTIONS, folder=folder)
         self.service = self.service_at(account.services.aws.url)
@@ -51,15 +51,15 @@ class Stack:
 
     def started(self, script: str, **changes: Any) -> str:
         made = self.prepared(script, **changes)
-        start(made, self.service, self.told.append)
+        start(made, self.service, self.reported.append)
         return made.name
 
     def followed(self, name: str) -> ServiceJob:
-        return follow(self.service, name, self.told.append, time.sleep, look_s=0.05)
+        return follow(self.service, name, self.reported.append, time.sleep, look_s=0.05)
 
     @property
     def text(self) -> str:
-        return "\n".join(self.told)
+        return "\n".join(self.reported)
 
 
 def _outputs() -> JobOutputs:

@@ -67,31 +67,31 @@ class Scripted:
 
 
 def followed(service: Scripted) -> tuple[ServiceJob, list[str], list[float]]:
-    told: list[str] = []
+    reported: list[str] = []
     pauses: list[float] = []
-    found = follow(service, "run", told.append, pauses.append, look_s=5.0)  # type: ignore[arg-type]
-    return found, told, pauses
+    found = follow(service, "run", reported.append, pauses.append, look_s=5.0)  # type: ignore[arg-type]
+    return found, reported, pauses
 
 
-def test_a_lost_connection_is_told_once_and_tried_again_longer_apart() -> None:
+def test_a_lost_connection_is_reported_once_and_retried_with_a_backoff() -> None:
     lost = LostError("Could not connect to the endpoint URL")
     service = Scripted(
         [TRAINING, *[lost] * 8, DONE], [[LogLine("algo-1", "step 1")], [LogLine("algo-1", "step 2")]]
     )
-    found, told, pauses = followed(service)
+    found, reported, pauses = followed(service)
     assert found is DONE
-    assert [line for line in told if "connect" in line] == [
-        "connection lost: Could not connect to the endpoint URL. The run goes on; trying again",
+    assert [line for line in reported if "connect" in line] == [
+        "connection lost: Could not connect to the endpoint URL. The run continues; retrying",
         "connected again",
     ]
     assert pauses[:9] == [5, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert [line for line in told if line.startswith("step")] == ["step 1", "step 2"]
+    assert [line for line in reported if line.startswith("step")] == ["step 1", "step 2"]
 
 
-def test_a_change_is_told_once_also_when_the_connection_is_lost_after_it() -> None:
+def test_a_change_is_reported_once_also_when_the_connection_is_lost_after_it() -> None:
     service = Scripted([TRAINING, TRAINING, DONE], [LostError("gone"), []])
-    _, told, _ = followed(service)
-    assert [line.split(" ", 2)[2] for line in told if line.startswith("---")] == ["training", "over"]
+    _, reported, _ = followed(service)
+    assert [line.split(" ", 2)[2] for line in reported if line.startswith("---")] == ["training", "over"]
 
 
 def test_lines_that_come_after_the_end_are_shown() -> None:
@@ -100,28 +100,28 @@ def test_lines_that_come_after_the_end_are_shown() -> None:
 
 
 def test_without_the_right_to_read_logs_the_run_is_followed_all_the_same() -> None:
-    found, told, _ = followed(Scripted([TRAINING, DONE], [NO_RIGHT]))
+    found, reported, _ = followed(Scripted([TRAINING, DONE], [NO_RIGHT]))
     assert found is DONE
-    assert [line for line in told if "cannot be shown" in line] == [
-        "--- its lines cannot be shown: login: may not read logs. Ask."
+    assert [line for line in reported if line.startswith("--- no access")] == [
+        "--- no access to its log lines: login: may not read logs. Ask."
     ]
 
 
 def test_a_run_that_is_deleted_meanwhile_ends_the_following() -> None:
-    with pytest.raises(UserError, match="the service has it no more"):
+    with pytest.raises(UserError, match=r"\[run-not-found\]"):
         followed(Scripted([TRAINING, None]))
 
 
 def test_stopping_waits_until_it_is_over_and_asks_once() -> None:
-    told: list[str] = []
+    reported: list[str] = []
     ended = job(state=JobState.STOPPED)
     service = Scripted([LostError("gone"), TRAINING, ended], stops=[LostError("gone"), None])
-    found = stopped(service, "run", told.append, lambda _: None, 1.0)  # type: ignore[arg-type]
+    found = stopped(service, "run", reported.append, lambda _: None, 1.0)  # type: ignore[arg-type]
     assert found is ended and service.asked_to_stop == 2
-    assert told.count("stopping: its script has two minutes to write a checkpoint") == 1
+    assert reported.count("stopping: its script has two minutes to write a checkpoint") == 1
 
 
-def test_stopping_gives_up_when_nobody_answers_and_says_that_it_is_not_known() -> None:
+def test_stopping_gives_up_without_a_response() -> None:
     pauses: list[float] = []
     service = Scripted([TRAINING], stops=[LostError("gone")] * 99)
     with pytest.raises(LostError):

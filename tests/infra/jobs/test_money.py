@@ -1,4 +1,4 @@
-"""What a run may cost, what was spent, and which budget refuses it."""
+"""Maximum cost of a run, spending, and budgets that refuse it."""
 
 import datetime
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_a_job_counts_in_the_month_in_which_it_ended() -> None:
     assert money.spent([begun_before, over_before], PRICES, money.month_of(NOW)).usd == pytest.approx(1.127)
 
 
-def test_jobs_without_a_price_are_told_and_not_free() -> None:
+def test_jobs_without_a_price_are_reported_and_not_free() -> None:
     found = money.spent([job(machine="ml.p6-b200.48xlarge")], PRICES, money.month_of(NOW))
     assert (found.total, found.unknown) == (0, 1)
     rooms = list(money.rooms(order(), [job(machine="ml.p6-b200.48xlarge")], NOW))
@@ -60,8 +60,8 @@ def test_each_budget_counts_its_own_jobs() -> None:
 
 def test_a_budget_that_stops_refuses_what_could_break_it() -> None:
     jobs = [job(billed_s=3600 * 87)]  # $98.05 of $100
-    (told,) = money.broken(money.rooms(order(), jobs, NOW))
-    assert "budget of the person ada" in told.rule and "$98.05 of $100.00 spent" in told.rule
+    (reported,) = money.broken(money.rooms(order(), jobs, NOW))
+    assert "budget of the person ada" in reported.rule and "$98.05 of $100.00 spent" in reported.rule
     assert list(money.broken(money.rooms(order(max_hours=1.5), jobs, NOW))) == []
 
 

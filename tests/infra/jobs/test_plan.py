@@ -75,7 +75,7 @@ def test_a_run_on_demand_says_nothing_of_waiting() -> None:
     assert made["StoppingCondition"] == {"MaxRuntimeInSeconds": 7200}
 
 
-def test_machines_stay_warm_only_where_somebody_pays_for_it() -> None:
+def test_machines_stay_warm_only_on_request() -> None:
     assert "KeepAlivePeriodInSeconds" not in request()["ResourceConfig"]
     assert request(spot=False, keep_warm_minutes=30)["ResourceConfig"]["KeepAlivePeriodInSeconds"] == 1800
 
@@ -96,14 +96,16 @@ def test_code_and_data_are_channels() -> None:
 
 
 def test_the_run_says_of_itself_what_its_record_needs() -> None:
-    told = request(nodes=2, task="fine-tune", arguments=("--lr", "3e-4", "--note", "ü 'x'"))["Environment"]
-    assert json.loads(told["TRAINSTACK_ARGUMENTS"]) == ["--lr", "3e-4", "--note", "ü 'x'"]
-    assert told["TRAINSTACK_CODE_VERSION"] == f"pack:{PACK.sha256}"
-    assert (told["TRAINSTACK_OWNER"], told["TRAINSTACK_TEAM"]) == ("ada", "Vision Lab")
-    assert (told["TRAINSTACK_DATASET"], told["TRAINSTACK_TASK"]) == ("synthetic", "fine-tune")
-    assert (told["TRAINSTACK_GPUS"], told["TRAINSTACK_COST_PER_HOUR"]) == ("1", "2.254")
-    assert told["MLFLOW_TRACKING_URI"] == OUTPUTS.tracking_uri
-    assert told["MLFLOW_EXPERIMENT_NAME"] == "Vision Lab"
+    reported = request(nodes=2, task="fine-tune", arguments=("--lr", "3e-4", "--note", "ü 'x'"))[
+        "Environment"
+    ]
+    assert json.loads(reported["TRAINSTACK_ARGUMENTS"]) == ["--lr", "3e-4", "--note", "ü 'x'"]
+    assert reported["TRAINSTACK_CODE_VERSION"] == f"pack:{PACK.sha256}"
+    assert (reported["TRAINSTACK_OWNER"], reported["TRAINSTACK_TEAM"]) == ("ada", "Vision Lab")
+    assert (reported["TRAINSTACK_DATASET"], reported["TRAINSTACK_TASK"]) == ("synthetic", "fine-tune")
+    assert (reported["TRAINSTACK_GPUS"], reported["TRAINSTACK_COST_PER_HOUR"]) == ("1", "2.254")
+    assert reported["MLFLOW_TRACKING_URI"] == OUTPUTS.tracking_uri
+    assert reported["MLFLOW_EXPERIMENT_NAME"] == "Vision Lab"
     assert "TRAINSTACK_COST_PER_HOUR" not in request(machine="b200")["Environment"]
     assert request(machine="cpu")["Environment"]["TRAINSTACK_GPUS"] == "0"
 

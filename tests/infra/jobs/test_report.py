@@ -1,4 +1,4 @@
-"""How a run ended, in words: stopped is never a success, and spot is shown as what it is."""
+"""Reports of ended runs: stopped is never a success, and spot savings are shown."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_stopped_run_says_where_its_checkpoints_are_and_a_failed_one_shows_no_
     )
 
 
-def test_the_table_tells_an_unknown_price_from_nothing() -> None:
+def test_the_table_reports_an_unknown_price_from_nothing() -> None:
     rows = [
         job("first", machine="ml.p6-b200.48xlarge", nodes=2),
         job("running", state=JobState.RUNNING, phase=JobPhase.TRAINING, ended=None, billed_s=None),

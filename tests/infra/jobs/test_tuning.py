@@ -102,15 +102,15 @@ print("loss", found["--lr"], flush=True)
 """
 
 
-def test_trials_run_with_what_they_are_given_and_the_best_is_told(stack: Stack) -> None:
+def test_trials_run_with_what_they_are_given_and_the_best_is_reported(stack: Stack) -> None:
     run = stack.prepared(SCRIPT, tune=SEARCH, spot=False, arguments=("--seed", "7"))
-    start(run, stack.service, stack.told.append)
+    start(run, stack.service, stack.reported.append)
     found = stack.followed(run.name)
     assert found.state is JobState.COMPLETED and found.search, (found, stack.text)
     trials = [job for job in stack.service.jobs() if not job.search]
     assert len(trials) == 2 and all(job.name.startswith(f"{run.name}-00") for job in trials)
     assert all((job.person, job.team, job.state) == ("ada", "Vision Lab", "completed") for job in trials)
-    losses = [float(line.rpartition(" ")[2]) for line in stack.told if line.startswith("loss ")]
+    losses = [float(line.rpartition(" ")[2]) for line in stack.reported if line.startswith("loss ")]
     assert len(losses) == 2 and f"loss {min(losses):g} by" in found.best, (losses, found.best)
     assert found.billed_s == sum(job.billed_s or 0 for job in trials) > 0
     (listed,) = [job for job in stack.service.jobs() if job.search]
@@ -120,11 +120,11 @@ def test_trials_run_with_what_they_are_given_and_the_best_is_told(stack: Stack) 
 def test_a_search_that_is_stopped_ends_its_trials_and_starts_no_more(stack: Stack) -> None:
     many = dataclasses.replace(SEARCH, trials=20, parallel=1)
     run = stack.prepared("import time\nprint('begun', flush=True)\ntime.sleep(60)\n", tune=many, spot=False)
-    start(run, stack.service, stack.told.append)
+    start(run, stack.service, stack.reported.append)
     stack.account.reached_search(run.name, 1)
     (going,) = [job for job in stack.service.jobs() if job.search]
     assert going.max_run_s == 19 * 7200
-    ended = stopped(stack.service, run.name, stack.told.append, lambda _: None, 0.05)
+    ended = stopped(stack.service, run.name, stack.reported.append, lambda _: None, 0.05)
     assert ended.state is JobState.STOPPED
     (trial,) = [job for job in stack.service.jobs() if not job.search]
     assert trial.state is JobState.STOPPED
@@ -132,6 +132,6 @@ def test_a_search_that_is_stopped_ends_its_trials_and_starts_no_more(stack: Stac
 
 def test_a_search_whose_trials_all_fail_says_why(stack: Stack) -> None:
     run = stack.prepared("raise SystemExit(3)\n", tune=SEARCH, spot=False)
-    start(run, stack.service, stack.told.append)
+    start(run, stack.service, stack.reported.append)
     found = stack.followed(run.name)
     assert found.state is JobState.FAILED and "No training job succeeded after 2 attempts" in found.reason

@@ -1,4 +1,4 @@
-"""Runs as custom jobs of the emulated Vertex AI: they really train, and the service tells of them."""
+"""Runs as custom jobs of the emulated Vertex AI: they really train."""
 
 import json
 import time
@@ -57,19 +57,19 @@ def submitted(folder: Path, script: str, service: VertexRuns, **changes: Any) ->
 
 
 def followed(run: Submission, service: VertexRuns) -> tuple[ServiceJob, list[str]]:
-    told: list[str] = []
-    return follow(service, run.name, told.append, time.sleep, 0.1), told
+    reported: list[str] = []
+    return follow(service, run.name, reported.append, time.sleep, 0.1), reported
 
 
 def test_a_folder_trains_and_leaves_its_model_and_record(
     project: Project, service: VertexRuns, tmp_path: Path
 ) -> None:
     run = submitted(tmp_path, TRAIN, service, arguments=("--lr", "3e-4"))
-    job, told = followed(run, service)
+    job, reported = followed(run, service)
     assert (job.state, job.phase, job.person, job.team) == (
         JobState.COMPLETED, JobPhase.OVER, "ada", "Vision Lab",
-    ), told  # fmt: skip
-    assert "from 0 ['--lr', '3e-4']" in told
+    ), reported  # fmt: skip
+    assert "from 0 ['--lr', '3e-4']" in reported
     below = f"runs/{run.name}"
     assert job.model_uri == f"gs://runs-bucket/{below}/model"
     assert project.file("runs-bucket", f"{below}/model/model.txt").read_text() == "weights"
@@ -85,7 +85,7 @@ def test_code_is_sent_once(project: Project, service: VertexRuns, tmp_path: Path
     followed(run, service)
     assert service.keep(f"{run.code_uri}code.tar.gz", b"another") is False
     assert service.content(f"{run.code_uri}code.tar.gz") == run.pack.content
-    with pytest.raises(UserError, match="has just got this name"):
+    with pytest.raises(UserError, match=r"\[run-name-taken\]"):
         service.submit(run.plan)
 
 
@@ -98,9 +98,9 @@ dist.all_reduce(total)
 print("sum", int(total), "of", dist.get_world_size(), flush=True)
 dist.destroy_process_group()
 """
-    job, told = followed(submitted(tmp_path, script, service, nodes=2), service)
-    assert job.state is JobState.COMPLETED and job.nodes == 2, told
-    assert "workerpool0-0 | sum 3 of 2" in told and "workerpool1-0 | sum 3 of 2" in told
+    job, reported = followed(submitted(tmp_path, script, service, nodes=2), service)
+    assert job.state is JobState.COMPLETED and job.nodes == 2, reported
+    assert "workerpool0-0 | sum 3 of 2" in reported and "workerpool1-0 | sum 3 of 2" in reported
 
 
 def test_a_spot_run_goes_on_from_its_checkpoint(
@@ -109,18 +109,18 @@ def test_a_spot_run_goes_on_from_its_checkpoint(
     project.faults(interruptions=[{"seconds": 6}])
     script = TRAIN + "\nimport time\nif not sys.argv[1:] and not step.with_name('again').exists():\n"
     script += "    step.with_name('again').touch(); time.sleep(120)\n"
-    job, told = followed(submitted(tmp_path, script, service, machine="l4", spot=True), service)
-    assert job.state is JobState.COMPLETED and job.spot, told
-    lines = [line for line in told if line.startswith("from ")]
+    job, reported = followed(submitted(tmp_path, script, service, machine="l4", spot=True), service)
+    assert job.state is JobState.COMPLETED and job.spot, reported
+    lines = [line for line in reported if line.startswith("from ")]
     assert [line.split()[1] for line in lines] == ["0", "7"]
-    assert any("goes on after 1 interruptions" in line for line in told)
+    assert any("goes on after 1 interruptions" in line for line in reported)
     # Spot costs less by the catalog, so less is billed.
     assert job.billed_s is not None and job.trained_s is not None and job.billed_s < job.trained_s
 
 
 def test_a_script_that_fails_says_why(project: Project, service: VertexRuns, tmp_path: Path) -> None:
-    job, told = followed(submitted(tmp_path, "raise ValueError('no such layer')", service), service)
-    assert job.state is JobState.FAILED, told
+    job, reported = followed(submitted(tmp_path, "raise ValueError('no such layer')", service), service)
+    assert job.state is JobState.FAILED, reported
     assert "ValueError: no such layer" in job.reason and "non-zero status of 1" in job.reason
 
 
@@ -148,11 +148,11 @@ def test_a_run_that_takes_too_long_is_out_of_time(
 def test_what_is_refused_says_what_to_do(project: Project, service: VertexRuns, tmp_path: Path) -> None:
     metric = "aiplatform.googleapis.com/custom_model_training_preemptible_nvidia_l4_gpus"
     project.faults(quotas={metric: 0})
-    with pytest.raises(UserError, match=f"quota {metric} in {REGION}"):
+    with pytest.raises(UserError, match=rf"{metric} in {REGION}.*\[quota-exceeded\]"):
         submitted(tmp_path, TRAIN, service, machine="l4")
     project.faults()
     project.state.remove(project.state.find(id=TRAINER)[0])
-    with pytest.raises(UserError, match="act as service_account"):
+    with pytest.raises(UserError, match=r"\[service-account-denied\]"):
         submitted(tmp_path, TRAIN, service)
     with pytest.raises(UserError, match="cannot read"):
         service.content("gs://runs-bucket/nothing")

@@ -1,4 +1,4 @@
-"""What the states of Vertex AI mean to whoever waits."""
+"""States of Vertex AI as states and phases of a job."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a stack file says, as values, and the problems that loading it gives."""
+"""Stack files as values, and the problems of loading them."""
 
 from typing import Any
 

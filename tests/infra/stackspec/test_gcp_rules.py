@@ -1,4 +1,4 @@
-"""On Google Cloud, what cannot be deployed is refused, with the path of what is wrong."""
+"""Invalid specs of Google Cloud are refused, with code and path."""
 
 import copy
 from typing import Any
@@ -21,112 +21,204 @@ def put(values: Values, steps: tuple[str | int, ...], value: Any) -> None:
 _LUSTRE = {"capacity_gib": 9000, "throughput_mb_s_per_tib": 1000, "zone": "us-central1-a"}
 _FIRST: tuple[str | int, ...] = ("layout", "pools", 0)
 
-BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
-    "a zone of another region": (("layout", "zones"), ["us-central1-a", "us-east1-b"], "layout.zones[1]"),
-    "a machine in a zone that lacks it": ((*_FIRST, "machine"), "a3-ultragpu-8g", "layout.pools[0].zones[0]"),
-    "a machine in no zone of the region": ((*_FIRST, "machine"), "a4x-maxgpu-4g", "layout.pools[0].machine"),
-    "a type of another cloud": ((*_FIRST, "machine"), "p5.48xlarge", "layout.pools[0].machine"),
-    "rdma without a fabric": ((*_FIRST, "machine"), "a2-highgpu-8g", "layout.pools[0].rdma"),
+BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
+    "a zone of another region": (
+        ("layout", "zones"),
+        ["us-central1-a", "us-east1-b"],
+        "layout.zones[1]",
+        "zone-not-in-region",
+    ),
+    "a machine in a zone that lacks it": (
+        (*_FIRST, "machine"),
+        "a3-ultragpu-8g",
+        "layout.pools[0].zones[0]",
+        "machine-not-in-zone",
+    ),
+    "a machine in no zone of the region": (
+        (*_FIRST, "machine"),
+        "a4x-maxgpu-4g",
+        "layout.pools[0].machine",
+        "unknown-gpu-type",
+    ),
+    "a type of another cloud": (
+        (*_FIRST, "machine"),
+        "p5.48xlarge",
+        "layout.pools[0].machine",
+        "unknown-gpu-type",
+    ),
+    "rdma without a fabric": (
+        (*_FIRST, "machine"),
+        "a2-highgpu-8g",
+        "layout.pools[0].rdma",
+        "machine-without-gpu-network",
+    ),
     "rdma over several zones": (
         (*_FIRST, "zones"),
         ["us-central1-a", "us-central1-b"],
         "layout.pools[0].zones",
+        "rdma-needs-one-zone",
     ),
-    "a public range": (("layout", "network_cidr"), "192.169.0.0/16", "layout.network_cidr"),
-    "the range of Docker": (("layout", "network_cidr"), "172.17.0.0/16", "layout.network_cidr"),
-    "a small range": (("layout", "network_cidr"), "10.0.0.0/24", "layout.network_cidr"),
-    "pools beyond the range": (("layout", "pools", 2, "max_nodes"), 600, "layout.network_cidr"),
-    "pods beyond the range": (("on", "pods_per_node"), 4, "on.pods_per_node"),
-    "a pool beyond GKE": (("layout", "pools", 2, "max_nodes"), 1001, "layout.pools[2].max_nodes"),
+    "a public range": (
+        ("layout", "network_cidr"),
+        "192.169.0.0/16",
+        "layout.network_cidr",
+        "network-not-private",
+    ),
+    "the range of Docker": (
+        ("layout", "network_cidr"),
+        "172.17.0.0/16",
+        "layout.network_cidr",
+        "network-range-in-use",
+    ),
+    "a small range": (
+        ("layout", "network_cidr"),
+        "10.0.0.0/24",
+        "layout.network_cidr",
+        "network-size-not-supported",
+    ),
+    "pools beyond the range": (
+        ("layout", "pools", 2, "max_nodes"),
+        600,
+        "layout.network_cidr",
+        "network-too-small",
+    ),
+    "pods beyond the range": (("on", "pods_per_node"), 4, "on.pods_per_node", "greater-than-equal"),
+    "a pool beyond GKE": (
+        ("layout", "pools", 2, "max_nodes"),
+        1001,
+        "layout.pools[2].max_nodes",
+        "value-not-accepted",
+    ),
     "ranges for an API server without an address": (
         ("layout", "api_access"),
         ["203.0.113.0/24"],
         "layout.api_access",
+        "api-ranges-without-address",
     ),
-    "an API server that admits no range": (("on", "endpoint"), "ip", "layout.api_access"),
-    "a Kubernetes that GKE has not": (("layout", "kubernetes_version"), "1.19", "layout.kubernetes_version"),
+    "an API server that admits no range": (
+        ("on", "endpoint"),
+        "ip",
+        "layout.api_access",
+        "api-without-ranges",
+    ),
+    "a Kubernetes that GKE has not": (
+        ("layout", "kubernetes_version"),
+        "1.19",
+        "layout.kubernetes_version",
+        "kubernetes-version-not-offered",
+    ),
     "a Kubernetes of another channel": (
         ("layout", "kubernetes_version"),
         "1.31",
         "layout.kubernetes_version",
+        "version-not-in-channel",
     ),
-    "too little time for upgrades": (("on", "maintenance", "hours"), 4, "on.maintenance.hours"),
-    "a day twice": (("on", "maintenance", "days"), ["SA", "SA"], "on.maintenance.days"),
-    "a pool that does not exist": (("on", "pools"), {"b200": {}}, "on.pools.b200"),
-    "sharing where people train": (
+    "too little time for upgrades": (
+        ("on", "maintenance", "hours"),
+        4,
+        "on.maintenance.hours",
+        "maintenance-too-short",
+    ),
+    "a day twice": (("on", "maintenance", "days"), ["SA", "SA"], "on.maintenance.days", "day-named-twice"),
+    "a pool that does not exist": (("on", "pools"), {"b200": {}}, "on.pools.b200", "unknown-pool"),
+    "sharing in a training pool": (
         ("on", "pools"),
         {"h100": {"sharing": {"kind": "time_sharing", "clients": 2}}},
         "on.pools.h100.sharing",
+        "sharing-not-interactive",
     ),
     "sharing without GPUs": (
         ("on", "pools"),
         {"cpu": {"sharing": {"kind": "time_sharing", "clients": 2}}},
         "on.pools.cpu.sharing",
+        "sharing-without-gpus",
     ),
     "a partition of another GPU": (
         ("on", "pools"),
         {"a100": {"sharing": {"kind": "mig", "partition": "1g.10gb"}}},
         "on.pools.a100.sharing.partition",
+        "unknown-partition",
     ),
     "local disks that the type has not": (
         ("on", "pools"),
         {"h100": {"local_ssds": 8}},
         "on.pools.h100.local_ssds",
+        "local-ssds-fixed",
     ),
-    "local disks of a CPU type": (("on", "pools"), {"cpu": {"local_ssds": 1}}, "on.pools.cpu.local_ssds"),
+    "local disks of a CPU type": (
+        ("on", "pools"),
+        {"cpu": {"local_ssds": 1}},
+        "on.pools.cpu.local_ssds",
+        "machine-without-local-ssds",
+    ),
     "a reservation by its short name": (
         (*_FIRST, "purchase"),
         {"kind": "reserved", "id": "h100"},
         "layout.pools[0].purchase.id",
+        "invalid-reservation-name",
     ),
     "a rack of a policy that is too large": (
         _FIRST,
         {**TRAINING, "machine": "a4x-highgpu-4g", "max_nodes": 19},
         "layout.pools[0].max_nodes",
+        "rack-too-small",
     ),
     "nodes with RDMA placed by a policy": (
         ("on", "pools"),
         {"h100": {"compact": True}},
         "on.pools.h100.compact",
+        "compact-with-rdma",
     ),
     "a reservation of another cloud": (
         (*_FIRST, "purchase"),
         {"kind": "reserved", "id": "cr-0123456789abcdef0"},
         "layout.pools[0].purchase.id",
+        "invalid-reservation-name",
     ),
     "reserved nodes without GPUs": (
         ("layout", "pools", 2, "purchase"),
         {"kind": "reserved", "id": _RESERVATION},
         "layout.pools[2].purchase.kind",
+        "purchase-needs-gpus",
     ),
-    "RDMA without GPUs": (("layout", "pools", 2, "rdma"), True, "layout.pools[2].rdma"),
+    "RDMA without GPUs": (("layout", "pools", 2, "rdma"), True, "layout.pools[2].rdma", "rdma-without-gpus"),
     "a CPU type that its agents fill": (
         ("layout", "pools", 2, "machine"),
         "n2-standard-2",
         "layout.pools[2].machine",
+        "cpu-type-not-for-jobs",
     ),
     "an unknown type for the system": (
         ("layout", "system_pool", "machine"),
         "m6i.xlarge",
         "layout.system_pool.machine",
+        "unknown-cpu-type",
     ),
-    "GPUs of a pool without": (("teams", 0, "gpus"), {"cpu": 1}, "teams[0].gpus.cpu"),
-    "quotas beyond the pool": (("teams", 0, "gpus"), {"h100": 17}, "layout.pools[0].max_nodes"),
-    "a validation without GPUs": (("smoke", "pools"), ["cpu"], "smoke.pools"),
+    "GPUs of a pool without": (("teams", 0, "gpus"), {"cpu": 1}, "teams[0].gpus.cpu", "pool-without-gpus"),
+    "quotas beyond the pool": (
+        ("teams", 0, "gpus"),
+        {"h100": 17},
+        "layout.pools[0].max_nodes",
+        "guarantees-exceed-pool",
+    ),
+    "a validation without GPUs": (("smoke", "pools"), ["cpu"], "smoke.pools", "pool-without-gpus"),
     "an administrator as member": (
         ("teams", 0, "members"),
         ["group:Platform@example.com"],
         "teams[0].members[0]",
+        "member-is-administrator",
     ),
     "a service account as member": (
         ("teams", 0, "members"),
         ["serviceAccount:x@research-1.iam.gserviceaccount.com"],
         "teams[0].members[0]",
+        "invalid-member",
     ),
     "a member of another cloud": (
         ("teams", 0, "members"),
         ["arn:aws:iam::123456789012:user/ada"],
         "teams[0].members[0]",
+        "invalid-member",
     ),
     "a member of two teams": (
         ("teams",),
@@ -135,54 +227,67 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
             {"name": "B", "gpus": {}, "members": ["user:ada@example.com"]},
         ],
         "teams[1].members[0]",
+        "member-of-two-teams",
     ),
     "an administrator twice": (
         ("on", "admins"),
         ["group:platform@example.com", "group:Platform@example.com"],
         "on.admins",
+        "principal-named-twice",
     ),
     "a file system between two sizes": (
         ("data", "shared_fs"),
         {**_LUSTRE, "capacity_gib": 10000},
         "data.shared_fs.capacity_gib",
+        "lustre-size-not-offered",
     ),
     "a file system of no tier": (
         ("data", "shared_fs"),
         {**_LUSTRE, "throughput_mb_s_per_tib": 200},
         "data.shared_fs.throughput_mb_s_per_tib",
+        "lustre-throughput-not-offered",
     ),
-    "a file system over RDMA": (("data", "shared_fs"), {**_LUSTRE, "rdma": True}, "data.shared_fs.rdma"),
+    "a file system over RDMA": (
+        ("data", "shared_fs"),
+        {**_LUSTRE, "rdma": True},
+        "data.shared_fs.rdma",
+        "lustre-without-rdma",
+    ),
     "a Rapid bucket where no node is": (
         ("on", "rapid_checkpoints"),
         "us-central1-f",
         "on.rapid_checkpoints",
+        "zone-not-of-network",
     ),
     "a database with an odd number of processors": (
         ("on", "database", "tier"),
         "db-custom-3-7680",
         "on.database.tier",
+        "database-processors-not-offered",
     ),
-    "a report of anomalies": (("budget", "anomaly_usd"), 500, "budget.anomaly_usd"),
+    "a report of anomalies": (("budget", "anomaly_usd"), 500, "budget.anomaly_usd", "anomalies-not-reported"),
     "too many addresses": (
         ("budget", "alert_emails"),
         [f"{n}@example.com" for n in range(6)],
         "budget.alert_emails",
+        "value-not-accepted",
     ),
     "too many addresses of a team": (
         ("teams", 0, "alert_emails"),
         [f"{n}@example.com" for n in range(17)],
         "teams[0].alert_emails",
+        "value-not-accepted",
     ),
-    "a key of another cloud": (("on", "account_id"), "123456789012", "on.account_id"),
+    "a key of another cloud": (("on", "account_id"), "123456789012", "on.account_id", "key-of-other-choice"),
 }
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_cannot_be_deployed_is_refused_by_name(gcp: Values, case: str) -> None:
     stackspec.load("dev", copy.deepcopy(gcp), "f")  # it is this change, and nothing else, that breaks it
-    steps, value, path = BROKEN[case]
+    steps, value, path, code = BROKEN[case]
     put(gcp, steps, value)
-    assert path in paths(gcp)
+    assert (code, path) in [(one.code, one.path) for one in problems(gcp)]
 
 
 ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
@@ -263,15 +368,14 @@ def test_a_validation_has_whole_gpus(gcp: Values) -> None:
     assert paths(gcp) == {"smoke.pools"}
 
 
-def test_the_arithmetic_of_a_network_that_is_too_small_is_told(gcp: Values) -> None:
+def test_a_network_that_is_too_small_shows_the_arithmetic(gcp: Values) -> None:
     put(gcp, ("layout", "network_cidr"), "10.0.0.0/20")
     put(gcp, ("on", "pods_per_node"), 64)
     stackspec.load("dev", copy.deepcopy(gcp), "f")  # 16 nodes: 6 of the system pool, 4, 4 and 2 of the others
     put(gcp, ("on", "pods_per_node"), 65)
     (problem,) = problems(gcp)
-    assert (problem.path, problem.against) == ("layout.network_cidr", "on.pods_per_node")
-    assert "half of it, 2048 addresses, is for pods" in problem.rule
-    assert "they need 16 nodes x 256 (a /24 for 65 pods) = 4096" in problem.rule
+    assert (problem.code, problem.against) == ("network-too-small", "on.pods_per_node")
+    assert "2048" in problem.rule and "16 nodes x 256 (a /24 for 65 pods) = 4096" in problem.rule
 
 
 def test_system_nodes_take_room_for_their_own_pods(gcp: Values) -> None:

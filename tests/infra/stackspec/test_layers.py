@@ -31,11 +31,11 @@ def test_a_client_stands_between_profile_and_stack_file(values: Values, client: 
     client.write_text("on: {nat: per_zone} # two offices\nsmoke: {nodes: 1, timeout_s: 1200}\n")
     values["client"], values["spec"]["smoke"]["nodes"] = "acme", 3
     loaded = stackspec.load("dev", values, "Pulumi.dev.yaml")
-    told = {found.path: found for found in loaded.explain("")}
+    reported = {found.path: found for found in loaded.explain("")}
     assert isinstance(loaded.spec.on, AwsSpec) and loaded.spec.on.nat == "per_zone"
-    assert told["on.nat"].origin.source == f"{client.parent.name}/acme.yaml"
-    assert (told["smoke.nodes"].value, told["smoke.nodes"].origin.source) == (3, "Pulumi.dev.yaml")
-    assert told["smoke.timeout_s"].value == 1200
+    assert reported["on.nat"].origin.source == f"{client.parent.name}/acme.yaml"
+    assert (reported["smoke.nodes"].value, reported["smoke.nodes"].origin.source) == (3, "Pulumi.dev.yaml")
+    assert reported["smoke.timeout_s"].value == 1200
 
 
 def test_an_unknown_client_is_refused_with_those_that_exist(values: Values, client: Path) -> None:

@@ -27,7 +27,7 @@ def test_a_day_needs_no_quotes(tmp_path: Path) -> None:
     assert stackspec.load_file("dev", tmp_path).spec.expires_on == "2027-03-31"
 
 
-def test_the_file_overrides_the_profile_and_explain_knows_who_said_what(values: Values) -> None:
+def test_the_file_overrides_the_profile_and_explain_names_the_origin(values: Values) -> None:
     values["spec"]["on"]["nat"] = "per_zone"
     loaded = stackspec.load("dev", values, "Pulumi.dev.yaml")
     assert isinstance(loaded.spec.on, AwsSpec) and loaded.spec.on.nat == "per_zone"
@@ -57,7 +57,7 @@ def test_every_default_of_a_profile_gives_its_reason(values: Values) -> None:
     assert silent == []
 
 
-def test_all_problems_are_told_at_once_with_path_value_rule_and_fix(values: Values) -> None:
+def test_all_problems_are_reported_at_once_with_path_value_rule_and_fix(values: Values) -> None:
     wanted = values["spec"]
     wanted["layout"]["zonez"] = ["us-east-1a"]
     wanted["layout"]["pools"][0]["purchase"] = {"kind": "sport"}
@@ -83,7 +83,7 @@ def test_all_problems_are_told_at_once_with_path_value_rule_and_fix(values: Valu
     assert all(problem.rule and problem.fix and problem.origin for problem in found)
 
 
-def test_missing_and_unknown_settings_are_told_together(values: Values) -> None:
+def test_missing_and_unknown_settings_are_reported_together(values: Values) -> None:
     del values["region"]
     values["sizing"] = "large"
     assert paths(values) == {"trainstack:region", "trainstack:sizing"}
@@ -95,25 +95,20 @@ def test_a_stack_without_a_file_names_those_that_have_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "rule"),
+    ("content", "code"),
     [
-        ("config: [unclosed", "not valid YAML"),
-        ("config:\n  a: 1\n  a: 2\n", "not valid YAML"),
-        ("just a string", "under the key `config`"),
-        ("", "under the key `config`"),
+        ("config: [unclosed", "invalid-yaml"),
+        ("config:\n  a: 1\n  a: 2\n", "invalid-yaml"),
+        ("just a string", "stack-file-without-config"),
+        ("", "stack-file-without-config"),
+        (b"config: \xff\xfe", "file-not-utf8"),
     ],
 )
-def test_an_unreadable_file_is_refused(tmp_path: Path, content: str, rule: str) -> None:
-    (tmp_path / "Pulumi.dev.yaml").write_text(content)
+def test_an_unreadable_file_is_refused(tmp_path: Path, content: str | bytes, code: str) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError) as caught:
         stackspec.load_file("dev", tmp_path)
-    assert rule in str(caught.value)
-
-
-def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.dev.yaml").write_bytes(b"config: \xff\xfe")
-    with pytest.raises(UserError, match="UTF-8"):
-        stackspec.load_file("dev", tmp_path)
+    assert caught.value.codes == ((code, "Pulumi.dev.yaml"),)
 
 
 def test_explain_names_near_keys(values: Values) -> None:
@@ -125,21 +120,21 @@ def test_explain_names_near_keys(values: Values) -> None:
     "stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-gke-gcp", "small-aws"]
 )
 def test_every_key_of_a_shipped_stack_is_explained(stack: str) -> None:
-    """Its value, the layer that said it, and what it is for; and each by its own path."""
+    """Value, layer and description of each key, also by its own path."""
     loaded = stackspec.load_file(stack)
-    told = loaded.explain("")
-    assert len(told) > 80
-    for found in told:
+    listed = loaded.explain("")
+    assert len(listed) > 80
+    for found in listed:
         assert found.description, found.path
         assert found.origin.source
         (same,) = [one for one in loaded.explain(found.path) if one.path == found.path]
         assert same == found
-    # What a profile or an overlay says, it gives a reason for.
-    layered = [found for found in told if found.origin.source.startswith("profiles/")]
+    # Values of profiles and overlays have a reason.
+    layered = [found for found in listed if found.origin.source.startswith("profiles/")]
     assert layered and all(found.origin.reason for found in layered)
 
 
-def test_explain_knows_what_gke_asks_about_a_pool() -> None:
+def test_explain_includes_gke_settings_of_a_pool() -> None:
     loaded = stackspec.load_file("prod-gcp")
     (clients,) = loaded.explain("on.pools.l4.sharing.clients")
     assert (clients.value, clients.description) == (2, "Pods per GPU.")
@@ -151,26 +146,30 @@ def test_explain_knows_what_gke_asks_about_a_pool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pool", "path", "rule"),
+    ("pool", "path", "code"),
     [
-        ({"sharing": {"kind": "time_sharing", "clients": 1}}, "on.pools.l4.sharing.clients", "greater than"),
-        ({"sharing": {"kind": "time_sharing"}}, "on.pools.l4.sharing.clients", "missing"),
-        ({"sharing": {"kind": "turns"}}, "on.pools.l4.sharing.kind", "no such choice"),
+        (
+            {"sharing": {"kind": "time_sharing", "clients": 1}},
+            "on.pools.l4.sharing.clients",
+            "greater-than-equal",
+        ),
+        ({"sharing": {"kind": "time_sharing"}}, "on.pools.l4.sharing.clients", "required-key-missing"),
+        ({"sharing": {"kind": "turns"}}, "on.pools.l4.sharing.kind", "no-such-choice"),
         (
             {"sharing": {"kind": "time_sharing", "clients": 2, "partition": "1g.5gb"}},
             "on.pools.l4.sharing.partition",
-            "a key of kind mig",
+            "key-of-other-choice",
         ),
-        ({"drivr": "latest"}, "on.pools.l4.drivr", "unknown key"),
-        ({"driver": "newest"}, "on.pools.l4.driver", "should be"),
+        ({"drivr": "latest"}, "on.pools.l4.drivr", "unknown-key"),
+        ({"driver": "newest"}, "on.pools.l4.driver", "literal-error"),
     ],
 )
-def test_what_is_wrong_with_a_pool_is_told_at_its_own_path(pool: Values, path: str, rule: str) -> None:
+def test_an_invalid_pool_setting_is_refused_at_its_path(pool: Values, path: str, code: str) -> None:
     settings = read(CONFIG / "Pulumi.dev-gcp.yaml", "f")["config"]
     values = copy.deepcopy({name.removeprefix("trainstack:"): value for name, value in settings.items()})
     values["spec"]["on"]["pools"]["l4"] = pool
     (problem,) = problems(values)
-    assert problem.path == path and rule in problem.rule and problem.fix
+    assert (problem.code, problem.path) == (code, path) and problem.fix
 
 
 def test_the_shipped_environment_loads() -> None:
@@ -183,17 +182,17 @@ def test_the_wrong_arm_of_a_union_is_named_with_the_arm_that_has_the_key(values:
     values["spec"]["on"]["project"] = "research-1"
     values["spec"]["layout"]["scheduler"] = "slurm"
     values["spec"]["layout"]["pools"][0]["purchase"] = {"kind": "spot", "id": "cr-0123456789abcdef0"}
-    found = {problem.path: str(problem) for problem in problems(values)}
-    assert "a key of cloud gcp, and cloud is aws" in found["on.project"]
-    assert "a key of profile large, and profile is medium" in found["layout.scheduler"]
-    assert "a key of kind reserved or block, and kind is spot" in found["layout.pools[0].purchase.id"]
+    found = {problem.path: problem for problem in problems(values)}
+    for path, arm in {
+        "on.project": "gcp",
+        "layout.scheduler": "large",
+        "layout.pools[0].purchase.id": "block",
+    }.items():
+        assert found[path].code == "key-of-other-choice" and arm in found[path].rule
 
 
 def test_a_wrong_item_does_not_make_its_list_empty(values: Values) -> None:
     values["spec"]["budget"]["alert_emails"] = ["not an address"]
     (problem,) = problems(values)
     assert problem.path == "budget.alert_emails[0]"
-    assert (
-        problem.code == "string-pattern-mismatch"
-        and problem.rule == "must be an e-mail address such as ml@example.com"
-    )
+    assert problem.code == "string-pattern-mismatch"

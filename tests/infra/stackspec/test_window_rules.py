@@ -1,4 +1,4 @@
-"""What a spec may say about when jobs may use a pool."""
+"""Rules of the times at which jobs may use a pool."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an expert of Google Cloud looks for in a stack there, whatever its variant."""
+"""Checks of every variant of a stack on Google Cloud, as by an expert."""
 
 import ipaddress
 import json
@@ -155,8 +155,8 @@ def machines_are_labelled_and_watched(graph: Graph, spec: StackSpec) -> None:
     assert len(budget["allUpdatesRule"]["monitoringNotificationChannels"]) == len(spec.budget.alert_emails)
     assert all(policy["notificationChannels"] for policy in graph.all("AlertPolicy").values())
     # Each topic has a publisher.
-    heard = {right["topic"].removesuffix("-id") for right in graph.all("TopicIAMMember").values()}
-    assert heard == set(graph.all("pubsub/topic:Topic"))
+    received = {right["topic"].removesuffix("-id") for right in graph.all("TopicIAMMember").values()}
+    assert received == set(graph.all("pubsub/topic:Topic"))
 
 
 def apis_come_first_and_nodes_have_their_networks(graph: Graph, spec: StackSpec) -> None:

@@ -137,12 +137,12 @@ def test_the_estimate_counts_what_the_graph_has(name: str) -> None:
         f"public addresses ({len(made.of_type('aws:ec2/eip:Eip'))})",
         f"interface endpoints ({ends})",
     }
-    told = {name.rpartition("(")[2].partition(" ")[0] for name in names if name.startswith("root disks")}
-    assert told == {str(size) for size in sizes}
+    reported = {name.rpartition("(")[2].partition(" ")[0] for name in names if name.startswith("root disks")}
+    assert reported == {str(size) for size in sizes}
 
 
 @pytest.mark.parametrize("name", VARIANTS[AWS])
-def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(name: str) -> None:
+def test_alarms_watch_costs_and_have_a_recipient(name: str) -> None:
     graph = variant(AWS, name)
     defaults = graph.find("providers:aws")["defaultTags"]
     everywhere = (json.loads(defaults) if isinstance(defaults, str) else defaults)["tags"]
@@ -166,10 +166,10 @@ def test_what_an_alarm_watches_costs_money_and_somebody_hears_of_it(name: str) -
         assert [one["volume"][key] for one in machines] == [value] * len(machines)
     for budget in graph.all("Budget").values():
         assert "filterExpression" not in budget
-        assert all(told["subscriberEmailAddresses"] for told in budget["notifications"])
-    assert all(told["subscribers"] for told in graph.all("AnomalySubscription").values())
-    heard = {told["topic"].rpartition(":")[2] for told in graph.all("TopicSubscription").values()}
-    assert heard == set(graph.all("Topic"))
+        assert all(reported["subscriberEmailAddresses"] for reported in budget["notifications"])
+    assert all(reported["subscribers"] for reported in graph.all("AnomalySubscription").values())
+    received = {reported["topic"].rpartition(":")[2] for reported in graph.all("TopicSubscription").values()}
+    assert received == set(graph.all("Topic"))
 
 
 @pytest.mark.parametrize("name", VARIANTS[GCP])
@@ -191,8 +191,8 @@ def test_the_estimate_counts_what_the_graph_has_on_google_cloud(name: str) -> No
     names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
     assert names >= {f"{what} ({count})" for what, count in google.counted(graph).items()}
     sizes = {int(pool["nodeConfig"]["diskSizeGb"]) for pool in graph.all("NodePool").values()}
-    told = {each.rpartition("(")[2].partition(" ")[0] for each in names if each.startswith("boot disks")}
-    assert told == {str(size) for size in sizes}
+    reported = {each.rpartition("(")[2].partition(" ")[0] for each in names if each.startswith("boot disks")}
+    assert reported == {str(size) for size in sizes}
     assert any(each.startswith("Managed Lustre") for each in names) == bool(
         graph.all("lustre/instance:Instance")
     )

@@ -42,7 +42,7 @@ def allowing(action: str, name: str = "rights-eve") -> dict[str, Any]:
     return found
 
 
-def test_the_domain_is_closed_encrypted_and_tells_the_bill_whose_apps_are() -> None:
+def test_the_domain_is_closed_encrypted_and_reports_the_bill_whose_apps_are() -> None:
     domain = made().find("Domain")
     assert (domain["authMode"], domain["appNetworkAccessType"]) == ("IAM", "VpcOnly")
     assert domain["kmsKeyId"] and domain["tagPropagation"] == "ENABLED"
@@ -50,11 +50,11 @@ def test_the_domain_is_closed_encrypted_and_tells_the_bill_whose_apps_are() -> N
 
 
 def test_the_domains_own_role_may_do_nothing() -> None:
-    assert statements(made(), "nobody") == []
+    assert statements(made(), "stranger") == []
 
 
 @pytest.mark.parametrize("app", ["jupyterLabAppSettings", "codeEditorAppSettings"])
-def test_idle_notebooks_go_off_and_nobody_can_say_later(app: str) -> None:
+def test_idle_notebooks_stop_and_people_cannot_extend_the_time(app: str) -> None:
     profiles = [one["userSettings"] for one in made().all("UserProfile").values()]
     assert len(profiles) == 3
     for settings in (made().find("Domain")["defaultUserSettings"], *profiles):
@@ -103,7 +103,7 @@ def test_a_person_reaches_the_folder_of_her_team_and_no_other() -> None:
     assert "teams/language" in everything and "teams/vision" not in everything
 
 
-def test_nobody_takes_a_job_out_of_a_budget() -> None:
+def test_no_role_can_exempt_a_job_from_a_budget() -> None:
     (deny,) = [one for one in statements(made(), "rights-ada") if one["Effect"] == "Deny"]
     assert "sagemaker:AddTags" in deny["Action"]
     assert deny["Condition"]["ForAnyValue:StringEquals"]["aws:TagKeys"] == ["trainstack:budget-exempt"]

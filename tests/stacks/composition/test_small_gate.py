@@ -1,4 +1,4 @@
-"""The gate of a stack without a cluster, composed: what it runs on, as whom, and what repeats it."""
+"""The composed gate of a stack without a cluster: machine, identity and schedule."""
 
 import datetime
 import functools
@@ -70,7 +70,7 @@ def test_without_a_schedule_nothing_repeats_it() -> None:
     assert gate(made())["scheduled_plan"] == ""
 
 
-def test_a_schedule_starts_the_same_job_and_tells_what_it_found() -> None:
+def test_a_schedule_starts_the_same_job_and_reports_what_it_found() -> None:
     graph = made("0 5 * * 1")
     schedule = graph.find("Schedule")
     assert schedule["scheduleExpression"] == "cron(0 5 ? * MON *)"
@@ -109,14 +109,14 @@ def test_the_service_takes_the_role_of_a_schedule_for_its_group() -> None:
         ("ended", ("AWS/Events", "TriggeredRules"), ("RuleName", f"{_REPEATED}-ended")),
     ],
 )
-def test_what_does_not_start_or_ends_badly_is_told_to_people(
+def test_what_does_not_start_or_ends_badly_is_reported_to_people(
     of: str, metric: tuple[str, str], counted: tuple[str, str]
 ) -> None:
     graph = made("0 5 * * 1")
     alarm = graph.find("MetricAlarm", f"{_REPEATED}-{of}")
     assert (alarm["namespace"], alarm["metricName"]) == metric
     assert alarm["dimensions"] == dict([counted])
-    # One is told of, and silence is no alarm: there are no samples of what went well.
+    # One failure is reported; missing data is no alarm: success has no samples.
     assert (alarm["statistic"], alarm["threshold"], alarm["comparisonOperator"]) == (
         *("Sum", 0, "GreaterThanThreshold"),
     )
@@ -133,7 +133,7 @@ def test_the_topic_of_alarms_has_a_key_that_alarms_may_use() -> None:
     assert made().find("sns/topic:Topic", "training-alerts-topic")["kmsMasterKeyId"] == ENCRYPTION_KEY
 
 
-def test_a_validation_is_told_from_other_jobs_by_its_role() -> None:
+def test_a_validation_is_reported_from_other_jobs_by_its_role() -> None:
     graph = made("0 5 * * 1")
     pattern = json.loads(graph.find("EventRule", f"{_REPEATED}-ended")["eventPattern"])
     request = sagemaker.training_job(runplan.parse(gate(graph)["run"]))

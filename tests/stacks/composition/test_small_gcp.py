@@ -285,5 +285,5 @@ def test_the_validation_runs_as_an_account_that_sees_no_data_of_people() -> None
     acts = [
         one for one in graph.all("serviceaccount/iAMMember:IAMMember").values() if one["member"] == member
     ]
-    # It signs for the tracking server, and acts as nobody.
+    # It signs for the tracking server, and impersonates no account.
     assert [one["role"].rpartition("_")[2] for one in acts] == ["signs"]

@@ -1,4 +1,4 @@
-"""The validation repeated on Google Cloud without a cluster, composed: who starts it, who hears of it."""
+"""The validation repeated on Google Cloud without a cluster, composed: its schedule and alerts."""
 
 import base64
 import functools
@@ -59,7 +59,7 @@ def test_who_starts_it_may_start_jobs_as_the_validation_and_nothing_else() -> No
     assert acts["role"] == "roles/iam.serviceAccountUser"
 
 
-def test_what_a_repetition_finds_is_told_to_people_and_programs() -> None:
+def test_what_a_repetition_finds_is_reported_to_people_and_programs() -> None:
     graph = repeated()
     topic = graph.outputs["smoke"]["alert_topic"]
     publishers = {one["member"] for one in graph.all("TopicIAMMember").values() if one["topic"] == topic}

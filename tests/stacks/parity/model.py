@@ -1,4 +1,4 @@
-"""What becomes of a second value of each field of the spec, on each cloud."""
+"""Effects of a second value of each field of the spec, on each cloud."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -47,7 +47,7 @@ def _reserved(kind: str, number: int) -> Each:
 def _only_google(kind: str) -> tuple[str, Row]:
     bought = {"kind": kind}
     at, path = "layout.pools.0.purchase", "layout.pools[0].purchase.kind"
-    # Queued nodes come for jobs, so that GKE is told of no least number.
+    # Queued nodes start with jobs, so GKE gets no minimum.
     seen = {"flex_start": r"NodePool a100-nodes .*flexStart: .*true", "queued": r"queuedProvisioning.*true"}
     return f"layout.pools[].purchase={kind}", {
         "aws": Refused(at, bought, path, "Capacity Block"),

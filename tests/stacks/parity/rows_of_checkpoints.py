@@ -15,7 +15,7 @@ _ALSO: dict[str, dict[str, Any]] = {
 
 
 def _size(key: str, value: float, seconds: tuple[int, int]) -> tuple[str, dict[str, Outcome]]:
-    """A larger checkpoint comes less often: the runs of teams are told so."""
+    """Larger checkpoints have a longer interval, which the runs of teams get."""
     return f"{_AT}.{key}", {
         cloud: Honoured(
             f"{_AT}.{key}",
@@ -28,7 +28,7 @@ def _size(key: str, value: float, seconds: tuple[int, int]) -> tuple[str, dict[s
     }
 
 
-def _told(key: str, value: int, seen: str) -> tuple[str, dict[str, Outcome]]:
+def _reported(key: str, value: int, seen: str) -> tuple[str, dict[str, Outcome]]:
     """What the runs of teams read in their variables, and what the bucket does."""
     longer = {f"{_AT}.expire_days": 400}
     return f"{_AT}.{key}", {
@@ -54,11 +54,11 @@ ROWS: tuple[tuple[str, dict[str, Outcome]], ...] = (
     _size("model_params_b", 10, (4080, 1080)),
     _size("weight_bytes", 4, (3960, 1020)),
     _size("optimizer_bytes", 12, (5220, 1380)),
-    _told("interval_minutes", 41, r'ConfigMap .*INTERVAL_S: "\d+" -> "2460"'),
-    _told("keep_last", 7, r'ConfigMap .*KEEP_LAST: "30" -> "7"'),
-    _told("keep_every_hours", 9, r'ConfigMap .*KEEP_EVERY_HOURS: nothing -> "9"'),
-    _told("cool_after_days", 45, r"-> .*(STANDARD_IA|NEARLINE)"),
-    _told("cold_after_days", 120, r"-> .*(GLACIER_IR|COLDLINE)"),
+    _reported("interval_minutes", 41, r'ConfigMap .*INTERVAL_S: "\d+" -> "2460"'),
+    _reported("keep_last", 7, r'ConfigMap .*KEEP_LAST: "30" -> "7"'),
+    _reported("keep_every_hours", 9, r'ConfigMap .*KEEP_EVERY_HOURS: nothing -> "9"'),
+    _reported("cool_after_days", 45, r"-> .*(STANDARD_IA|NEARLINE)"),
+    _reported("cold_after_days", 120, r"-> .*(GLACIER_IR|COLDLINE)"),
     (
         "layout.idle_gpus",
         {

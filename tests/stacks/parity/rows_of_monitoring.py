@@ -1,4 +1,4 @@
-"""The part of the table about what watches a stack, and whom it tells."""
+"""The part of the table about monitoring and alert receivers."""
 
 from tests.stacks.parity.rows import Row, both
 

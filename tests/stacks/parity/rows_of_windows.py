@@ -27,7 +27,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def _seen(field: str, value: str) -> str:
-    """What its program is told."""
+    """Settings of its agent."""
     return rf"Deployment capacity-keeper .*window-a100\.{field}: .* -> {value}"
 
 

@@ -1,4 +1,4 @@
-"""What people read of a stack on Google Cloud: results in a bucket, the first user of MLflow."""
+"""Reads of a stack on Google Cloud: results in a bucket, the first user of MLflow."""
 
 import base64
 import json
@@ -87,7 +87,7 @@ def test_the_result_of_a_validation_is_read_from_its_bucket(google: Google) -> N
     assert [str(one) for one in by_nodes([gate], stack, None)] == [NODES]
 
 
-def test_a_caller_without_rights_hears_what_is_missing(google: Google) -> None:
+def test_a_caller_without_rights_receives_what_is_missing(google: Google) -> None:
     google.answers[OBJECT] = 403, refusal("you@example.com does not have storage.objects.get access")
     with pytest.raises(UnreadableResultError, match=r"status 403: .*storage\.objects\.get"):
         read(URI, "europe-west4", None)
@@ -101,7 +101,7 @@ def test_a_caller_without_rights_hears_what_is_missing(google: Google) -> None:
         requests.ConnectionError("no credentials"),
     ],
 )
-def test_who_is_not_logged_in_or_has_no_network_is_told_so(google: Google, error: Exception) -> None:
+def test_who_is_not_logged_in_or_has_no_network_is_reported_so(google: Google, error: Exception) -> None:
     google.answers[OBJECT] = error
     with pytest.raises(StorageError, match="no credentials"):
         read_object(URI)
