@@ -35,7 +35,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Pool:
+class MachinePool:
     """Nodes of one machine type: a pool of a cluster, or a machine type of a service's jobs."""
 
     machine: str
@@ -49,7 +49,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class NodePool(Pool):
+class NodePool(MachinePool):
     """A pool of a cluster."""
 
     labels: Mapping[str, str]
@@ -269,7 +269,7 @@ class JobValidation:
 
     account: str
     """Expected account of the deployer's login."""
-    machine: Pool
+    machine: MachinePool
     """The machine type, as a pool of them."""
     place: pulumi.Output[Mapping[str, Any]]
     """The service's part of a run plan: identity, network, output."""

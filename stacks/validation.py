@@ -18,8 +18,8 @@ from smoke_training.launchers.validation import CHECKPOINTS, RESULT_COPIES, RUNS
 from stacks.parts import (
     Alerts,
     Cluster,
+    MachinePool,
     NodePool,
-    Pool,
     ServiceAccount,
     SharedFolder,
     Store,
@@ -154,7 +154,7 @@ def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str]) -> pulumi.
     return pulumi.Output.all(folder, path).apply(lambda known: f"{known[0]}{known[1].removeprefix(RUNS)}")
 
 
-def smoke_plan(spec: StackSpec, pool: Pool, nodes: int, *, shared: bool) -> dict[str, Any]:
+def smoke_plan(spec: StackSpec, pool: MachinePool, nodes: int, *, shared: bool) -> dict[str, Any]:
     """Data about the stack for a run on `nodes` nodes of a pool (schema trainstack.smoke-plan/1).
 
     `shared`: its folder is on a shared file system, whose declared throughput is for many streams; none is

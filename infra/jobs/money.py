@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from infra.errors import Problem
 from infra.jobs.options import RunOrder
 from infra.jobs.service import Moment, ServiceJob
-from infra.outputs.jobs import BudgetOutputs, JobMachine, JobOutputs
+from infra.outputs.jobs import BudgetOutputs, JobMachineOutputs, JobOutputs
 
 HOUR_S = 3600.0
 
@@ -75,7 +75,7 @@ Prices = Mapping[tuple[str, bool], float | None]
 """Dollars per hour by the service's type of machine, and whether it is reserved."""
 
 
-def prices(machines: Iterable[JobMachine]) -> Prices:
+def prices(machines: Iterable[JobMachineOutputs]) -> Prices:
     """Price of an hour of each machine of a stack."""
     return {(one.machine, one.reservation is not None): one.usd_per_hour for one in machines}
 

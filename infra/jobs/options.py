@@ -13,7 +13,7 @@ from infra.jobs.gcp.limits import LIMITS as VERTEX
 from infra.jobs.pack import DEFAULT_SCRIPT
 from infra.jobs.roles import JobClass
 from infra.jobs.service import CallerIdentity
-from infra.outputs.jobs import JobMachine, JobOutputs, Person
+from infra.outputs.jobs import JobMachineOutputs, JobOutputs, Person
 
 DEFAULT_TASK = "training"
 # First words of tasks that only need to read data.
@@ -26,7 +26,7 @@ _BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class RunOptions:
     """Options of the command line; None and "" are unset. Times in hours and minutes."""
 
     folder: Path
@@ -53,9 +53,9 @@ class RunOrder:
     """A run that the stack can start: options, resolved to parts of the stack."""
 
     outputs: JobOutputs
-    options: Options
+    options: RunOptions
     person: Person
-    machine: JobMachine
+    machine: JobMachineOutputs
     spot: bool
     max_hours: float
     dataset: str
@@ -87,7 +87,7 @@ class RunOrder:
         return self.kind == "evaluation" and self.kind in self.person.job_roles
 
 
-def resolve(outputs: JobOutputs, options: Options, caller: CallerIdentity | None) -> RunOrder:
+def resolve(outputs: JobOutputs, options: RunOptions, caller: CallerIdentity | None) -> RunOrder:
     """Resolve options to a run. Raises UserError with all problems.
 
     `caller` is the login, which identifies the person in a stack of several; None: not used.
@@ -140,7 +140,9 @@ def _person(
     return None
 
 
-def _machine(machines: Sequence[JobMachine], name: str, problems: list[Problem]) -> JobMachine | None:
+def _machine(
+    machines: Sequence[JobMachineOutputs], name: str, problems: list[Problem]
+) -> JobMachineOutputs | None:
     """The machine of that name or type, or the only one."""
     for one in machines:
         if name in (one.name, one.machine):
@@ -161,7 +163,7 @@ def _machine(machines: Sequence[JobMachine], name: str, problems: list[Problem])
 
 
 def _unknown(
-    option: str, name: str, known: dict[str, Person] | dict[str, JobMachine], code: str, rule: str
+    option: str, name: str, known: dict[str, Person] | dict[str, JobMachineOutputs], code: str, rule: str
 ) -> Problem:
     near = difflib.get_close_matches(name.lower(), [one.lower() for one in known], n=1)
     meant = [f"Did you mean {one}?" for one in known if one.lower() in near]
@@ -169,7 +171,9 @@ def _unknown(
     return Problem(option, name, rule, fix, code=code)
 
 
-def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+def _amounts(
+    outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None
+) -> Iterator[Problem]:
     most = min(outputs.max_hours, MOST_HOURS)
     if options.max_hours is None:
         fix = f"Add --max-hours HOURS, at most {most:g}."
@@ -208,7 +212,7 @@ def _amounts(outputs: JobOutputs, options: Options, machine: JobMachine | None) 
         )
 
 
-def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:
     limits = _LIMITS[outputs.service]
     if not 0 <= options.keep_warm_minutes <= limits.keep_warm_minutes:
         most = limits.keep_warm_minutes
@@ -245,7 +249,7 @@ def _warm(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> 
         )
 
 
-def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) -> Iterator[Problem]:
+def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:
     """Searches need SageMaker, and machines bought by the hour: no source covers training plans."""
     if options.tune is None:
         return
@@ -268,12 +272,12 @@ def _tuned(outputs: JobOutputs, options: Options, machine: JobMachine | None) ->
         )
 
 
-def _spot(options: Options, machine: JobMachine) -> bool:
+def _spot(options: RunOptions, machine: JobMachineOutputs) -> bool:
     """Whether the run uses spot: by its option, else by the default of the machine."""
     return machine.purchase == "spot" if options.spot is None else options.spot
 
 
-def _data(outputs: JobOutputs, options: Options) -> Iterator[Problem]:
+def _data(outputs: JobOutputs, options: RunOptions) -> Iterator[Problem]:
     scheme = _LIMITS[outputs.service].scheme
     if not options.dataset and not options.data:
         fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic and none are accepted, too."

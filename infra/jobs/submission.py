@@ -8,7 +8,7 @@ from pathlib import Path
 
 from infra.errors import Problem, UserError
 from infra.jobs import money
-from infra.jobs.options import Options, RunOrder, resolve
+from infra.jobs.options import RunOptions, RunOrder, resolve
 from infra.jobs.pack import CodePack, pack
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.roles import account_of
@@ -36,7 +36,7 @@ class Submission:
     """Jobs of the stack that no budget counts, as the login may not read them."""
 
 
-def prepare(outputs: JobOutputs, options: Options, service: RunService, now: Moment) -> Submission:
+def prepare(outputs: JobOutputs, options: RunOptions, service: RunService, now: Moment) -> Submission:
     """Check and plan a run without creating anything. Raises UserError with the problems."""
     packed = pack(options.folder, options.script)
     with answered():

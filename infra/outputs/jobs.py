@@ -17,7 +17,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class JobMachine(_Record):
+class JobMachineOutputs(_Record):
     """A machine type for jobs."""
 
     name: str
@@ -92,7 +92,7 @@ class JobOutputs(_Record):
     """Key of the buckets, and of disks of machines without local disks."""
     subnets: tuple[str, ...]
     security_groups: tuple[str, ...]
-    machines: tuple[JobMachine, ...]
+    machines: tuple[JobMachineOutputs, ...]
     max_hours: float
     people: tuple[Person, ...]
     budgets: tuple[BudgetOutputs, ...]

@@ -100,5 +100,5 @@ def _on_google(uri: str) -> bytes:
 
     try:
         return google_store.read_object(uri)
-    except google_store.StorageError as error:
+    except google_store.CloudStorageError as error:
         raise UnreadableError(str(error)) from error

@@ -17,7 +17,7 @@ _NOT_USABLE = 400
 _THERE_ALREADY = 412
 
 
-class StorageError(Exception):
+class CloudStorageError(Exception):
     """An object or secret cannot be read or written; the message has the reason."""
 
     def __init__(self, why: str, status: int | None = None, *, lost: bool = False) -> None:
@@ -60,9 +60,9 @@ def read_secret(secret: str) -> Mapping[str, Any]:
     try:
         found = json.loads(base64.b64decode(answer.json()["payload"]["data"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"{secret} holds no JSON") from error
+        raise CloudStorageError(f"{secret} holds no JSON") from error
     if not isinstance(found, dict):
-        raise StorageError(f"{secret} holds no JSON object")
+        raise CloudStorageError(f"{secret} holds no JSON object")
     return found
 
 
@@ -78,12 +78,12 @@ def _asked(
         with google_login.logged_in():
             answer = session.request(verb, url, params=dict(query), data=content, timeout=_REQUEST_S)
     except google_login.LoggedOutError as error:
-        raise StorageError(str(error)) from error
+        raise CloudStorageError(str(error)) from error
     except requests.RequestException as error:
-        raise StorageError(str(error), lost=True) from error
+        raise CloudStorageError(str(error), lost=True) from error
     if answer.ok or answer.status_code in accepted:
         return answer
-    raise StorageError(
+    raise CloudStorageError(
         f"status {answer.status_code}: {_message(answer)}", answer.status_code, lost=answer.status_code >= 500
     )
 

@@ -17,7 +17,7 @@ from infra.clouds.gcp import login as google_login
 from infra.clouds.gcp import storage as google_store
 from infra.clouds.gcp.api import ApiMethod, ApiRequestError, answer, endpoint, pages
 from infra.clouds.gcp.login import LOG_IN, LoggedOutError
-from infra.clouds.gcp.storage import StorageError
+from infra.clouds.gcp.storage import CloudStorageError
 from infra.errors import Problem, UserError
 from infra.jobs.gcp import refusals
 from infra.jobs.gcp.described import described
@@ -235,7 +235,7 @@ class VertexService:
             return job
         reason = ""
         if base:
-            with contextlib.suppress(StorageError):
+            with contextlib.suppress(CloudStorageError):
                 reason = google_store.read_object(f"{base}/{FAILURE}").decode(errors="replace").strip()
         if reason:
             return replace(job, reason=f"{reason} ({job.reason})")
@@ -270,7 +270,7 @@ def _stored(what: str) -> Iterator[None]:
     """Raise UserError and LostError for a request about an object within."""
     try:
         yield
-    except StorageError as error:
+    except CloudStorageError as error:
         if error.lost:
             raise LostError(str(error)) from error
         code = refusals.DENIED if error.status == requests.codes.forbidden else f"HTTP {error.status}"

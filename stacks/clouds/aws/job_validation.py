@@ -14,7 +14,7 @@ from infra.catalog.aws.jobs import jobs
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec
-from stacks.parts import Alerts, JobPlace, JobValidation, Pool
+from stacks.parts import Alerts, JobPlace, JobValidation, MachinePool
 from stacks.validation import RESULTS
 
 
@@ -77,7 +77,7 @@ def job_validation_on_aws(
     )
 
 
-def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
+def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> MachinePool:
     """The machine type, with the declared figures of its EC2 type."""
     name = jobs.machines[machine.machine].ec2
     processors, known = facts.cpu_type(name), dict[str, Any]()
@@ -87,4 +87,4 @@ def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
         hardware = facts.instance_type(name)
         offer = node_offer(hardware, None)
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, efa=False)}
-    return Pool(machine=name, offer=offer, usd_per_hour=usd_per_hour, facts=known)
+    return MachinePool(machine=name, offer=offer, usd_per_hour=usd_per_hour, facts=known)

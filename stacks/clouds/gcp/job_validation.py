@@ -19,7 +19,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec
 from stacks.clouds.gcp.validation import results_folder
-from stacks.parts import Alerts, JobValidation, Pool
+from stacks.parts import Alerts, JobValidation, MachinePool
 from stacks.validation import RESULTS
 
 # Usable resources of a machine: those of a GKE node with the fewest pods, less than the total.
@@ -112,7 +112,7 @@ def _topic(
     )
 
 
-def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
+def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> MachinePool:
     """The machine type as a pool. Vertex AI documents no fabric between machines."""
     processors, known = facts.cpu_type(machine.machine), dict[str, Any]()
     if processors is not None:
@@ -125,4 +125,4 @@ def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> Pool:
             hardware, pods_per_node=_PODS_PER_NODE, disk_gib=_DISK_GIB, rdma=False, networks=()
         )
         known = {"peak_tflops": peak_tflops(hardware), **link_rates(hardware, rdma=False)}
-    return Pool(machine=machine.machine, offer=offer, usd_per_hour=usd_per_hour, facts=known)
+    return MachinePool(machine=machine.machine, offer=offer, usd_per_hour=usd_per_hour, facts=known)

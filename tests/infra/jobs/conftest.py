@@ -10,7 +10,7 @@ import pytest
 
 from infra.jobs.aws.runs import SageMakerRuns
 from infra.jobs.following import follow
-from infra.jobs.options import Options
+from infra.jobs.options import RunOptions
 from infra.jobs.service import ServiceJob
 from infra.jobs.submission import Submission, prepare, start
 from infra.outputs.jobs import JobOutputs
@@ -40,7 +40,7 @@ class Stack:
     def prepared(self, script: str, **changes: Any) -> Submission:
         """A run whose nodes run the script itself, without the wrapper."""
         (self.folder / "train.py").write_text(script)
-        options: Options = replace(self.options, **changes)
+        options: RunOptions = replace(self.options, **changes)
         made = prepare(self.outputs, options, self.service, NOW)
         return replace(made, plan=replace(made.plan, command=("python3", "train.py")))
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infra.jobs.options import Options, RunOrder, resolve
+from infra.jobs.options import RunOptions, RunOrder, resolve
 from infra.jobs.service import CallerIdentity, JobPhase, JobState, ServiceJob
-from infra.outputs.jobs import BudgetOutputs, JobMachine, JobOutputs, Person
+from infra.outputs.jobs import BudgetOutputs, JobMachineOutputs, JobOutputs, Person
 
 ACCOUNT = "123456789012"
 NOW = datetime.datetime(2026, 11, 26, 15, 30, 12, tzinfo=datetime.UTC)
@@ -47,9 +47,13 @@ OUTPUTS = JobOutputs(
     subnets=("subnet-0123456789abcdef0",),
     security_groups=("sg-0123456789abcdef0",),
     machines=(
-        JobMachine(name="l4", machine="ml.g6.xlarge", purchase="spot", max_nodes=4, usd_per_hour=1.127),
-        JobMachine(name="cpu", machine="ml.m7i.xlarge", purchase="on_demand", max_nodes=2, usd_per_hour=0.25),
-        JobMachine(
+        JobMachineOutputs(
+            name="l4", machine="ml.g6.xlarge", purchase="spot", max_nodes=4, usd_per_hour=1.127
+        ),
+        JobMachineOutputs(
+            name="cpu", machine="ml.m7i.xlarge", purchase="on_demand", max_nodes=2, usd_per_hour=0.25
+        ),
+        JobMachineOutputs(
             name="b200", machine="ml.p6-b200.48xlarge", purchase="on_demand", max_nodes=1, usd_per_hour=None
         ),
     ),
@@ -71,7 +75,7 @@ OUTPUTS = JobOutputs(
     ),
     smoke=None,
 )
-OPTIONS = Options(
+OPTIONS = RunOptions(
     folder=Path("examples/finetune"), machine="l4", max_hours=2, person="ada", dataset="synthetic"
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from infra.errors import UserError
 from infra.jobs import money
-from infra.jobs.options import Options, resolve
+from infra.jobs.options import RunOptions, resolve
 from infra.jobs.service import CallerIdentity
 from tests.infra.jobs.samples import ACCOUNT, ADA, BOB, CALLER, OPTIONS, OUTPUTS, order
 
@@ -54,7 +54,7 @@ def test_machines_of_a_training_plan_are_neither_spot_nor_kept_warm_nor_paid_aga
 
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(UserError) as caught:
-        resolve(OUTPUTS, Options(folder=Path()), None)
+        resolve(OUTPUTS, RunOptions(folder=Path()), None)
     paths = [problem.path for problem in caught.value.problems]
     assert paths == ["--as", "--on", "--max-hours", "--dataset"]
 

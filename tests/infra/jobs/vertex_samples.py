@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from infra.jobs.options import Options
-from infra.outputs.jobs import JobMachine, JobOutputs, Person
+from infra.jobs.options import RunOptions
+from infra.outputs.jobs import JobMachineOutputs, JobOutputs, Person
 from tests.infra.jobs import samples
 from tests.rehearsal.jobs.gcp.conftest import PROJECT, REGION, TRAINER
 
@@ -29,8 +29,10 @@ OUTPUTS = JobOutputs(
         "subnets": (),
         "security_groups": (),
         "machines": (
-            JobMachine(name="l4", machine="g2-standard-8", purchase="spot", max_nodes=4, usd_per_hour=0.98),
-            JobMachine(
+            JobMachineOutputs(
+                name="l4", machine="g2-standard-8", purchase="spot", max_nodes=4, usd_per_hour=0.98
+            ),
+            JobMachineOutputs(
                 name="cpu", machine="e2-standard-4", purchase="on_demand", max_nodes=2, usd_per_hour=0.15
             ),
         ),
@@ -40,6 +42,6 @@ OUTPUTS = JobOutputs(
 )
 
 
-def options(folder: Path, **changes: Any) -> Options:
-    made = Options(folder=folder, machine="cpu", max_hours=0.1, dataset="synthetic")
+def options(folder: Path, **changes: Any) -> RunOptions:
+    made = RunOptions(folder=folder, machine="cpu", max_hours=0.1, dataset="synthetic")
     return replace(made, **changes)

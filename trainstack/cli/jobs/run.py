@@ -86,11 +86,11 @@ def run(
 ) -> None:
     """Train with a folder: check price and budget, start a job of the managed service, show its log."""
     from infra.jobs.aws.search.tuning import read  # noqa: PLC0415
-    from infra.jobs.options import Options  # noqa: PLC0415
+    from infra.jobs.options import RunOptions  # noqa: PLC0415
     from infra.jobs.submission import prepare  # noqa: PLC0415
     from trainstack.cli.jobs.opened import opened  # noqa: PLC0415 - help needs none of them
 
-    options = Options(
+    options = RunOptions(
         folder=folder,
         script=script,
         arguments=tuple(arguments or ()),

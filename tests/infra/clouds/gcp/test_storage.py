@@ -13,7 +13,7 @@ from requests.adapters import BaseAdapter
 from typer.testing import CliRunner
 
 from infra.clouds.gcp import login as google_login
-from infra.clouds.gcp.storage import StorageError, read_object, read_secret
+from infra.clouds.gcp.storage import CloudStorageError, read_object, read_secret
 from infra.gate import Gate
 from infra.outputs.cluster import ValidationRun
 from tests.trainstack.cli.test_access import EXPORTED
@@ -103,7 +103,7 @@ def test_a_caller_without_rights_receives_what_is_missing(google: Google) -> Non
 )
 def test_who_is_not_logged_in_or_has_no_network_is_reported_so(google: Google, error: Exception) -> None:
     google.answers[OBJECT] = error
-    with pytest.raises(StorageError, match="no credentials"):
+    with pytest.raises(CloudStorageError, match="no credentials"):
         read_object(URI)
 
 
@@ -135,7 +135,7 @@ def test_a_value_that_people_replaced_is_the_latest(google: Google) -> None:
 )
 def test_what_is_no_value_is_said(google: Google, answers: Mapping[str, Any], words: str) -> None:
     google.answers = dict(answers)
-    with pytest.raises(StorageError, match=words):
+    with pytest.raises(CloudStorageError, match=words):
         read_secret(SECRET)
 
 
