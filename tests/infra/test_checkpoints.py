@@ -96,7 +96,7 @@ def test_without_a_model_there_is_no_price_and_the_preview_says_how_to_get_one(
     stacks: dict[str, StackSpec],
 ) -> None:
     assert items(stacks["dev-aws"]) == {}
-    assert "model_params_b would give their price" in checkpoints(stacks["dev-aws"]).line
+    assert "set data.checkpoints.model_params_b" in checkpoints(stacks["dev-aws"]).line
 
 
 def test_the_interval_is_the_optimum_of_young_and_daly(stacks: dict[str, StackSpec]) -> None:

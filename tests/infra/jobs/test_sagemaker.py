@@ -107,7 +107,7 @@ def test_an_interruption_is_reported_as_what_it_is_and_the_run_goes_on(stack: St
     start(replace(made, plan=replace(made.plan, env=environment)), stack.service, stack.reported.append)
     job = stack.followed(made.name)
     assert job.state is JobState.COMPLETED, stack.text
-    assert "interrupted: the cloud took the spot machines back" in stack.text
+    assert "interrupted: the cloud reclaimed the spot machines" in stack.text
     assert stack.reported.count("begun") == 1 and "resumed at 7" in stack.reported
 
 
@@ -138,7 +138,7 @@ def test_no_machines_is_reported_with_what_to_try(stack: Stack) -> None:
     job = stack.followed(stack.started(HELLO))
     assert job.state is JobState.FAILED
     assert "the cloud has no such machines now. Try later" in report.reason(job)
-    assert "nothing was billed" in "\n".join(report.ending(job, {}))
+    assert "not billed" in "\n".join(report.ending(job, {}))
 
 
 @pytest.mark.parametrize("spot", [True, False])
