@@ -60,7 +60,7 @@ def answered(name: str, check: Callable[[Account], Iterator[Answer]], account: A
 
 def unanswered(name: str, error: exceptions.ClientError) -> Answer:
     """The answer of a check whose request was denied or failed."""
-    code, message = told(error)
+    code, message = code_and_message(error)
     fix = "Retry; if it fails again, check the status of the service."
     if code in DENIED:
         fix = f"Allow the request {error.operation_name}; docs/reference/preflight.md has the policy."
