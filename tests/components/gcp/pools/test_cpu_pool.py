@@ -63,7 +63,7 @@ def test_the_boot_disk_is_one_that_the_series_takes(machine: str, disk: str) -> 
     ("changes", "said"),
     [
         ({"machine": "g2-standard-48"}, "no CPU type for a pool"),
-        ({"purchase": "reserved"}, "neither reserved nor waited for"),
+        ({"purchase": "reserved"}, "purchase-needs-gpus"),
         ({"max_nodes": 0}, "1 to 1000 nodes"),
     ],
 )
