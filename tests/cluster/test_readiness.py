@@ -199,4 +199,6 @@ def test_its_account_may_ask_that_and_nothing_else(api: KubernetesApi, ready: Re
 def test_an_account_without_the_right_is_reported(ready: Ready) -> None:
     code, message = ready.asked(60, account="default")
     assert code == 1
-    assert "the account of this pod may not ask: 403 resourceflavors.kueue.x-k8s.io is forbidden" in message
+    assert (
+        "the account of this pod is denied access: 403 resourceflavors.kueue.x-k8s.io is forbidden" in message
+    )

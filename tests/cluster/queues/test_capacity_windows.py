@@ -135,7 +135,7 @@ def test_only_what_ends_in_time_or_checkpoints_starts_on_a_block(pools: Pools) -
     pools.submit("silent", "block")
     pools.lab.runs("short", "saves")
     assert "may take 10 h 00 min" in pools.eviction_message("long")
-    assert "says neither how long it takes" in pools.eviction_message("silent")
+    assert "declares neither its run time" in pools.eviction_message("silent")
     # Two of four nodes are in use, and who was sent away keeps no quota.
     pools.submit("third", "block", **{LIMIT: "60"})
     pools.submit("fourth", "block", **{LIMIT: "60"})

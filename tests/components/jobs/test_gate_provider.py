@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from components.jobs.gate import _document
 from components.jobs.gate_provider import (
     INPUTS,
     SCHEDULED,
@@ -21,6 +22,7 @@ from smoke_training.launchers import bundle, runplan
 from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan, SageMakerOptions
 from smoke_training.launchers.validation import ValidationFiles, validation
+from smoke_training.launchers.verdict_record import LIMIT_VARIABLE
 from tests.components.jobs.scripted import ACCOUNT, Scripted, job
 
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/jobs"
@@ -127,6 +129,17 @@ def test_a_repetition_has_a_request_and_a_plan_of_its_own() -> None:
     (channel,) = request["InputDataConfig"]
     folder = channel["DataSource"]["S3DataSource"]["S3Uri"]
     assert found.objects[f"{folder}scheduled.json"] == b"{}"
+
+
+def test_a_job_of_sagemaker_leaves_a_record_that_fits_the_reason_of_its_failure() -> None:
+    place = {"role_arn": ROLE, "output_uri": "s3://artifacts/smoke"}
+    run = runplan.parse(props()["run"])
+    made = _document(
+        "sagemaker", run, "0" * 64, place=place, environment={}, results="s3://checkpoints/smoke"
+    )
+    found = runplan.parse(made).env
+    assert found["TERMINATION_MESSAGE_PATH"] == "/opt/ml/output/failure"
+    assert int(found[LIMIT_VARIABLE]) + len("AlgorithmError: , exit code: 1") < 1024
 
 
 @pytest.mark.parametrize("name", INPUTS)
