@@ -43,7 +43,7 @@ def main() -> int:
         with _alone(order):
             return _serve(order, stopped)
     except (StartError, SetupError, ControlError) as error:
-        _say(error=str(error))
+        _print(error=str(error))
         return 1
 
 
@@ -59,7 +59,7 @@ def _serve(order: ControlPlaneOptions, stopped: int) -> int:
     """Start all processes and handle requests until stdin ends; returns the exit code."""
     site, access = _start(order)
     try:
-        _say(ready=True)
+        _print(ready=True)
         while stopped not in (ready := select.select([sys.stdin.fileno(), stopped], [], [], 1.0)[0]):
             if ready:
                 line = sys.stdin.readline()
@@ -68,7 +68,7 @@ def _serve(order: ControlPlaneOptions, stopped: int) -> int:
                 _obey(json.loads(line), site, access)
             name = site.processes.ended()
             if name:
-                _say(error=f"{name} ended by itself; see {order.home / name}.log")
+                _print(error=f"{name} ended by itself; see {order.home / name}.log")
                 return 1
     finally:
         site.processes.stop()
@@ -82,9 +82,9 @@ def _obey(message: dict[str, Any], site: StartContext, access: Access) -> None:
         else:
             remove_addon(ADDONS[message["remove"]], access, site)
     except (StartError, ApiError) as error:
-        _say(error=str(error))
+        _print(error=str(error))
     else:
-        _say(ready=True)
+        _print(ready=True)
 
 
 def _start(order: ControlPlaneOptions) -> tuple[StartContext, Access]:
@@ -114,9 +114,9 @@ def _try(order: ControlPlaneOptions) -> tuple[StartContext, Access]:
 
 
 def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartContext, Access]:
-    found = binaries.require(lambda text: _say(step=text))
+    found = binaries.require(lambda text: _print(step=text))
     site = StartContext(order.home, processes, found, Authority(order.home / "certificates"))
-    _say(step="starting etcd and the API server")
+    _print(step="starting etcd and the API server")
     access = start_servers(
         site,
         node_grace_s=order.node_grace_s,
@@ -126,7 +126,7 @@ def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartC
     start_kwok(site, admin)
     for name, addon in ADDONS.items():
         if name in order.addons:
-            _say(step=f"starting {name}")
+            _print(step=f"starting {name}")
             start_addon(addon, order.addons[name], access, site)
     _remember(order.home, access)
     return site, access
@@ -134,12 +134,12 @@ def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartC
 
 def _remember(home: Path, access: Access) -> None:
     files = {"authority": access.authority, "certificate": access.certificate, "key": access.key}
-    said = {"server": access.server, **{name: str(path) for name, path in files.items()}}
-    (home / ACCESS).write_text(json.dumps(said), encoding="utf-8")
+    files_of_access = {"server": access.server, **{name: str(path) for name, path in files.items()}}
+    (home / ACCESS).write_text(json.dumps(files_of_access), encoding="utf-8")
 
 
-def _say(**words: object) -> None:
-    sys.stdout.write(json.dumps(words) + "\n")
+def _print(**message: object) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
 
 

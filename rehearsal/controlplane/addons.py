@@ -78,16 +78,16 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     (folder / _OBJECTS).write_text(json.dumps(objects), encoding="utf-8")
     webhook_port, health_port, metrics_port, serving_port = free_ports(4)
     with KubernetesApi(access) as api:
-        said = next(_configurations(objects))
+        configured = next(_configurations(objects))
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
-        service = (said.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
+        service = (configured.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
         pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
         _install(api, addon, _served_here(objects, serving_port), authority, webhook_port)
         serving = folder / "k8s-webhook-server" / "serving-certs"
-        config = {**_configuration(said, webhook_port, health_port, metrics_port)}
+        config = {**_configuration(configured, webhook_port, health_port, metrics_port)}
         if addon.renews_certificate:
             # Valid certificates are kept.
-            api.apply(_secret(addon, said, authority, pair))
+            api.apply(_secret(addon, configured, authority, pair))
             config["webhook"]["certDir"] = str(serving)
         else:
             config[addon.certificates] = {"enable": False}
@@ -206,14 +206,14 @@ def _reached_by_url(client: Mapping[str, Any], authority: Authority, port: int) 
     return {"url": f"https://127.0.0.1:{port}{path}", "caBundle": bundle}
 
 
-def _configuration(said: Object, webhook_port: int, health_port: int, metrics_port: int) -> Object:
+def _configuration(configured: Object, webhook_port: int, health_port: int, metrics_port: int) -> Object:
     """A chart's configuration file, adapted for a process outside of a pod."""
     return {
-        **said,
-        "webhook": {**(said.get("webhook") or {}), "port": webhook_port, "host": "127.0.0.1"},
+        **configured,
+        "webhook": {**(configured.get("webhook") or {}), "port": webhook_port, "host": "127.0.0.1"},
         "health": {"healthProbeBindAddress": f"127.0.0.1:{health_port}"},
-        "metrics": {**(said.get("metrics") or {}), "bindAddress": f"127.0.0.1:{metrics_port}"},
-        "leaderElection": {**(said.get("leaderElection") or {}), "leaderElect": False},
+        "metrics": {**(configured.get("metrics") or {}), "bindAddress": f"127.0.0.1:{metrics_port}"},
+        "leaderElection": {**(configured.get("leaderElection") or {}), "leaderElect": False},
     }
 
 
@@ -221,9 +221,9 @@ def _configurations(objects: Sequence[Object]) -> Iterator[Object]:
     for body in objects:
         if body["kind"] == "ConfigMap":
             for text in (body.get("data") or {}).values():
-                said = yaml.safe_load(text)
-                if isinstance(said, dict) and said.get("kind") == "Configuration":
-                    yield said
+                configured = yaml.safe_load(text)
+                if isinstance(configured, dict) and configured.get("kind") == "Configuration":
+                    yield configured
 
 
 def _serve_with(target: Path, authority: Authority, pair: Pair) -> None:
@@ -235,8 +235,8 @@ def _serve_with(target: Path, authority: Authority, pair: Pair) -> None:
             (target / name).write_bytes(content)
 
 
-def _secret(addon: Addon, said: Object, authority: Authority, pair: Pair) -> Object:
-    name = said[addon.certificates]["webhookSecretName"]
+def _secret(addon: Addon, configured: Object, authority: Authority, pair: Pair) -> Object:
+    name = configured[addon.certificates]["webhookSecretName"]
     encoded = {key: base64.b64encode(value).decode() for key, value in _files(authority, pair).items()}
     metadata = {"name": name, "namespace": addon.namespace}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}

@@ -129,12 +129,12 @@ class KubernetesApi:
             timeout=_TIMEOUT_S,
         )
         try:
-            said = answer.json()
+            parsed = answer.json()
         except ValueError:
-            said = {"message": answer.text}
+            parsed = {"message": answer.text}
         if answer.status_code >= 400:
-            raise ApiError({"code": answer.status_code, **said})
-        return dict(said)
+            raise ApiError({"code": answer.status_code, **parsed})
+        return dict(parsed)
 
     def text(self, path: str) -> str:
         """Response text of a GET that is not an object, such as /readyz."""
@@ -187,9 +187,9 @@ class KubernetesApi:
     ) -> list[Object]:
         """Objects of a kind, in one namespace or in all, by label and field selectors."""
         query = {"labelSelector": labels, "fieldSelector": fields}
-        said = self.request("GET", self.resource(api_version, kind).url(namespace), query=query)
+        content = self.request("GET", self.resource(api_version, kind).url(namespace), query=query)
         # Items of a list have no kind.
-        return [{"apiVersion": api_version, "kind": kind, **item} for item in said["items"]]
+        return [{"apiVersion": api_version, "kind": kind, **item} for item in content["items"]]
 
     def delete(
         self, api_version: str, kind: str, name: str, namespace: str = "", *, propagation: str = "Foreground"

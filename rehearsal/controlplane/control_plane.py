@@ -43,8 +43,8 @@ class ControlPlaneOptions:
     @classmethod
     def parse(cls, text: str) -> "ControlPlaneOptions":
         """Options from a line of JSON."""
-        said = json.loads(text)
-        return cls(**{**said, "home": Path(said["home"])})
+        data = json.loads(text)
+        return cls(**{**data, "home": Path(data["home"])})
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ def running(order: ControlPlaneOptions, progress: Progress = lambda text: None) 
             process.stdin.write(order.text() + "\n")
             process.stdin.flush()
             _await_ready(process, progress)
-            said = json.loads((order.home / ACCESS).read_text(encoding="utf-8"))
-            authority, certificate, key = (Path(said[name]) for name in ("authority", "certificate", "key"))
-            access = Access(said["server"], authority, certificate, key)
+            data = json.loads((order.home / ACCESS).read_text(encoding="utf-8"))
+            authority, certificate, key = (Path(data[name]) for name in ("authority", "certificate", "key"))
+            access = Access(data["server"], authority, certificate, key)
             yield ControlPlane(order.home, access, process)
         finally:
             with contextlib.suppress(OSError):
@@ -111,10 +111,10 @@ def running(order: ControlPlaneOptions, progress: Progress = lambda text: None) 
 def _await_ready(process: "subprocess.Popen[str]", progress: Progress) -> None:
     assert process.stdout
     for line in process.stdout:
-        said = json.loads(line)
-        if "error" in said:
-            raise StartError(said["error"])
-        if said.get("ready"):
+        data = json.loads(line)
+        if "error" in data:
+            raise StartError(data["error"])
+        if data.get("ready"):
             return
-        progress(said["step"])
+        progress(data["step"])
     raise StartError("the control plane ended before it was ready")

@@ -46,10 +46,10 @@ def _insert(state: State, one: Mapping[str, Any]) -> bool:
     place = {row.place: found["place"]} if found and found["place"] and row.place else {}
     named = {row.name: leaf} if row.name else {}
     outputs: Properties = {**row.defaults, **named, **place, "project": project, **given}
-    words = {"project": project, "number": project_number(project), "id": key, **outputs}
+    values = {"project": project, "number": project_number(project), "id": key, **outputs}
     for name, template in {**({"selfLink": row.link} if row.link else {}), **row.outputs}.items():
-        outputs.setdefault(name, expand(template, key, words))
-        words[name] = outputs[name]
+        outputs.setdefault(name, expand(template, key, values))
+        values[name] = outputs[name]
     record = state.insert(
         package=PACKAGE,
         type=token,

@@ -134,14 +134,14 @@ class Limited(Wrapper):
                 group = next(
                     (str(one) for one in outputs.get("instanceGroupUrls") or () if zone in str(one)), ""
                 )
-                said = (
+                message = (
                     "Error waiting for creating GKE NodePool: Not all instances running in IGM after 35m. "
                     f"Expected {each}, running {left}, transitioning {each - left}. Current errors: "
                     f"[GCE_STOCKOUT]: Instance '{group.rpartition('/')[2].removesuffix('-grp')}' creation "
                     f"failed: The zone 'projects/{project}/zones/{zone}' does not have enough resources "
                     "available to fulfill the request.  '(resource type:compute)'."
                 )
-                raise InitFailedError(id, outputs, [said])
+                raise InitFailedError(id, outputs, [message])
 
 
 _busy: Counter[str] = Counter()
@@ -182,18 +182,18 @@ def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
     metric = quota.quota_id.partition("-per-")[0].replace("-", "_")
     fix = f"Ask for a higher quota ({quota.quota_id}), or for less: {short}."
     if quota.quota_id.endswith("-per-project"):
-        said = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} globally."
-        return RefusalError("quotaExceeded", said, fix)
+        message = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} globally."
+        return RefusalError("quotaExceeded", message, fix)
     if quota.gpu_family:
         metric = f"{metric}' for gpu_family '{quota.gpu_family}"
-        said = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} in region."
-        return RefusalError("quotaExceeded", said, fix)
+        message = f"Error 403: Quota '{metric}' exceeded. Limit: {short.limit:.1f} in region."
+        return RefusalError("quotaExceeded", message, fix)
     left = max(0.0, short.limit - taken)
-    asked = short.wanted - taken
+    wanted = short.wanted - taken
     return RefusalError(
         "quotaExceeded",
         f'Error 403: Insufficient regional quota to satisfy request: resource "{metric}": request requires '
-        f"'{asked:.1f}' and is short '{asked - left:.1f}'. project has a quota of '{short.limit:.1f}' with "
+        f"'{wanted:.1f}' and is short '{wanted - left:.1f}'. project has a quota of '{short.limit:.1f}' with "
         f"'{left:.1f}' available. View and manage quotas at {_MANAGE}{project}.",
         fix,
     )

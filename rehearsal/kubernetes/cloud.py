@@ -111,7 +111,7 @@ class KubernetesCloud:
         schema = self._schemas.resource(call.type)
         inputs, failures = checked(self._schemas, call, old, new)
         if call.type != HELM_RELEASE:
-            failures += admission.check(call.type, inputs, custom=schema is None, said=failures)
+            failures += admission.check(call.type, inputs, custom=schema is None, reported=failures)
         return inputs, failures
 
     def diff(

@@ -89,8 +89,8 @@ class KubeCluster:
     def version(self) -> tuple[int, int]:
         """Version of the API server, such as (1, 36); the newest known if the cloud sets none."""
         outputs = self.record.outputs
-        said = _VERSION.match(str(outputs.get("version") or outputs.get("masterVersion") or ambient.VERSION))
-        major, minor = said.groups() if said else ambient.VERSION.split(".")
+        found = _VERSION.match(str(outputs.get("version") or outputs.get("masterVersion") or ambient.VERSION))
+        major, minor = found.groups() if found else ambient.VERSION.split(".")
         return int(major), int(minor)
 
     @property

@@ -284,12 +284,12 @@ def settle(
     elif atomic:
         found = "unable to find a previously successful release when attempting to rollback"
         reason = f"{found}. original upgrade error: {reason}"
-    said = (
+    message = (
         f'Helm release "{record.id}" {"" if before else "was created, but "}failed to initialize completely. '
         "Use Helm CLI to investigate: failed to become available within allocated timeout. "
         f"Error: Helm Release {record.id}: {reason}"
     )
-    raise InitFailedError(record.id, outputs, [said, *details])
+    raise InitFailedError(record.id, outputs, [message, *details])
 
 
 def begin(cluster: KubeCluster, record: Record, inputs: Properties, outputs: Properties) -> Record:

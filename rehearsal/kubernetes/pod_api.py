@@ -166,12 +166,12 @@ class PodApi:
             metadata = record.outputs.get("metadata") or {}
             if run and namespace_of(record.outputs) == namespace and metadata.get("uid") == uid:
                 reserved = {"type": "QuotaReserved", "status": "False" if run.held else "True"}
-                words = (
+                condition = (
                     {"reason": "Pending", "message": run.held} if run.held else {"reason": "QuotaReserved"}
                 )
                 yield {
                     "metadata": {"name": f"job-{record.name}", "namespace": namespace},
-                    "status": {"conditions": [{**reserved, **words}]},
+                    "status": {"conditions": [{**reserved, **condition}]},
                 }
 
     def _run(self, cluster: KubeCluster, record: Record) -> JobController | None:

@@ -85,8 +85,8 @@ def wait(call: Call, api: KubernetesApi, live: Object, record: Record, read: Cal
         if verdict.ready and (checks or kind != "Service" or settled.by(verdict, live)):
             return live
         if verdict.failed:
-            words = f"Resource '{name}' was created but failed to initialize"
-            raise GaveUpError(words, verdict.problems)
+            messages = f"Resource '{name}' was created but failed to initialize"
+            raise GaveUpError(messages, verdict.problems)
         if time.monotonic() >= ends:
             raise GaveUpError(f"'{name}' timed out waiting to be Ready", verdict.problems)
         if call.cancelled.wait(_POLL_S):
@@ -115,7 +115,7 @@ def _conditions(inputs: Properties) -> list[Condition]:
 
 
 def _meets(live: Object, checks: list[Condition]) -> AwaitResult:
-    missing = [words for check in checks if (words := check(live))]
+    missing = [messages for check in checks if (messages := check(live))]
     return AwaitResult(not missing, missing)
 
 
@@ -150,13 +150,13 @@ def _deployment(live: Object, around: RelatedObjects) -> AwaitResult:
     enough = any(int((one.get("status") or {}).get("readyReplicas") or 0) >= wanted for one in current)
     if _observed(live) and available.get("status") == "True" and rolled_out and (enough or wanted == 0):
         return AwaitResult(True)
-    words = [
+    messages = [
         f"[{row.get('reason')}] {row.get('message')}"
         for row in (available, progressing)
         if row and (row.get("status") != "True")
     ]
     return AwaitResult(
-        False, [*words, "Minimum number of live Pods was not attained", *complaints(around.pods)]
+        False, [*messages, "Minimum number of live Pods was not attained", *complaints(around.pods)]
     )
 
 
@@ -189,11 +189,11 @@ def _job(live: Object, around: RelatedObjects) -> AwaitResult:
         and failed.get("status") == "True"
         and failed.get("reason") in awaited()["batch/v1 Job"].errors
     )
-    words = [f"[{failed['reason']}] {failed.get('message')}"] if failed else []
+    messages = [f"[{failed['reason']}] {failed.get('message')}"] if failed else []
     suspended = _condition(live, "Suspended")
     if suspended.get("status") == "True":
-        words.append(f"[{suspended.get('reason')}] {suspended.get('message')}")
-    return AwaitResult(False, [*words, *complaints(around.pods)], failed=fatal)
+        messages.append(f"[{suspended.get('reason')}] {suspended.get('message')}")
+    return AwaitResult(False, [*messages, *complaints(around.pods)], failed=fatal)
 
 
 def _pod(live: Object, around: RelatedObjects) -> AwaitResult:

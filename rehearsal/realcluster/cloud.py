@@ -172,8 +172,8 @@ class RealKubernetesCloud:
                 verdict = awaits.judge(live, awaits.look_around(cluster.api, live))
             if not verdict.ready:
                 name = live["metadata"]["name"]
-                words = f"Resource '{name}' was created but failed to initialize"
-                raise InitFailedError(id, writes.shown(live), [words, *verdict.problems])
+                headline = f"Resource '{name}' was created but failed to initialize"
+                raise InitFailedError(id, writes.shown(live), [headline, *verdict.problems])
         return asked, writes.shown(live)
 
     def update(

@@ -42,5 +42,11 @@ def node_object(node: SchedulerNode) -> Object:
 
 def _ready() -> Object:
     now = timestamp()
-    words = {"reason": "KubeletReady", "message": "the rehearsal's node agent is ready"}
-    return {"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now, **words}
+    condition = {"reason": "KubeletReady", "message": "the rehearsal's node agent is ready"}
+    return {
+        "type": "Ready",
+        "status": "True",
+        "lastHeartbeatTime": now,
+        "lastTransitionTime": now,
+        **condition,
+    }

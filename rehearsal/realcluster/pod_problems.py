@@ -8,7 +8,7 @@ from rehearsal.controlplane.api import Object
 
 def complaints(pods: Iterable[Object]) -> list[str]:
     """One line for each pod that is neither ready nor has succeeded, longest first."""
-    found = [words for pod in pods if (words := _complaint(pod))]
+    found = [line for pod in pods if (line := _complaint(pod))]
     return sorted(dict.fromkeys(found), key=len, reverse=True)
 
 

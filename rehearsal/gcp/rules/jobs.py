@@ -57,8 +57,8 @@ def _encryption(inputs: Properties) -> Iterator[Violation]:
         if UNKNOWN in (key, kind):
             continue
         if (kind == "CMEK") != bool(key):
-            said = "names no key" if kind == "CMEK" else "names a key, and is encrypted with Google's"
-            yield Violation(f"gceSetup.{name}.diskEncryption", f"the disk {said}")
+            problem = "names no key" if kind == "CMEK" else "names a key, and is encrypted with Google's"
+            yield Violation(f"gceSetup.{name}.diskEncryption", f"the disk {problem}")
 
 
 @BOOK.rule_around(

@@ -49,10 +49,10 @@ def _fits(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
         if isinstance(machine, str) and isinstance(wanted, str) and machine != wanted:
             yield Violation(path, f"{_SHORT}: it holds {machine}, not {wanted}", "", "badRequest")
             continue
-        disks, asked = held.get("localSsds"), _disks(inputs)
-        if isinstance(disks, list) and disks and asked is not None and len(disks) != asked:
-            said = f"{_SHORT}: its machines have {len(disks)} local SSDs, the pool asks for {asked}"
-            yield Violation(path, said, "", "badRequest")
+        disks, wanted = held.get("localSsds"), _disks(inputs)
+        if isinstance(disks, list) and disks and wanted is not None and len(disks) != wanted:
+            message = f"{_SHORT}: its machines have {len(disks)} local SSDs, the pool asks for {wanted}"
+            yield Violation(path, message, "", "badRequest")
 
 
 @BOOK.rule_around("GCP-POOL-023", POOL, source="GoogleCloudPlatform/gsutil issue 1000 (short of 1 VM count)")

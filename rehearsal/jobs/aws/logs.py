@@ -104,12 +104,12 @@ class LogsApi(JsonService):
             for name, path in streams.items()
             if name.startswith(prefix) and (not names or name in names)
         }
-        words = _terms(str(body.get("filterPattern") or ""))
+        terms = _terms(str(body.get("filterPattern") or ""))
         found = [
             event
             for name, path in chosen.items()
             for event in between(events(path, name), body.get("startTime"), body.get("endTime"))
-            if all(word in event.message for word in words)
+            if all(word in event.message for word in terms)
         ]
         found.sort(key=lambda event: event.timestamp)  # stable: keeps the order within a stream
         start, most = (

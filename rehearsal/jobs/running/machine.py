@@ -89,9 +89,9 @@ class MachineProcess:
         return here
 
 
-def program(words: Sequence[str]) -> str:
+def program(command_line: Sequence[str]) -> str:
     """The local program for a container's command. Raises LookupError without one."""
-    word = words[0] if words else ""
+    word = command_line[0] if command_line else ""
     if _PYTHON.fullmatch(word):
         return sys.executable
     if not _SHELL.fullmatch(word):

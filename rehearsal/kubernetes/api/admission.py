@@ -14,13 +14,13 @@ Broken = tuple[Rule[ClusterView], Violation]
 
 
 def check(
-    token: str, inputs: Properties, *, custom: bool, said: Sequence[CheckFailure]
+    token: str, inputs: Properties, *, custom: bool, reported: Sequence[CheckFailure]
 ) -> list[CheckFailure]:
     """Violations of an object by itself, before anything is created.
 
     Excludes fields at or below a path that already has an error.
     """
-    wrong = tuple(failure.property for failure in said)
+    wrong = tuple(failure.property for failure in reported)
     below = tuple(f"{path}{sign}" for path in wrong for sign in ".[")
     return [
         CheckFailure(violation.path, f"{violation.message} ({rule.id}){_then(violation.fix)}")

@@ -82,19 +82,19 @@ def until(
     if endless:
         timed_out = _ENDLESS.format(name, timeout_s)
     began = moved = time.monotonic()
-    said: list[str] = []
+    reported: list[str] = []
     while not ready():
         if call.cancelled.wait(_POLL_S):
             raise GaveUpError(cancelled, details())
         time_is, now = time.monotonic(), details()
-        if rearmed and now != said:
+        if rearmed and now != reported:
             began = time_is
-        if now != said or not stuck():
+        if now != reported or not stuck():
             moved = time_is
         if (time_is >= began + timeout_s and not endless) or time_is >= moved + _STUCK_S:
             raise GaveUpError(timed_out, now)
-        if now != said:
-            said = now
+        if now != reported:
+            reported = now
             call.log("status", now[0] if now else f"Waiting for {name}")
 
 
@@ -155,15 +155,15 @@ def job(call: Call, record: Record, run: JobController) -> None:
     job_ended(call, record, run.status(), pod_problems(run.pods()))
 
 
-def job_ended(call: Call, record: Record, status: Properties, said: Sequence[str]) -> None:
-    """Raise GaveUpError for a Job that did not complete; `said` are the last lines of its pods."""
+def job_ended(call: Call, record: Record, status: Properties, reported: Sequence[str]) -> None:
+    """Raise GaveUpError for a Job that did not complete; `reported` are the last lines of its pods."""
     headline, *details = job_problems(record.name, status) or [""]
     reason, message = _failure(status)
     if reason and not details:
         headline = _ENDLESS.format(record.name, limit(call, record))
         details = [f"[{reason}] {message}. The provider does not treat this reason as an error"]
     if headline:
-        raise GaveUpError(headline, [*details, *said])
+        raise GaveUpError(headline, [*details, *reported])
 
 
 def job_problems(name: str, status: Properties) -> list[str]:

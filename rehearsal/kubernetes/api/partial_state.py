@@ -20,17 +20,17 @@ _LIVE = "failed to fully initialize or become live"
 
 def created(call: Call, id: str, live: Properties, error: GaveUpError) -> InitFailedError:
     """Error of a new object that is not ready."""
-    said = f'resource "{call.urn}" was successfully created, but the Kubernetes API server reported that it'
-    return InitFailedError(id, live, [f"{said} {_LIVE}: {error.headline}", *error.details])
+    intro = f'resource "{call.urn}" was successfully created, but the Kubernetes API server reported that it'
+    return InitFailedError(id, live, [f"{intro} {_LIVE}: {error.headline}", *error.details])
 
 
 def updated(
     id: str, live: Properties, inputs: Properties, error: GaveUpError | RefusalError
 ) -> InitFailedError:
     """Error of a changed object that is not ready, and of a refused change."""
-    said = f'the Kubernetes API server reported that "{id}" {_LIVE}'
-    words, more = (error.headline, error.details) if isinstance(error, GaveUpError) else (str(error), [])
-    return InitFailedError(id, {**live, _INPUTS: _shape(inputs)}, [f"{said}: {words}", *more])
+    intro = f'the Kubernetes API server reported that "{id}" {_LIVE}'
+    headline, more = (error.headline, error.details) if isinstance(error, GaveUpError) else (str(error), [])
+    return InitFailedError(id, {**live, _INPUTS: _shape(inputs)}, [f"{intro}: {headline}", *more])
 
 
 def asked(old_inputs: Properties, old_outputs: Properties) -> Properties:

@@ -46,9 +46,9 @@ def admit(cluster: KubeCluster, namespace: str, metadata: Object, spec: Object) 
     if reason := _closed(cluster, shared, namespace):
         return Admission(reason)
     ignored = _ignored_prefixes(cluster)
-    asked = requests(spec["template"]["spec"])
+    requested = requests(spec["template"]["spec"])
     wanted = {"pods": Decimal(1)} | {
-        name: amount for name, amount in asked.items() if not name.startswith(ignored)
+        name: amount for name, amount in requested.items() if not name.startswith(ignored)
     }
     count = int(spec.get("parallelism") or 1)
     return _assign(cluster, shared, {resource: amount * count for resource, amount in wanted.items()}, spec)
@@ -111,12 +111,12 @@ def _assign(cluster: KubeCluster, queue: Record, wanted: Mapping[str, Decimal], 
         )
     selector: dict[str, str] = {}
     for group in groups:
-        asked = {name: wanted[name] for name in group["coveredResources"] if name in wanted}
-        if not asked:
+        requested = {name: wanted[name] for name in group["coveredResources"] if name in wanted}
+        if not requested:
             continue
         reasons = []
         for flavor in group.get("flavors") or ():
-            labels, reason = _flavor(cluster, queue, flavor, asked, spec)
+            labels, reason = _flavor(cluster, queue, flavor, requested, spec)
             if not reason:
                 selector.update(labels)
                 break
@@ -127,7 +127,7 @@ def _assign(cluster: KubeCluster, queue: Record, wanted: Mapping[str, Decimal], 
 
 
 def _flavor(
-    cluster: KubeCluster, queue: Record, flavor: Object, asked: Mapping[str, Decimal], spec: Object
+    cluster: KubeCluster, queue: Record, flavor: Object, requested: Mapping[str, Decimal], spec: Object
 ) -> tuple[dict[str, str], str]:
     record = cluster.get("ResourceFlavor", "", flavor["name"])
     if record is None:
@@ -144,7 +144,7 @@ def _flavor(
     if any(key in own and own[key] != value for key, value in labels.items()):
         return {}, f"flavor {flavor['name']} doesn't match node affinity"
     quotas = {row["name"]: row for row in flavor.get("resources") or ()}
-    for name, amount in asked.items():
+    for name, amount in requested.items():
         if amount > _reachable(cluster, queue, flavor["name"], name, quotas.get(name) or {}):
             return {}, f"insufficient quota for {name} in flavor {flavor['name']}, request > maximum capacity"
     return labels, ""

@@ -59,11 +59,11 @@ class Sandbox:
             (folder / name).mkdir(parents=True, exist_ok=True)
         buckets = self._buckets(pod)
         paths, files = self._volumes.mount(pod, container, folder, buckets)
-        words = str(container.get("terminationMessagePath") or "/dev/termination-log")
+        message_path = str(container.get("terminationMessagePath") or "/dev/termination-log")
         return Surroundings(
             names=LocalNames(
                 namespace=pod.namespace,
-                paths={**paths, words: folder / f"{container['name']}.termination"},
+                paths={**paths, message_path: folder / f"{container['name']}.termination"},
                 hosts=self._services.hosts(),
                 buckets=buckets,
                 databases=self._databases(pod),
@@ -147,10 +147,10 @@ class Sandbox:
 def _has_proxy(pod: Pod, connection: str) -> bool:
     """Whether a container of the pod is a Cloud SQL Auth Proxy of an instance."""
     containers = (*(pod.spec.get("containers") or ()), *(pod.spec.get("initContainers") or ()))
-    words = (
+    arguments = (
         str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))
     )
-    return bool(connection) and any(connection in word.partition("?")[0].split(",") for word in words)
+    return bool(connection) and any(connection in word.partition("?")[0].split(",") for word in arguments)
 
 
 class Admitted:

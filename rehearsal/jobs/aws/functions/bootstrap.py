@@ -51,8 +51,8 @@ def main(handler: str, event: str, result: str) -> None:
         traceback.print_exc()
         stack = traceback.format_tb(error.__traceback__)
         kind = "Runtime.ImportModuleError" if isinstance(error, ImportError) else type(error).__name__
-        said = {"errorMessage": str(error), "errorType": kind, "stackTrace": stack}
-        text = json.dumps({"error": said})
+        described = {"errorMessage": str(error), "errorType": kind, "stackTrace": stack}
+        text = json.dumps({"error": described})
     Path(result).write_text(text)
 
 

@@ -223,11 +223,11 @@ class Functions:
 def _silent(ended: int | None, timeout_s: float) -> dict[str, Any]:
     """Error of the service for a function that returned no result."""
     if ended is None:
-        said = {
+        described = {
             "errorMessage": f"Task timed out after {timeout_s:.2f} seconds",
             "errorType": "Sandbox.Timedout",
         }
     else:
         text = f"RequestId: unknown Error: Runtime exited with error: exit status {ended}"
-        said = {"errorMessage": text, "errorType": "Runtime.ExitError"}
-    return {"error": said}
+        described = {"errorMessage": text, "errorType": "Runtime.ExitError"}
+    return {"error": described}

@@ -31,7 +31,7 @@ def no_upload(place: str, error: ServiceError) -> TrainingJobError:
     return TrainingJobError(f"ClientError: Artifact upload failed:Unable to upload object {place} {why}")
 
 
-def algorithm_error(said: str, code: int) -> TrainingJobError:
-    """A program exited with this code; `said` is what it wrote to /opt/ml/output/failure."""
+def algorithm_error(message: str, code: int) -> TrainingJobError:
+    """A program exited with this code; `message` is what it wrote to /opt/ml/output/failure."""
     end = f", exit code: {code}"
-    return TrainingJobError(f"AlgorithmError: {said[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")
+    return TrainingJobError(f"AlgorithmError: {message[: 1024 - len('AlgorithmError: ') - len(end)]}{end}")

@@ -89,17 +89,17 @@ class TrainingHost(MachineProcess):
         """Start the container's command. Raises TrainingJobError when it cannot run here."""
         local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
         here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
-        words = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
+        parts = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
         environment = {
             name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
         }
-        if words is None:
+        if parts is None:
             given = command(self.job.request)
-            words = [_program(given), *(here(word) for word in given[1:])]
-        argv = tuple(words)
+            parts = [_program(given), *(here(word) for word in given[1:])]
+        argv = tuple(parts)
         self.run(argv, {**self._service_variables(around), **environment}, self.job.arn, cpus, GRACE_S)
 
-    def said(self) -> str:
+    def failure_message(self) -> str:
         """Text that the program wrote about its failure."""
         file = self.ml / "output" / "failure"
         return file.read_text(errors="replace")[:1024].strip() if file.is_file() else ""
@@ -153,13 +153,13 @@ def command(request: Mapping[str, Any]) -> list[str]:
     if toolkit.starts(request):
         return []
     algorithm = request.get("AlgorithmSpecification") or {}
-    words = [str(word) for word in algorithm.get("ContainerEntrypoint") or ()]
-    _program(words)
-    return words + [str(word) for word in algorithm.get("ContainerArguments") or ()]
+    parts = [str(word) for word in algorithm.get("ContainerEntrypoint") or ()]
+    _program(parts)
+    return parts + [str(word) for word in algorithm.get("ContainerArguments") or ()]
 
 
-def _program(words: Sequence[str]) -> str:
+def _program(parts: Sequence[str]) -> str:
     try:
-        return program(words)
+        return program(parts)
     except LookupError as error:
         raise TrainingJobError(f"ClientError: {error.args[0]}") from None

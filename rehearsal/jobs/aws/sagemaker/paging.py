@@ -11,11 +11,11 @@ _DEFAULT_PAGE = 10  # source: botocore 1.44.5, ListTrainingJobsRequest$MaxResult
 Row = Mapping[str, Any]
 
 
-def matching(rows: Sequence[Row], asked: Mapping[str, Any], name: str) -> list[Row]:
+def matching(rows: Sequence[Row], request: Mapping[str, Any], name: str) -> list[Row]:
     """Rows that match the filters of a list request; `name` is the field with a row's name."""
-    found = [row for row in rows if str(asked.get("NameContains") or "") in row[name]]
+    found = [row for row in rows if str(request.get("NameContains") or "") in row[name]]
     for member in ("CreationTime", "LastModifiedTime"):
-        after, before = asked.get(f"{member}After"), asked.get(f"{member}Before")
+        after, before = request.get(f"{member}After"), request.get(f"{member}Before")
         found = [
             row
             for row in found
@@ -26,19 +26,19 @@ def matching(rows: Sequence[Row], asked: Mapping[str, Any], name: str) -> list[R
 
 
 def page(
-    rows: Sequence[Row], asked: Mapping[str, Any], by: Mapping[str, str], size: int = 0
+    rows: Sequence[Row], request: Mapping[str, Any], by: Mapping[str, str], size: int = 0
 ) -> dict[str, Any]:
     """One page in the requested order, with `NextToken` where there is more.
 
     `by` maps values of SortBy to fields, the default first. Raises ServiceError for a token of another
     request.
     """
-    member = by.get(str(asked.get("SortBy")), next(iter(by.values())))
-    descending = asked.get("SortOrder", "Descending") == "Descending"
+    member = by.get(str(request.get("SortBy")), next(iter(by.values())))
+    descending = request.get("SortOrder", "Descending") == "Descending"
     ordered = sorted(rows, key=lambda row: row[member], reverse=descending)
-    same = {name: value for name, value in asked.items() if name not in ("NextToken", "MaxResults")}
-    start = _start(asked.get("NextToken"), same)
-    most = int(asked.get("MaxResults") or size or _DEFAULT_PAGE)
+    same = {name: value for name, value in request.items() if name not in ("NextToken", "MaxResults")}
+    start = _start(request.get("NextToken"), same)
+    most = int(request.get("MaxResults") or size or _DEFAULT_PAGE)
     found: dict[str, Any] = {"rows": ordered[start : start + most]}
     if start + most < len(ordered):
         token = json.dumps([start + most, same], sort_keys=True)
@@ -46,14 +46,14 @@ def page(
     return found
 
 
-def _start(token: object, asked: Mapping[str, Any]) -> int:
+def _start(token: object, request: Mapping[str, Any]) -> int:
     if token is None:
         return 0
     try:
         start, same = json.loads(base64.b64decode(str(token)))
     except ValueError:
         start, same = 0, None
-    if same != asked:
+    if same != request:
         message = "The pagination token is invalid: it was not given out for this request."
         raise ServiceError("ValidationException", message)
     return int(start)

@@ -213,32 +213,32 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
 
     def _watched(self, checkpoints: CheckpointSync | None, programs: Programs[TrainingHost]) -> TrainingEnd:
         limits = self._limits()
-        asked: TrainingEnd | None = None
+        ending: TrainingEnd | None = None
         copied = time.monotonic()
         while True:
             programs.collect()
             if self._killed.is_set():
                 raise TrainingJobError(INTERNAL)
             failed = programs.failed()
-            if failed is not None and asked is None:
+            if failed is not None and ending is None:
                 host, code = failed
-                raise algorithm_error(host.said(), code)
+                raise algorithm_error(host.failure_message(), code)
             if programs.over():
-                return asked or TrainingEnd.DONE
-            if asked is None:
+                return ending or TrainingEnd.DONE
+            if ending is None:
                 due = limits.due()
-                asked = TrainingEnd.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
-                if asked is TrainingEnd.INTERRUPTED:
-                    return asked
-                if asked is not None:
-                    if asked is not TrainingEnd.STOPPED:
+                ending = TrainingEnd.STOPPED if self._stop.is_set() else _ENDS.get(due) if due else None
+                if ending is TrainingEnd.INTERRUPTED:
+                    return ending
+                if ending is not None:
+                    if ending is not TrainingEnd.STOPPED:
                         self._change(lambda job: job.entered("Stopping", "Stopping"))
                     programs.stop()
             if checkpoints and time.monotonic() - copied >= _COPY_S:
                 checkpoints.copy()
                 copied = time.monotonic()
             # A stop request ends this wait once; later waits are plain pauses.
-            (self._killed if asked else self._stop).wait(_TICK_S)
+            (self._killed if ending else self._stop).wait(_TICK_S)
 
     def _begin(self) -> Programs[TrainingHost]:
         """Start the program of every machine."""

@@ -111,8 +111,8 @@ class Studio:
             rows = [row for row in rows if body.get(f"{column}Equals") in (None, row.get(column))]
         if needle := body.get("SpaceNameContains"):
             rows = [row for row in rows if needle in str(row.get("SpaceName"))]
-        asked = {"SortOrder": "Ascending", **body}
-        found = page(rows, asked, {"CreationTime": "CreationTime"})
+        request_body = {"SortOrder": "Ascending", **body}
+        found = page(rows, request_body, {"CreationTime": "CreationTime"})
         return {member: found.pop("rows"), **found}
 
     def _delete(self, request: Request, body: dict[str, Any], token: str) -> dict[str, Any]:

@@ -110,8 +110,8 @@ class TuningApi:
             "CreationTime": "CreationTime",
             "Status": "HyperParameterTuningJobStatus",
         }
-        asked = {"SortOrder": "Ascending", **body}  # "The default is Ascending."
-        found = page(matching(rows, asked, "HyperParameterTuningJobName"), asked, by)
+        ordered = {"SortOrder": "Ascending", **body}  # "The default is Ascending."
+        found = page(matching(rows, ordered, "HyperParameterTuningJobName"), ordered, by)
         return {"HyperParameterTuningJobSummaries": found.pop("rows"), **found}
 
     def _list_trials(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:

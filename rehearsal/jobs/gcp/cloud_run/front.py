@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._pass_on(headers)
         except IapDeniedError as refused:
             self.close_connection = True  # the rest of the body is not a request
-            self._reply(refused.status, refused.headers, refused.words.encode())
+            self._reply(refused.status, refused.headers, refused.text.encode())
 
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815 - as the base class has it
 

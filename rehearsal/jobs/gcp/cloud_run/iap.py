@@ -29,9 +29,9 @@ _LOGIN = "https://accounts.google.com/o/oauth2/v2/auth"
 class IapDeniedError(Exception):
     """Response of the proxy in place of the service's."""
 
-    def __init__(self, status: int, words: str, headers: Mapping[str, str]) -> None:
-        super().__init__(words)
-        self.status, self.words, self.headers = status, words, headers
+    def __init__(self, status: int, text: str, headers: Mapping[str, str]) -> None:
+        super().__init__(text)
+        self.status, self.text, self.headers = status, text, headers
 
 
 def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: Mapping[str, str]) -> None:
@@ -50,8 +50,8 @@ def judge(state: State, keys: SigningKeys, service: Record, url: str, headers: M
         raise _refused(403, f"You don't have access. {email} may not open this app.")
     number = project_number(str(service.outputs["project"]))
     if not _may(state, account_caller(service_agents.email("iap.googleapis.com", number)), _INVOKE, service):
-        words = "Your client does not have permission to get URL / from this server."  # Cloud Run's own
-        raise IapDeniedError(403, words, {"Content-Type": "text/html"})
+        text = "Your client does not have permission to get URL / from this server."  # Cloud Run's own
+        raise IapDeniedError(403, text, {"Content-Type": "text/html"})
 
 
 def _check(claims: Mapping[str, Any], url: str) -> None:
@@ -72,5 +72,5 @@ def _may(state: State, caller: Caller, permission: str, service: Record) -> bool
     return allowed(state, caller.members, permission, service, service.id)
 
 
-def _refused(status: int, words: str, **headers: str) -> IapDeniedError:
-    return IapDeniedError(status, words, {**GENERATED, **headers})
+def _refused(status: int, text: str, **headers: str) -> IapDeniedError:
+    return IapDeniedError(status, text, {**GENERATED, **headers})

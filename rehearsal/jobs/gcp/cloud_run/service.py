@@ -186,7 +186,7 @@ class _Open:
         (container,) = template["containers"]
         email = str(template.get("serviceAccount"))
         world = _world(self._state, email, folder)
-        words = [*(container.get("commands") or ()), *(container.get("args") or ())]
+        command = [*(container.get("commands") or ()), *(container.get("args") or ())]
         envs = container.get("envs") or ()
         given = {str(one["name"]): rewrite(str(one.get("value") or ""), world) for one in envs}
         outputs = self._record.outputs
@@ -203,7 +203,7 @@ class _Open:
             # from variables, too (uvicorn/main.py, auto_envvar_prefix).
             "UVICORN_UDS": SOCKET,
         }
-        argv = (sys.executable, *(rewrite(str(word), world) for word in words[1:]))
+        argv = (sys.executable, *(rewrite(str(word), world) for word in command[1:]))
         start = clean_start(folder, self._name)
         return ProcessPlan(argv=argv, env={**start, **added, **given}, cwd=folder)
 
@@ -216,8 +216,8 @@ def _current(state: State, record: Record) -> Record | None:
 def _probe(record: Record) -> Mapping[str, Any]:
     """The startup probe of a service with one container of Python; empty where it is another one."""
     containers = block(record.inputs, "template").get("containers") or [{}]
-    words = containers[0].get("commands") or [""]
-    ours = len(containers) == 1 and re.fullmatch(r"(.*/)?python3?(\.\d+)?", str(words[0]))
+    command = containers[0].get("commands") or [""]
+    ours = len(containers) == 1 and re.fullmatch(r"(.*/)?python3?(\.\d+)?", str(command[0]))
     return block(containers[0], "startupProbe") if ours else {}
 
 

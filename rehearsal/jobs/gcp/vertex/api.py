@@ -80,8 +80,8 @@ class CustomJobs:
         account = account_record(self._state, str(email))
         acts = "iam.serviceAccounts.actAs"
         if account is None or not allowed(self._state, call.caller.members, acts, account, account.id):
-            said = f"You do not have permission to act as service_account: {email}. (or it may not exist)."
-            raise ServiceError(400, said)
+            message = f"You do not have permission to act as service_account: {email}. (or it may not exist)."
+            raise ServiceError(400, message)
 
     def _get(self, call: ApiCall) -> Answer:
         return self._found(call, "get").described()
@@ -112,28 +112,28 @@ class CustomJobs:
         project = self._authorised(call, verb)
         job = self._store.get(project, call.parts["region"], call.parts["id"])
         if job is None:
-            words = call.parts
-            where = f"projects/{words['project']}/locations/{words['region']}/customJobs/{words['id']}"
+            parts = call.parts
+            where = f"projects/{parts['project']}/locations/{parts['region']}/customJobs/{parts['id']}"
             raise ServiceError(404, f"The CustomJob does not exist: {where}")
         return job
 
     def _authorised(self, call: ApiCall, verb: str) -> str:
         """The project's id, where the caller has the right in it. Raises ServiceError."""
-        asked, permission = call.parts["project"], f"aiplatform.customJobs.{verb}"
-        project = next((one for one in self._projects() if project_number(one) == asked), asked)
+        named, permission = call.parts["project"], f"aiplatform.customJobs.{verb}"
+        project = next((one for one in self._projects() if project_number(one) == named), named)
         if not allowed_in_project(self._state, call.caller.members, permission, project):
-            resource = f"projects/{asked}/locations/{call.parts['region']}"
+            resource = f"projects/{named}/locations/{call.parts['region']}"
             info = {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                 "reason": "IAM_PERMISSION_DENIED",
                 "domain": "aiplatform.googleapis.com",
                 "metadata": {"permission": permission, "resource": resource},
             }
-            said = (
+            message = (
                 f"Permission '{permission}' denied on resource '//aiplatform.googleapis.com/{resource}' "
                 "(or it may not exist)."
             )
-            raise ServiceError(403, said, more={"details": [info]})
+            raise ServiceError(403, message, more={"details": [info]})
         return project
 
     def _projects(self) -> set[str]:

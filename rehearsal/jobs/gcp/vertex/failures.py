@@ -52,8 +52,8 @@ def consequence(code: int, *, disable_retries: bool) -> ExitConsequence:
 
 def exited(replica: str, code: int) -> JobFailure:
     """A worker exited with a code other than 0."""
-    said = f"The replica {replica} exited with a non-zero status of {code}. Termination reason: Error."
-    return JobFailure(INVALID, said)
+    message = f"The replica {replica} exited with a non-zero status of {code}. Termination reason: Error."
+    return JobFailure(INVALID, message)
 
 
 def no_resources(region: str) -> JobFailure:

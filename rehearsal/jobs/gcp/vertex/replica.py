@@ -68,9 +68,9 @@ class JobReplica(MachineProcess):
         spec = self._job.spec["workerPoolSpecs"][self._pool]
         container = spec.get("containerSpec") or {}
         here = self.translator({_MOUNT: self.folder / "gcs"}, around.located)
-        words = command(container)
+        command_line = command(container)
         given = {str(one["name"]): here(str(one.get("value") or "")) for one in container.get("env") or ()}
-        argv = (runnable(container), *(here(word) for word in words[1:]))
+        argv = (runnable(container), *(here(word) for word in command_line[1:]))
         machine = str((spec.get("machineSpec") or {}).get("machineType"))
         emulated = machine in facts.machine_types or machine in facts.cpu_types
         added = {**self._service_variables(around), **missing_hardware(emulated=emulated)}

@@ -202,17 +202,17 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
         """Watch the programs until they end. Raises CustomJobError when one fails for good."""
         job = self._job
         limits = ProgramLimits(run_s=job.timeout_s - self._ran_s)
-        asked = False
+        ending = False
         while True:
             programs.collect()
             if self._killed.is_set():
                 raise CustomJobError(INTERNAL)
-            if asked and programs.over():
+            if ending and programs.over():
                 return AttemptEnd.STOPPED
             # "completes successfully when its primary replica exits with exit code 0"
-            if not asked and self._machines[0].exit_code() == 0:
+            if not ending and self._machines[0].exit_code() == 0:
                 return AttemptEnd.DONE
-            failed = None if asked else programs.failed()
+            failed = None if ending else programs.failed()
             if failed is not None:
                 found = self._after(*failed)
                 if found is not ExitConsequence.RESTARTED:
@@ -223,16 +223,16 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             taken_s = self._shared.interruption(job.display_name) if job.spot else None
             if taken_s is not None:
                 limits.interrupt(taken_s)
-            due = None if asked else limits.due()
+            due = None if ending else limits.due()
             if due is Due.INTERRUPTED:
                 self._last = no_resources(job.region)
                 return AttemptEnd.PREEMPTED
-            if not asked and (self._stop.is_set() or due is not None):
-                asked = True
+            if not ending and (self._stop.is_set() or due is not None):
+                ending = True
                 self._change(lambda job: job.entered(CANCELLING))
                 programs.stop()
             # A cancel request ends this wait once; later waits are plain pauses.
-            (self._killed if asked else self._stop).wait(_TICK_S)
+            (self._killed if ending else self._stop).wait(_TICK_S)
 
     def _after(self, replica: JobReplica, code: int) -> ExitConsequence:
         """Consequence of a failed replica; where allowed, it has been restarted."""

@@ -52,13 +52,13 @@ _KUEUE = "kubernetes-sigs/kueue apis/kueue/v1beta2/{}_types.go (v0.19.2)"
 
 @dataclass(frozen=True)
 class Fixed:
-    """Immutable paths of some types; `words` is the detail of a Forbidden error."""
+    """Immutable paths of some types; `detail` is the detail of a Forbidden error."""
 
     id: str
     types: tuple[str, ...]
     paths: tuple[str, ...]
     source: str
-    words: str = ""
+    detail: str = ""
 
 
 _ROWS = (
@@ -150,8 +150,8 @@ def _register(row: Fixed) -> None:
             defaulted = before is not None and new == at(before.outputs, path)
             if unsure(new) or defaulted or _same(path, old, new):
                 continue
-            if row.words:
-                yield forbidden(path, row.words.format(path=path))
+            if row.detail:
+                yield forbidden(path, row.detail.format(path=path))
             else:
                 yield invalid(path, new, IMMUTABLE)
 

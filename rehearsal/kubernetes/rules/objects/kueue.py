@@ -173,16 +173,16 @@ def _weight(inputs: Properties) -> Iterator[Violation]:
 def _not_too_many(inputs: Properties) -> Iterator[Violation]:
     """A queue has at most 256 flavors and resources, and a group at most 512 quotas."""
     groups = list(_groups(inputs))
-    for key, words in (("flavors", "flavors"), ("coveredResources", "covered resources")):
+    for key, title in (("flavors", "flavors"), ("coveredResources", "covered resources")):
         total = sum(len(group.get(key) or ()) for _, group in groups if group.get(key) is not UNKNOWN)
         if total > _MOST:
-            detail = f"total number of {words} across all resourceGroups must be ≤ {_MOST}, got {total}"
+            detail = f"total number of {title} across all resourceGroups must be ≤ {_MOST}, got {total}"
             yield invalid("spec.resourceGroups", total, detail)
     for path, group in groups:
         pairs = sum(len(list(rows(flavor.get("resources")))) for _, flavor in rows(group.get("flavors")))
         if pairs > _MOST_PAIRS:
-            said = "number of flavor-resource combinations in a resourceGroup must be"
-            detail = f"{said} ≤ {_MOST_PAIRS}, got {pairs}"
+            prefix = "number of flavor-resource combinations in a resourceGroup must be"
+            detail = f"{prefix} ≤ {_MOST_PAIRS}, got {pairs}"
             yield invalid(path, pairs, detail)
 
 

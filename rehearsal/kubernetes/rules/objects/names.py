@@ -85,8 +85,8 @@ def _labels(inputs: Properties) -> Iterator[Violation]:
         for key, value in mapping(labels).items():
             if wrong := grammar.label_key(str(key)):
                 yield invalid(path, key, wrong)
-            if (words := text(value)) is not None and (wrong := grammar.label_value(words)):
-                yield invalid(path, words, wrong)
+            if (content := text(value)) is not None and (wrong := grammar.label_value(content)):
+                yield invalid(path, content, wrong)
 
 
 @BOOK.rule("K8S-META-002", ANY, source=_META)

@@ -57,8 +57,8 @@ def _ports(inputs: Properties) -> Iterator[Violation]:
             if last is None or row.get("port") is UNKNOWN:
                 continue
             if first is None:
-                said = "not specified" if row.get("port") is None else "non-numeric"
-                yield invalid(f"{here}.endPort", last, f"may not be specified when `port` is {said}")
+                problem = "not specified" if row.get("port") is None else "non-numeric"
+                yield invalid(f"{here}.endPort", last, f"may not be specified when `port` is {problem}")
             elif last < first:
                 yield invalid(f"{here}.endPort", last, "must be greater than or equal to `port`")
             elif wrong := grammar.port(last):
@@ -169,8 +169,8 @@ def _expressions(inputs: Properties) -> Iterator[Violation]:
     for group, named in (("validations", False), ("variables", True), ("matchConditions", True)):
         seen: set[str] = set()
         for index, row in rows(at(inputs, f"spec.{group}")):
-            path, own, words = f"spec.{group}[{index}]", text(row.get("name")), row.get("expression")
-            if absent(words) or (isinstance(words, str) and not words.strip()):
+            path, own, expression = f"spec.{group}[{index}]", text(row.get("name")), row.get("expression")
+            if absent(expression) or (isinstance(expression, str) and not expression.strip()):
                 yield required(f"{path}.expression", "expression is not specified")
             if named and absent(row.get("name")):
                 yield required(f"{path}.name", "name is not specified")

@@ -108,8 +108,8 @@ def _range(inputs: Properties) -> Iterator[Violation]:
         if row.get("type") is not UNKNOWN and kind not in _LIMIT_TYPES:
             wrong = grammar.label_key(kind)
             if wrong or "/" not in kind:
-                said = wrong or "must be a standard limit type or fully qualified"
-                yield invalid(f"{path}.type", kind, said)
+                detail = wrong or "must be a standard limit type or fully qualified"
+                yield invalid(f"{path}.type", kind, detail)
         if kind in seen:
             yield duplicate(f"{path}.type", kind)
         seen.add(kind)
@@ -122,13 +122,13 @@ def _range(inputs: Properties) -> Iterator[Violation]:
 
 def _ordered(path: str, row: Object) -> Iterator[Violation]:
     sides = ("min", "defaultRequest", "default", "max")
-    words = ("min value", "default request value", "default value", "max value")
+    names = ("min value", "default request value", "default value", "max value")
     for low in range(len(sides)):
         for high in range(low + 1, len(sides)):
             for key, value in mapping(row.get(sides[low])).items():
                 least, most = amount(value), amount(mapping(row.get(sides[high])).get(key))
                 if least is not None and most is not None and least > most:
-                    detail = f"{words[low]} {value} is greater than {words[high]} {pod_resources.show(most)}"
+                    detail = f"{names[low]} {value} is greater than {names[high]} {pod_resources.show(most)}"
                     yield invalid(f"{path}.{sides[low]}[{key}]", value, detail)
 
 
@@ -177,8 +177,8 @@ def _says_what_it_uses(inputs: Properties, world: ClusterView) -> Iterator[Viola
         ranges = [record.inputs for record in objects(world, LIMIT_RANGE, namespace(inputs))]
         missing: dict[str, list[str]] = {}
         for _, one in pod_resources.containers(view, ranges):
-            said = pod_resources.charged(one)
-            for key in sorted(set(mapping(at(quota, "spec.hard"))) & set(_MUST_SAY) - set(said)):
+            usage = pod_resources.charged(one)
+            for key in sorted(set(mapping(at(quota, "spec.hard"))) & set(_MUST_SAY) - set(usage)):
                 missing.setdefault(key, []).append(one.name)
         if missing:
             detail = "; ".join(

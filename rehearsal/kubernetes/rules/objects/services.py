@@ -148,5 +148,5 @@ def _selector(inputs: Properties) -> Iterator[Violation]:
     for key, value in mapping(at(inputs, "spec.selector")).items():
         if wrong := grammar.label_key(str(key)):
             yield invalid("spec.selector", key, wrong)
-        if (words := text(value)) is not None and (wrong := grammar.label_value(words)):
-            yield invalid("spec.selector", words, wrong)
+        if (content := text(value)) is not None and (wrong := grammar.label_value(content)):
+            yield invalid("spec.selector", content, wrong)

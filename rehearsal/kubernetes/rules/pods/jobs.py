@@ -195,8 +195,8 @@ def _host_names(inputs: Properties) -> Iterator[Violation]:
         return
     longest = f"{own}-{max(0, completions - 1)}"
     if len(longest) > 63:
-        said = f'will not able to create pod with invalid DNS label "{longest}"'
-        detail = f"{said}: must be no more than 63 characters"
+        prefix = f'will not able to create pod with invalid DNS label "{longest}"'
+        detail = f"{prefix}: must be no more than 63 characters"
         yield invalid("metadata.name", own, detail)
 
 

@@ -60,7 +60,7 @@ def test_what_has_a_default_may_be_left_out() -> None:
 
 def test_a_check_reports_all_errors_and_names_the_rules() -> None:
     inputs = {"metadata": {"name": "Web", "labels": {"a b": "c"}}, "spec": {"ports": [{"port": 0}]}}
-    found = admission.check("kubernetes:core/v1:Service", inputs, custom=False, said=[])
+    found = admission.check("kubernetes:core/v1:Service", inputs, custom=False, reported=[])
     assert {failure.property for failure in found} == {
         "metadata.name",
         "metadata.labels",
