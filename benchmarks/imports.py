@@ -16,11 +16,7 @@ PYTHON = str(ROOT / ".venv" / "bin" / "python")
 CASES = {
     "python -c pass": [PYTHON, "-c", "pass"],
     "import of the program": [PYTHON, "-c", "import stacks.__main__"],
-    "import + load + check spec": [
-        PYTHON,
-        "-c",
-        "import infra.stackspec as s; s.load_file('dev-aws')",
-    ],
+    "import + load + check spec": [PYTHON, "-c", "import infra.stackspec as s; s.load_file('dev-aws')"],
     "trainstack --help": [str(ROOT / ".venv" / "bin" / "trainstack"), "--help"],
 }
 

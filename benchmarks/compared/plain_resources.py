@@ -167,9 +167,7 @@ KINDS = {
         ),
     ),
     "aws_s3_bucket": Kind(
-        "s3.Bucket",
-        _create_bucket,
-        lambda clients, of: clients["s3"].delete_bucket(Bucket=of["bucket"]),
+        "s3.Bucket", _create_bucket, lambda clients, of: clients["s3"].delete_bucket(Bucket=of["bucket"])
     ),
     "aws_s3_bucket_versioning": Kind(
         "s3.BucketVersioning",
@@ -177,14 +175,10 @@ KINDS = {
         lambda clients, of: _version(clients, of, "Suspended"),
     ),
     "aws_iam_role": Kind(
-        "iam.Role",
-        _create_role,
-        lambda clients, of: clients["iam"].delete_role(RoleName=of["name"]),
+        "iam.Role", _create_role, lambda clients, of: clients["iam"].delete_role(RoleName=of["name"])
     ),
     "aws_iam_policy": Kind(
-        "iam.Policy",
-        _create_policy,
-        lambda clients, of: clients["iam"].delete_policy(PolicyArn=of["arn"]),
+        "iam.Policy", _create_policy, lambda clients, of: clients["iam"].delete_policy(PolicyArn=of["arn"])
     ),
     "aws_iam_role_policy_attachment": Kind(
         "iam.RolePolicyAttachment",

@@ -43,8 +43,7 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
     `announce` and `job` exit with the code of their program.
     """
     parser = _Parser(
-        prog=program,
-        description="Validation of distributed training: measure, decide, attribute, record.",
+        prog=program, description="Validation of distributed training: measure, decide, attribute, record."
     )
     commands = parser.add_subparsers(dest="command", required=True)
     for command in COMMANDS:

@@ -113,10 +113,7 @@ def wire_rates(busbw_gb_s: float, shape: ClusterShape) -> dict[str, float | None
     """
     if shape.nodes < 2:
         return {TREE: None, RING: None}
-    return {
-        TREE: busbw_gb_s * (shape.nodes - 1) / (shape.ranks - 1),
-        RING: busbw_gb_s / shape.per_node,
-    }
+    return {TREE: busbw_gb_s * (shape.nodes - 1) / (shape.ranks - 1), RING: busbw_gb_s / shape.per_node}
 
 
 def _tree(shape: ClusterShape, wires: Wires) -> BandwidthBound | None:

@@ -124,10 +124,7 @@ def mpi_job(plan: RunPlan) -> list[Body]:
         "mpiImplementation": "OpenMPI",
         "launcherCreationPolicy": "WaitForWorkersReady",
         "runPolicy": _run_policy(plan, "Running"),
-        "mpiReplicaSpecs": {
-            "Launcher": _replicas(1, launcher),
-            "Worker": _replicas(plan.nodes, worker),
-        },
+        "mpiReplicaSpecs": {"Launcher": _replicas(1, launcher), "Worker": _replicas(plan.nodes, worker)},
     }
     return [pods.body(plan, "kubeflow.org/v2beta1", "MPIJob", spec)]
 

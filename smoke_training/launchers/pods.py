@@ -190,10 +190,7 @@ def _affinity(plan: RunPlan) -> Body:
     }
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     return given(
-        {
-            "nodeAffinity": {required: terms} if expressions else None,
-            "podAntiAffinity": {required: [apart]},
-        }
+        {"nodeAffinity": {required: terms} if expressions else None, "podAntiAffinity": {required: [apart]}}
     )
 
 

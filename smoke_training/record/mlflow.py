@@ -68,11 +68,7 @@ class TrackingServer:
     """
 
     def __init__(
-        self,
-        uri: str,
-        credentials: tuple[str, str] | None,
-        deadline: float,
-        sign: Sign | None = None,
+        self, uri: str, credentials: tuple[str, str] | None, deadline: float, sign: Sign | None = None
     ) -> None:
         scheme = urllib.parse.urlsplit(uri).scheme
         if scheme not in ("http", "https"):

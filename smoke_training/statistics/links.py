@@ -21,13 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from smoke_training.statistics.estimators import (
-    Z_ACQUIT,
-    Z_DECISION,
-    Ratio,
-    decision_z,
-    trimmed_interval,
-)
+from smoke_training.statistics.estimators import Z_ACQUIT, Z_DECISION, Ratio, decision_z, trimmed_interval
 
 FIRST_LOOK, MOST_REPETITIONS = 6, 60  # repetitions before the first look, and at most; one look each
 LOOKS = 1 + MOST_REPETITIONS - FIRST_LOOK

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 
 from smoke_training.evidence.training import MachineWindow, Training
 from smoke_training.statistics import changepoint
-from smoke_training.statistics.estimators import (
-    Z_REPORTED,
-    Ratio,
-    Rows,
-    blocks,
-    decision_z,
-    trimmed_interval,
-)
+from smoke_training.statistics.estimators import Z_REPORTED, Ratio, Rows, blocks, decision_z, trimmed_interval
 from smoke_training.statistics.noise import without_queue
 from smoke_training.statistics.peers import block_medians, block_totals
 from smoke_training.statistics.straggler import BLOCK, LOOKS

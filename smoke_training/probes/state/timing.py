@@ -154,8 +154,5 @@ class ShardedTraining:
             moments.setdefault(parameter, {})[name] = value
         optimizer: State = {"state": moments, "param_groups": json.loads(state["groups"])}
         set_state_dict(
-            self.model,
-            self.optimizer,
-            model_state_dict=below(state, "model/"),
-            optim_state_dict=optimizer,
+            self.model, self.optimizer, model_state_dict=below(state, "model/"), optim_state_dict=optimizer
         )

@@ -39,10 +39,7 @@ FIRST_LOOK, LOOK_EVERY, CAP = 48, 16, 1000
 BURSTY_S = 10.0  # limit for bursty repetitions without a decision
 CONFIRM_AFTER_S = 1.0  # a slow node is measured again after a pause, in case of a neighbour's burst
 OPEN_FILES = 128
-STREAM_BYTES, STREAM_S = (
-    32 << 20,
-    1.0,
-)  # one long write: as much as fits into the time
+STREAM_BYTES, STREAM_S = (32 << 20, 1.0)  # one long write: as much as fits into the time
 PREFIX = ".trainstack-smoke-"
 CHECKPOINTS = "checkpoints"  # name of the target that checkpoints go to
 

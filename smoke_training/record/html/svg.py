@@ -10,11 +10,7 @@ WIDTH = 760.0
 LEFT, RIGHT, TOP, BOTTOM = 74.0, 30.0, 14.0, 48.0
 MARKERS = ("circle", "square", "diamond", "triangle")  # besides `ring`, an open circle
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "1 4", "12 4")
-_PATHS = {
-    "square": "m-4 -4h8v8h-8z",
-    "diamond": "m0 -6l6 6l-6 6l-6 -6z",
-    "triangle": "m0 -5l5 9h-10z",
-}
+_PATHS = {"square": "m-4 -4h8v8h-8z", "diamond": "m0 -6l6 6l-6 6l-6 -6z", "triangle": "m0 -5l5 9h-10z"}
 
 Label = Callable[[float], str]
 Point = tuple[float, float]

@@ -23,12 +23,7 @@ from tests.smoke_training.samples import plan
 
 GIB = 1 << 30
 SIZES = (1024, 1 << 20, 256 << 20, GIB, 4 * GIB, 16 * GIB)
-LAB: dict[str, Any] = {
-    "gpus_per_node": 0,
-    "instance_type": "namespace",
-    "fabric": "tcp",
-    "rails": ["eth0"],
-}
+LAB: dict[str, Any] = {"gpus_per_node": 0, "instance_type": "namespace", "fabric": "tcp", "rails": ["eth0"]}
 
 
 def on_nccl(nodes: int = 2, per_node: int = 8) -> RunSetting:

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 from smoke_training.instrumentation.retention import Retention, retention
 
 HISTORIES = st.dictionaries(st.integers(0, 500), st.floats(0, 1e6), max_size=40)
-POLICIES = st.builds(
-    Retention,
-    keep_last=st.integers(1, 8),
-    keep_every_s=st.none() | st.floats(1, 1e5),
-)
+POLICIES = st.builds(Retention, keep_last=st.integers(1, 8), keep_every_s=st.none() | st.floats(1, 1e5))
 
 
 @given(HISTORIES, POLICIES)

@@ -176,10 +176,7 @@ def test_the_hooks_are_gone_afterwards() -> None:
 
 def test_an_exception_of_the_loop_passes_through_and_leaves_nothing_behind() -> None:
     model = Slow()
-    with (
-        pytest.raises(KeyError),
-        smoke_training.instrument(model, None, Loader(5), every=1) as run,
-    ):
+    with pytest.raises(KeyError), smoke_training.instrument(model, None, Loader(5), every=1) as run:
         for batch in run.batches():
             model(batch)
             raise KeyError(run.step)

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from smoke_training.statistics.estimators import (
-    Z_REPORTED,
-    student_quantile,
-    trimmed_interval,
-)
+from smoke_training.statistics.estimators import Z_REPORTED, student_quantile, trimmed_interval
 from smoke_training.statistics.medians import median_interval
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=5, max_size=60)

@@ -25,10 +25,7 @@ def test_gpus_that_are_throttled_alike_are_no_silent_pass() -> None:
 
 def test_a_power_cap_is_where_healthy_gpus_run() -> None:
     found = judged({"gpu_mhz": 1700.0, "clock_reasons": ["sw_power_cap"]}, {"gpu_mhz": 1980.0})
-    assert (found.status, found.message) == (
-        Verdict.PASS,
-        "the slowest of 2 GPUs ran at 1700 MHz (rank 0)",
-    )
+    assert (found.status, found.message) == (Verdict.PASS, "the slowest of 2 GPUs ran at 1700 MHz (rank 0)")
 
 
 def test_without_gpus_there_is_no_clock_to_judge() -> None:

@@ -17,9 +17,7 @@ def test_a_peer_that_takes_everything_is_reached_without_anybody_reading() -> No
         assert answer(listener) == ["reached"]
 
 
-def test_unacknowledged_data_is_distinguished_from_a_silent_peer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_unacknowledged_data_is_distinguished_from_a_silent_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A receiver that has no room acknowledges as little as one whose frames are dropped."""
     monkeypatch.setattr(reach, "REACH_S", 0.2)
     with socket.socket() as listener:

@@ -43,11 +43,7 @@ def test_what_cannot_be_read_is_neither_whole_nor_damaged() -> None:
 
 
 parts = st.builds(
-    part,
-    st.integers(0, 3),
-    st.integers(1, 6),
-    st.sampled_from([None, None, None, "torn"]),
-    st.booleans(),
+    part, st.integers(0, 3), st.integers(1, 6), st.sampled_from([None, None, None, "torn"]), st.booleans()
 )
 
 

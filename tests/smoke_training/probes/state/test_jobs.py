@@ -209,9 +209,7 @@ def make_unreadable_after_the_kill(home: Path) -> None:
         shard.mkdir()
 
 
-def test_the_samples_of_a_healthy_job_lead_to_the_same_verdict_offline(
-    healthy: tuple[Job, str],
-) -> None:
+def test_the_samples_of_a_healthy_job_lead_to_the_same_verdict_offline(healthy: tuple[Job, str]) -> None:
     job, _ = healthy
     judged = verdict.judge(parse((job.home / "plan-0.json").read_text()), job.found())
     again = {item.id: item.status for item in judged.checks}

@@ -42,9 +42,7 @@ class Meeting:
         return Member(self.plan, index, channel.ChannelCaller(ADDRESS, self.port), word)
 
     def join(
-        self,
-        first: Callable[[], NodeFacts] | None = None,
-        second: Callable[[], NodeFacts] | None = None,
+        self, first: Callable[[], NodeFacts] | None = None, second: Callable[[], NodeFacts] | None = None
     ) -> None:
         """Both join; RunEndedError of node 0, node 1's reason is in `refused`."""
 
