@@ -1,4 +1,4 @@
-"""Kills a rank at a random step again and again: is the resumed run always the interrupted one?
+"""Kill a rank at a random step repeatedly, and compare the resumed with the interrupted run.
 
     .venv/bin/python benchmarks/kill_resume.py [trials] [results.jsonl] [at most this many now]
 

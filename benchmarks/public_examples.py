@@ -60,7 +60,7 @@ _MADE_UP = (
 )
 _MOST_SETTINGS = 8
 _GRACE_S = 10.0
-# What a report says a project lacks that only its user could give.
+# Requirements of a project that only its user could provide, by messages of reports.
 _NEEDS = (
     r"Missing required configuration variables? '[^']+'",
     r"Stack reference \S+ does not exist",
@@ -75,7 +75,7 @@ _NEEDS = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """How one project fared."""
+    """Outcome of one project."""
 
     project: str
     kind: str
@@ -199,7 +199,7 @@ def _command(project: Path, settings: list[str]) -> list[str]:
 def _trainstack(
     arguments: list[str], home: Path, timeout_s: float, environment: dict[str, str] | None = None
 ) -> tuple[int | None, str]:
-    """Exit code, None where it took too long, and what it wrote."""
+    """Exit code, None after the time limit, and output."""
     process = subprocess.Popen(
         [str(Path(sys.executable).with_name("trainstack")), *arguments],
         # Some programs name what they make after the user who is logged in.
@@ -221,7 +221,7 @@ def _trainstack(
         code = process.returncode
     except subprocess.TimeoutExpired as expired:
         text = expired.output.decode(errors="replace") if expired.output else ""
-        process.send_signal(signal.SIGINT)  # in an orderly way, if it still can
+        process.send_signal(signal.SIGINT)  # orderly, if possible
     finally:
         try:
             process.wait(_GRACE_S)

@@ -68,7 +68,7 @@ _PATIENCE_S = 60.0
 
 
 class CommandError(Exception):
-    """A command failed or took too long; the text is what it said."""
+    """A command failed or took too long; the text is its output."""
 
 
 def timed(words: list[str], folder: Path, environment: Mapping[str, str], limit: float = _LIMIT_S) -> float:
@@ -186,7 +186,7 @@ def configuration(resources: list[Resource], address: str) -> dict[str, object]:
 
 
 def terraform_missing(folder: Path, resources: list[Resource], address: str) -> str | None:
-    """Why Terraform cannot be measured, after trying to make it ready in `folder`; None when it is."""
+    """Prepare Terraform in `folder`; return the reason if it cannot be measured, else None."""
     if shutil.which("terraform") is None:
         return "no terraform"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Tears checkpoints in every known way: is a torn one ever accepted, is a whole one ever lost?
+"""Damage checkpoints in every known way; count accepted damaged ones and lost complete ones.
 
     .venv/bin/python benchmarks/torn_checkpoints.py [tears] [seed]
 
@@ -62,14 +62,14 @@ def writing(root: Path, steps: Iterable[int]) -> tuple[int, int]:
 
 
 def chosen(root: Path) -> Integrity:
-    """As the restarted ranks do it."""
+    """Choose a checkpoint like the restarted ranks."""
     parts = [store.inspect(root, step, GROUP) for step in store.steps(root)]
     marked = [step for step in store.steps(root) if store.mark_in(store.step_folder(root, step))]
     return choose(parts, {*marked, *STEPS}, 1, str(root))
 
 
 def equal(root: Path, step: int) -> bool:
-    """Whether a checkpoint returns what was saved."""
+    """Report whether a checkpoint restores the saved state."""
     folder = store.step_folder(root, step)
     fresh = store.own_state(folder)
     with warnings.catch_warnings():

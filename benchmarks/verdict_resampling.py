@@ -109,7 +109,7 @@ def read(path: Path) -> tuple[Plan, Evidence]:
 
 
 def described(found: Evidence) -> str:
-    """How much of a run is drawn from."""
+    """Amount of samples of a run."""
     counts = collections.Counter[str]()
     for item in found.records:
         for values in series(item).values():
@@ -166,7 +166,7 @@ def blocks(count: int, dice: random.Random) -> list[int]:
 
 
 def resample(traces: Sequence[tuple[Plan, Evidence]], trials: int, dice: random.Random) -> int:
-    """Judge `trials` redrawn runs and print what came of them; 1 if any was accused."""
+    """Judge `trials` resampled runs and print the verdicts; return 1 if any was accused."""
     verdicts, accused = collections.Counter[str](), collections.Counter[str]()
     undecided, began = collections.Counter[str](), time.monotonic()
     for trial in range(trials):

@@ -1,4 +1,4 @@
-"""A resource provider that checks nothing and remembers nothing: the least that any provider can cost."""
+"""A resource provider without checks and state: the least cost of any provider."""
 
 import sys
 import threading
@@ -11,7 +11,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 
 class EmptyProvider(provider_pb2_grpc.ResourceProviderServicer):
-    """Says yes to everything, with the inputs as outputs."""
+    """Accepts everything, with the inputs as outputs."""
 
     def Handshake(self, request: Any, context: Any) -> provider_pb2.ProviderHandshakeResponse:
         return provider_pb2.ProviderHandshakeResponse()

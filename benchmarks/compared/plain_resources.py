@@ -1,4 +1,4 @@
-"""Plain AWS resources for benchmarks, in Terraform's words, and how each is made by calls of the AWS API.
+"""Plain AWS resources for benchmarks, in Terraform's terms, and the calls of the AWS API that create each.
 
 pulumi_aws has the same argument and attribute names, because it is generated from Terraform's provider. A
 reference is a whole argument, `${type.name.attribute}`, to a resource earlier in the list.

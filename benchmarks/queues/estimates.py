@@ -1,4 +1,4 @@
-"""Estimated starts of jobs held against what then happened, on a real Kueue with nodes of KWOK.
+"""Estimated starts of jobs compared with the actual ones, on a real Kueue with nodes of KWOK.
 
     python benchmarks/queues/estimates.py [JOBS] [SEED] [TEAMS]
 
@@ -42,7 +42,7 @@ START_S = 6.0  # until pods run, on a machine that does other work
 
 @dataclass
 class Guess:
-    """What was said about a job when it was first seen, and what then happened."""
+    """First estimate for a job, and its actual start."""
 
     seen: datetime.datetime
     created: datetime.datetime
@@ -61,7 +61,7 @@ class Watched:
     evictions: int = 0
 
     def look(self, state: State) -> None:
-        """Guess about who is new, and see who was admitted."""
+        """Estimate new jobs, and record admitted ones."""
         result, past = simulation.starts(state) or {}, history.waits(state.jobs)
         for job in state.jobs:
             if job.key not in self.guesses:

@@ -1,7 +1,7 @@
 """DistributedDataParallel training on one GPU, all GPUs of a machine or several machines: the same numbers.
 
     python train.py                                  # one process
-    torchrun --nproc-per-node 2 train.py             # two; a job starts it like this by itself
+    torchrun --nproc-per-node 2 train.py             # two; a job starts it like this
 
 The batch is that of all processes together, so their number changes the speed alone. Resumes from the last
 checkpoint, also with another number of processes.
@@ -31,7 +31,7 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments() -> argparse.Namespace:
-    """What can be chosen; folders come from the job where there is one."""
+    """Command line options; folders come from the job if there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--epochs", type=int, default=4)
     parser.add_argument("--batch", type=int, default=64, help="examples of a step, of all processes together")
@@ -58,7 +58,7 @@ class World:
             dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo")
 
     def any(self, asked: bool) -> bool:
-        """Whether any process is asked to stop: all leave after the same step, or none could finish it."""
+        """True if any process must stop: all exit after the same step, or none could finish it."""
         if self.size == 1:
             return asked
         flag = torch.tensor(int(asked), device=self.device)
@@ -72,7 +72,7 @@ class World:
         return float(value) / self.size
 
     def close(self) -> None:
-        """Leave together: the first process writes files before."""
+        """Exit together: the first process writes files before."""
         if self.size > 1:
             dist.barrier()
             dist.destroy_process_group()
@@ -117,7 +117,7 @@ def batches(world: World, chosen: argparse.Namespace, done: int) -> Iterator[Bat
 
 
 def main() -> int:
-    """Train; 0, or the code of a run that was stopped."""
+    """Train; return 0, or the code of a stopped run."""
     chosen, stop, world = arguments(), Stop(), World()
     if chosen.batch % world.size or not 0 < chosen.batch <= EXAMPLES:
         raise SystemExit(f"--batch: got {chosen.batch}; must be a multiple of {world.size} processes")

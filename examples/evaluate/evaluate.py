@@ -1,4 +1,4 @@
-"""Evaluates what the template finetune made: a base model, or adapters beside their base model.
+"""Evaluate the output of the template finetune: a base model, or adapters with their base model.
 
     python evaluate.py --artifact model/                   # adapter.pt and base.pt of a fine-tuning
     python evaluate.py --artifact base.pt --data texts/    # a base model, on text of your own
@@ -28,12 +28,12 @@ BATCH = 64
 REFUSED = 2
 
 
-class RefusedError(ValueError):
-    """An artifact that cannot be trusted or used; names the file and what is wrong with it."""
+class ArtifactError(ValueError):
+    """An untrusted or unusable artifact; the message names the file and the problem."""
 
 
 def arguments() -> argparse.Namespace:
-    """What can be chosen; folders come from the job where there is one."""
+    """Command line options; folders come from the job if there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     folder = os.environ.get
     parser.add_argument(
@@ -54,12 +54,12 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Evaluate; 0, or 2 for an artifact that is refused."""
+    """Evaluate; return 0, or 2 for a refused artifact."""
     chosen = arguments()
     try:
         with tempfile.TemporaryDirectory() as unpacked:
             model, kind = load(chosen.artifact, chosen.base, Path(unpacked))
-    except RefusedError as error:
+    except ArtifactError as error:
         sys.stderr.write(f"refused: {error}\n")
         return REFUSED
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -76,7 +76,7 @@ def main() -> int:
 
 
 def load(artifact: Path, base: Path | None, scratch: Path) -> tuple[Model, str]:
-    """The model of an artifact, ready to be asked, and what it is; RefusedError says what is wrong."""
+    """Load the model of an artifact, and its description; ArtifactError names a problem."""
     folder = artifact
     archive = artifact / "model.tar.gz" if artifact.is_dir() else artifact
     if archive.name.endswith(".tar.gz") and archive.is_file():
@@ -90,38 +90,38 @@ def load(artifact: Path, base: Path | None, scratch: Path) -> tuple[Model, str]:
     model = based(beside, tensors(beside))
     rank, alpha, weights = (document.get(key) for key in ("rank", "alpha", "adapter"))
     if not isinstance(rank, int) or not isinstance(alpha, int | float) or not isinstance(weights, dict):
-        raise RefusedError(f"{artifact}: not a whole adapter ({ADAPTER_FORMAT})")
+        raise ArtifactError(f"{artifact}: not a whole adapter ({ADAPTER_FORMAT})")
     adapt(model, rank, alpha)
     try:
         missing, unexpected = model.load_state_dict(weights, strict=False)
     except RuntimeError as error:
-        raise RefusedError(f"{artifact}: does not fit {beside}: {_line(error)}") from error
+        raise ArtifactError(f"{artifact}: does not fit {beside}: {_line(error)}") from error
     lacking = [name for name in missing if name.endswith((".a", ".b"))]
     if lacking or unexpected:
-        raise RefusedError(f"{artifact}: does not fit {beside}: {', '.join([*lacking, *unexpected][:3])}")
+        raise ArtifactError(f"{artifact}: does not fit {beside}: {', '.join([*lacking, *unexpected][:3])}")
     return model, ADAPTER_FORMAT
 
 
 def unpack(archive: Path, scratch: Path) -> Path:
-    """The folder with what a training job made; RefusedError for an archive that writes elsewhere."""
+    """Return the folder with the output of a training job; ArtifactError for an unsafe archive."""
     try:
         with tarfile.open(archive) as packed:
             packed.extractall(scratch, filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
-        raise RefusedError(f"{archive}: {_line(error)}") from error
+        raise ArtifactError(f"{archive}: {_line(error)}") from error
     return scratch
 
 
 def tensors(path: Path) -> dict[str, Any]:
-    """The content of a file that holds tensors, numbers and texts and nothing that would run."""
+    """Load a file that may contain only tensors, numbers and texts, no code."""
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise RefusedError(f"{path}: holds more than tensors, so that loading it might run code") from error
+        raise ArtifactError(f"{path}: holds more than tensors, so that loading it might run code") from error
     except (OSError, RuntimeError, EOFError) as error:
-        raise RefusedError(f"{path}: {_line(error)}") from error
+        raise ArtifactError(f"{path}: {_line(error)}") from error
     if not isinstance(found, dict):
-        raise RefusedError(f"{path}: got a {type(found).__name__}; must be a dictionary with a format")
+        raise ArtifactError(f"{path}: got a {type(found).__name__}; must be a dictionary with a format")
     return found
 
 
@@ -130,12 +130,12 @@ def based(path: Path, document: dict[str, Any]) -> Model:
     try:
         return base_from(document)
     except ValueError as error:
-        raise RefusedError(f"{path}: {error}") from error
+        raise ArtifactError(f"{path}: {error}") from error
 
 
 @torch.no_grad()
 def measured(model: Model, examples: torch.Tensor) -> dict[str, float]:
-    """Loss (nats per byte), perplexity and the share of bytes that are guessed right."""
+    """Loss (nats per byte), perplexity and the share of correctly predicted bytes."""
     model.eval()
     device = model.positions.device
     loss, right, count = 0.0, 0, 0

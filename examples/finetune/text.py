@@ -1,4 +1,4 @@
-"""Text to train on: files of a folder, else sentences made here, so that no data is needed."""
+"""Training text: files of a folder, else generated sentences, so that no data is needed."""
 
 import random
 from pathlib import Path
@@ -13,7 +13,7 @@ HELD_OUT = 0.1  # the last tenth is never trained on
 
 
 def base_text(seed: int, sentences: int = 4000) -> str:
-    """Plain sentences, to train a base model."""
+    """Generate plain sentences, to train a base model."""
     dice = random.Random(seed)  # noqa: S311 - data, not secrets
     return "".join(
         f"{dice.choice(_WHO)} {dice.choice(_DOES)} {dice.choice(_WHAT)}.\n" for _ in range(sentences)
@@ -21,7 +21,7 @@ def base_text(seed: int, sentences: int = 4000) -> str:
 
 
 def task_text(seed: int, pairs: int = 2000) -> str:
-    """Questions with answers about such sentences: another form of the same words, to fine-tune on."""
+    """Generate questions and answers about such sentences, to fine-tune on."""
     dice = random.Random(seed)  # noqa: S311 - as above
     lines = []
     for _ in range(pairs):
@@ -31,7 +31,7 @@ def task_text(seed: int, pairs: int = 2000) -> str:
 
 
 def read(folder: Path) -> str:
-    """All .txt files of a folder, one after the other; ValueError where there are none."""
+    """Join all .txt files of a folder; ValueError without any."""
     paths = sorted(folder.rglob("*.txt"))
     if not paths:
         raise ValueError(f"{folder}: has no .txt files")
@@ -39,7 +39,7 @@ def read(folder: Path) -> str:
 
 
 class Text:
-    """Bytes of a text, the last tenth held out. ValueError where it is too short for one example each."""
+    """Bytes of a text, the last tenth held out. ValueError if it is too short for one example each."""
 
     def __init__(self, text: str, context: int) -> None:
         data = torch.tensor(list(text.encode()), dtype=torch.long)
@@ -50,12 +50,12 @@ class Text:
             raise ValueError(f"the text has {len(data)} bytes; at least {11 * self._length} are needed")
 
     def batch(self, size: int, seed: int, step: int) -> Tensor:
-        """Batch of a step: (size, context + 1) ids. It depends on seed and step alone, so runs can resume."""
+        """Batch of a step: (size, context + 1) ids. It depends only on seed and step, so runs can resume."""
         dice = torch.Generator().manual_seed(seed * 1_000_003 + step)
         starts = torch.randint(len(self._train) - self._length, (size,), generator=dice)
         return torch.stack([self._train[start : start + self._length] for start in starts.tolist()])
 
     def held_out(self, most: int) -> Tensor:
-        """At most so many examples that training does not see, (examples, context + 1)."""
+        """At most so many held-out examples, (examples, context + 1)."""
         count = min(most, len(self._held) // self._length)
         return self._held[: count * self._length].view(count, self._length)

@@ -20,12 +20,12 @@ from lora_model import ADAPTER_FORMAT, Model, Shape, adapt, adapter_of, base_doc
 from metrics import Metrics
 from text import Text, base_text, read, task_text
 
-HELD_OUT = 64  # examples that the loss is judged by
+HELD_OUT = 64  # examples for the evaluation
 EVERY = 10  # steps between lines of the log
 
 
 def arguments() -> argparse.Namespace:
-    """What can be chosen; folders come from the job where there is one."""
+    """Command line options; folders come from the job if there is one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--base", type=Path, help="base model (base.pt, or its folder); default: train one")
     parser.add_argument("--data", type=Path, help="folder with .txt files; default: sentences made here")
@@ -48,7 +48,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Train; 0, or the code of a run that was stopped."""
+    """Train; return 0, or the code of a stopped run."""
     chosen, stop = arguments(), Stop()
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise SystemExit("this template trains on one GPU: the template ddp shows several")
@@ -63,7 +63,7 @@ def main() -> int:
     model.to(device)
     held_out = text.held_out(HELD_OUT).to(device)
 
-    done, before = 0, evaluate(model, held_out)  # adapters begin at nothing: this is the base model
+    done, before = 0, evaluate(model, held_out)  # adapters start at zero: this is the base model
     found = kept.load()
     if found is not None:
         model.load_state_dict(found["adapter"], strict=False)
@@ -133,7 +133,7 @@ def evaluate(model: Model, held_out: Tensor) -> float:
 
 
 def finish(chosen: argparse.Namespace, model: Model, metrics: Metrics, before: float, after: float) -> int:
-    """Write the adapters and say what they are worth; 1 where the loss did not fall."""
+    """Write the adapters and their evaluation; return 1 if the loss did not fall."""
     folder = Path(chosen.model)
     metrics.log(chosen.steps, {"held_out_loss": after})
     metrics.record(chosen.steps, {"held_out_loss_before": before, "held_out_loss_after": after})

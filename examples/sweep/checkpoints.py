@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or absent, and the signal that asks a job to save and leave."""
+"""Atomic checkpoints, and the signal that requests a job to save and exit."""
 
 import os
 import pickle
@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-STOPPED = 128 + signal.SIGTERM  # the exit code of a run that was stopped, as shells say it
+STOPPED = 128 + signal.SIGTERM  # exit code of a stopped run, as in shells
 
 
 class Checkpoints:
@@ -30,7 +30,7 @@ class Checkpoints:
 
     @staticmethod
     def write(path: Path, document: dict[str, Any]) -> None:
-        """Write a file under another name first, so that a kill leaves no half of it."""
+        """Write a file under another name first, so that a kill leaves no partial file."""
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_suffix(".part")
         with temporary.open("wb") as stream:
@@ -40,7 +40,7 @@ class Checkpoints:
         temporary.replace(path)
 
     def load(self) -> dict[str, Any] | None:
-        """The newest checkpoint that can be read, on the CPU; None where there is none."""
+        """Load the newest readable checkpoint, on the CPU; None without one."""
         for path in self._newest():
             try:
                 found: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
@@ -56,7 +56,7 @@ class Checkpoints:
 
 
 class Stop:
-    """Whether SIGTERM has come: 120 s later a managed service ends the job (spot, stop, most time)."""
+    """True after SIGTERM: 120 s later a managed service ends the job (spot, stop, time limit)."""
 
     def __init__(self) -> None:
         self.asked = False

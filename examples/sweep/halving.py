@@ -39,5 +39,5 @@ def drawn(trial: int, seed: int) -> Settings:
 
 
 def survivors(losses: Mapping[int, float], count: int) -> Sequence[int]:
-    """The best trials of a round, the best first; one that came to no number is the worst."""
+    """The best trials of a round, the best first; one without a finite loss is the worst."""
     return sorted(losses, key=lambda trial: (not math.isfinite(losses[trial]), losses[trial], trial))[:count]

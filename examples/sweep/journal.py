@@ -17,10 +17,10 @@ class Entry:
 
 
 class Journal:
-    """A file of lines; one that was cut off by a kill is left out, and its trial is run again."""
+    """A file of lines; one truncated by a kill is ignored, and its trial is run again."""
 
     def __init__(self, path: Path, about: dict[str, object]) -> None:
-        """Go on with the journal at `path`; ValueError where it is of a search with other arguments."""
+        """Open the journal at `path`; ValueError if it belongs to a search with other arguments."""
         self._path = path
         self.entries: list[Entry] = []
         lines = path.read_text().splitlines() if path.exists() else []
@@ -31,14 +31,14 @@ class Journal:
                 self.entries.append(Entry(**json.loads(line)))
             except ValueError:
                 continue
-        # Written anew: the next line must not be appended to half of one.
+        # Rewritten: the next line must not be appended to a partial one.
         temporary = path.with_suffix(".part")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text("".join(_line(one) for one in (about, *map(asdict, self.entries))))
         temporary.replace(path)
 
     def loss(self, trial: int, steps: int) -> float | None:
-        """What a trial came to, None where it has not been there yet."""
+        """Return the loss of a trial at a step, None if it has not reached it."""
         return next((one.loss for one in self.entries if (one.trial, one.steps) == (trial, steps)), None)
 
     def run_of(self, trial: int) -> str | None:
@@ -46,7 +46,7 @@ class Journal:
         return next((one.run_id for one in self.entries if one.trial == trial and one.run_id), None)
 
     def add(self, entry: Entry) -> None:
-        """Keep a result; it is on the disk when this returns."""
+        """Write a result durably."""
         self.entries.append(entry)
         with self._path.open("a") as stream:
             stream.write(_line(asdict(entry)))

@@ -17,7 +17,7 @@ BASE_FORMAT, ADAPTER_FORMAT = "trainstack.base/1", "trainstack.lora/1"
 
 @dataclass(frozen=True)
 class Shape:
-    """Size of the model; `context` is how many bytes it sees at once."""
+    """Size of the model; `context` is its window in bytes."""
 
     width: int = 64
     heads: int = 4
@@ -103,18 +103,18 @@ def adapt(model: Model, rank: int, alpha: float) -> list[nn.Parameter]:
 
 
 def adapter_of(model: Model) -> dict[str, Tensor]:
-    """The adapters of a model by name, and nothing else of it."""
+    """Return only the adapters of a model, by name."""
     trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
     return {name: value.detach().cpu() for name, value in model.state_dict().items() if name in trained}
 
 
 def base_document(model: Model) -> dict[str, object]:
-    """A base model as `torch.save` keeps it."""
+    """Return a base model in the form for `torch.save`."""
     return {"format": BASE_FORMAT, "shape": asdict(model.shape), "model": model.state_dict()}
 
 
 def base_from(document: dict[str, object]) -> Model:
-    """The base model in a document; ValueError where it is none."""
+    """Build the base model of a document; ValueError for another document."""
     shape, weights = document.get("shape"), document.get("model")
     if document.get("format") != BASE_FORMAT or not isinstance(shape, dict) or not isinstance(weights, dict):
         raise ValueError(f"not a base model ({BASE_FORMAT})")

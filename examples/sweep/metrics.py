@@ -1,4 +1,4 @@
-"""Figures of a run: a line each, and in the job's run in MLflow where there is one."""
+"""Log metrics of a run: a line each, and the job's run in MLflow if there is one."""
 
 import importlib
 import os
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 Batch = TypeVar("Batch")
-FLUSH_S = 30.0  # that the end of a run waits for the tracking server
+FLUSH_S = 30.0  # limit for the tracking server at the end of a run
 
 
 class Metrics:
@@ -38,14 +38,14 @@ class Metrics:
             print(text, flush=True)
 
     def record(self, step: int, values: Mapping[str, float]) -> None:
-        """Record the values without a word; an outage of the server loses some of them and stops nothing."""
+        """Record the values without printing; an outage of the server loses some and stops nothing."""
         if self._mlflow is not None:
             now = int(time.time() * 1000)
             points = [self._mlflow.entities.Metric(name, value, now, step) for name, value in values.items()]
             self._client.log_batch(self._run, metrics=points, synchronous=False)
 
     def close(self) -> None:
-        """Wait for what is not recorded yet, for a while."""
+        """Wait for pending records, up to a limit."""
         if self._mlflow is not None:
             thread = threading.Thread(target=self._mlflow.flush_async_logging, daemon=True)
             thread.start()
@@ -59,7 +59,7 @@ class Metrics:
         done: int,
         every: int = 50,
     ) -> Iterator[Batch]:
-        """The batches; in a job also the seconds of its steps by part: data, compute, communication.
+        """Yield the batches; in a job also record the seconds of its steps by part.
 
         `done` is the steps of earlier attempts.
         """

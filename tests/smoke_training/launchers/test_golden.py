@@ -1,8 +1,9 @@
-"""Output of the renderers, in files for review.
+"""Output of the renderers, in files for review; variants as differences.
 
-`python -m tests.smoke_training.launchers.test_golden` writes them anew after a change that is meant.
+`python -m tests.smoke_training.launchers.test_golden` renews them after an intended change.
 """
 
+import difflib
 from pathlib import Path
 
 import pytest
@@ -21,16 +22,22 @@ def rendered() -> dict[str, str]:
         f"{name}.{launcher.suffix}": launcher.render(_PLANS.get(name, plans.training)())
         for name, launcher in LAUNCHERS.items()
     }
-    runtime = yaml([kubeflow.runtime(plans.training())])
-    job = LAUNCHERS["job"]
+    variants = {
+        "sagemaker.spot": ("sagemaker.json", LAUNCHERS["sagemaker"].render(plans.spot())),
+        "job.tcpxo": ("job.yaml", LAUNCHERS["job"].render(plans.tcpxo())),
+        "job.gib": ("job.yaml", LAUNCHERS["job"].render(plans.gib())),
+    }
     return {
         **found,
         "cronjob.yaml": cron_text(plans.cpu(), "0 5 * * 1"),
-        "runtime.yaml": runtime,
-        "sagemaker.spot.json": LAUNCHERS["sagemaker"].render(plans.spot()),
-        "job.tcpxo.yaml": job.render(plans.tcpxo()),
-        "job.gib.yaml": job.render(plans.gib()),
+        "runtime.yaml": yaml([kubeflow.runtime(plans.training())]),
+        **{f"{name}.diff": _difference(found[base], text) for name, (base, text) in variants.items()},
     }
+
+
+def _difference(base: str, text: str) -> str:
+    lines = difflib.unified_diff(base.splitlines(), text.splitlines(), n=0, lineterm="")
+    return "".join(f"{line}\n" for line in list(lines)[2:])
 
 
 @pytest.mark.parametrize("name", sorted(rendered()))
