@@ -6,11 +6,10 @@
 Needs root. Every run is a whole run of the product in a laboratory of its own (`tests/faults`), with a seed
 and a victim of its own. Lines are appended to `benchmarks/records/fault_detection.jsonl`; a run that is there
 already is not run again: an interrupted benchmark goes on where it stopped, and the tables say of which code
-the lines are (another record, `--record`, starts anew). A run whose
-fault the injector's own counter could not prove is void: it is listed, not counted. Half of the healthy runs
-have a noisy neighbour. "All right" is FAIL, the right culprit with the right cause, and no one else accused.
-Shares are Wilson score bounds of 95 %. The evidence of every run is kept below `.trainstack/`, for
-`smoke judge` or a reader.
+the lines are (another record, `--record`, starts anew). A run whose fault the injector's own counter could
+not prove is void: it is listed, not counted. Half of the healthy runs have a noisy neighbour. "All right" is
+FAIL, the right culprit with the right cause, and no one else accused. Shares are Wilson score bounds of 95 %.
+The evidence of every run is kept below `.trainstack/`, for `smoke judge` or a reader.
 """
 
 import argparse

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from smoke_training.job import run as job
-from smoke_training.job.folders import BASE, MOVED
+from smoke_training.job.aws.folders import BASE, MOVED
 from smoke_training.job.services import folders_of
 
 NAME = "job"

@@ -1,8 +1,7 @@
 """Optimal interval between checkpoints and its cost (pure). Times in seconds.
 
-J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974;
-J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006,
-equation 37.
+J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17(9), 1974; J. T. Daly,
+"A higher order estimate of the optimum checkpoint interval for restart dumps", FGCS 22(3), 2006, equation 37.
 """
 
 import math

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from smoke_training.job.aws import node as sagemaker
-from smoke_training.job.folders import BASE, MOVED, TRIAL, Folders
+from smoke_training.job.aws.folders import BASE, MOVED, TRIAL, below
+from smoke_training.job.folders import Folders
 from smoke_training.job.gcp import node as vertex
 from smoke_training.job.gcp.folders import in_buckets
 from smoke_training.job.job_node import ALONE, JobNode
@@ -17,7 +18,7 @@ def folders_of(environment: Mapping[str, str], base: Path | None = None) -> Fold
     """Return the folders below `base`, else the service's, else those below /opt/ml."""
     if base is None and vertex.CLUSTER_SPEC in environment:
         return in_buckets(environment)
-    return Folders(base or Path(environment.get(MOVED) or BASE), trial=environment.get(TRIAL, ""))
+    return below(base or Path(environment.get(MOVED) or BASE), environment.get(TRIAL, ""))
 
 
 def find_node(

@@ -1,16 +1,15 @@
 """Transport of the training traffic: NCCL log, environment, and the rules per fabric (pure).
 
-A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL logs its choice
-with NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is
-efa, fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), `NET/IB : Using
-[0]mlx5_0:1/RoCE ...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started,
-storage adapters among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA`
-(`src/transport/net.cc`: the device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`.
-Google's plugins call themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
+A silent fallback to TCP sockets raises no error and costs a factor of 13 and more. NCCL logs its choice with
+NCCL_DEBUG=INFO: `Using network X` (NVIDIA/nccl, `src/plugin/net.cc`), `NET/OFI Selected provider is efa,
+fabric is efa (found 32 nics)` (aws/aws-ofi-nccl, `src/nccl_ofi_net.cpp`), `NET/IB : Using [0]mlx5_0:1/RoCE
+...` (NVIDIA/nccl, `src/transport/net_ib/init.cc`: ports that were active when it started, storage adapters
+among them), `Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0(3)/GDRDMA` (`src/transport/net.cc`: the
+device, the rank whose proxy drives it, GPUDirect RDMA) and `NVLS comm 0x...`. Google's plugins call
+themselves `FasTrak` (TCPXO), `GPUDirectTCPX_v7` (TCPX) and `gIB`
 (elideng-sg/hypercomputer-internode-deepdive@db026b5f assets/lab-22/tcpxo_transport_fastrak.txt, @12bf93b1
-assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB").
-Those of sockets were verified on a GPU; the others are from sources and published logs, untested on
-hardware.
+assets/lab-18/after_tcpx_transport.txt; AI Hypercomputer documentation, "Enable NCCL/gIB"). Those of sockets
+were verified on a GPU; the others are from sources and published logs, untested on hardware.
 """
 
 import re

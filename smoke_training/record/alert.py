@@ -5,9 +5,8 @@ log has the same text for subscribers of logs.
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 from smoke_training.plan import Plan
 from smoke_training.record.aws import api as aws
@@ -20,13 +19,6 @@ SUBJECT_LIMIT = 100  # characters of ASCII, no line breaks (SNS API reference, P
 LOGGED = 2400
 PATIENCE_S = 20.0
 _ALARMING = ("FAIL", "ERROR")
-
-
-class Publish(Protocol):
-    """Publish function of a topic; raises the exceptions of its library."""
-
-    def __call__(self, *, subject: str, text: str, seconds: float) -> None:
-        """Publish one message within so many seconds."""
 
 
 def wanted(plan: Plan, result: Mapping[str, Any]) -> str | None:
@@ -68,20 +60,15 @@ def send(plan: Plan, result: Mapping[str, Any], deadline: float) -> dict[str, ob
     subject, text = message(plan, result, why)
     reported: dict[str, object] = {"subject": subject, "text": text[:LOGGED]}
     failed: list[str] = []
-    for topic, publish in _ways(plan):
+    for topic, publish in ((plan.alert_topic_arn, aws.publish), (plan.alert_pubsub_topic, gcp.publish)):
+        if topic is None:
+            continue
         left = min(PATIENCE_S, deadline - time.monotonic())
         if left <= 1:
             failed.append("no time left for the alert")
             continue
         try:
-            publish(subject=subject, text=text, seconds=left)
+            publish(topic, subject, text, left)
         except Exception as error:  # boto3 creates its exception classes at run time
             failed.append(f"{topic}: {type(error).__name__}: {error}"[:500])
     return {"sent": not failed, "reason": "; ".join(failed) or why, **reported}
-
-
-def _ways(plan: Plan) -> Iterator[tuple[str, Publish]]:
-    """Yield the topics of a plan, with the publish function of each."""
-    for topic, publish in ((plan.alert_topic_arn, aws.publish), (plan.alert_pubsub_topic, gcp.publish)):
-        if topic is not None:
-            yield topic, partial(publish, topic)

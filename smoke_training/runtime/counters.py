@@ -1,8 +1,7 @@
 """Read counters of the kernel and of network adapters. An absent counter is None, never 0.
 
-Everything is read unprivileged. `/proc/net` belongs to the reader's network namespace, so a pod sees its
-own; `/sys/class/net` shows the namespace it was mounted in and is used only if both list the same
-interfaces.
+Everything is read unprivileged. `/proc/net` belongs to the reader's network namespace, so a pod sees its own;
+`/sys/class/net` shows the namespace it was mounted in and is used only if both list the same interfaces.
 """
 
 import fcntl

@@ -1,10 +1,9 @@
 """Program of one trial of a hyperparameter tuning job of SageMaker.
 
-A tuning job has no command field, so the image's own program runs: SageMaker's training toolkit, which
-copies the channel of the code to /opt/ml/code and runs this file with the trial's parameters as arguments
+A tuning job has no command field, so the image's own program runs: SageMaker's training toolkit, which copies
+the channel of the code to /opt/ml/code and runs this file with the trial's parameters as arguments
 (aws/sagemaker-training-toolkit, src/sagemaker_training/entry_point.py and mapping.py). From here on a trial
-is a run like any other, with its own name, folder of checkpoints and arguments. Standard
-library only.
+is a run like any other, with its own name, folder of checkpoints and arguments. Standard library only.
 """
 
 import json

@@ -283,16 +283,12 @@ def _digest(value: Any) -> str:
     """Return the SHA-256 of type, shape and raw bytes, so that equal bytes of another shape differ."""
     value = value.to_local() if hasattr(value, "to_local") else value
     if isinstance(value, torch.Tensor):
-        raw = _bytes(value.detach().cpu().contiguous())
+        held = value.detach().cpu().contiguous()
+        raw = ctypes.string_at(held.data_ptr(), held.nbytes)  # `.numpy()` would need numpy
         kind, shape = str(value.dtype), tuple(value.shape)
     else:
         raw, kind, shape = repr(value).encode(), type(value).__name__, ()
     return hashlib.sha256(f"{kind}|{','.join(map(str, shape))}|".encode() + raw).hexdigest()
-
-
-def _bytes(tensor: torch.Tensor) -> bytes:
-    """Return the raw bytes of a contiguous CPU tensor; `.numpy()` would need numpy."""
-    return ctypes.string_at(tensor.data_ptr(), tensor.nbytes) if tensor.nbytes else b""
 
 
 def _halve(path: Path) -> None:

@@ -6,8 +6,7 @@ gradient of a backward pass is ready, autograd runs the callbacks queued during 
 gradients when its last bucket is full (torch 2.13, `reducer.cpp`, `finalize_backward`), after a parameter's
 own hooks have run. A callback queued by such a hook therefore runs before it and sees this rank's own
 gradients, while the reduction is already running: checking them mostly uses time in which a step would wait
-anyway. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared
-before every pass.
+anyway. This needs `gradient_as_bucket_view=False`, the default, and gradients cleared before every pass.
 """
 
 import hashlib

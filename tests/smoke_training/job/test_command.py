@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from smoke_training.job import command
-from smoke_training.job.folders import Folders
+from smoke_training.job.aws.folders import below
 from smoke_training.job.job_node import ALONE, JobNode
 from smoke_training.job.settings import JobSettings
 
@@ -26,7 +26,7 @@ def test_several_gpus_or_nodes_meet_at_the_first_host() -> None:
 
 
 def test_nodes_of_one_machine_use_the_loopback_and_what_was_set_stays() -> None:
-    folders = Folders(Path("/opt/ml"))
+    folders = below(Path("/opt/ml"))
     found = command.environment({"PYTHONPATH": "/mine"}, TWO, folders, Path("/code.zip"), {})
     assert found["GLOO_SOCKET_IFNAME"] == "lo" and found["PYTHONPATH"] == "/code.zip:/mine"
     assert found["TRAINSTACK_CHECKPOINTS"] == "/opt/ml/checkpoints"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from smoke_training.job import run as around
-from smoke_training.job.folders import Folders
+from smoke_training.job.aws.folders import below
 from tests.smoke_training.job.conftest import Make
 from tests.smoke_training.job.managed import clean
 
@@ -196,4 +196,4 @@ def test_a_run_writes_down_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.
         "raise SystemExit(1)\n"
     )
     result = {**clean(os.environ), "TRAINSTACK_SCRIPT": "train.py"}
-    assert around.run(result, Folders(tmp_path / "ml"), tmp_path) == 0
+    assert around.run(result, below(tmp_path / "ml"), tmp_path) == 0

@@ -7,6 +7,7 @@ import pytest
 
 from smoke_training.job import services
 from smoke_training.job.aws import node
+from smoke_training.job.aws.folders import below
 from smoke_training.job.folders import Folders
 from smoke_training.job.job_node import ALONE
 from smoke_training.reader import DocumentError
@@ -24,7 +25,7 @@ def written(folders: Folders, **changes: object) -> None:
 
 
 def test_hosts_are_in_the_same_order_on_every_node(tmp_path: Path) -> None:
-    folders = Folders(tmp_path)
+    folders = below(tmp_path)
     written(folders)
     found = services.find_node(JOB, folders)
     assert (found.index, found.first, found.nodes, found.machine, found.job) == (
@@ -35,7 +36,7 @@ def test_hosts_are_in_the_same_order_on_every_node(tmp_path: Path) -> None:
 
 
 def test_the_document_may_come_late_and_in_parts(tmp_path: Path) -> None:
-    folders, looks = Folders(tmp_path), 0
+    folders, looks = below(tmp_path), 0
 
     def wait() -> None:
         nonlocal looks
@@ -51,17 +52,17 @@ def test_the_document_may_come_late_and_in_parts(tmp_path: Path) -> None:
 def test_a_document_that_never_comes_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node, "PATIENCE_S", 0.0)
     with pytest.raises(DocumentError, match=r"resourceconfig\.json: not there after 0 s"):
-        services.find_node(JOB, Folders(tmp_path))
+        services.find_node(JOB, below(tmp_path))
 
 
 def test_a_host_that_is_none_of_the_hosts_is_a_fault(tmp_path: Path) -> None:
-    written(Folders(tmp_path), current_host="algo-3")
+    written(below(tmp_path), current_host="algo-3")
     with pytest.raises(DocumentError, match="current_host 'algo-3' is not one of hosts"):
-        services.find_node(JOB, Folders(tmp_path))
+        services.find_node(JOB, below(tmp_path))
 
 
 def test_without_a_service_a_node_is_alone(tmp_path: Path) -> None:
-    assert services.find_node({}, Folders(tmp_path)) == ALONE
+    assert services.find_node({}, below(tmp_path)) == ALONE
 
 
 def test_vertex_has_it_in_a_variable(tmp_path: Path) -> None:
@@ -69,10 +70,10 @@ def test_vertex_has_it_in_a_variable(tmp_path: Path) -> None:
         "cluster": {"workerpool1": ["b:2222", "c:2222"], "workerpool0": ["a:2222"]},
         "task": {"type": "workerpool1", "index": 1},
     }
-    found = services.find_node({"CLUSTER_SPEC": json.dumps(spec), "CLOUD_ML_JOB_ID": "7"}, Folders(tmp_path))
+    found = services.find_node({"CLUSTER_SPEC": json.dumps(spec), "CLOUD_ML_JOB_ID": "7"}, below(tmp_path))
     assert (found.hosts, found.index, found.job) == (("a", "b", "c"), 2, "7")
     with pytest.raises(DocumentError, match="CLUSTER_SPEC: KeyError"):
-        services.find_node({"CLUSTER_SPEC": "{}"}, Folders(tmp_path))
+        services.find_node({"CLUSTER_SPEC": "{}"}, below(tmp_path))
 
 
 @pytest.mark.parametrize("environment", [{}, {"SAGEMAKER_BASE_DIR": "/data/ml"}])

@@ -61,29 +61,31 @@ def windows(**second: Any) -> list[dict[str, Any]]:
     return [plain[0], {**plain[1], **second}]
 
 
+CAPPED = MachineWindow(gpu_mhz=1700.0, clock_reasons=("sw_power_cap",))
+
+
 def cause(found: Training, victim: int = 2) -> Cause:
     accused = straggler.judge(scaling.own_compute(found), 1.15).accused
     assert [score.rank for score in accused] == [victim]
     return causes.of_rank(found, accused[0]).cause
 
 
-def test_a_rank_whose_cpu_time_grows_as_well_is_slow_in_itself() -> None:
-    assert cause(training(slow(1.4))) is Cause.SLOW_COMPUTE
-
-
-def test_a_rank_that_neither_ran_nor_waited_was_stopped() -> None:
-    steady = slow(1.0, seed=7)
-    assert cause(training(slow(1.4), cpu=steady)) is Cause.NOT_RUNNING
-
-
-def test_a_quota_that_held_the_rank_back_is_the_cause() -> None:
-    held = MachineWindow(throttled_periods=40, throttled_seconds=0.9)
-    assert cause(training(slow(1.4), cpu=slow(1.0, seed=7), windows={2: held})) is Cause.QUOTA
-
-
-def test_a_quota_that_was_hit_in_passing_is_not_the_cause() -> None:
-    grazed = MachineWindow(throttled_periods=2, throttled_seconds=0.004)
-    assert cause(training(slow(1.4), windows={2: grazed})) is Cause.SLOW_COMPUTE
+@pytest.mark.parametrize(
+    ("cpu", "windows", "expected"),
+    [
+        (None, {}, Cause.SLOW_COMPUTE),  # CPU time grows as well
+        (1.0, {}, Cause.NOT_RUNNING),  # neither ran nor waited
+        (1.0, {2: MachineWindow(throttled_periods=40, throttled_seconds=0.9)}, Cause.QUOTA),
+        (None, {2: MachineWindow(throttled_periods=2, throttled_seconds=0.004)}, Cause.SLOW_COMPUTE),
+        (None, dict.fromkeys(range(4), CAPPED), Cause.SLOW_COMPUTE),  # normal for healthy GPUs
+        (None, {2: MachineWindow(gpu_mhz=100.0)}, Cause.SLOW_COMPUTE),  # the peers' clocks are unknown
+    ],
+)
+def test_the_cause_of_a_slow_rank(
+    cpu: float | None, windows: dict[int, MachineWindow], expected: Cause
+) -> None:
+    times = None if cpu is None else slow(cpu, seed=7)
+    assert cause(training(slow(1.4), cpu=times, windows=windows)) is expected
 
 
 @pytest.mark.parametrize(
@@ -97,15 +99,6 @@ def test_a_quota_that_was_hit_in_passing_is_not_the_cause() -> None:
 def test_a_clock_below_its_peers_or_held_down_is_the_cause(window: MachineWindow) -> None:
     peers = {rank: MachineWindow(gpu_mhz=1980.0, cpu_mhz=3000.0) for rank in (0, 1, 3)}
     assert cause(training(slow(1.4), windows={**peers, 2: window})) is Cause.CLOCK
-
-
-def test_a_power_cap_alone_is_where_a_healthy_gpu_runs() -> None:
-    peers = {rank: MachineWindow(gpu_mhz=1700.0, clock_reasons=("sw_power_cap",)) for rank in range(4)}
-    assert cause(training(slow(1.4), windows=peers)) is Cause.SLOW_COMPUTE
-
-
-def test_unknown_clocks_explain_nothing() -> None:
-    assert cause(training(slow(1.4), windows={2: MachineWindow(gpu_mhz=100.0)})) is Cause.SLOW_COMPUTE
 
 
 @pytest.mark.parametrize("quota_seconds", [0.0, 0.3, 1.0])

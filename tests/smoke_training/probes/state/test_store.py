@@ -230,19 +230,14 @@ def test_equal_bytes_of_another_shape_or_type_are_another_entry() -> None:
 
 
 def test_digests_need_no_numpy_and_are_those_of_the_raw_bytes() -> None:
-    program = (
-        "import sys; sys.modules['numpy'] = None\n"
-        "import torch; from smoke_training.probes.state import store\n"
-        "kinds = (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool)\n"
-        "state = {str(kind): torch.arange(6).reshape(2, 3).t().to(kind) for kind in kinds}\n"
-        "print(*store.manifest({**state, 'empty': torch.empty(0), 'scalar': torch.tensor(1.5)}).values())"
-    )
+    kinds = ["torch.float32", "torch.bfloat16", "torch.int64", "torch.uint8", "torch.bool"]
+    state = f"[*(torch.arange(6).reshape(2, 3).t().to(k) for k in ({', '.join(kinds)})), torch.empty(0)]"
+    program = "import sys; sys.modules['numpy'] = None; import torch\n"
+    program += "from smoke_training.probes.state import store\n"
+    program += f"print(*store.manifest(dict(enumerate({state}))).values())"
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, stdout=subprocess.PIPE)
-    kinds = (torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.bool)
-    values = [torch.arange(6).reshape(2, 3).t().to(kind) for kind in kinds]
-    values += [torch.empty(0), torch.tensor(1.5)]
     expected = []
-    for value in values:
+    for value in eval(state):
         raw = value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         head = f"{value.dtype}|{','.join(map(str, value.shape))}|"
         expected.append(hashlib.sha256(head.encode() + raw).hexdigest())
