@@ -40,7 +40,7 @@ class MlflowApp:
         """Raises ImportError where an image lacks boto3, ValueError for another ARN or no credentials."""
         found = _MLFLOW_APP.match(arn)
         if found is None:
-            raise ValueError(f"{arn}: must be arn:aws:sagemaker:REGION:ACCOUNT:mlflow-app/ID")
+            raise ValueError(f"{arn}: no MLflow App, arn:aws:sagemaker:REGION:ACCOUNT:mlflow-app/ID")
         self._arn, region = arn, found[1]
         # A variable of Amazon's own plug-in for MLflow.
         self.address = (
