@@ -14,7 +14,7 @@ import typer
 
 from infra.engine.golang import SetupError
 from infra.errors import Problem, UserError
-from trainstack.cli.clouds import services_of
+from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.output import print_fields
 from trainstack.cli.stack import Rehearse, Stack
 
@@ -116,7 +116,7 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
     """The outputs of a stack with a cluster, and its rehearsal. Raises UserError where there is none."""
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
-    from trainstack.cli.session import open_engine  # noqa: PLC0415
+    from trainstack.cli.operations.session import open_engine  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.clouds import services_of
+from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
 

@@ -16,7 +16,7 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 def env(stack: Stack = "dev-aws") -> None:
     """Print the environment for plain `pulumi` commands on the rehearsed stack: eval "$(...)"."""
     from rehearsal.isolation import credentials  # noqa: PLC0415
-    from trainstack.cli.session import checkout_workspace  # noqa: PLC0415
+    from trainstack.cli.operations.session import checkout_workspace  # noqa: PLC0415
 
     environment = checkout_workspace(stack).environment
     for name in sorted(credentials(os.environ) - environment.keys()):

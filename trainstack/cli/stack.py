@@ -70,7 +70,7 @@ def up(
 ) -> None:
     """Deploy the stack file, then validate the stack with a real training run."""
     from infra.engine.packs import Packs  # noqa: PLC0415
-    from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
@@ -93,7 +93,7 @@ def preview(
 ) -> None:
     """Show what `up` would change, and what the stack would cost."""
     from infra.engine.packs import Packs  # noqa: PLC0415
-    from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     packs = Packs.read(policy_pack or (), policy_pack_config or ())
     kinds = Kinds(cluster, provider)
@@ -109,7 +109,7 @@ def refresh(
     provider: Provider = None,
 ) -> None:
     """Adopt into the state what changed outside of it."""
-    from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).refresh(confirmed=yes)
 
@@ -122,7 +122,7 @@ def destroy(
     provider: Provider = None,
 ) -> None:
     """Delete everything that the stack created."""
-    from trainstack.cli.session import Kinds, open_session  # noqa: PLC0415
+    from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
 

@@ -19,9 +19,9 @@ def status(stack: Stack, rehearse: Rehearse = False, form: FormatOption = Format
     from infra.gate import gates, lines  # noqa: PLC0415
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
-    from trainstack.cli.job_summary import status_fields  # noqa: PLC0415
-    from trainstack.cli.results import by_nodes  # noqa: PLC0415
-    from trainstack.cli.session import open_session  # noqa: PLC0415
+    from trainstack.cli.operations.job_summary import status_fields  # noqa: PLC0415
+    from trainstack.cli.operations.results import by_nodes  # noqa: PLC0415
+    from trainstack.cli.operations.session import open_session  # noqa: PLC0415
 
     session = open_session(stack, rehearse=rehearse)
     found = {key: output.value for key, output in session.engine.outputs().items()}

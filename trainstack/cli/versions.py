@@ -8,7 +8,7 @@ import typer
 
 from infra.errors import UserError
 from infra.exit_codes import ExitCode
-from trainstack.cli.clouds import services_of
+from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
 

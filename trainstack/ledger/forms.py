@@ -13,29 +13,11 @@ from trainstack.ledger.books import Line, Month
 # Columns of FOCUS 1.2 (focus.finops.org, read 2026-11-22) that a queue can fill. BilledCost is 0, as no
 # invoice has these rows: sums with rows of the cloud would count nodes twice.
 _FOCUS = (
-    "BilledCost",
-    "BillingCurrency",
-    "BillingPeriodEnd",
-    "BillingPeriodStart",
-    "ChargeCategory",
-    "ChargeDescription",
-    "ChargeFrequency",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "ConsumedQuantity",
-    "ConsumedUnit",
-    "EffectiveCost",
-    "ResourceName",
-    "ResourceType",
-    "ServiceCategory",
-    "SubAccountId",
-    "SubAccountName",
-    "Tags",
-    "x_RunningHours",
-    "x_UsedHours",
-    "x_IdleHours",
-    "x_UnknownHours",
-)
+    "BilledCost", "BillingCurrency", "BillingPeriodEnd", "BillingPeriodStart", "ChargeCategory",
+    "ChargeDescription", "ChargeFrequency", "ChargePeriodEnd", "ChargePeriodStart", "ConsumedQuantity",
+    "ConsumedUnit", "EffectiveCost", "ResourceName", "ResourceType", "ServiceCategory", "SubAccountId",
+    "SubAccountName", "Tags", "x_RunningHours", "x_UsedHours", "x_IdleHours", "x_UnknownHours",
+)  # fmt: skip
 _PLAIN = (
     "team", "project", "pool", "resource", "day", "held_hours", "running_hours", "used_hours",
     "idle_hours", "unknown_hours", "usd",

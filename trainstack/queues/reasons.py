@@ -157,18 +157,18 @@ def _topology(job: Job, message: str, queue: ClusterQueue | None, capacity: Capa
 
 
 def _fragmented(pool: str, free: list[int], gpus: int) -> Reason:
-    said = f"{sum(free)} GPUs are free in {pool}, at most {max(free)} on one node; a pod needs {gpus}"
-    return Reason("fragmentation", said)
+    message = f"{sum(free)} GPUs are free in {pool}, at most {max(free)} on one node; a pod needs {gpus}"
+    return Reason("fragmentation", message)
 
 
 def _checked(job: Job) -> Reason:
     waiting = [one for one in job.checks if one.state != "Ready"]
     if not waiting:
         return Reason("other", "its quota is reserved")
-    said = "; ".join(
+    message = "; ".join(
         f"{one.name} is {one.state}{': ' if one.message else ''}{one.message}" for one in waiting
     )
-    return Reason("admission check", said)
+    return Reason("admission check", message)
 
 
 def _starting(job: Job, capacity: Capacity) -> Reason:

@@ -115,8 +115,8 @@ def _amounts(owned: Iterable[tuple[str, str, int]]) -> str:
     return _and([f"{amount} {unit} of {pool}" for pool, unit, amount in owned])
 
 
-def _and(words: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""
 
 
 def _guarantees(queues: _Queues) -> Iterator[str]:

@@ -20,5 +20,5 @@ def test_the_larger_of_people_and_money_decides(people: int, usd: float | None, 
 
 
 def test_a_team_without_members_is_refused() -> None:
-    with pytest.raises(UserError, match="at least 1"):
+    with pytest.raises(UserError, match="figure-out-of-range"):
         profile(0)

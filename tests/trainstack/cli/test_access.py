@@ -64,8 +64,10 @@ def test_a_member_gets_a_kubeconfig_of_the_teams_namespace(calls: Path) -> None:
 
 
 def test_a_team_that_does_not_exist_is_named_beside_those_that_do() -> None:
-    with pytest.raises(UserError, match="Teams are Vision Lab"):
+    with pytest.raises(UserError) as caught:
         access.kubeconfig_of(EXPORTED, "Vision")
+    assert caught.value.codes == (("unknown-team", "--team"),)
+    assert "Vision Lab" in caught.value.problems[0].fix
 
 
 def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
@@ -80,10 +82,10 @@ def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
     assert asked.endswith("--namespace=team-vision-lab get secret mlflow-login --output=json")
     assert forwarded.endswith("--namespace=mlflow port-forward service/mlflow 5050:5000")
     config = Path(forwarded.split()[0].removeprefix("--kubeconfig="))
-    assert not config.exists(), "it goes with the forward"
+    assert not config.exists(), "it is deleted after the forward"
 
 
-def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_request_alone(
+def test_behind_a_load_balancer_its_address_is_shown_and_a_port_forwarded_on_request(
     calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     way_in = ServiceAddress(url="https://mlflow.example.com", target="internal-mlflow-1.elb.amazonaws.com")
@@ -93,7 +95,7 @@ def test_where_a_load_balancer_is_its_address_is_shown_and_a_port_forwarded_on_r
     done = opened("--team", "Vision Lab")
     assert done.exit_code == 0, done.output
     assert "url       https://mlflow.example.com" in done.stdout and "s3cret-word" in done.stdout
-    assert len(calls.read_text().splitlines()) == 1, "the login is asked for, and no more"
+    assert len(calls.read_text().splitlines()) == 1, "only the login is requested"
     done = opened("--team", "Vision Lab", "--port", "5050")
     assert "url       http://localhost:5050" in done.stdout
     assert calls.read_text().splitlines()[-1].endswith("port-forward service/mlflow 5050:5000")
@@ -109,7 +111,8 @@ def test_a_login_without_access_is_refused_with_the_reason(calls: Path) -> None:
     put(calls.parent, "echo 'secrets is forbidden' >&2; exit 1")
     done = opened("--team", "Vision Lab")
     assert isinstance(done.exception, UserError)
-    assert "its login cannot be read: secrets is forbidden" in str(done.exception)
+    assert done.exception.codes == (("login-unreadable", "--team"),)
+    assert "secrets is forbidden" in done.exception.problems[0].rule
 
 
 def test_grafana_is_opened_with_the_login_of_its_one_user(
@@ -130,13 +133,15 @@ def test_grafana_is_for_administrators_and_runs_in_no_rehearsal(
     calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--team", "Vision Lab"])
-    assert isinstance(done.exception, UserError) and "Leave out --team" in str(done.exception)
+    assert isinstance(done.exception, UserError)
+    assert done.exception.codes == (("team-not-supported", "--team"),)
     monkeypatch.setattr(access, "deployed", lambda *_, **__: (EXPORTED, object()))
     done = RUN.invoke(app, ["open", "grafana", "-s", "dev", "--rehearse"])
-    assert isinstance(done.exception, UserError) and "does not run what charts install" in str(done.exception)
+    assert isinstance(done.exception, UserError)
+    assert done.exception.codes == (("grafana-not-rehearsed", "grafana"),)
     assert not calls.exists()
 
 
-def test_the_command_looks_where_the_component_puts_grafana() -> None:
+def test_the_command_uses_the_names_of_the_component() -> None:
     found = (places.NAMESPACE, places.LOGIN, places.GRAFANA_PORT, places.GRAFANA)
     assert found == (access._MONITORING, access._GRAFANA_LOGIN, access._GRAFANA_PORT, "grafana")

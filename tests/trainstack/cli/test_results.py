@@ -16,7 +16,7 @@ from infra.gate import Gate
 from infra.outputs.cluster import ValidationRun
 from rehearsal.client import Rehearsal
 from tests.trainstack.cli.test_access import EXPORTED
-from trainstack.cli.results import by_nodes, headline, read
+from trainstack.cli.operations.results import by_nodes, headline, read
 
 URI = "s3://dev-aws-checkpoints/smoke/smoke-1/result.json"
 RUN = ValidationRun(pool="a100", job="smoke-1", namespace="trainstack-smoke", result_uri=URI)

@@ -16,8 +16,8 @@ from infra.outputs.cluster import ValidationRun
 from tests.infra.jobs.samples import OUTPUTS
 from tests.trainstack.cli.command import checked
 from tests.trainstack.cli.test_access import EXPORTED
-from trainstack.cli import summary
-from trainstack.cli.preview import Preview, print_preview, print_preview_json
+from trainstack.cli.operations import summary
+from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
 from trainstack.preflight.shortfalls import Short
 
 SHORT = Short("ec2_on_demand_p", "VcpuLimitExceeded", "384 vCPUs wanted, 0 allowed (a100)", "aws ...")

@@ -106,9 +106,7 @@ def test_other_words_of_kueue(words: str, kind: str) -> None:
 
 def test_what_stands_in_no_condition() -> None:
     assert why(job("a"), job("b", created=NOW)).kind == "other"
-    assert why(job("b", created=NOW), job("a")) == Reason(
-        "behind others", "jobs of its queue that come first: 1"
-    )
+    assert why(job("b", created=NOW), job("a")) == Reason("behind others", "1 jobs of its queue come first")
     assert why(job("a"), queues=[queue("red", 8, stopped=True)]).kind == "stopped"
     assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
     assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("tried again at 12:30 UTC")

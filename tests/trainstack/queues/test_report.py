@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said() -> None:
     found = shown(made, "red")
     assert not found.pools
     assert found.notes[0] == "nodes cannot be read: Forbidden"
-    assert len(found.notes) == 3
+    assert len(found.notes) == 4
     assert [row.estimate.kind for row in found.waiting if row.estimate] == ["unknown", "unknown"]
 
 

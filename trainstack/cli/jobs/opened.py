@@ -14,8 +14,8 @@ from infra.outputs.jobs import JobOutputs
 from rehearsal import isolation
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
-from trainstack.cli.clouds import services_of
-from trainstack.cli.session import open_engine, refuse_faults
+from trainstack.cli.clouds.choice import services_of
+from trainstack.cli.operations.session import open_engine, refuse_faults
 
 # Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3

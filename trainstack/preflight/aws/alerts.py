@@ -48,8 +48,8 @@ def _recipients(spec: StackSpec) -> Mapping[str, Sequence[str]]:
 
 def _confirmed(account: Account, topics: Sequence[str], wanted: Sequence[str]) -> Iterator[Answer]:
     if not topics:
-        said = f"AWS will send {', '.join(wanted)} one mail with a confirmation link at the deployment"
-        yield Answer(_CHECK, State.NOTE, said, "Confirm within 48 hours; then run preflight again.")
+        text = f"AWS will send {', '.join(wanted)} one mail with a confirmation link at the deployment"
+        yield Answer(_CHECK, State.NOTE, text, "Confirm within 48 hours; then run preflight again.")
         return
     confirmed = {
         row["Endpoint"]

@@ -47,9 +47,9 @@ def caller(account: Account) -> Iterator[Answer]:
     """
     found = account.client("sts").get_caller_identity()
     if found["Account"] != account.on.account_id:
-        said = f"the credentials belong to account {found['Account']}, the stack to {account.on.account_id}"
+        text = f"the credentials belong to account {found['Account']}, the stack to {account.on.account_id}"
         fix = "Log in to the stack's account, or correct on.account_id."
-        yield Answer(_CHECK, State.SHORT, said, fix)
+        yield Answer(_CHECK, State.SHORT, text, fix)
         return
     me = principal(found["Arn"])
     if not account.on.admin_arns:
@@ -58,6 +58,6 @@ def caller(account: Account) -> Iterator[Answer]:
     if me is not None and me in map(principal, account.on.admin_arns):
         yield Answer(_CHECK, State.READY, f"{me}, an administrator of the cluster")
         return
-    said = f"{me or found['Arn']} is none of on.admin_arns: its requests to the cluster would be Unauthorized"
+    text = f"{me or found['Arn']} is none of on.admin_arns: its requests to the cluster would be Unauthorized"
     fix = f"Deploy as one of {', '.join(account.on.admin_arns)}, or add the deployer's role or user."
-    yield Answer(_CHECK, State.SHORT, said, fix)
+    yield Answer(_CHECK, State.SHORT, text, fix)

@@ -44,9 +44,9 @@ def room(account: Account) -> Iterator[Answer]:
             fix = "Look it up in Service Quotas, service Amazon SageMaker; --skip job-quotas to continue."
             yield Answer("job-quotas", State.UNKNOWN, f"the account lists no quota {name!r}", fix)
         elif allowed < one.max_nodes:
-            said = f"{name}: {allowed:g} allowed, {one.max_nodes} wanted for a job on {one.name}"
+            text = f"{name}: {allowed:g} allowed, {one.max_nodes} wanted for a job on {one.name}"
             fix = f"Ask for {one.max_nodes} in Service Quotas, or lower max_nodes of {one.name}."
-            yield Answer("job-quotas", State.SHORT, said, fix)
+            yield Answer("job-quotas", State.SHORT, text, fix)
         else:
             yield Answer("job-quotas", State.READY, f"{name}: {allowed:g}, {one.max_nodes} wanted")
 
@@ -102,9 +102,9 @@ def log_group(account: Account) -> Iterator[Answer]:
     """
     found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=_LOGS)
     if any(group["logGroupName"] == _LOGS and not group.get("kmsKeyId") for group in found):
-        said = f"the log group {_LOGS} of earlier jobs exists, so up could not create it"
+        text = f"the log group {_LOGS} of earlier jobs exists, so up could not create it"
         fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {_LOGS}"
-        yield Answer("job-logs", State.SHORT, said, fix)
+        yield Answer("job-logs", State.SHORT, text, fix)
     else:
         yield Answer("job-logs", State.READY, "no log group of earlier jobs exists")
 

@@ -17,8 +17,8 @@ def log_group(account: Account) -> Iterator[Answer]:
     name = f"/aws/eks/{account.spec.name}/cluster"
     found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
     if any(group["logGroupName"] == name and not group.get("kmsKeyId") for group in found):
-        said = f"the log group {name} of an earlier cluster exists, so up could not create it"
+        text = f"the log group {name} of an earlier cluster exists, so up could not create it"
         fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {name}"
-        yield Answer(_CHECK, State.SHORT, said, fix)
+        yield Answer(_CHECK, State.SHORT, text, fix)
     else:
         yield Answer(_CHECK, State.READY, "no log group of an earlier cluster exists")

@@ -26,8 +26,8 @@ def certificate(account: Account) -> Iterator[Answer]:
         return
     row = found["Certificate"]
     wrong = list(_differences(row, wanted.host))
-    for said, fix in wrong:
-        yield Answer(_CERTIFICATE, State.SHORT, f"{arn} {said}", fix)
+    for text, fix in wrong:
+        yield Answer(_CERTIFICATE, State.SHORT, f"{arn} {text}", fix)
     if not wrong:
         until = row.get("NotAfter")
         end = f" until {until:%Y-%m-%d}" if until else ""

@@ -29,8 +29,8 @@ def anomalies(account: Account) -> Iterator[Answer]:
     if found == account.on.account_id:
         yield Answer("cost-anomalies", State.READY, "this account can detect anomalies by tag")
         return
-    said = f"only the management account {found} can detect anomalies by tag"
-    yield Answer("cost-anomalies", State.SHORT, said, "Set budget.anomaly_usd to null.")
+    text = f"only the management account {found} can detect anomalies by tag"
+    yield Answer("cost-anomalies", State.SHORT, text, "Set budget.anomaly_usd to null.")
 
 
 def tags(account: Account) -> Iterator[Answer]:
@@ -40,16 +40,16 @@ def tags(account: Account) -> Iterator[Answer]:
     except ClientError as error:
         if _MEMBER not in error.response["Error"].get("Message", ""):
             raise
-        said = f"only the payer account can read whether the tag {STACK_TAG} is activated"
+        text = f"only the payer account can read whether the tag {STACK_TAG} is activated"
         fix = f"In that account: {_ACTIVATE}. Then --skip cost-tags here."
-        yield Answer("cost-tags", State.UNKNOWN, said, fix)
+        yield Answer("cost-tags", State.UNKNOWN, text, fix)
         return
     rows = found["CostAllocationTags"]
     if not rows:
-        said = f"no resource has the tag {STACK_TAG} yet: AWS lists it about a day after the deployment"
-        yield Answer("cost-tags", State.NOTE, said, f"Then: {_ACTIVATE}")
+        text = f"no resource has the tag {STACK_TAG} yet: AWS lists it about a day after the deployment"
+        yield Answer("cost-tags", State.NOTE, text, f"Then: {_ACTIVATE}")
     elif rows[0]["Status"] != "Active":
-        said = f"the tag {STACK_TAG} is not activated: the budget shows 0"
-        yield Answer("cost-tags", State.SHORT, said, _ACTIVATE)
+        text = f"the tag {STACK_TAG} is not activated: the budget shows 0"
+        yield Answer("cost-tags", State.SHORT, text, _ACTIVATE)
     else:
         yield Answer("cost-tags", State.READY, f"{STACK_TAG} is activated")

@@ -59,12 +59,12 @@ def deploying(account: Account) -> Iterator[Answer]:
 def simulated(account: Account) -> Mapping[str, list[str]]:
     """The actions of a deployment by the ARN for their simulation; "*" for all resources."""
     wanted = actions(account)
-    words = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
+    fields = {"stack": account.spec.name, "region": account.spec.region, "account": account.on.account_id}
     found: dict[str, list[str]] = {}
     for row in facts.simulated_resources.values():
         names = [action for action in row.actions if action in wanted]
         if names:
-            found[row.arn.format(**words)] = names
+            found[row.arn.format(**fields)] = names
     limited = {action for names in found.values() for action in names}
     return {_ANY: [action for action in wanted if action not in limited], **found}
 

@@ -32,8 +32,8 @@ def zones(account: Account) -> Iterator[Answer]:
         if name not in ids:
             yield Answer("zones", State.SHORT, f"{name} is not available to this account", fix)
         elif name not in usable:
-            said = f"{name} is {ids[name]} in this account, which has no EKS clusters"
-            yield Answer("zones", State.SHORT, said, fix)
+            text = f"{name} is {ids[name]} in this account, which has no EKS clusters"
+            yield Answer("zones", State.SHORT, text, fix)
     if set(account.cluster.zones) <= set(usable):
         named = ", ".join(f"{name} ({ids[name]})" for name in account.cluster.zones)
         yield Answer("zones", State.READY, named)

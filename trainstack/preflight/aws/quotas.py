@@ -64,17 +64,17 @@ def _room(account: Account, use: Use, key: str) -> _Room:
 def _judged(account: Account, key: str, demands: Sequence[Demand], room: _Room) -> Answer:
     row, amount = facts.quotas[key], sum(demand.amount for demand in demands)
     names = ", ".join(dict.fromkeys(demand.name for demand in demands))
-    said = (
+    text = (
         f"{row.description}: {amount:g} {row.unit} for {names}, "
         f"{room.used:g} used by others, {room.allowed:g} allowed"
     )
     check = f"quota {key}"
     if room.used + amount <= room.allowed:
-        return Answer(check, State.READY, said)
+        return Answer(check, State.READY, text)
     pending = _asked_for(account, key)
     if pending is not None:
-        said += f"; a request for {pending:g} is pending"
-    return Answer(check, State.SHORT, said, request(key, room.used + amount, account.spec.region))
+        text += f"; a request for {pending:g} is pending"
+    return Answer(check, State.SHORT, text, request(key, room.used + amount, account.spec.region))
 
 
 def _asked_for(account: Account, key: str) -> float | None:

@@ -38,8 +38,8 @@ def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iter
     found = asked["CapacityReservations"][0]
     wrong = list(_differences(pool, found))
     fix = "Name another reservation, wait until it is active, or change the pool to match it."
-    for said in wrong:
-        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} {said}", fix)
+    for message in wrong:
+        yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} {message}", fix)
     if not wrong:
         until = found.get("EndDate")
         end = f", until {until:%Y-%m-%d %H:%M} UTC" if until else ""

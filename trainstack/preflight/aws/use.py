@@ -96,5 +96,5 @@ def _add(found: dict[str, float], machine: str, market: str, vcpus: float) -> No
 def _own_vcpus(machine: Mapping[str, Any]) -> float:
     """The vCPUs of its type or, where the catalog lacks the type, of the machine's own options."""
     options = machine.get("CpuOptions", {})
-    said = options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1)
-    return float(facts.vcpus(machine["InstanceType"]) or said)
+    text = options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1)
+    return float(facts.vcpus(machine["InstanceType"]) or text)

@@ -26,5 +26,5 @@ def kubernetes(account: Account) -> Iterator[Answer]:
         yield Answer(_CHECK, State.SHORT, f"{wanted} is not in standard support but {status}", fix)
     else:
         until = mine.get("endOfStandardSupportDate")
-        said = f"{wanted}, in standard support" + (f" until {until:%Y-%m-%d}" if until else "")
-        yield Answer(_CHECK, State.READY, said)
+        text = f"{wanted}, in standard support" + (f" until {until:%Y-%m-%d}" if until else "")
+        yield Answer(_CHECK, State.READY, text)

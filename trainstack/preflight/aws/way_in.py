@@ -30,26 +30,26 @@ def api(account: Account) -> Iterator[Answer]:
     if host and account.machine.connects(host, _HTTPS):
         yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
         return
-    said = f"{host or 'the API'} does not accept connections from here"
+    text = f"{host or 'the API'} does not accept connections from here"
     fix = "Join its network (docs/reference/preflight.md, A private API), or extend layout.api_access."
-    yield Answer(_CHECK, State.SHORT, said, fix)
+    yield Answer(_CHECK, State.SHORT, text, fix)
 
 
 def _before_creation(account: Account) -> Answer:
     """The answer for a cluster that does not exist yet: whether its API will accept this machine."""
     allowed = [ipaddress.IPv4Network(cidr) for cidr in account.cluster.api_access]
     if not allowed:
-        said = "the API is private, and its network does not exist yet: the first up could not reach it"
+        text = "the API is private, and its network does not exist yet: the first up could not reach it"
         fix = (
             "Add this machine's address to layout.api_access for the first up, and remove it once there is "
             "another access path (docs/reference/preflight.md, A private API)."
         )
-        return Answer(_CHECK, State.SHORT, said, fix)
+        return Answer(_CHECK, State.SHORT, text, fix)
     try:
         mine = ipaddress.ip_address(account.machine.address())
     except (OSError, ValueError) as error:
-        said = f"the public address of this machine is unknown: {error}"
-        return Answer(_CHECK, State.UNKNOWN, said, "Check that it is within layout.api_access.")
+        text = f"the public address of this machine is unknown: {error}"
+        return Answer(_CHECK, State.UNKNOWN, text, "Check that it is within layout.api_access.")
     if any(mine in network for network in allowed):
         return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
     fix = f"Add {mine}/32 to layout.api_access, or deploy from within it."

@@ -28,7 +28,7 @@ def enabled(project: Project) -> Iterator[Answer]:
     names = wanted(project)
     off = [name for name in names if name not in on]
     if off:
-        said = f"disabled in {project.on.project}: {', '.join(off)}"
-        yield Answer(_CHECK, State.SHORT, said, enable(off, project))
+        text = f"disabled in {project.on.project}: {', '.join(off)}"
+        yield Answer(_CHECK, State.SHORT, text, enable(off, project))
     else:
         yield Answer(_CHECK, State.READY, f"{len(names)} APIs are enabled")

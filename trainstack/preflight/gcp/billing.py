@@ -16,14 +16,14 @@ def enabled(project: Project) -> Iterator[Answer]:
     found = str(info.get("billingAccountName", ""))
     fix = f"gcloud billing projects link {name} --billing-account={project.on.billing_account}"
     if not found:
-        said = f"project {name} has no billing account, so no resource can be created in it"
-        yield Answer(_CHECK, State.SHORT, said, fix)
+        text = f"project {name} has no billing account, so no resource can be created in it"
+        yield Answer(_CHECK, State.SHORT, text, fix)
     elif found != wanted:
-        said = f"project {name} is paid by {found}, the spec names {wanted}: its budget would show no cost"
-        yield Answer(_CHECK, State.SHORT, said, f"Correct on.billing_account, or: {fix}")
+        text = f"project {name} is paid by {found}, the spec names {wanted}: its budget would show no cost"
+        yield Answer(_CHECK, State.SHORT, text, f"Correct on.billing_account, or: {fix}")
     elif not info.get("billingEnabled"):
-        said = f"billing is not enabled on project {name}: {found} is closed or not in good standing"
-        yield Answer(_CHECK, State.SHORT, said, "Reopen the billing account, or link another one.")
+        text = f"billing is not enabled on project {name}: {found} is closed or not in good standing"
+        yield Answer(_CHECK, State.SHORT, text, "Reopen the billing account, or link another one.")
     else:
         yield Answer(_CHECK, State.READY, f"{found} pays for {name}")
 

@@ -22,14 +22,14 @@ def caller(project: Project) -> Iterator[Answer]:
     except ApiRequestError as error:
         if error.code != _DENIED:
             raise
-        said = f"project {name} does not exist, or {who} has no access to it: {error.message}"
+        text = f"project {name} does not exist, or {who} has no access to it: {error.message}"
         fix = "Correct on.project, log in as another member, or grant roles/browser on the project."
-        yield Answer(_CHECK, State.SHORT, said, fix)
+        yield Answer(_CHECK, State.SHORT, text, fix)
         return
     if about["state"] != "ACTIVE":
-        said = f"project {name} is {str(about['state']).lower().replace('_', ' ')}"
+        text = f"project {name} is {str(about['state']).lower().replace('_', ' ')}"
         fix = f"gcloud projects undelete {name}, or correct on.project."
-        yield Answer(_CHECK, State.SHORT, said, fix)
+        yield Answer(_CHECK, State.SHORT, text, fix)
     else:
         yield Answer(_CHECK, State.READY, f"{who}, in project {name} (number {project.number})")
 
@@ -43,9 +43,9 @@ def administers(project: Project) -> Iterator[Answer]:
     elif who in project.on.admins:
         yield Answer(_ADMINS, State.READY, f"{who}, an administrator of the cluster")
     elif groups:
-        said = f"on.admins names {', '.join(groups)}, not {who}: its membership is not checked"
-        yield Answer(_ADMINS, State.NOTE, said, "Check the membership, or name it in on.admins.")
+        text = f"on.admins names {', '.join(groups)}, not {who}: its membership is not checked"
+        yield Answer(_ADMINS, State.NOTE, text, "Check the membership, or name it in on.admins.")
     else:
-        said = f"{who} is none of on.admins: after a deployment by another it administers nothing"
+        text = f"{who} is none of on.admins: after a deployment by another it administers nothing"
         fix = f"Deploy as one of {', '.join(project.on.admins)}, or add the deployer."
-        yield Answer(_ADMINS, State.SHORT, said, fix)
+        yield Answer(_ADMINS, State.SHORT, text, fix)

@@ -35,15 +35,15 @@ def room(project: Project) -> Iterator[Answer]:
         if wanted == 0:
             continue
         if metric is None or metric not in infos:
-            said = f"the project lists no quota of {machine.accelerator} for custom jobs"
+            text = f"the project lists no quota of {machine.accelerator} for custom jobs"
             fix = "Look it up in the console (IAM, Quotas, Vertex AI API); --skip job-quotas to continue."
-            yield Answer(_CHECK, State.UNKNOWN, said, fix)
+            yield Answer(_CHECK, State.UNKNOWN, text, fix)
             continue
         info, allowed = infos[metric], _value(infos[metric], project.spec.region)
         name = metric.partition("/")[2]
         if allowed is not None and allowed < wanted:
-            said = f"{name}: {allowed:g} allowed, {wanted} wanted for a job on {one.name}"
-            yield Answer(_CHECK, State.SHORT, said, _request(project, info, wanted))
+            text = f"{name}: {allowed:g} allowed, {wanted} wanted for a job on {one.name}"
+            yield Answer(_CHECK, State.SHORT, text, _request(project, info, wanted))
         else:
             many = "any number" if allowed is None else f"{allowed:g}"
             yield Answer(_CHECK, State.READY, f"{name}: {many}, {wanted} wanted for a job on {one.name}")

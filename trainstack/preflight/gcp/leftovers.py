@@ -21,8 +21,8 @@ def names(project: Project) -> Iterator[Answer]:
     """
     found = cluster(project)
     if found is not None and not project.owns(found.get("resourceLabels")):
-        said = f"{project.location} has a cluster {project.spec.name} of another owner"
-        yield Answer(_CHECK, State.SHORT, said, "Give the stack another name.")
+        text = f"{project.location} has a cluster {project.spec.name} of another owner"
+        yield Answer(_CHECK, State.SHORT, text, "Give the stack another name.")
         return
     if found is None:
         rows = [
@@ -32,11 +32,11 @@ def names(project: Project) -> Iterator[Answer]:
         ]
         if rows:
             size = sum(int(row.get("sizeGb", 0)) for row in rows)
-            said = f"{len(rows)} disks of an earlier cluster still exist; {size} GB are billed"
+            text = f"{len(rows)} disks of an earlier cluster still exist; {size} GB are billed"
             fix = (
                 f"gcloud compute disks list --project={project.on.project} "
                 f"--filter=labels.goog-k8s-cluster-name={project.spec.name}"
             )
-            yield Answer(_CHECK, State.NOTE, said, fix)
+            yield Answer(_CHECK, State.NOTE, text, fix)
             return
     yield Answer(_CHECK, State.READY, "no cluster or disk conflicts with the stack")

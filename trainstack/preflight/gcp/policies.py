@@ -110,8 +110,8 @@ def _forbidden(constraint: str, why: str) -> Answer:
 
 
 def _depends(constraint: str) -> Answer:
-    said = f"{constraint} is set; its effect on the stack cannot be determined here"
-    return Answer(_CHECK, State.UNKNOWN, said, "Check with the administrator of organization policies.")
+    text = f"{constraint} is set; its effect on the stack cannot be determined here"
+    return Answer(_CHECK, State.UNKNOWN, text, "Check with the administrator of organization policies.")
 
 
 def _exactly(_: Project, __: str) -> bool | None:

@@ -140,14 +140,14 @@ def answered(name: str, check: Callable[[Project], Iterator[Answer]], project: P
     except requests.RequestException as error:
         yield Answer(name, State.UNKNOWN, str(error), "Check the connection to Google Cloud, and retry.")
     except (KeyError, ValueError) as error:
-        said = f"a response does not have the form of its API: {type(error).__name__}: {error}"
-        yield Answer(name, State.UNKNOWN, said, "Retry; if it fails again, it is a defect of this check.")
+        text = f"a response does not have the form of its API: {type(error).__name__}: {error}"
+        yield Answer(name, State.UNKNOWN, text, "Retry; if it fails again, it is a defect of this check.")
 
 
 def unanswered(name: str, error: ApiRequestError, project: Project) -> Answer:
     """The answer of a check whose request was denied or failed."""
     method = error.method
-    said = f"{method} was refused: {error.code}: {error.message}"
+    text = f"{method} was refused: {error.code}: {error.message}"
     fix = "Retry; if it fails again, check the status of the service."
     if error.code == DISABLED:
         service = error.service or f"{method.partition('.')[0]}.googleapis.com"
@@ -160,7 +160,7 @@ def unanswered(name: str, error: ApiRequestError, project: Project) -> Answer:
     elif error.code == _DENIED:
         right = METHODS[method].right if method in METHODS else ""
         fix = f"Allow {right or 'the request'}; docs/reference/preflight.md has roles with all of them."
-    return Answer(name, State.UNKNOWN, said, fix)
+    return Answer(name, State.UNKNOWN, text, fix)
 
 
 def enable(services: list[str], project: Project) -> str:

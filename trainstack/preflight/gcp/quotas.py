@@ -37,8 +37,8 @@ def room(project: Project) -> Iterator[Answer]:
             yield unanswered(check, error, project)
             continue
         if found is None:
-            said = f"Cloud Quotas reports no value of {facts.quotas[key].quota_id} for {project.spec.region}"
-            yield Answer(check, State.UNKNOWN, said, "Check the quotas of the project in the console.")
+            text = f"Cloud Quotas reports no value of {facts.quotas[key].quota_id} for {project.spec.region}"
+            yield Answer(check, State.UNKNOWN, text, "Check the quotas of the project in the console.")
         else:
             yield _judged(project, key, demands, found)
 
@@ -90,18 +90,18 @@ def _judged(project: Project, key: str, demands: Sequence[Demand], found: _Room)
     row, amount = facts.quotas[key], sum(demand.amount for demand in demands)
     names = ", ".join(dict.fromkeys(demand.name for demand in demands))
     allowed = "any number" if found.allowed == math.inf else f"{found.allowed:g}"
-    said = (
+    text = (
         f"{row.description}: {amount:g} {row.unit} for {names}, "
         f"{found.used:g} used by others, {allowed} allowed"
     )
     check = f"quota {key}"
     if found.used + amount <= found.allowed:
-        return Answer(check, State.READY, said)
+        return Answer(check, State.READY, text)
     pending = _asked_for(project, row)
     if pending is not None:
-        said += f"; a request for {pending:g} is pending"
+        text += f"; a request for {pending:g} is pending"
     more = request(key, found.used + amount, project.on.project, project.spec.region)
-    return Answer(check, State.SHORT, said, more)
+    return Answer(check, State.SHORT, text, more)
 
 
 def _asked_for(project: Project, row: ServiceQuota) -> float | None:

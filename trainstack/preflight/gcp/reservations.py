@@ -26,8 +26,8 @@ def capacity(project: Project) -> Iterator[Answer]:
 def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answer]:
     one = reservation(id)
     if one is None:
-        said = f"{path}: {id} is not the full name of a reservation"
-        yield Answer(_CHECK, State.SHORT, said, "Write projects/<project>/reservations/<name>.")
+        message = f"{path}: {id} is not the full name of a reservation"
+        yield Answer(_CHECK, State.SHORT, message, "Write projects/<project>/reservations/<name>.")
         return
     zone, found = _found(project, one, pool)
     if found is None:
@@ -37,15 +37,15 @@ def _pool(project: Project, path: str, pool: PoolSpec, id: str) -> Iterator[Answ
     if one.block:
         wrong += _block(project, pool, one, zone)
     fix = "Name another reservation, wait until it is ready, or change the pool to match it."
-    for said in wrong:
-        yield Answer(_CHECK, State.SHORT, f"{path}: {one} {said}", fix)
+    for message in wrong:
+        yield Answer(_CHECK, State.SHORT, f"{path}: {one} {message}", fix)
     if wrong:
         return
     specific = found["specificReservation"]
     free = int(specific.get("count", 0)) - int(specific.get("inUseCount", 0))
     until = f", until {found['deleteAtTime']}" if found.get("deleteAtTime") else ""
-    said = f"{path}: {one} is ready in {zone}{until}; {free} of {specific['count']} machines are free"
-    yield Answer(_CHECK, State.READY, said)
+    message = f"{path}: {one} is ready in {zone}{until}; {free} of {specific['count']} machines are free"
+    yield Answer(_CHECK, State.READY, message)
 
 
 def _found(project: Project, one: Reservation, pool: PoolSpec) -> tuple[str, Row | None]:
@@ -73,11 +73,11 @@ def _future(project: Project, path: str, pool: PoolSpec, one: Reservation) -> It
                         pool.purchase, _time(window.get("startTime")), _time(window.get("endTime"))
                     )
                     other = "".join(f"; it {each}" for each in wrong)
-                    said = f"{path}: {one} does not exist yet: {row['name']} is {status.lower()}{other}"
+                    message = f"{path}: {one} does not exist yet: {row['name']} is {status.lower()}{other}"
                     fix = f"It begins at {start}: no node of the pool starts before."
                     if status in _OVER:
                         fix = "Reserve again, and name the new reservation."
-                    yield Answer(_CHECK, State.SHORT, said, fix)
+                    yield Answer(_CHECK, State.SHORT, message, fix)
                     return
     fix = f"gcloud compute reservations list --project={one.project} lists the existing ones."
     yield Answer(_CHECK, State.SHORT, f"{path}: {one} does not exist in {zones}", fix)

@@ -19,8 +19,8 @@ def kubernetes(project: Project) -> Iterator[Answer]:
     offered = gke.channels(project.server_config)
     here = offered.get(channel)
     if here is None:
-        said = f"GKE does not report the channel {channel} in {project.spec.region}"
-        yield Answer(_CHECK, State.UNKNOWN, said, f"It reports {', '.join(offered) or 'none'}.")
+        text = f"GKE does not report the channel {channel} in {project.spec.region}"
+        yield Answer(_CHECK, State.UNKNOWN, text, f"It reports {', '.join(offered) or 'none'}.")
         return
     newest = gke.newest(here.versions, minor)
     if newest is None:
@@ -29,8 +29,8 @@ def kubernetes(project: Project) -> Iterator[Answer]:
             _CHECK, State.SHORT, f"the channel {channel} does not offer {minor}", _fix(here.versions, others)
         )
     else:
-        said = f"{minor} in the channel {channel}: {newest} is the newest, {here.default} its default"
-        yield Answer(_CHECK, State.READY, said)
+        text = f"{minor} in the channel {channel}: {newest} is the newest, {here.default} its default"
+        yield Answer(_CHECK, State.READY, text)
 
 
 def _fix(versions: Sequence[str], others: Sequence[str]) -> str:

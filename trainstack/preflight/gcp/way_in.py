@@ -22,9 +22,9 @@ def api(project: Project) -> Iterator[Answer]:
     if host and project.machine.connects(host, _HTTPS):
         yield Answer(_CHECK, State.READY, f"{host} accepts connections from here")
         return
-    said = f"{host or 'the API'} does not accept connections from here"
+    text = f"{host or 'the API'} does not accept connections from here"
     fix = "Check that this machine reaches *.gke.goog." if project.on.endpoint == "dns" else _ADD
-    yield Answer(_CHECK, State.SHORT, said, fix)
+    yield Answer(_CHECK, State.SHORT, text, fix)
 
 
 _ADD = "Add this machine to layout.api_access, deploy from within it, or set on.endpoint to dns."
@@ -41,21 +41,21 @@ def _host(project: Project, found: Row) -> str:
 def _before_creation(project: Project) -> Answer:
     """The answer for a cluster that does not exist yet: whether its API will accept this machine."""
     if project.on.endpoint == "dns":
-        said = "the API will have a public name; IAM controls access"
-        return Answer(_CHECK, State.READY, said)
+        text = "the API will have a public name; IAM controls access"
+        return Answer(_CHECK, State.READY, text)
     allowed = [ipaddress.IPv4Network(cidr) for cidr in project.cluster.api_access]
     if not allowed:
-        said = "the API has an address that no range can reach: the first up could not"
-        return Answer(_CHECK, State.SHORT, said, _ADD)
+        text = "the API has an address that no range can reach: the first up could not"
+        return Answer(_CHECK, State.SHORT, text, _ADD)
     try:
         mine = ipaddress.ip_address(project.machine.address())
     except (OSError, ValueError) as error:
-        said = f"the public address of this machine is unknown: {error}"
-        return Answer(_CHECK, State.UNKNOWN, said, "Check that it is within layout.api_access.")
+        text = f"the public address of this machine is unknown: {error}"
+        return Answer(_CHECK, State.UNKNOWN, text, "Check that it is within layout.api_access.")
     if any(mine in network for network in allowed):
         return Answer(_CHECK, State.READY, f"{mine} is within layout.api_access")
-    said = f"{mine}, this machine, is not within layout.api_access"
-    return Answer(_CHECK, State.SHORT, said, f"Add {mine}/32 to layout.api_access, or deploy from within it.")
+    text = f"{mine}, this machine, is not within layout.api_access"
+    return Answer(_CHECK, State.SHORT, text, f"Add {mine}/32 to layout.api_access, or deploy from within it.")
 
 
 def program(project: Project) -> Iterator[Answer]:
@@ -64,5 +64,5 @@ def program(project: Project) -> Iterator[Answer]:
     if found:
         yield Answer(_PROGRAM, State.READY, found)
     else:
-        said = f"`{_PLUGIN}` is not installed; the deployment needs it to log in to the cluster"
-        yield Answer(_PROGRAM, State.SHORT, said, f"gcloud components install {_PLUGIN}")
+        text = f"`{_PLUGIN}` is not installed; the deployment needs it to log in to the cluster"
+        yield Answer(_PROGRAM, State.SHORT, text, f"gcloud components install {_PLUGIN}")

@@ -20,8 +20,8 @@ from tests.trainstack.cli.test_access import EXPORTED
 from tests.trainstack.cli.test_results import NODES, RESULT
 from trainstack.cli import access
 from trainstack.cli.app import app
-from trainstack.cli.results import UnreadableError as UnreadableResultError
-from trainstack.cli.results import by_nodes, read
+from trainstack.cli.operations.results import UnreadableError as UnreadableResultError
+from trainstack.cli.operations.results import by_nodes, read
 
 URI = "gs://dev-checkpoints/smoke/smoke-1/result.json"
 OBJECT = (

@@ -10,7 +10,7 @@ from infra.checkpoints import checkpoints
 from infra.engine.console import new_console
 from infra.engine.plan import PreviewPlan
 from infra.engine.stack import OperationOutcome
-from trainstack.cli import summary
+from trainstack.cli.operations import summary
 from trainstack.cli.output import print_json, print_table
 from trainstack.plans.drains import drains
 from trainstack.plans.losses import keeps, losses

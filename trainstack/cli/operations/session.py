@@ -27,9 +27,10 @@ from rehearsal.core import faults as rehearsal_faults
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone
-from trainstack.cli import summary
-from trainstack.cli.clouds import CloudServices, services_of
-from trainstack.cli.preview import Preview, print_preview, print_preview_json
+from trainstack.cli.clouds.choice import services_of
+from trainstack.cli.clouds.services import CloudServices
+from trainstack.cli.operations import summary
+from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
 from trainstack.preflight.deployment import require_ready
 from trainstack.protection import protected
 

@@ -11,7 +11,7 @@ from infra.outputs.jobs import JobOutputs
 if TYPE_CHECKING:
     from infra.outputs.cluster import StackOutputs
     from infra.stackspec import StackSpec
-    from trainstack.cli.clouds import PinnedVersions
+    from trainstack.cli.clouds.services import PinnedVersions
     from trainstack.preflight.deployment import Preflight
     from trainstack.preflight.shortfalls import Short
 

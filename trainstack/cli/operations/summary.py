@@ -16,9 +16,9 @@ from infra.outputs import cluster as outputs
 from infra.outputs import jobs as job_outputs
 from rehearsal.client import Rehearsal
 from smoke_training.launchers.verdict_record import readable
-from trainstack.cli import job_summary
+from trainstack.cli.operations import job_summary
+from trainstack.cli.operations.results import UnreadableError, headline, read
 from trainstack.cli.output import print_fields
-from trainstack.cli.results import UnreadableError, headline, read
 from trainstack.forecast import forecast
 
 _PAST = {

@@ -1,4 +1,4 @@
-"""The choice of a cloud: what commands use of AWS or Google Cloud."""
+"""Interfaces of what commands use of a cloud."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
@@ -48,14 +48,3 @@ class CloudServices(Protocol):
     def versions(self) -> PinnedVersions:
         """Pinned and newest versions."""
         ...
-
-
-def services_of(cloud: str) -> CloudServices:
-    """The services of the cloud of a spec or of a stack's outputs."""
-    if cloud == "gcp":
-        from trainstack.cli import gcp  # noqa: PLC0415 - the SDK of one cloud is slow to import
-
-        return gcp
-    from trainstack.cli import aws  # noqa: PLC0415
-
-    return aws

@@ -1,0 +1,1 @@
+"""What commands use of AWS or Google Cloud."""

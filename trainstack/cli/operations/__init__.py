@@ -1,0 +1,1 @@
+"""Operations on one stack, and what they print."""
