@@ -99,17 +99,17 @@ def test_pods_with_nodes_are_starting() -> None:
         ("words of a Kueue to come", "other"),
     ],
 )
-def test_other_words_of_kueue(words: str, kind: str) -> None:
+def test_other_messages_of_kueue(words: str, kind: str) -> None:
     said = why(job("c", conditions=refused(words)))
     assert said.kind == kind and (kind == "preempting" or said.text == words)
 
 
-def test_what_stands_in_no_condition() -> None:
+def test_reasons_without_a_condition() -> None:
     assert why(job("a"), job("b", created=NOW)).kind == "other"
     assert why(job("b", created=NOW), job("a")) == Reason("behind others", "1 jobs of its queue come first")
     assert why(job("a"), queues=[queue("red", 8, stopped=True)]).kind == "stopped"
     assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
-    assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("tried again at 12:30 UTC")
+    assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("at 12:30 UTC")
     assert why(job("a", active=False)).kind == "deactivated"
     over = (Check("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
     budget = "gpu-budget is Pending: over budget: 80 of 100 hours are left"
