@@ -8,8 +8,8 @@ from typing import Any
 from infra.quantity import parse
 from trainstack.queues.state import (
     GPU,
+    AdmissionCheck,
     Amounts,
-    Check,
     ClusterQueue,
     Condition,
     Flavor,
@@ -61,7 +61,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         conditions=conditions,
         assigned=_assigned(admission),
         checks=tuple(
-            Check(row["name"], str(row.get("state")), str(row.get("message") or ""))
+            AdmissionCheck(row["name"], str(row.get("state")), str(row.get("message") or ""))
             for row in status.get("admissionChecks") or ()
         ),
         longest=longest,

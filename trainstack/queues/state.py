@@ -27,7 +27,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Check:
+class AdmissionCheck:
     """The state of an admission check for a Workload: Pending, Ready, Retry or Rejected."""
 
     name: str
@@ -70,7 +70,7 @@ class Job:
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     assigned: FlavorAmounts = field(default_factory=dict)
     """Its reservation; empty without one."""
-    checks: tuple[Check, ...] = ()
+    checks: tuple[AdmissionCheck, ...] = ()
     longest: datetime.timedelta | None = None
     """Its time limit from each admission; None without one."""
     deadline: Moment | None = None

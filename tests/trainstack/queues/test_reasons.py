@@ -10,7 +10,7 @@ from tests.trainstack.queues.samples import NOW, POOL, condition, hours, job, qu
 from trainstack.queues.pools import Capacity
 from trainstack.queues.positions import places
 from trainstack.queues.reasons import Reason, reason
-from trainstack.queues.state import Check, Job, LocalQueue, Node, Pod, State
+from trainstack.queues.state import AdmissionCheck, Job, LocalQueue, Node, Pod, State
 
 UNUSED = (
     "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100"
@@ -111,11 +111,13 @@ def test_reasons_without_a_condition() -> None:
     assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
     assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("at 12:30 UTC")
     assert why(job("a", active=False)).kind == "deactivated"
-    over = (Check("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
+    over = (AdmissionCheck("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
     budget = "gpu-budget is Pending: over budget: 80 of 100 hours are left"
     assert why(job("a", active=False, checks=over)) == Reason("admission check", budget)
     held = replace(running("a"), conditions={"QuotaReserved": condition()})
-    checked = replace(held, checks=(Check("nodes", "Pending", "no capacity"), Check("x", "Ready", "")))
+    checked = replace(
+        held, checks=(AdmissionCheck("nodes", "Pending", "no capacity"), AdmissionCheck("x", "Ready", ""))
+    )
     assert why(checked) == Reason("admission check", "nodes is Pending: no capacity")
 
 
