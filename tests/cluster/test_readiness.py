@@ -48,7 +48,7 @@ class Ready:
 
 
 def composed() -> Graph:
-    node: Any = {"name": FLAVOR, "node_labels": {"pool": FLAVOR}, "nodes": 1, "cpu": 4, "memory_gib": 8}
+    node: Any = {"name": FLAVOR, "node_labels": {"pool": FLAVOR}, "max_nodes": 1, "cpu": 4, "memory_gib": 8}
     args: Any = {
         "flavors": [{**node, "gpus": 0}], "teams": [{"name": "readiness", "weight": 1}], "gate": NO_GATE,
         "ready_image": IMAGE,

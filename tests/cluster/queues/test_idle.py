@@ -162,7 +162,7 @@ def test_a_pod_reports_its_checkpoint_and_can_change_nothing_else(
             inside(other, called="says"),
             inside(other, bound=False),
         ):
-            with pytest.raises(AnnotationRefusedError, match="changes nothing but itself"):
+            with pytest.raises(AnnotationRefusedError, match="trainstack-own-pod"):
                 announce(0.0, folder)
         for change, words in (
             ({"annotations": {LAST: "tomorrow"}}, "write UTC"),
