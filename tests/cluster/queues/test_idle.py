@@ -166,9 +166,9 @@ def test_a_pod_reports_its_checkpoint_and_can_change_nothing_else(
                 announce(0.0, folder)
         for change, words in (
             ({"annotations": {LAST: "tomorrow"}}, "write UTC"),
-            ({"annotations": {STOP_AT: "never"}}, "nothing of itself but the annotation"),
-            ({"labels": {"kueue.x-k8s.io/queue-name": "other"}}, "nothing of itself but the annotation"),
-            ({"annotations": {LAST: None, "kueue.x-k8s.io/x": "y"}}, "nothing of itself but the annotation"),
+            ({"annotations": {STOP_AT: "never"}}, "only its annotation"),
+            ({"labels": {"kueue.x-k8s.io/queue-name": "other"}}, "only its annotation"),
+            ({"annotations": {LAST: None, "kueue.x-k8s.io/x": "y"}}, "only its annotation"),
         ):
             answered = patched(api, space, "says", token, change)
             assert words in answered, answered
