@@ -14,6 +14,7 @@ from policies.severity import Severity
 from policies.stack import Stack
 
 Scope = Literal["resource", "stack"]
+Texts = tuple[str, ...]
 
 
 class NotApplicableError(Exception):
@@ -83,36 +84,45 @@ class PolicyRule(RuleInfo):
 class RuleCatalog(rulebook.RuleBook[PolicyRule]):
     """Rules of the policies, by id."""
 
-    def rule(self, about: RuleInfo) -> Callable[[Alone], Alone]:
+    def rule(  # noqa: PLR0917 - the fields of RuleInfo
+        self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
+    ) -> Callable[[Alone], Alone]:
         """Register a rule that judges one resource without its stack."""
+        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
 
         def register(check: Alone) -> Alone:
-            self.add(_rule(about, check.__doc__, alone=check))
+            self.add(_rule(info, check.__doc__, alone=check))
             return check
 
         return register
 
-    def rule_around(self, about: RuleInfo) -> Callable[[Around], Around]:
+    def rule_around(  # noqa: PLR0917 - the fields of RuleInfo
+        self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
+    ) -> Callable[[Around], Around]:
         """Register a rule that judges one resource within its stack."""
+        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
 
         def register(check: Around) -> Around:
-            self.add(_rule(about, check.__doc__, around=check))
+            self.add(_rule(info, check.__doc__, around=check))
             return check
 
         return register
 
-    def rule_of_stack(self, about: RuleInfo) -> Callable[[Whole], Whole]:
+    def rule_of_stack(  # noqa: PLR0917 - the fields of RuleInfo
+        self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
+    ) -> Callable[[Whole], Whole]:
         """Register a rule that judges the whole stack."""
+        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
 
         def register(check: Whole) -> Whole:
-            self.add(_rule(about, check.__doc__, whole=check))
+            self.add(_rule(info, check.__doc__, whole=check))
             return check
 
         return register
 
 
-def _rule(about: RuleInfo, title: str | None, **check: Any) -> PolicyRule:
-    return PolicyRule(**vars(about), title=rulebook.one_line(title), **check)
+def _rule(info: RuleInfo, title: str | None, **check: Any) -> PolicyRule:
+    return PolicyRule(**vars(info), title=rulebook.one_line(title), **check)
 
 
 CATALOG = RuleCatalog("MLS")

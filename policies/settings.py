@@ -97,13 +97,7 @@ class RuleSettings:
     allowed_accelerators: tuple[str, ...] = (
         *("a10g", "l4", "l40s", "a100-40", "a100-80", "h100", "h200", "b200", "b300"),
         *("nvidia-l4", "nvidia-rtx-pro-6000", "nvidia-tesla-a100", "nvidia-a100-80gb"),
-        *(
-            "nvidia-h100-80gb",
-            "nvidia-h100-mega-80gb",
-            "nvidia-h200-141gb",
-            "nvidia-b200",
-            "nvidia-gb200",
-        ),
+        *("nvidia-h100-80gb", "nvidia-h100-mega-80gb", "nvidia-h200-141gb", "nvidia-b200", "nvidia-gb200"),
     )
     """As the catalog of AWS and as GKE call them. Those with bf16, in which most models are trained today:
     older ones (T4, V100) need loss scaling; any other than those of NVIDIA other programs."""

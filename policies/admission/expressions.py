@@ -53,13 +53,7 @@ class Expression:
 
 def expressions(settings: RuleSettings) -> list[Expression]:
     """Expressions of all rules that judge a single object."""
-    return [
-        _privileged(settings),
-        _host(settings),
-        _accelerated(),
-        _ending(settings),
-        _queue(),
-    ]
+    return [_privileged(settings), _host(settings), _accelerated(), _ending(settings), _queue()]
 
 
 def _on(group: str, version: str, *resources: str, operations: tuple[str, ...] = ("CREATE", "UPDATE")) -> Any:

@@ -30,15 +30,9 @@ _TYPES = {
 _ALL = (*POLICIES.values(), AUDIT)
 _NAME = "trainstack"
 _SETTINGS = {
-    "config": {
-        "type": "string",
-        "description": "Settings and enforcement: see docs/reference/policies.md.",
-    },
+    "config": {"type": "string", "description": "Settings and enforcement: see docs/reference/policies.md."},
     "environment": {"type": "string", "description": "One of the environments of the configuration."},
-    "waivers": {
-        "type": "string",
-        "description": "Waiver file: see docs/how-to/waivers.md.",
-    },
+    "waivers": {"type": "string", "description": "Waiver file: see docs/how-to/waivers.md."},
 }
 
 
@@ -71,9 +65,7 @@ class Analyzer:
     ) -> analyzer_pb2.AnalyzerInfo:
         """The policies of the pack."""
         return analyzer_pb2.AnalyzerInfo(
-            name=_NAME,
-            supportsConfig=True,
-            policies=[_described(policy) for policy in _ALL],
+            name=_NAME, supportsConfig=True, policies=[_described(policy) for policy in _ALL]
         )
 
     def Configure(

@@ -21,17 +21,7 @@ from policies.evaluate import Result, RuleOutcome
 from policies.exit_codes import AuditExitCode, is_counted
 from policies.frameworks.framework import Framework, by_rule, frameworks, without_control
 from policies.frameworks.tally import covered
-from policies.report.texts import (
-    differences,
-    expired,
-    found,
-    of,
-    place,
-    printable,
-    resolved,
-    total,
-    waived,
-)
+from policies.report.texts import differences, expired, found, of, place, printable, resolved, total, waived
 from policies.resource import Resource, UndeterminedError
 from policies.severity import SEVERITIES
 from smoke_training.record.html import style

@@ -28,10 +28,7 @@ def document(audit: Audit) -> str:
     rules = sorted({one.rule.id: one.rule for one in audit.outcomes}.values(), key=lambda rule: rule.id)
     controls = by_rule(frameworks({rule.id: rule for rule in rules}))
     places = {rule.id: index for index, rule in enumerate(rules)}
-    driver = {
-        "name": "trainstack audit",
-        "rules": [_rule(rule, controls.get(rule.id, ())) for rule in rules],
-    }
+    driver = {"name": "trainstack audit", "rules": [_rule(rule, controls.get(rule.id, ())) for rule in rules]}
     run: dict[str, Any] = {
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",

@@ -9,7 +9,7 @@ import pytest
 
 from infra.errors import UserError
 from policies.audit import Audit
-from policies.catalog import RuleCatalog, RuleInfo, Violation
+from policies.catalog import RuleCatalog, Violation
 from policies.configuration import Configuration, read
 from policies.evaluate import evaluate
 from policies.exit_codes import AuditExitCode, exit_code
@@ -24,7 +24,7 @@ BUCKET = Resource(KIND, f"urn:pulumi:dev::app::{KIND}::data", "data")
 BOOK = RuleCatalog("MLS")
 for _number in (1, 2):
 
-    @BOOK.rule(RuleInfo(f"MLS-STO-0{_number}", "high", (KIND,), "", "Close it."))
+    @BOOK.rule(f"MLS-STO-0{_number}", "high", (KIND,), "", "Close it.")
     def closed(bucket: Resource):  # type: ignore[no-untyped-def]
         """It is closed."""
         yield Violation(f"{bucket.name} is open")

@@ -55,9 +55,7 @@ Environment = Annotated[
 Baseline = Annotated[
     Path | None,
     typer.Option(
-        "--baseline",
-        help="Former report (json) or results.jsonl: only new violations count.",
-        metavar="FILE",
+        "--baseline", help="Former report (json) or results.jsonl: only new violations count.", metavar="FILE"
     ),
 ]
 Evidence = Annotated[
@@ -71,9 +69,7 @@ Evidence = Annotated[
 At = Annotated[
     datetime.datetime | None,
     typer.Option(
-        "--at",
-        help="Time of the audit in UTC; default: now.",
-        formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"],
+        "--at", help="Time of the audit in UTC; default: now.", formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"]
     ),
 ]
 AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Accept a stack without resources.")]

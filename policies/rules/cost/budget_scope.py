@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import template_of
 from policies.stack import Stack
@@ -17,16 +17,14 @@ _BY_EKS = "aws:eks:cluster-name"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-COST-09",
-        "high",
-        (_GROUP, _POOL),
-        "A budget with a tag filter shows no cost if the machines of a pool lack the tag: tags of a node"
-        " group and of the provider are not applied to them.",
-        "Set the budget's tag for instances in tagSpecifications of the launch template; on Google Cloud, in"
-        " resourceLabels of the pool or its cluster.",
-        ("EKS API Reference, TagResource: tags do not propagate", "EKS User Guide, launch-templates"),
-    )
+    "MLS-COST-09",
+    "high",
+    (_GROUP, _POOL),
+    "A budget with a tag filter shows no cost if the machines of a pool lack the tag: tags of a node"
+    " group and of the provider are not applied to them.",
+    "Set the budget's tag for instances in tagSpecifications of the launch template; on Google Cloud, in"
+    " resourceLabels of the pool or its cluster.",
+    ("EKS API Reference, TagResource: tags do not propagate", "EKS User Guide, launch-templates"),
 )
 def budgets_cover_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """The machines of a pool have the tag in the filter of a budget."""

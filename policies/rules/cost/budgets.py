@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
 from policies.rules.accelerators import STARTING
 from policies.rules.training import if_it_trains
@@ -18,14 +18,12 @@ _BILLED = ("aws:eks/cluster:Cluster", *STARTING, _AWS, _GCP)
 
 
 @CATALOG.rule_of_stack(
-    RuleInfo(
-        "MLS-COST-01",
-        "high",
-        _BILLED,
-        "An unwatched pool of GPUs spends a month's budget in a weekend.",
-        "Add a budget that notifies a monitored address at 80 % of its limit or earlier.",
-        ("FinOps: budget management",),
-    )
+    "MLS-COST-01",
+    "high",
+    _BILLED,
+    "An unwatched pool of GPUs spends a month's budget in a weekend.",
+    "Add a budget that notifies a monitored address at 80 % of its limit or earlier.",
+    ("FinOps: budget management",),
 )
 def a_budget_alerts_in_time(stack: Stack) -> Iterator[Violation]:
     """A stack for training has a budget with an early alert."""
@@ -79,15 +77,13 @@ def _google_receiver(rule: Any) -> bool:
 
 
 @CATALOG.rule_of_stack(
-    RuleInfo(
-        "MLS-COST-04",
-        "medium",
-        _BILLED,
-        "A budget alert comes after the money is spent; a trend is visible days earlier. Accounts that are "
-        "members of an organization cannot monitor a tag for anomalies, but can use a budget's forecast.",
-        "Add an anomaly monitor with a subscription, or a notification on the forecast to the budget.",
-        ("FinOps: anomaly management",),
-    )
+    "MLS-COST-04",
+    "medium",
+    _BILLED,
+    "A budget alert comes after the money is spent; a trend is visible days earlier. Accounts that are "
+    "members of an organization cannot monitor a tag for anomalies, but can use a budget's forecast.",
+    "Add an anomaly monitor with a subscription, or a notification on the forecast to the budget.",
+    ("FinOps: anomaly management",),
 )
 def spending_trends_raise_alerts(stack: Stack) -> Iterator[Violation]:
     """An alert reports unusual spending on training: an anomaly, or a forecast."""

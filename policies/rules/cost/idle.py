@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policies import facts
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.pools import NODE_GROUP, least_nodes, machines_of, template_of
 from policies.stack import Stack
@@ -17,14 +17,12 @@ _PRODUCTION = ("production", "prod")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-COST-03",
-        "medium",
-        (NODE_GROUP,),
-        "Nights and weekends are two thirds of a week, and idle GPUs cost as much as busy ones.",
-        "Let the pool shrink to zero nodes, or stop it by a schedule or a budget action.",
-        ("cloud-custodian offhours",),
-    )
+    "MLS-COST-03",
+    "medium",
+    (NODE_GROUP,),
+    "Nights and weekends are two thirds of a week, and idle GPUs cost as much as busy ones.",
+    "Let the pool shrink to zero nodes, or stop it by a schedule or a budget action.",
+    ("cloud-custodian offhours",),
 )
 def idle_gpus_end(group: Resource, stack: Stack) -> Iterator[Violation]:
     """Outside of production, a pool of GPUs shrinks to zero, or a schedule or budget action stops it."""

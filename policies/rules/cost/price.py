@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from policies import facts
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import GkePool, all_pools
 from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, machines_of, most_nodes, pools_of
@@ -29,13 +29,11 @@ class _Priced:
 
 
 @CATALOG.rule_of_stack(
-    RuleInfo(
-        "MLS-COST-02",
-        "critical",
-        (NODE_GROUP, NODE_POOL, GKE_CLUSTER),
-        "An autoscaler, a mistake or a stolen login can start a pool at its maximum size.",
-        "Lower the maximum sizes, or raise the cap after approval.",
-    )
+    "MLS-COST-02",
+    "critical",
+    (NODE_GROUP, NODE_POOL, GKE_CLUSTER),
+    "An autoscaler, a mistake or a stolen login can start a pool at its maximum size.",
+    "Lower the maximum sizes, or raise the cap after approval.",
 )
 def the_largest_stack_is_within_the_cap(stack: Stack) -> Iterator[Violation]:
     """All pools at their maximum size cost no more per hour than the cap, by list price."""

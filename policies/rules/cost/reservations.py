@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
 from policies.rules.pools import TEMPLATE, groups_of, machines_of, pools_of
 from policies.stack import Stack
@@ -13,13 +13,11 @@ _TARGET = "capacityReservationSpecification.capacityReservationTarget.capacityRe
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-COST-08",
-        "high",
-        (_RESERVATION, _BLOCK),
-        "A reservation without an end, or without a pool that uses it, bills idle machines.",
-        "Set endDateType to limited with an endDate, and name the reservation in a pool of its machine type.",
-    )
+    "MLS-COST-08",
+    "high",
+    (_RESERVATION, _BLOCK),
+    "A reservation without an end, or without a pool that uses it, bills idle machines.",
+    "Set endDateType to limited with an endDate, and name the reservation in a pool of its machine type.",
 )
 def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> Iterator[Violation]:
     """A capacity reservation has an end, and a pool of its machine type uses it."""

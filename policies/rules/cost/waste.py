@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import TEMPLATE
 from policies.stack import Stack
@@ -12,15 +12,13 @@ _VPC, _ENDPOINT = "aws:ec2/vpc:Vpc", "aws:ec2/vpcEndpoint:VpcEndpoint"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-COST-05",
-        "medium",
-        # Not for Google Cloud: Cloud NAT enables Private Google Access for its ranges, and carries no traffic
-        # to buckets (Cloud NAT product interactions).
-        (_NAT,),
-        "A NAT gateway bills every gigabyte of training data; a gateway endpoint is free.",
-        "Add a gateway endpoint for S3 to the VPC.",
-    )
+    "MLS-COST-05",
+    "medium",
+    # Not for Google Cloud: Cloud NAT enables Private Google Access for its ranges, and carries no traffic
+    # to buckets (Cloud NAT product interactions).
+    (_NAT,),
+    "A NAT gateway bills every gigabyte of training data; a gateway endpoint is free.",
+    "Add a gateway endpoint for S3 to the VPC.",
 )
 def buckets_are_not_behind_nat(gateway: Resource, stack: Stack) -> Iterator[Violation]:
     """Traffic to buckets does not pass a NAT gateway."""
@@ -42,14 +40,12 @@ _DEAR = ("gp2", "standard")
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-COST-06",
-        "low",
-        (_VOLUME, TEMPLATE),
-        "gp2 costs a quarter more per gigabyte than gp3 and is slower below a terabyte.",
-        "Set the volume type to gp3.",
-        ("pulumi/examples aws-ts-finops",),
-    )
+    "MLS-COST-06",
+    "low",
+    (_VOLUME, TEMPLATE),
+    "gp2 costs a quarter more per gigabyte than gp3 and is slower below a terabyte.",
+    "Set the volume type to gp3.",
+    ("pulumi/examples aws-ts-finops",),
 )
 def volumes_are_gp3(resource: Resource) -> Iterator[Violation]:
     """Volumes are gp3, or of a type for more throughput."""
@@ -74,14 +70,12 @@ _GOOGLE_DAYS = 30
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-COST-07",
-        "medium",
-        (_LOGS, _BUCKET),
-        "Without a retention, logs are kept and billed for ever; with a short one, incidents are lost.",
-        "Set retentionInDays, or retentionDays.",
-        ("CKV_AWS_66",),
-    )
+    "MLS-COST-07",
+    "medium",
+    (_LOGS, _BUCKET),
+    "Without a retention, logs are kept and billed for ever; with a short one, incidents are lost.",
+    "Set retentionInDays, or retentionDays.",
+    ("CKV_AWS_66",),
 )
 def logs_expire(group: Resource, stack: Stack) -> Iterator[Violation]:
     """Logs are kept long enough to investigate an incident, and not for ever."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.jobs import KINDS, ends_of
 from policies.rules.kubernetes.objects import metadata, spec
@@ -27,18 +27,16 @@ _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-10",
-        "high",
-        _JOBS,
-        "Nodes of EKS Auto Mode are replaced after 21 days at most, after 14 by default, with their pods.",
-        "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and resume from a"
-        " checkpoint, or give it a shorter deadline; expireAfter of its pool is at most 504h.",
-        (
-            "EKS User Guide, automode: 21-day maximum (awsdocs/amazon-eks-user-guide@03bdcd18 automode.adoc)",
-            "EKS User Guide, create-node-pool: after 336 hours (the same @01385604 create-node-pool.adoc)",
-        ),
-    )
+    "MLS-GPU-10",
+    "high",
+    _JOBS,
+    "Nodes of EKS Auto Mode are replaced after 21 days at most, after 14 by default, with their pods.",
+    "Run it on a managed node group, or let podFailurePolicy ignore DisruptionTarget and resume from a"
+    " checkpoint, or give it a shorter deadline; expireAfter of its pool is at most 504h.",
+    (
+        "EKS User Guide, automode: 21-day maximum (awsdocs/amazon-eks-user-guide@03bdcd18 automode.adoc)",
+        "EKS User Guide, create-node-pool: after 336 hours (the same @01385604 create-node-pool.adoc)",
+    ),
 )
 def jobs_end_before_the_nodes_of_auto_mode(job: Resource, stack: Stack) -> Iterator[Violation]:
     """A job with GPUs in a cluster with EKS Auto Mode ends before its nodes, or resumes on others."""
@@ -107,15 +105,13 @@ def _outlives_nodes(settings: Mapping[str, Any]) -> bool:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-11",
-        "high",
-        (_CLASS,),
-        "Nodes use the reservations of a NodeClass only as capacity type reserved: without a pool that allows"
-        " it, both the reservation and other nodes are billed.",
-        "Add reserved to karpenter.sh/capacity-type of the pool that names the class.",
-        ("EKS User Guide, auto-odcr",),
-    )
+    "MLS-GPU-11",
+    "high",
+    (_CLASS,),
+    "Nodes use the reservations of a NodeClass only as capacity type reserved: without a pool that allows"
+    " it, both the reservation and other nodes are billed.",
+    "Add reserved to karpenter.sh/capacity-type of the pool that names the class.",
+    ("EKS User Guide, auto-odcr",),
 )
 def reservations_of_auto_mode_are_used(nodes: Resource, stack: Stack) -> Iterator[Violation]:
     """A NodeClass with reservations has a pool that allows reserved capacity."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import (
     POOLS,
@@ -21,13 +21,11 @@ _RELEASE, _DAEMON_SET = "kubernetes:helm.sh/v3:Release", "kubernetes:apps/v1:Dae
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-01",
-        "critical",
-        STARTING,
-        "A machine of the wrong type costs a hundred times as much, or cannot run its workload.",
-        "Use a machine with an allowed accelerator, or allow it: allowed_accelerators in the settings.",
-    )
+    "MLS-GPU-01",
+    "critical",
+    STARTING,
+    "A machine of the wrong type costs a hundred times as much, or cannot run its workload.",
+    "Use a machine with an allowed accelerator, or allow it: allowed_accelerators in the settings.",
 )
 def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Violation]:
     """Machines have accelerators that are on the list of those allowed, or none."""
@@ -42,13 +40,11 @@ def only_allowed_accelerators(machine: Resource, stack: Stack) -> Iterator[Viola
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-08",
-        "medium",
-        POOLS,
-        "Without a driver a node is billed, but offers no accelerator to any job.",
-        "Set amiType to one with the driver, such as AL2023_x86_64_NVIDIA; on GKE gpuDriverVersion.",
-    )
+    "MLS-GPU-08",
+    "medium",
+    POOLS,
+    "Without a driver a node is billed, but offers no accelerator to any job.",
+    "Set amiType to one with the driver, such as AL2023_x86_64_NVIDIA; on GKE gpuDriverVersion.",
 )
 def nodes_have_the_driver(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Nodes with accelerators have an image with the driver, or an installer for it."""
@@ -89,13 +85,11 @@ def _installer(stack: Stack) -> bool:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-09",
-        "high",
-        POOLS,
-        "A distributed job runs at the pace of its slowest node, and fails where one has fewer devices.",
-        "Name machines of one shape only; make another pool for the others.",
-    )
+    "MLS-GPU-09",
+    "high",
+    POOLS,
+    "A distributed job runs at the pace of its slowest node, and fails where one has fewer devices.",
+    "Name machines of one shape only; make another pool for the others.",
 )
 def pools_are_homogeneous(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """The machines of a pool have the same accelerators, as many, with as much memory and network."""

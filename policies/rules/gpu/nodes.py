@@ -5,17 +5,9 @@ import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource, UndeterminedError
-from policies.rules.accelerators import (
-    POOLS,
-    EksPool,
-    GkePool,
-    Pool,
-    accelerated,
-    all_pools,
-    pools_of,
-)
+from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
 from policies.rules.pools import template_of
 from policies.rules.storage.buckets import GCS, S3, is_for
 from policies.rules.training import if_it_trains
@@ -31,13 +23,11 @@ _SERVICES = ("system", "mlflow", "tracking")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-03",
-        "high",
-        POOLS,
-        "A spot node is preempted with two minutes' notice: jobs restart, and services fail.",
-        "Keep checkpoints in a bucket or shared file system; run services on demand.",
-    )
+    "MLS-GPU-03",
+    "high",
+    POOLS,
+    "A spot node is preempted with two minutes' notice: jobs restart, and services fail.",
+    "Keep checkpoints in a bucket or shared file system; run services on demand.",
 )
 def spot_is_for_resumable_jobs(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Preemptible nodes run jobs that resume from checkpoints, and no services."""
@@ -74,14 +64,12 @@ def _on_demand(stack: Stack) -> bool:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-06",
-        "medium",
-        POOLS,
-        "A broken node stays in the cluster, is billed, and fails every job.",
-        "Set nodeRepairConfig.enabled, on GKE management.autoRepair.",
-        ("CIS GKE 5.5.2",),
-    )
+    "MLS-GPU-06",
+    "medium",
+    POOLS,
+    "A broken node stays in the cluster, is billed, and fails every job.",
+    "Set nodeRepairConfig.enabled, on GKE management.autoRepair.",
+    ("CIS GKE 5.5.2",),
 )
 def broken_nodes_are_repaired(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """The cloud replaces broken nodes of a stack for training."""
@@ -101,13 +89,11 @@ def _left_broken(holder: Resource, stack: Stack) -> Iterator[Violation]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-07",
-        "high",
-        POOLS,
-        "Without a taint, pods that need no accelerators fill the nodes and keep them running; jobs wait.",
-        "Taint the pool with nvidia.com/gpu and NO_SCHEDULE, and add a label with its accelerator.",
-    )
+    "MLS-GPU-07",
+    "high",
+    POOLS,
+    "Without a taint, pods that need no accelerators fill the nodes and keep them running; jobs wait.",
+    "Taint the pool with nvidia.com/gpu and NO_SCHEDULE, and add a label with its accelerator.",
 )
 def accelerator_nodes_are_tainted(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Nodes with accelerators have a taint against other pods, and a label for selectors."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.accelerators import POOLS, EksPool, GkePool, Pool, accelerated, all_pools, pools_of
 from policies.rules.environment import is_production
@@ -28,13 +28,11 @@ _MEASURES = (
 
 
 @CATALOG.rule_of_stack(
-    RuleInfo(
-        "MLS-GPU-02",
-        "high",
-        POOLS,
-        "A mistake can start everything that autoscaling allows; nodes beyond the quotas never start.",
-        "Lower the maximum size of a pool, or raise max_accelerators; ask AWS for a larger quota.",
-    )
+    "MLS-GPU-02",
+    "high",
+    POOLS,
+    "A mistake can start everything that autoscaling allows; nodes beyond the quotas never start.",
+    "Lower the maximum size of a pool, or raise max_accelerators; ask AWS for a larger quota.",
 )
 def no_more_than_the_cap(stack: Stack) -> Iterator[Violation]:
     """All pools at maximum size have no more accelerators than the cap, and are within the quotas."""
@@ -74,13 +72,11 @@ def _over_quota(pools: Iterable[Pool], stack: Stack) -> Iterator[Violation]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-04",
-        "medium",
-        POOLS,
-        "A node that always runs is billed on nights and weekends without training.",
-        "Set the minimum size to 0 and let an autoscaler start nodes for jobs.",
-    )
+    "MLS-GPU-04",
+    "medium",
+    POOLS,
+    "A node that always runs is billed on nights and weekends without training.",
+    "Set the minimum size to 0 and let an autoscaler start nodes for jobs.",
 )
 def pools_shrink_to_zero(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Outside of production, pools with accelerators shrink to zero."""
@@ -94,13 +90,11 @@ def pools_shrink_to_zero(holder: Resource, stack: Stack) -> Iterator[Violation]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-GPU-05",
-        "high",
-        POOLS,
-        "Idle machines with accelerators are the largest waste of a training stack.",
-        "Let an autoscaler shrink the pool to 0, or add an alarm on low utilization of its GPUs.",
-    )
+    "MLS-GPU-05",
+    "high",
+    POOLS,
+    "Idle machines with accelerators are the largest waste of a training stack.",
+    "Let an autoscaler shrink the pool to 0, or add an alarm on low utilization of its GPUs.",
 )
 def idle_accelerators_are_noticed(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Idle nodes with accelerators are removed, or an alarm notifies of them."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, is_unknown
 from policies.rules.encryption_keys import is_own_key
 from policies.rules.properties import each, raw
@@ -18,15 +18,13 @@ _MASTERS = "system:masters"
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-IAM-06",
-        "high",
-        (_EKS, _ENTRY, *_BINDINGS, *_MAPS),
-        "The aws-auth map breaks by one wrong space, and its changes are in no log of AWS; system:masters"
-        " passes every check of Kubernetes and cannot be revoked.",
-        "Set accessConfig.authenticationMode to API and use access entries with an access policy.",
-        ("CIS EKS 4.1.7",),
-    )
+    "MLS-IAM-06",
+    "high",
+    (_EKS, _ENTRY, *_BINDINGS, *_MAPS),
+    "The aws-auth map breaks by one wrong space, and its changes are in no log of AWS; system:masters"
+    " passes every check of Kubernetes and cannot be revoked.",
+    "Set accessConfig.authenticationMode to API and use access entries with an access policy.",
+    ("CIS EKS 4.1.7",),
 )
 def access_is_by_entries(source: Resource) -> Iterator[Violation]:
     """Access to a cluster is granted by access entries only, and system:masters has no members."""
@@ -71,15 +69,13 @@ _KEY, _GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-IAM-07",
-        "medium",
-        (_EKS, _GKE, _KEY, _GOOGLE_KEY),
-        "Each use of your own key is logged, and it can be revoked; a key that rotates every year decrypts"
-        " less when it leaks.",
-        "Set encryptionConfig (EKS) or databaseEncryption (GKE), and enable the rotation of the key.",
-        ("FSBP EKS.3", "CKV_AWS_58", "CKV_AWS_7", "CIS EKS 5.3.1"),
-    )
+    "MLS-IAM-07",
+    "medium",
+    (_EKS, _GKE, _KEY, _GOOGLE_KEY),
+    "Each use of your own key is logged, and it can be revoked; a key that rotates every year decrypts"
+    " less when it leaks.",
+    "Set encryptionConfig (EKS) or databaseEncryption (GKE), and enable the rotation of the key.",
+    ("FSBP EKS.3", "CKV_AWS_58", "CKV_AWS_7", "CIS EKS 5.3.1"),
 )
 def secrets_have_a_key_that_rotates(source: Resource) -> Iterator[Violation]:
     """Secrets of a cluster are encrypted with a key of KMS that you own, and keys rotate."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.properties import each
 from policies.stack import Stack
@@ -15,14 +15,12 @@ _MACHINES = (
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-IAM-05",
-        "high",
-        _MACHINES,
-        "Otherwise a pod, or a server that can be made to fetch a URL, reads the credentials of its node.",
-        "Set metadataOptions: httpTokens to required, httpPutResponseHopLimit to 1.",
-        ("CKV_AWS_79",),
-    )
+    "MLS-IAM-05",
+    "high",
+    _MACHINES,
+    "Otherwise a pod, or a server that can be made to fetch a URL, reads the credentials of its node.",
+    "Set metadataOptions: httpTokens to required, httpPutResponseHopLimit to 1.",
+    ("CKV_AWS_79",),
 )
 def metadata_is_for_the_node_alone(machine: Resource, stack: Stack) -> Iterator[Violation]:
     """Machines require IMDSv2 with a hop limit of one."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.identity.policy_documents import (
     ATTACHMENT,
@@ -38,14 +38,12 @@ _OWNERS = ("roles/owner", "roles/editor")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-IAM-01",
-        "critical",
-        (POLICY, ROLE_POLICY, *_OTHERS, ROLE, *_ATTACHMENTS, *_GOOGLE),
-        "An attacker with such an identity controls the account: every dataset, every key, every log.",
-        "Name the actions and resources that are needed; in Google Cloud, take a predefined role.",
-        ("CKV_AWS_62", "CKV_AWS_63"),
-    )
+    "MLS-IAM-01",
+    "critical",
+    (POLICY, ROLE_POLICY, *_OTHERS, ROLE, *_ATTACHMENTS, *_GOOGLE),
+    "An attacker with such an identity controls the account: every dataset, every key, every log.",
+    "Name the actions and resources that are needed; in Google Cloud, take a predefined role.",
+    ("CKV_AWS_62", "CKV_AWS_63"),
 )
 def no_policy_allows_everything(source: Resource, stack: Stack) -> Iterator[Violation]:
     """No policy allows every action on every resource."""
@@ -103,14 +101,12 @@ _GKE, _NODE_POOL = "gcp:container/cluster:Cluster", "gcp:container/nodePool:Node
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-IAM-02",
-        "high",
-        (ROLE, _GKE, _NODE_POOL),
-        "Every pod on a node can use its identity: grant data access to one service account, not to all.",
-        "Grant data access by EKS Pod Identity, IRSA or Workload Identity, and remove it from the nodes.",
-        ("CIS EKS 5.2.1", "CIS GKE 5.2.2", "CKV_GCP_69"),
-    )
+    "MLS-IAM-02",
+    "high",
+    (ROLE, _GKE, _NODE_POOL),
+    "Every pod on a node can use its identity: grant data access to one service account, not to all.",
+    "Grant data access by EKS Pod Identity, IRSA or Workload Identity, and remove it from the nodes.",
+    ("CIS EKS 5.2.1", "CIS GKE 5.2.2", "CKV_GCP_69"),
 )
 def data_is_for_pods_not_nodes(source: Resource, stack: Stack) -> Iterator[Violation]:
     """Pods have identities of their own, and those of nodes have no data access."""
@@ -182,13 +178,11 @@ _KEYS: dict[str, Any] = {
 
 
 @CATALOG.rule_of_stack(
-    RuleInfo(
-        "MLS-IAM-03",
-        "critical",
-        (*_KEYS, ROLE, "aws:iam/user:User", "gcp:serviceaccount/account:Account"),
-        "A key without expiry is copied into notebooks, images and logs, and works from anywhere.",
-        "Use roles: Pod Identity, IRSA or Workload Identity in clusters, OpenID Connect in pipelines.",
-    )
+    "MLS-IAM-03",
+    "critical",
+    (*_KEYS, ROLE, "aws:iam/user:User", "gcp:serviceaccount/account:Account"),
+    "A key without expiry is copied into notebooks, images and logs, and works from anywhere.",
+    "Use roles: Pod Identity, IRSA or Workload Identity in clusters, OpenID Connect in pipelines.",
 )
 def there_are_no_static_keys(stack: Stack) -> Iterator[Violation]:
     """No user or service account has a key without expiry."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
 from policies.rules.identity.policy_documents import ROLE, Statement, statements
 from policies.stack import Stack
@@ -19,14 +19,12 @@ _ASSUMES = ("sts:assumerole", "sts:assumerolewithwebidentity", "sts:assumerolewi
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-IAM-04",
-        "high",
-        (ROLE, _PROVIDER, *_MEMBERS),
-        "Without conditions, a service account of another team, a foreign repository, or a service on behalf"
-        " of another account can assume the role.",
-        "Condition it on subject and audience of the token, or on aws:SourceAccount of the service.",
-    )
+    "MLS-IAM-04",
+    "high",
+    (ROLE, _PROVIDER, *_MEMBERS),
+    "Without conditions, a service account of another team, a foreign repository, or a service on behalf"
+    " of another account can assume the role.",
+    "Condition it on subject and audience of the token, or on aws:SourceAccount of the service.",
 )
 def trust_is_limited(trusting: Resource, stack: Stack) -> Iterator[Violation]:
     """Trust is limited to a subject and audience, or to an account."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 
 _RELEASE, _ADDON = "kubernetes:helm.sh/v3:Release", "aws:eks/addon:Addon"
@@ -13,18 +13,16 @@ _LOCAL = ("/", "./", "../", "~")
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-K8S-11",
-        "medium",
-        (_RELEASE, _ADDON),
-        "Without a version, the newest one is installed: two clusters of one program differ, and changes are"
-        " not reviewed.",
-        "Set version of the chart, or addonVersion of the add-on, to one version.",
-        (
-            "pulumi-kubernetes provider/pkg/provider/helm_release.go: without a version, the chart's own",
-            "EKS API Reference, CreateAddon, addonVersion",
-        ),
-    )
+    "MLS-K8S-11",
+    "medium",
+    (_RELEASE, _ADDON),
+    "Without a version, the newest one is installed: two clusters of one program differ, and changes are"
+    " not reviewed.",
+    "Set version of the chart, or addonVersion of the add-on, to one version.",
+    (
+        "pulumi-kubernetes provider/pkg/provider/helm_release.go: without a version, the chart's own",
+        "EKS API Reference, CreateAddon, addonVersion",
+    ),
 )
 def charts_and_addons_have_a_version(software: Resource) -> Iterator[Violation]:
     """A Helm release or an add-on of EKS names one version."""

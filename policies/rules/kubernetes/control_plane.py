@@ -4,7 +4,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
@@ -12,14 +12,12 @@ EKS, GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-07",
-        "medium",
-        (EKS, GKE),
-        "Without logs no request can be traced; a version out of support gets no fixes, or costs six times.",
-        "Enable the logs of the control plane, and upgrade; on Google Cloud, take a release channel.",
-        ("FSBP EKS.8", "FSBP EKS.2", "CKV_AWS_37", "CKV_AWS_339"),
-    )
+    "MLS-K8S-07",
+    "medium",
+    (EKS, GKE),
+    "Without logs no request can be traced; a version out of support gets no fixes, or costs six times.",
+    "Enable the logs of the control plane, and upgrade; on Google Cloud, take a release channel.",
+    ("FSBP EKS.8", "FSBP EKS.2", "CKV_AWS_37", "CKV_AWS_339"),
 )
 def the_control_plane_is_logged_and_supported(cluster: Resource, stack: Stack) -> Iterator[Violation]:
     """The control plane writes logs, and runs a version of Kubernetes in standard support."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.identity.policy_documents import ROLE, Statement, grants
 from policies.stack import Stack
@@ -12,17 +12,15 @@ _BROAD = ("AdministratorAccess", "PowerUserAccess", "IAMFullAccess")
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-K8S-10",
-        "medium",
-        (_CAPABILITY,),
-        "EKS always deletes a capability with RETAIN: its resources stay, are billed, and are unmanaged.",
-        "Set protect in its resource options; delete its resources before you unprotect and delete it.",
-        (
-            "EKS API Reference, DeleteCapability",
-            "pulumi-aws 7.51.1 aws:eks/capability:Capability, deletePropagationPolicy",
-        ),
-    )
+    "MLS-K8S-10",
+    "medium",
+    (_CAPABILITY,),
+    "EKS always deletes a capability with RETAIN: its resources stay, are billed, and are unmanaged.",
+    "Set protect in its resource options; delete its resources before you unprotect and delete it.",
+    (
+        "EKS API Reference, DeleteCapability",
+        "pulumi-aws 7.51.1 aws:eks/capability:Capability, deletePropagationPolicy",
+    ),
 )
 def capabilities_are_protected(capability: Resource) -> Iterator[Violation]:
     """A capability of EKS, whose resources outlive it, is protected from deletion."""
@@ -34,15 +32,13 @@ def capabilities_are_protected(capability: Resource) -> Iterator[Violation]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-IAM-08",
-        "high",
-        (_CAPABILITY,),
-        "Users who can create ACK objects in the cluster act with the role of the capability: with that of"
-        " the quick start, as an administrator of the account.",
-        "Give it a policy for its services, or IAMRoleSelectors for namespaces.",
-        ("EKS User Guide, ack-create-eksctl, create-ack-capability and capabilities-security",),
-    )
+    "MLS-IAM-08",
+    "high",
+    (_CAPABILITY,),
+    "Users who can create ACK objects in the cluster act with the role of the capability: with that of"
+    " the quick start, as an administrator of the account.",
+    "Give it a policy for its services, or IAMRoleSelectors for namespaces.",
+    ("EKS User Guide, ack-create-eksctl, create-ack-capability and capabilities-security",),
 )
 def capabilities_are_no_administrators(capability: Resource, stack: Stack) -> Iterator[Violation]:
     """The role of an EKS capability is not an administrator of the account."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from infra.quantity import amount
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import (
     CLUSTER_QUEUES,
@@ -34,15 +34,13 @@ _WRITERS = ("admin", "cluster-admin", "edit")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-04",
-        "high",
-        KINDS,
-        "Without a memory limit one job can kill the others of its machine; with the default of 64 MiB of"
-        " shared memory, NCCL and data loaders of torch fail with a bus error.",
-        "Give GPUs the same request and limit, set limits.memory, mount an emptyDir in memory at /dev/shm.",
-        ("CKV_K8S_13", "NCCL guide, Troubleshooting, Shared Memory"),
-    )
+    "MLS-K8S-04",
+    "high",
+    KINDS,
+    "Without a memory limit one job can kill the others of its machine; with the default of 64 MiB of"
+    " shared memory, NCCL and data loaders of torch fail with a bus error.",
+    "Give GPUs the same request and limit, set limits.memory, mount an emptyDir in memory at /dev/shm.",
+    ("CKV_K8S_13", "NCCL guide, Troubleshooting, Shared Memory"),
 )
 def gpu_containers_are_bounded(resource: Resource, stack: Stack) -> Iterator[Violation]:
     """A container with GPUs has equal request and limit, a memory limit, and shared memory for torch."""
@@ -124,13 +122,11 @@ def _shared_memory(path: str, container: Mapping[str, Any], template: PodTemplat
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-05",
-        "medium",
-        (NAMESPACE,),
-        "Without a quota the team that starts first has every GPU, and the bill of it.",
-        "Add a ResourceQuota of requests.nvidia.com/gpu, or lead its queues to ClusterQueues with GPUs.",
-    )
+    "MLS-K8S-05",
+    "medium",
+    (NAMESPACE,),
+    "Without a quota the team that starts first has every GPU, and the bill of it.",
+    "Add a ResourceQuota of requests.nvidia.com/gpu, or lead its queues to ClusterQueues with GPUs.",
 )
 def teams_have_a_gpu_quota(namespace: Resource, stack: Stack) -> Iterator[Violation]:
     """The namespace of a team has a quota of GPUs, of Kubernetes or of Kueue."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.objects import NAMESPACE, metadata, objects_in, spec
 from policies.rules.kubernetes.pod_policies import lacking
@@ -32,14 +32,12 @@ _OTHER_POLICIES = (
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-01",
-        "high",
-        KINDS,
-        "A privileged container is root of its node, with the data and credentials of every pod there.",
-        "Leave out privileged; ask for a device as a resource, or for one capability such as IPC_LOCK.",
-        ("CIS EKS 4.2.1", "CKV_K8S_16"),
-    )
+    "MLS-K8S-01",
+    "high",
+    KINDS,
+    "A privileged container is root of its node, with the data and credentials of every pod there.",
+    "Leave out privileged; ask for a device as a resource, or for one capability such as IPC_LOCK.",
+    ("CIS EKS 4.2.1", "CKV_K8S_16"),
 )
 def no_privileged_containers(resource: Resource, stack: Stack) -> Iterator[Violation]:
     """No container is privileged, except daemons that manage the devices of their node."""
@@ -59,14 +57,12 @@ def no_privileged_containers(resource: Resource, stack: Stack) -> Iterator[Viola
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-02",
-        "high",
-        KINDS,
-        "Such a pod reads the traffic and memory of others, and no network policy applies to it.",
-        "Leave out the field. Where a fabric needs the host's network, list its pool in host_network_pools.",
-        ("CIS EKS 4.2.2", "CIS EKS 4.2.3", "CIS EKS 4.2.4", "CKV_K8S_19"),
-    )
+    "MLS-K8S-02",
+    "high",
+    KINDS,
+    "Such a pod reads the traffic and memory of others, and no network policy applies to it.",
+    "Leave out the field. Where a fabric needs the host's network, list its pool in host_network_pools.",
+    ("CIS EKS 4.2.2", "CIS EKS 4.2.3", "CIS EKS 4.2.4", "CKV_K8S_19"),
 )
 def no_namespaces_of_the_host(resource: Resource, stack: Stack) -> Iterator[Violation]:
     """No pod shares the network, processes or memory of its node, except on pools listed for NCCL."""
@@ -107,14 +103,12 @@ def _is_term_bound(term: Any, pools: tuple[str, ...]) -> bool:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-03",
-        "high",
-        (NAMESPACE,),
-        "Without them any pod may be privileged, and every pod of the cluster may talk to it.",
-        "Label it pod-security.kubernetes.io/enforce=baseline or restricted; add a policy of all pods.",
-        ("CIS EKS 4.2.1", "CIS EKS 4.3.2"),
-    )
+    "MLS-K8S-03",
+    "high",
+    (NAMESPACE,),
+    "Without them any pod may be privileged, and every pod of the cluster may talk to it.",
+    "Label it pod-security.kubernetes.io/enforce=baseline or restricted; add a policy of all pods.",
+    ("CIS EKS 4.2.1", "CIS EKS 4.3.2"),
 )
 def namespaces_are_isolated(namespace: Resource, stack: Stack) -> Iterator[Violation]:
     """A namespace enforces a Pod Security Standard, or a policy does; a network policy denies by default."""

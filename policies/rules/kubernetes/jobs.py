@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import is_of_a_program, metadata, spec
 from policies.rules.kubernetes.pods import TRAIN_JOB
@@ -38,13 +38,11 @@ class Ends:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-06",
-        "medium",
-        KINDS,
-        "A job that hangs holds its GPUs until it is noticed; one that cannot succeed, for each retry.",
-        "Set activeDeadlineSeconds and backoffLimit; and ttlSecondsAfterFinished outside of a program.",
-    )
+    "MLS-K8S-06",
+    "medium",
+    KINDS,
+    "A job that hangs holds its GPUs until it is noticed; one that cannot succeed, for each retry.",
+    "Set activeDeadlineSeconds and backoffLimit; and ttlSecondsAfterFinished outside of a program.",
 )
 def jobs_end(job: Resource, stack: Stack) -> Iterator[Violation]:
     """A job has a deadline and few retries, and is deleted when it is finished."""

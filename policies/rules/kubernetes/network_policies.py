@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.control_plane import EKS, GKE
 from policies.rules.kubernetes.objects import metadata
@@ -20,17 +20,15 @@ _FIX = 'Add the ConfigMap amazon-vpc-cni in kube-system with enable-network-poli
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-K8S-09",
-        "high",
-        (EKS, GKE),
-        "EKS, and GKE without Dataplane V2, accept network policies and enforce none by default.",
-        'Set enableNetworkPolicy to "true" in the add-on vpc-cni, or datapathProvider to ADVANCED_DATAPATH.',
-        (
-            "EKS User Guide, cni-network-policy-configure and auto-net-pol",
-            "amazon-vpc-cni-k8s docs/network-policy-faq",
-        ),
-    )
+    "MLS-K8S-09",
+    "high",
+    (EKS, GKE),
+    "EKS, and GKE without Dataplane V2, accept network policies and enforce none by default.",
+    'Set enableNetworkPolicy to "true" in the add-on vpc-cni, or datapathProvider to ADVANCED_DATAPATH.',
+    (
+        "EKS User Guide, cni-network-policy-configure and auto-net-pol",
+        "amazon-vpc-cni-k8s docs/network-policy-faq",
+    ),
 )
 def network_policies_are_enforced(cluster: Resource, stack: Stack) -> Iterator[Violation]:
     """A cluster enforces the network policies that it has."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.objects import CLUSTER_QUEUES, spec
 
@@ -13,14 +13,12 @@ _ON_ALL = "kubernetes.io/metadata.name"
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-K8S-08",
-        "medium",
-        CLUSTER_QUEUES,
-        "Every user who can create a LocalQueue in a namespace can take the GPUs of an open queue.",
-        "Name the namespaces in namespaceSelector, by a label that their users cannot set.",
-        ("kubernetes-sigs/kueue apis/kueue/v1beta1/clusterqueue_types.go, NamespaceSelector",),
-    )
+    "MLS-K8S-08",
+    "medium",
+    CLUSTER_QUEUES,
+    "Every user who can create a LocalQueue in a namespace can take the GPUs of an open queue.",
+    "Name the namespaces in namespaceSelector, by a label that their users cannot set.",
+    ("kubernetes-sigs/kueue apis/kueue/v1beta1/clusterqueue_types.go, NamespaceSelector",),
 )
 def queues_are_for_named_namespaces(queue: Resource) -> Iterator[Violation]:
     """A ClusterQueue of Kueue is open to named namespaces only."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from policies import facts
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import (
     NODE_GROUP,
@@ -27,15 +27,13 @@ def _check_efa(template: Resource) -> None:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-02",
-        "critical",
-        (TEMPLATE,),
-        "A card without its EFA device leaves paid bandwidth unused without an error: "
-        "collectives are only slower.",
-        "Give the launch template one EFA device per card: device index 0 on the first, 1 on all others.",
-        ("pulumi-eks nodes/instances.ts",),
-    )
+    "MLS-NET-02",
+    "critical",
+    (TEMPLATE,),
+    "A card without its EFA device leaves paid bandwidth unused without an error: "
+    "collectives are only slower.",
+    "Give the launch template one EFA device per card: device index 0 on the first, 1 on all others.",
+    ("pulumi-eks nodes/instances.ts",),
 )
 def interfaces_are_those_of_the_machine(template: Resource, stack: Stack) -> Iterator[Violation]:
     """A launch template with EFA has the network interfaces that its machine type has EFA devices for."""
@@ -90,14 +88,12 @@ def _described(places: Iterable[_Place]) -> str:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-03",
-        "high",
-        (NODE_GROUP,),
-        "EFA does not cross zones, and outside of a cluster placement group nodes are switches apart.",
-        "Give the pool subnets of one zone, and its launch template a placement group of strategy cluster.",
-        ("AWS PCS EFA guide", "pulumi-eks nodes"),
-    )
+    "MLS-NET-03",
+    "high",
+    (NODE_GROUP,),
+    "EFA does not cross zones, and outside of a cluster placement group nodes are switches apart.",
+    "Give the pool subnets of one zone, and its launch template a placement group of strategy cluster.",
+    ("AWS PCS EFA guide", "pulumi-eks nodes"),
 )
 def efa_nodes_are_close(group: Resource, stack: Stack) -> Iterator[Violation]:
     """A pool over EFA is in one Availability Zone and in a cluster placement group."""
@@ -133,15 +129,13 @@ def _zone(subnet: Resource) -> str:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-04",
-        "high",
-        (NODE_GROUP,),
-        "EFA on a type without it fails when the first node starts; in a pool of one node it has no use "
-        "and limits the pool to one zone.",
-        "Use a machine type with EFA and let the pool have two nodes or more, or leave the EFA devices out.",
-        ("pulumi-eks examples/efa",),
-    )
+    "MLS-NET-04",
+    "high",
+    (NODE_GROUP,),
+    "EFA on a type without it fails when the first node starts; in a pool of one node it has no use "
+    "and limits the pool to one zone.",
+    "Use a machine type with EFA and let the pool have two nodes or more, or leave the EFA devices out.",
+    ("pulumi-eks examples/efa",),
 )
 def efa_is_of_use(group: Resource, stack: Stack) -> Iterator[Violation]:
     """EFA is on machine types that have it, in pools that can have two nodes."""

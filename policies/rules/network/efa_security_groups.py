@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.network.security_groups import GROUP, Way, open_to_itself
 from policies.rules.pools import TEMPLATE, efa_interfaces
@@ -14,15 +14,13 @@ _WAYS: tuple[tuple[Way, str], ...] = (("ingress", "from"), ("egress", "to"))
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-01",
-        "critical",
-        (TEMPLATE,),
-        "EFA traffic is not IP: only a rule that names the group allows it, no range such as 0.0.0.0/0. "
-        "Without it the fabric fails at the first collective, or NCCL falls back to TCP.",
-        "Give one security group of the devices a rule for each way: all protocols, the group's own id.",
-        ("AWS PCS EFA guide", "EKS sec-group-reqs"),
-    )
+    "MLS-NET-01",
+    "critical",
+    (TEMPLATE,),
+    "EFA traffic is not IP: only a rule that names the group allows it, no range such as 0.0.0.0/0. "
+    "Without it the fabric fails at the first collective, or NCCL falls back to TCP.",
+    "Give one security group of the devices a rule for each way: all protocols, the group's own id.",
+    ("AWS PCS EFA guide", "EKS sec-group-reqs"),
 )
 def efa_devices_reach_each_other(template: Resource, stack: Stack) -> Iterator[Violation]:
     """A security group of every EFA device allows all traffic from itself and to itself."""

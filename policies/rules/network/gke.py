@@ -4,19 +4,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from policies import facts
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.pools import NODE_POOL
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-NET-10",
-        "medium",
-        (NODE_POOL,),
-        "Nodes reach their bandwidth with gVNIC only; without compact placement they are anywhere in a zone.",
-        "Set nodeConfig.gvnic.enabled, and placementPolicy.type to COMPACT.",
-    )
+    "MLS-NET-10",
+    "medium",
+    (NODE_POOL,),
+    "Nodes reach their bandwidth with gVNIC only; without compact placement they are anywhere in a zone.",
+    "Set nodeConfig.gvnic.enabled, and placementPolicy.type to COMPACT.",
 )
 def gpu_nodes_are_close(pool: Resource) -> Iterator[Violation]:
     """A GKE pool of several nodes with several GPUs each has gVNIC and compact placement."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.pools import GKE_CLUSTER, NODE_GROUP, NODE_POOL, TEMPLATE
 from policies.stack import Stack
@@ -11,14 +11,12 @@ _SUBNET = "aws:ec2/subnet:Subnet"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-06",
-        "high",
-        (TEMPLATE, NODE_GROUP, NODE_POOL),
-        "A node with a public address is one security group away from the internet.",
-        "Put nodes into private subnets, and give them no public address.",
-        ("CKV_AWS_88", "CKV_GCP_64", "CIS EKS 5.4.3"),
-    )
+    "MLS-NET-06",
+    "high",
+    (TEMPLATE, NODE_GROUP, NODE_POOL),
+    "A node with a public address is one security group away from the internet.",
+    "Put nodes into private subnets, and give them no public address.",
+    ("CKV_AWS_88", "CKV_GCP_64", "CIS EKS 5.4.3"),
 )
 def nodes_are_private(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """Nodes have no public addresses, by subnet or by request."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.ip_ranges import is_world
 from policies.rules.network.security_groups import DEFAULT, GROUP, INGRESS, RULE, OpenPorts, open_ports
@@ -14,14 +14,12 @@ _PORTS = {22: "SSH", 5000: "MLflow", 6443: "the Kubernetes API", 8265: "Ray"}
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-NET-05",
-        "high",
-        (_EKS, _GKE),
-        "An attacker who reaches the API of a cluster can use stolen credentials and unpatched flaws.",
-        "Make the endpoint private, or name the ranges of your offices and VPN.",
-        ("FSBP EKS.1", "CKV_AWS_38", "CKV_AWS_39", "CIS EKS 5.4.1", "CIS EKS 5.4.2"),
-    )
+    "MLS-NET-05",
+    "high",
+    (_EKS, _GKE),
+    "An attacker who reaches the API of a cluster can use stolen credentials and unpatched flaws.",
+    "Make the endpoint private, or name the ranges of your offices and VPN.",
+    ("FSBP EKS.1", "CKV_AWS_38", "CKV_AWS_39", "CIS EKS 5.4.1", "CIS EKS 5.4.2"),
 )
 def the_api_is_restricted(cluster: Resource) -> Iterator[Violation]:
     """The API of a cluster is private, or open to named ranges only."""
@@ -60,14 +58,12 @@ def _open_gke(props: Any) -> Iterator[Violation]:
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-NET-07",
-        "critical",
-        (INGRESS, RULE, GROUP, DEFAULT, _FIREWALL),
-        "Scanners find open ports within minutes; MLflow and Ray execute code from any client.",
-        "Name the ranges that need the port, or use a port-forward.",
-        ("CKV_AWS_24",),
-    )
+    "MLS-NET-07",
+    "critical",
+    (INGRESS, RULE, GROUP, DEFAULT, _FIREWALL),
+    "Scanners find open ports within minutes; MLflow and Ray execute code from any client.",
+    "Name the ranges that need the port, or use a port-forward.",
+    ("CKV_AWS_24",),
 )
 def no_administration_ports_are_public(resource: Resource) -> Iterator[Violation]:
     """No port for administration, MLflow or Ray is open to the world."""

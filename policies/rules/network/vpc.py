@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
 
@@ -12,14 +12,12 @@ _SUBNET, _GCP_SUBNET = "aws:ec2/subnet:Subnet", "gcp:compute/subnetwork:Subnetwo
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-08",
-        "medium",
-        (_VPC, _GCP_SUBNET),
-        "Only flow logs show afterwards where data was sent, or which job fills the NAT gateway.",
-        "Add a flow log to the VPC, or logConfig to the subnetwork.",
-        ("CKV2_AWS_11", "CKV_GCP_61", "CIS GKE 5.6.1"),
-    )
+    "MLS-NET-08",
+    "medium",
+    (_VPC, _GCP_SUBNET),
+    "Only flow logs show afterwards where data was sent, or which job fills the NAT gateway.",
+    "Add a flow log to the VPC, or logConfig to the subnetwork.",
+    ("CKV2_AWS_11", "CKV_GCP_61", "CIS GKE 5.6.1"),
 )
 def flows_are_logged(network: Resource, stack: Stack) -> Iterator[Violation]:
     """A VPC, or each of its subnets, has a flow log."""
@@ -53,14 +51,12 @@ _CLUSTER, _ENDPOINT = "aws:eks/cluster:Cluster", "aws:ec2/vpcEndpoint:VpcEndpoin
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-NET-09",
-        "medium",
-        (_CLUSTER,),
-        "Images, checkpoints, logs and credentials then pass the NAT gateway at its price, or do not arrive.",
-        "Add the missing endpoints to the VPC: a gateway for S3, interfaces for the others, "
-        "or list the required ones in needed_endpoints of the settings.",
-    )
+    "MLS-NET-09",
+    "medium",
+    (_CLUSTER,),
+    "Images, checkpoints, logs and credentials then pass the NAT gateway at its price, or do not arrive.",
+    "Add the missing endpoints to the VPC: a gateway for S3, interfaces for the others, "
+    "or list the required ones in needed_endpoints of the settings.",
 )
 def private_clusters_reach_their_services(cluster: Resource, stack: Stack) -> Iterator[Violation]:
     """The VPC of a cluster with a private endpoint has endpoints for S3, ECR, STS and CloudWatch Logs."""

@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.pods import KINDS, containers
 from policies.stack import Stack
@@ -15,14 +15,12 @@ _DOCKER_HUB = "docker.io"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-REP-01",
-        "critical",
-        KINDS,
-        "A tag can name other content tomorrow: a run cannot be repeated, and an attacker's image is run.",
-        "Name the image as REGISTRY/NAME@sha256:DIGEST; keep copies of others in your own registry.",
-        ("CKV_K8S_43", "CIS EKS 5.1.4", "CIS GKE 5.1.4"),
-    )
+    "MLS-REP-01",
+    "critical",
+    KINDS,
+    "A tag can name other content tomorrow: a run cannot be repeated, and an attacker's image is run.",
+    "Name the image as REGISTRY/NAME@sha256:DIGEST; keep copies of others in your own registry.",
+    ("CKV_K8S_43", "CIS EKS 5.1.4", "CIS GKE 5.1.4"),
 )
 def images_are_pinned(workload: Resource, stack: Stack) -> Iterator[Violation]:
     """Containers run images by digest, or by a version that the settings name, from approved registries."""
@@ -48,14 +46,12 @@ def registry_of(image: str) -> str:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-REP-02",
-        "medium",
-        (_ECR, _GOOGLE),
-        "A mutable tag is no version; vulnerabilities are only found by scans.",
-        "Set imageTagMutability to IMMUTABLE and scanOnPush; on Google Cloud dockerConfig.immutableTags.",
-        ("CKV_AWS_51", "CKV_AWS_163", "FSBP ECR.1"),
-    )
+    "MLS-REP-02",
+    "medium",
+    (_ECR, _GOOGLE),
+    "A mutable tag is no version; vulnerabilities are only found by scans.",
+    "Set imageTagMutability to IMMUTABLE and scanOnPush; on Google Cloud dockerConfig.immutableTags.",
+    ("CKV_AWS_51", "CKV_AWS_163", "FSBP ECR.1"),
 )
 def tags_stay_and_images_are_scanned(repository: Resource, stack: Stack) -> Iterator[Violation]:
     """Image tags are immutable, and images are scanned for known vulnerabilities."""

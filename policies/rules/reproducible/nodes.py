@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, is_unknown
 from policies.rules.pools import NODE_GROUP, TEMPLATE
 from policies.rules.properties import raw
@@ -15,13 +15,11 @@ _PARAMETER, _WORDS = "resolve:ssm:", ("$Latest", "$Default")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-REP-03",
-        "medium",
-        (_CLUSTER, NODE_GROUP, TEMPLATE),
-        "A node that starts tomorrow with another kernel, driver or NCCL makes one job run on two systems.",
-        "Set version of the cluster, releaseVersion of the node group, and one image in a launch template.",
-    )
+    "MLS-REP-03",
+    "medium",
+    (_CLUSTER, NODE_GROUP, TEMPLATE),
+    "A node that starts tomorrow with another kernel, driver or NCCL makes one job run on two systems.",
+    "Set version of the cluster, releaseVersion of the node group, and one image in a launch template.",
 )
 def versions_are_pinned(made: Resource, stack: Stack) -> Iterator[Violation]:
     """Control planes and nodes run a version that the program names."""

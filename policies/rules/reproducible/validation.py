@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infra.gate import why
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown, unknown_reason
 from policies.rules.kubernetes.objects import metadata, namespace_of, namespaces_with
 from policies.stack import Stack
@@ -17,13 +17,11 @@ _LABEL, _WATCHERS = "trainstack.dev/run", "trainstack-watch"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-REP-04",
-        "high",
-        (_JOB,),
-        "Training on nodes without a validation shows a slow link only after a week, in the bill.",
-        "Run `trainstack up`: it repeats validations that have not passed. See `trainstack status`.",
-    )
+    "MLS-REP-04",
+    "high",
+    (_JOB,),
+    "Training on nodes without a validation shows a slow link only after a week, in the bill.",
+    "Run `trainstack up`: it repeats validations that have not passed. See `trainstack status`.",
 )
 def training_was_validated(run: Resource, stack: Stack) -> Iterator[Violation]:
     """A validation of the current configuration has passed, and recently unless a schedule repeats it."""

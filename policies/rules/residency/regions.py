@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.properties import each, raw
 from policies.stack import Stack
@@ -64,13 +64,11 @@ _COPIES: Mapping[str, tuple[str, ...]] = {
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-RES-01",
-        "critical",
-        HOLDERS,
-        "Laws and contracts limit the regions of data; one provider without a region can violate them.",
-        "Create it in an allowed region, or allow the region: allowed_regions in the settings.",
-    )
+    "MLS-RES-01",
+    "critical",
+    HOLDERS,
+    "Laws and contracts limit the regions of data; one provider without a region can violate them.",
+    "Create it in an allowed region, or allow the region: allowed_regions in the settings.",
 )
 def everything_is_in_its_region(holder: Resource, stack: Stack) -> Iterator[Violation]:
     """Resources that store or process data have a region, and it is allowed."""
@@ -84,13 +82,11 @@ def everything_is_in_its_region(holder: Resource, stack: Stack) -> Iterator[Viol
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-RES-02",
-        "high",
-        tuple(_COPIES),
-        "A replica, a backup, a key or a log elsewhere holds the same data under another law.",
-        "Copy to an allowed region, or allow the region: allowed_regions in the settings.",
-    )
+    "MLS-RES-02",
+    "high",
+    tuple(_COPIES),
+    "A replica, a backup, a key or a log elsewhere holds the same data under another law.",
+    "Copy to an allowed region, or allow the region: allowed_regions in the settings.",
 )
 def copies_stay(copied: Resource, stack: Stack) -> Iterator[Violation]:
     """Replicas, copies of backups, keys and logs stay in the allowed regions."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.properties import each
 from policies.rules.storage.buckets import GCS, S3, is_for, settings_of
@@ -20,17 +20,15 @@ _STORAGE = ("allServices", "storage.googleapis.com")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-13",
-        "medium",
-        (*S3, GCS),
-        "Without logs, reads of a dataset cannot be traced: neither cloud logs them by default.",
-        "Add access logs to the bucket, or data events to a trail; on Google Cloud, DATA_READ audit logs.",
-        (
-            "KICS a8fc2180-b3ac-4c93-bd0d-a55b974e4b07",
-            "S3 User Guide, cloudtrail-logging-s3-info: CloudTrail does not log data events by default",
-        ),
-    )
+    "MLS-STO-13",
+    "medium",
+    (*S3, GCS),
+    "Without logs, reads of a dataset cannot be traced: neither cloud logs them by default.",
+    "Add access logs to the bucket, or data events to a trail; on Google Cloud, DATA_READ audit logs.",
+    (
+        "KICS a8fc2180-b3ac-4c93-bd0d-a55b974e4b07",
+        "S3 User Guide, cloudtrail-logging-s3-info: CloudTrail does not log data events by default",
+    ),
 )
 def reads_of_datasets_are_logged(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Reads of datasets are logged."""

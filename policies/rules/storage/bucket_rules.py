@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.encryption_keys import is_own_key
 from policies.rules.properties import each, raw
@@ -26,16 +26,13 @@ _ACCOUNT = "aws:s3/accountPublicAccessBlock:AccountPublicAccessBlock"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-01",
-        "critical",
-        (*S3, GCS),
-        "Datasets and weights in a public bucket are copied unnoticed. New buckets of S3 are private, but"
-        " only a block in the stack shows when one is opened by hand.",
-        "Add a BucketPublicAccessBlock with all four settings; in Google Cloud, enforce"
-        " publicAccessPrevention.",
-        ("CKV_AWS_53", "CKV2_AWS_6", "CKV_GCP_114"),
-    )
+    "MLS-STO-01",
+    "critical",
+    (*S3, GCS),
+    "Datasets and weights in a public bucket are copied unnoticed. New buckets of S3 are private, but"
+    " only a block in the stack shows when one is opened by hand.",
+    "Add a BucketPublicAccessBlock with all four settings; in Google Cloud, enforce publicAccessPrevention.",
+    ("CKV_AWS_53", "CKV2_AWS_6", "CKV_GCP_114"),
 )
 def no_bucket_is_public(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Every bucket has a block of public access in the stack."""
@@ -53,14 +50,12 @@ def no_bucket_is_public(bucket: Resource, stack: Stack) -> Iterator[Violation]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-02",
-        "high",
-        (*S3, GCS),
-        "Your own key controls access to the data, logs each use, and can be revoked.",
-        "Encrypt the bucket with a key of KMS that the stack manages.",
-        ("CKV_AWS_145",),
-    )
+    "MLS-STO-02",
+    "high",
+    (*S3, GCS),
+    "Your own key controls access to the data, logs each use, and can be revoked.",
+    "Encrypt the bucket with a key of KMS that the stack manages.",
+    ("CKV_AWS_145",),
 )
 def buckets_have_an_own_key(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Every bucket is encrypted with a key of KMS that you own."""
@@ -100,14 +95,12 @@ def _encryption(bucket: Resource, stack: Stack) -> Iterator[tuple[Resource, str,
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-03",
-        "medium",
-        (*S3, GCS),
-        "A job that writes to a wrong path destroys the only copy of a checkpoint; a version restores it.",
-        "Enable versioning, and let old versions expire.",
-        ("CKV_AWS_21", "CKV_GCP_78"),
-    )
+    "MLS-STO-03",
+    "medium",
+    (*S3, GCS),
+    "A job that writes to a wrong path destroys the only copy of a checkpoint; a version restores it.",
+    "Enable versioning, and let old versions expire.",
+    ("CKV_AWS_21", "CKV_GCP_78"),
 )
 def results_have_versions(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Buckets of checkpoints and artifacts keep versions of what is overwritten."""
@@ -123,15 +116,13 @@ def results_have_versions(bucket: Resource, stack: Stack) -> Iterator[Violation]
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-04",
-        "high",
-        (*S3, GCS),
-        "Parts of uploads that a killed job never finished are billed and never listed; checkpoints of"
-        " one large model are terabytes a day.",
-        "Abort unfinished uploads in the whole bucket; let checkpoints and their old versions expire.",
-        ("CKV2_AWS_61",),
-    )
+    "MLS-STO-04",
+    "high",
+    (*S3, GCS),
+    "Parts of uploads that a killed job never finished are billed and never listed; checkpoints of"
+    " one large model are terabytes a day.",
+    "Abort unfinished uploads in the whole bucket; let checkpoints and their old versions expire.",
+    ("CKV2_AWS_61",),
 )
 def buckets_clean_up(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """Unfinished uploads are aborted, and checkpoints expire."""

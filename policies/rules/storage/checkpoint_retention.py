@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.properties import each
 from policies.rules.storage.buckets import GCS, S3, is_for, is_versioned, settings_of
@@ -12,15 +12,13 @@ from policies.stack import Stack
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-12",
-        "medium",
-        (*S3, GCS),
-        "A rule that deletes checkpoints within days deletes those that a run needs to resume after a"
-        " weekend, and the evidence of the training.",
-        "Let objects expire later, and versions that are no longer current, too.",
-        ("S3 User Guide, lifecycle-expire-general-considerations",),
-    )
+    "MLS-STO-12",
+    "medium",
+    (*S3, GCS),
+    "A rule that deletes checkpoints within days deletes those that a run needs to resume after a"
+    " weekend, and the evidence of the training.",
+    "Let objects expire later, and versions that are no longer current, too.",
+    ("S3 User Guide, lifecycle-expire-general-considerations",),
 )
 def checkpoints_stay_long_enough(bucket: Resource, stack: Stack) -> Iterator[Violation]:
     """No lifecycle rule deletes checkpoints before the minimum age."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.environment import is_production
 from policies.rules.storage.buckets import GCS, S3
@@ -23,13 +23,11 @@ _GCP_LUSTRE = "gcp:lustre/instance:Instance"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-10",
-        "critical",
-        (*_BUCKETS, *_LOCKS, *_UNPROTECTED, _GCP_LUSTRE),
-        "A wrong stack name in one command must not delete the results of a year of training.",
-        "Set protect or the deletion protection of the cloud; unset forceDestroy and skipFinalSnapshot.",
-    )
+    "MLS-STO-10",
+    "critical",
+    (*_BUCKETS, *_LOCKS, *_UNPROTECTED, _GCP_LUSTRE),
+    "A wrong stack name in one command must not delete the results of a year of training.",
+    "Set protect or the deletion protection of the cloud; unset forceDestroy and skipFinalSnapshot.",
 )
 def production_is_hard_to_delete(kept: Resource, stack: Stack) -> Iterator[Violation]:
     """Data and clusters of production are protected from deletion."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.encryption_keys import is_own_key
 from policies.rules.properties import each
@@ -16,14 +16,12 @@ _EFS, _POINT = "aws:efs/fileSystem:FileSystem", "aws:efs/accessPoint:AccessPoint
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-05",
-        "high",
-        (_LUSTRE, _GCP_LUSTRE),
-        "Your own key controls access to the data, logs each use, and can be revoked.",
-        "Set a KMS key in the file system; that replaces it, so export its data first.",
-        ("CKV_AWS_190",),
-    )
+    "MLS-STO-05",
+    "high",
+    (_LUSTRE, _GCP_LUSTRE),
+    "Your own key controls access to the data, logs each use, and can be revoked.",
+    "Set a KMS key in the file system; that replaces it, so export its data first.",
+    ("CKV_AWS_190",),
 )
 def lustre_has_an_own_key(system: Resource, stack: Stack) -> Iterator[Violation]:
     """Lustre file systems are encrypted with a key of KMS that you own."""
@@ -41,13 +39,11 @@ def lustre_has_an_own_key(system: Resource, stack: Stack) -> Iterator[Violation]
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-06",
-        "high",
-        (_LUSTRE,),
-        "Scratch storage has one copy of each file and no backup; a failed server takes checkpoints with it.",
-        "Link it to a bucket with a DataRepositoryAssociation, or let a persistent one make backups.",
-    )
+    "MLS-STO-06",
+    "high",
+    (_LUSTRE,),
+    "Scratch storage has one copy of each file and no backup; a failed server takes checkpoints with it.",
+    "Link it to a bucket with a DataRepositoryAssociation, or let a persistent one make backups.",
 )
 def lustre_has_a_second_copy(system: Resource, stack: Stack) -> Iterator[Violation]:
     """Lustre file systems are linked to a bucket; a persistent one may have backups instead."""
@@ -61,14 +57,12 @@ def lustre_has_a_second_copy(system: Resource, stack: Stack) -> Iterator[Violati
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-07",
-        "low",
-        (_LUSTRE,),
-        "A backup without the tags of its file system has no owner, in bills and in clean-ups.",
-        "Set copyTagsToBackups; that replaces the file system.",
-        ("FSBP FSx.2",),
-    )
+    "MLS-STO-07",
+    "low",
+    (_LUSTRE,),
+    "A backup without the tags of its file system has no owner, in bills and in clean-ups.",
+    "Set copyTagsToBackups; that replaces the file system.",
+    ("FSBP FSx.2",),
 )
 def backups_of_lustre_have_its_tags(system: Resource, stack: Stack) -> Iterator[Violation]:
     """Backups of Lustre file systems carry their tags."""
@@ -91,18 +85,16 @@ def _is_linked(system: Resource, stack: Stack) -> bool:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-08",
-        "high",
-        (_EFS, _POINT),
-        "Home folders contain code, notes and tokens: deleted ones must be restorable, and a pod that mounts"
-        " the root as root reads all of them.",
-        "Encrypt it (that replaces it), add a BackupPolicy, and set a folder and a user in access points.",
-        (
-            *("FSBP EFS.2", "FSBP EFS.3", "FSBP EFS.4", "FSBP EFS.8"),
-            *("CKV_AWS_42", "CKV_AWS_329", "CKV_AWS_330", "CKV2_AWS_18"),
-        ),
-    )
+    "MLS-STO-08",
+    "high",
+    (_EFS, _POINT),
+    "Home folders contain code, notes and tokens: deleted ones must be restorable, and a pod that mounts"
+    " the root as root reads all of them.",
+    "Encrypt it (that replaces it), add a BackupPolicy, and set a folder and a user in access points.",
+    (
+        *("FSBP EFS.2", "FSBP EFS.3", "FSBP EFS.4", "FSBP EFS.8"),
+        *("CKV_AWS_42", "CKV_AWS_329", "CKV_AWS_330", "CKV2_AWS_18"),
+    ),
 )
 def homes_are_backed_up_and_separate(one: Resource, stack: Stack) -> Iterator[Violation]:
     """EFS is encrypted and backed up, and its access points have a folder and a user of their own."""

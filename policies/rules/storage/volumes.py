@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.properties import each, is_true
 from policies.stack import Stack
@@ -16,15 +16,13 @@ _EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com", "kubernetes.io/aws-ebs")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-09",
-        "high",
-        (_VOLUME, _TEMPLATE, *_MACHINES, _POOL, _CLASS),
-        "Caches and swap contain parts of datasets and tokens; a volume that outlives its machine is billed"
-        " and forgotten, with all of them.",
-        "Set encrypted on each volume, or enable EncryptionByDefault; leave deleteOnTermination on.",
-        ("CKV_AWS_3", "CKV_AWS_8"),
-    )
+    "MLS-STO-09",
+    "high",
+    (_VOLUME, _TEMPLATE, *_MACHINES, _POOL, _CLASS),
+    "Caches and swap contain parts of datasets and tokens; a volume that outlives its machine is billed"
+    " and forgotten, with all of them.",
+    "Set encrypted on each volume, or enable EncryptionByDefault; leave deleteOnTermination on.",
+    ("CKV_AWS_3", "CKV_AWS_8"),
 )
 def volumes_are_encrypted_and_deleted(source: Resource, stack: Stack) -> Iterator[Violation]:
     """Volumes are encrypted, and deleted with their machine."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.accelerators import EksPool
 from policies.rules.pools import NODE_GROUP
@@ -13,14 +13,12 @@ _EFS, _TARGET = "aws:efs/fileSystem:FileSystem", "aws:efs/mountTarget:MountTarge
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-STO-11",
-        "medium",
-        (NODE_GROUP,),
-        "Traffic between zones is billed twice and has a higher latency; a mount of EFS fails in a zone"
-        " without a mount target.",
-        "Put the pool into the subnet of the file system, or give EFS a mount target in its zone.",
-    )
+    "MLS-STO-11",
+    "medium",
+    (NODE_GROUP,),
+    "Traffic between zones is billed twice and has a higher latency; a mount of EFS fails in a zone"
+    " without a mount target.",
+    "Put the pool into the subnet of the file system, or give EFS a mount target in its zone.",
 )
 def accelerators_share_a_zone_with_their_data(pool: Resource, stack: Stack) -> Iterator[Violation]:
     """Pools of accelerators share a zone with Lustre, and reach EFS in every zone of theirs."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, is_unknown
 from policies.rules.pools import NODE_GROUP, template_of
 from policies.rules.properties import raw
@@ -30,14 +30,12 @@ _DATABASES = ("aws:rds/cluster:Cluster", "aws:rds/instance:Instance")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TAG-01",
-        "high",
-        TAGGED,
-        "Without them payer, owner, class of data and end of life are unknown.",
-        "Add the tag, preferably to all: defaultTags of the AWS provider, defaultLabels of Google's.",
-        ("CKV_GCP_21",),
-    )
+    "MLS-TAG-01",
+    "high",
+    TAGGED,
+    "Without them payer, owner, class of data and end of life are unknown.",
+    "Add the tag, preferably to all: defaultTags of the AWS provider, defaultLabels of Google's.",
+    ("CKV_GCP_21",),
 )
 def required_tags_are_set(resource: Resource, stack: Stack) -> Iterator[Violation]:
     """Resources name their owner, cost centre, environment, class of data and end, with allowed values."""
@@ -64,14 +62,12 @@ def _of(resource: Resource) -> Mapping[str, Any]:
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TAG-02",
-        "medium",
-        (NODE_GROUP, _LUSTRE, _OPEN_ZFS, *_DATABASES),
-        "EKS, FSx and RDS create nodes, disks and backups: without tags they cannot be found or billed.",
-        "Name the tags in tagSpecifications of the launch template; let backups copy the tags.",
-        ("FSBP FSx.2",),
-    )
+    "MLS-TAG-02",
+    "medium",
+    (NODE_GROUP, _LUSTRE, _OPEN_ZFS, *_DATABASES),
+    "EKS, FSx and RDS create nodes, disks and backups: without tags they cannot be found or billed.",
+    "Name the tags in tagSpecifications of the launch template; let backups copy the tags.",
+    ("FSBP FSx.2",),
 )
 def tags_are_propagated(maker: Resource, stack: Stack) -> Iterator[Violation]:
     """Nodes and volumes of a pool, and backups, have the tags of their source."""

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError, is_unknown
 from policies.rules.kubernetes.pods import containers
 from policies.rules.properties import each, raw
@@ -20,13 +20,11 @@ _PROXIED = "mlflow-artifacts:"
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TRK-03",
-        "high",
-        _WORKLOADS,
-        "Models in the file system of a pod are lost with the pod; an unmanaged bucket may be deleted.",
-        "Start the server with --artifacts-destination s3://BUCKET/PREFIX, with a bucket of the stack.",
-    )
+    "MLS-TRK-03",
+    "high",
+    _WORKLOADS,
+    "Models in the file system of a pod are lost with the pod; an unmanaged bucket may be deleted.",
+    "Start the server with --artifacts-destination s3://BUCKET/PREFIX, with a bucket of the stack.",
 )
 def artifacts_are_in_a_bucket_of_the_stack(workload: Resource, stack: Stack) -> Iterator[Violation]:
     """Tracking servers keep artifacts in a bucket that the stack manages."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.pods import KINDS, containers
 from policies.rules.properties import each
@@ -18,15 +18,13 @@ _IN_URL = re.compile(r"://[^/\s:@{}$]+:[^/\s@{}$]+@")
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-TRK-04",
-        "medium",
-        KINDS,
-        "The environment is visible in crash reports, in /proc and in every child process; a literal also in"
-        " the state and in the API.",
-        "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials.",
-        ("CIS EKS 4.4.1", "CKV_K8S_35"),
-    )
+    "MLS-TRK-04",
+    "medium",
+    KINDS,
+    "The environment is visible in crash reports, in /proc and in every child process; a literal also in"
+    " the state and in the API.",
+    "Mount the Secret as a file and give the program its path; MLflow reads ~/.mlflow/credentials.",
+    ("CIS EKS 4.4.1", "CKV_K8S_35"),
 )
 def credentials_are_files(workload: Resource) -> Iterator[Violation]:
     """Containers read credentials from files, not from their environment or command."""

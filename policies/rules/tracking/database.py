@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from policies.catalog import CATALOG, RuleInfo, Violation
+from policies.catalog import CATALOG, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.environment import is_production
 from policies.rules.properties import each
@@ -14,14 +14,12 @@ _INSTANCE, _SQL = "aws:rds/instance:Instance", "gcp:sql/databaseInstance:Databas
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TRK-02",
-        "high",
-        (_CLUSTER, _MEMBER, _INSTANCE, _SQL),
-        "The database links models to code and data; without it, no result can be explained.",
-        "Encrypt it, give it no public address, keep backups; in production, enable deletion protection.",
-        ("CKV_AWS_16", "CKV_AWS_17", "CKV_AWS_133", "CKV_AWS_139"),
-    )
+    "MLS-TRK-02",
+    "high",
+    (_CLUSTER, _MEMBER, _INSTANCE, _SQL),
+    "The database links models to code and data; without it, no result can be explained.",
+    "Encrypt it, give it no public address, keep backups; in production, enable deletion protection.",
+    ("CKV_AWS_16", "CKV_AWS_17", "CKV_AWS_133", "CKV_AWS_139"),
 )
 def databases_are_protected(database: Resource, stack: Stack) -> Iterator[Violation]:
     """Databases are encrypted, private and backed up, and in production protected from deletion."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.objects import metadata, spec
 from policies.rules.pools import is_auto_mode
@@ -42,18 +42,16 @@ _NOT = ("false", "f", "0")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TRK-01",
-        "critical",
-        (_SERVICE, _INGRESS, *_BALANCERS),
-        "MLflow serves every model and stores any upload; on the internet, one vulnerability or one password"
-        " is enough for an attacker.",
-        "Keep its Service of type ClusterIP, or annotate its load balancer as internal.",
-        (
-            "AWS Load Balancer Controller, Service and Ingress annotations: scheme",
-            "EKS User Guide, auto-configure-nlb, auto-configure-alb",
-        ),
-    )
+    "MLS-TRK-01",
+    "critical",
+    (_SERVICE, _INGRESS, *_BALANCERS),
+    "MLflow serves every model and stores any upload; on the internet, one vulnerability or one password"
+    " is enough for an attacker.",
+    "Keep its Service of type ClusterIP, or annotate its load balancer as internal.",
+    (
+        "AWS Load Balancer Controller, Service and Ingress annotations: scheme",
+        "EKS User Guide, auto-configure-nlb, auto-configure-alb",
+    ),
 )
 def tracking_is_not_on_the_internet(resource: Resource, stack: Stack) -> Iterator[Violation]:
     """Tracking servers have no public load balancer; MLS-TRK-07 is about authentication."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource, UndeterminedError
 from policies.rules.kubernetes.pods import KINDS, TRAIN_JOB, accelerators, containers
 from policies.rules.properties import each
@@ -16,14 +16,12 @@ _URI, _EXPERIMENT = ("MLFLOW_TRACKING_URI",), ("MLFLOW_EXPERIMENT_NAME", "MLFLOW
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TRK-05",
-        "medium",
-        _JOBS,
-        "A model without its code, image and parameters can be neither explained nor reproduced.",
-        "Set MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME and GIT_SHA in the container, and name its image by"
-        " digest.",
-    )
+    "MLS-TRK-05",
+    "medium",
+    _JOBS,
+    "A model without its code, image and parameters can be neither explained nor reproduced.",
+    "Set MLFLOW_TRACKING_URI, MLFLOW_EXPERIMENT_NAME and GIT_SHA in the container, and name its image by"
+    " digest.",
 )
 def training_jobs_are_traceable(job: Resource, stack: Stack) -> Iterator[Violation]:
     """Training jobs name their tracking server, experiment, commit, and image by digest."""

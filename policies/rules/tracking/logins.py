@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from policies.catalog import CATALOG, NotApplicableError, RuleInfo, Violation
+from policies.catalog import CATALOG, NotApplicableError, Violation
 from policies.resource import Resource
 from policies.rules.kubernetes.pods import KINDS, PodTemplate, containers, templates
 from policies.stack import Stack
@@ -26,15 +26,13 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 
 
 @CATALOG.rule_around(
-    RuleInfo(
-        "MLS-TRK-06",
-        "high",
-        _JOBS,
-        "Users who start a job read the secrets of its pods: with the administrator's password they can read,"
-        " change and delete all runs and models.",
-        "Create a login per team, with permissions on its experiments, and mount that.",
-        ("MLflow guide, basic-http-auth: permissions, default admin user",),
-    )
+    "MLS-TRK-06",
+    "high",
+    _JOBS,
+    "Users who start a job read the secrets of its pods: with the administrator's password they can read,"
+    " change and delete all runs and models.",
+    "Create a login per team, with permissions on its experiments, and mount that.",
+    ("MLflow guide, basic-http-auth: permissions, default admin user",),
 )
 def jobs_are_not_the_administrator(job: Resource, stack: Stack) -> Iterator[Violation]:
     """The pods of a job do not have the login of MLflow's administrator."""
@@ -81,14 +79,12 @@ def _mounted(template: PodTemplate) -> Iterator[tuple[str, Any]]:
 
 
 @CATALOG.rule(
-    RuleInfo(
-        "MLS-TRK-07",
-        "high",
-        _SERVERS,
-        "MLflow has no authentication by default: each pod that reaches it can read and delete every run.",
-        "Start it with --app-name basic-auth, or on the loopback behind an authenticating proxy in its pod.",
-        ("MLflow guide, basic-http-auth", "mlflow 3.17.2 mlflow/cli/__init__.py, option --app-name"),
-    )
+    "MLS-TRK-07",
+    "high",
+    _SERVERS,
+    "MLflow has no authentication by default: each pod that reaches it can read and delete every run.",
+    "Start it with --app-name basic-auth, or on the loopback behind an authenticating proxy in its pod.",
+    ("MLflow guide, basic-http-auth", "mlflow 3.17.2 mlflow/cli/__init__.py, option --app-name"),
 )
 def mlflow_authenticates_clients(server: Resource) -> Iterator[Violation]:
     """A server of MLflow authenticates its clients, or a proxy in its pod does."""

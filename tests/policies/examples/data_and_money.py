@@ -95,10 +95,7 @@ EXAMPLES = {
     "MLS-STO-12.gcs": Example(_aging(30), _aging(3), at="bucket", path="lifecycleRules[0].condition.age"),
     "MLS-STO-13": Example({**_bucket("datasets"), **_LOGS}, _bucket("datasets"), at="bucket", path="logging"),
     "MLS-STO-13.gcs": Example(
-        {
-            "logs": _google("access")["bucket"],
-            **_google("datasets", logging={"logBucket": "$logs.name"}),
-        },
+        {"logs": _google("access")["bucket"], **_google("datasets", logging={"logBucket": "$logs.name"})},
         _google("datasets"),
         at="bucket",
         path="logging",

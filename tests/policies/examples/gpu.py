@@ -117,10 +117,7 @@ EXAMPLES = {
         path="capacityType",
     ),
     "MLS-GPU-03.system": Example(
-        eks(system=_SYSTEM),
-        eks(system=_SYSTEM.but(capacityType="SPOT")),
-        at="system",
-        path="capacityType",
+        eks(system=_SYSTEM), eks(system=_SYSTEM.but(capacityType="SPOT")), at="system", path="capacityType"
     ),
     "MLS-GPU-03.gke": Example(
         {
@@ -144,10 +141,7 @@ EXAMPLES = {
         path="nodeCount",
     ),
     "MLS-GPU-05": Example(
-        eks(pool=_POOL, autoscaler=_AUTOSCALER),
-        eks(pool=_POOL),
-        at="pool",
-        path="scalingConfig.minSize",
+        eks(pool=_POOL, autoscaler=_AUTOSCALER), eks(pool=_POOL), at="pool", path="scalingConfig.minSize"
     ),
     "MLS-GPU-05.gke": Example(
         _gke(_l4(), initialNodeCount=0, autoscaling=_TO_ZERO),
@@ -167,12 +161,7 @@ EXAMPLES = {
         at="pool",
         path="management.autoRepair",
     ),
-    "MLS-GPU-07": Example(
-        eks(pool=_POOL),
-        eks(pool=_POOL.but(taints=DROP)),
-        at="pool",
-        path="taints",
-    ),
+    "MLS-GPU-07": Example(eks(pool=_POOL), eks(pool=_POOL.but(taints=DROP)), at="pool", path="taints"),
     "MLS-GPU-07.gke": Example(
         _gke(_l4(taints=[{"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}])),
         _gke(_l4()),
@@ -180,10 +169,7 @@ EXAMPLES = {
         path="nodeConfig.taints",
     ),
     "MLS-GPU-08": Example(
-        eks(pool=_POOL),
-        eks(pool=_POOL.but(amiType="AL2023_x86_64_STANDARD")),
-        at="pool",
-        path="amiType",
+        eks(pool=_POOL), eks(pool=_POOL.but(amiType="AL2023_x86_64_STANDARD")), at="pool", path="amiType"
     ),
     "MLS-GPU-08.gke": Example(
         _gke(_l4()),

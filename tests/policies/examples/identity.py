@@ -53,11 +53,7 @@ def _pod_of(member: str) -> dict[str, Made]:
         "account": Made("gcp:serviceaccount/account:Account", {"accountId": "training"}),
         "user": Made(
             "gcp:serviceaccount/iAMMember:IAMMember",
-            {
-                "serviceAccountId": "$account.name",
-                "role": "roles/iam.workloadIdentityUser",
-                "member": member,
-            },
+            {"serviceAccountId": "$account.name", "role": "roles/iam.workloadIdentityUser", "member": member},
             after=["cluster"],
         ),
     }
@@ -86,10 +82,7 @@ EXAMPLES = {
         _member("roles/storage.objectViewer"), _member("roles/editor"), at="rights", path="role"
     ),
     "MLS-IAM-02": Example(
-        _nodes("AmazonEKSWorkerNodePolicy"),
-        _nodes("AmazonS3ReadOnlyAccess"),
-        at="attached",
-        path="policyArn",
+        _nodes("AmazonEKSWorkerNodePolicy"), _nodes("AmazonS3ReadOnlyAccess"), at="attached", path="policyArn"
     ),
     "MLS-IAM-02.gke": Example(
         _gke(workloadIdentityConfig={"workloadPool": "example.svc.id.goog"}),

@@ -157,10 +157,7 @@ def cluster_queue(selector: Any, resource: str = "nvidia.com/gpu") -> Made:
 
 _LOCAL_QUEUE = Made(
     f"{_QUEUES}:LocalQueue",
-    {
-        "metadata": {"name": "train", "namespace": "team-vision"},
-        "spec": {"clusterQueue": "vision"},
-    },
+    {"metadata": {"name": "train", "namespace": "team-vision"}, "spec": {"clusterQueue": "vision"}},
 )
 _QUOTA = Made(
     "kubernetes:core/v1:ResourceQuota",
@@ -282,12 +279,7 @@ _EXAMPLES = {
         at="job",
         path="spec.runPolicy.activeDeadlineSeconds",
     ),
-    "MLS-K8S-07": Example(
-        _eks("1.35"),
-        _eks("1.32"),
-        at="cluster",
-        path="version",
-    ),
+    "MLS-K8S-07": Example(_eks("1.35"), _eks("1.32"), at="cluster", path="version"),
     "MLS-K8S-07.logs": Example(
         _eks("1.35"),
         {**EKS, "cluster": EKS["cluster"].but(version="1.35")},

@@ -26,8 +26,7 @@ def _without(resources: Resources, name: str) -> dict[str, Made]:
 def _endpoints(*services: str) -> dict[str, Made]:
     made = {
         f"to-{name.replace('.', '-')}": Made(
-            _ENDPOINT,
-            {"vpcId": "$vpc", "serviceName": f"com.amazonaws.us-east-1.{name}", **_form(name)},
+            _ENDPOINT, {"vpcId": "$vpc", "serviceName": f"com.amazonaws.us-east-1.{name}", **_form(name)}
         )
         for name in services
     }
@@ -43,12 +42,7 @@ def _form(service: str) -> Mapping[str, Any]:
 _BUCKET = Made("aws:s3/bucket:Bucket")
 _FLOW_LOG = Made(
     "aws:ec2/flowLog:FlowLog",
-    {
-        "vpcId": "$vpc",
-        "trafficType": "ALL",
-        "logDestinationType": "s3",
-        "logDestination": "$logs.arn",
-    },
+    {"vpcId": "$vpc", "trafficType": "ALL", "logDestinationType": "s3", "logDestination": "$logs.arn"},
 )
 _CARDS = EFA_POOL["template"].props["networkInterfaces"]
 
@@ -98,10 +92,7 @@ EXAMPLES = {
         path="masterAuthorizedNetworksConfig.cidrBlocks[0].cidrBlock",
     ),
     "MLS-NET-06": Example(
-        EFA_POOL,
-        with_changes(EFA_POOL, "a", mapPublicIpOnLaunch=True),
-        at="pool",
-        path="subnetIds",
+        EFA_POOL, with_changes(EFA_POOL, "a", mapPublicIpOnLaunch=True), at="pool", path="subnetIds"
     ),
     "MLS-NET-06.gke": Example(
         gke_pool(networkConfig={"enablePrivateNodes": True}),

@@ -20,11 +20,7 @@ def _deployment(image: str) -> dict[str, Made]:
 
 _ECR = Made(
     "aws:ecr/repository:Repository",
-    {
-        "name": "mlflow",
-        "imageTagMutability": "IMMUTABLE",
-        "imageScanningConfiguration": {"scanOnPush": True},
-    },
+    {"name": "mlflow", "imageTagMutability": "IMMUTABLE", "imageScanningConfiguration": {"scanOnPush": True}},
 )
 _GOOGLE = Made(
     "gcp:artifactregistry/repository:Repository",

@@ -60,11 +60,7 @@ def _lustre(**props: object) -> dict[str, Made]:
 _SCRATCH = {"deploymentType": "SCRATCH_2", "perUnitStorageThroughput": DROP}
 _LINK = Made(
     "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation",
-    {
-        "fileSystemId": "$lustre",
-        "fileSystemPath": "/data",
-        "dataRepositoryPath": "s3://example-checkpoints",
-    },
+    {"fileSystemId": "$lustre", "fileSystemPath": "/data", "dataRepositoryPath": "s3://example-checkpoints"},
     after=["checkpoints"],
 )
 
@@ -91,10 +87,7 @@ def _homes(status: str) -> dict[str, Made]:
 
 
 def _template(encrypted: str) -> dict[str, Made]:
-    disk = {
-        "deviceName": "/dev/xvda",
-        "ebs": {"volumeSize": 50, "volumeType": "gp3", "encrypted": encrypted},
-    }
+    disk = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 50, "volumeType": "gp3", "encrypted": encrypted}}
     return {"nodes": Made("aws:ec2/launchTemplate:LaunchTemplate", {"blockDeviceMappings": [disk]})}
 
 

@@ -18,11 +18,7 @@ def _service(annotations: Mapping[str, str]) -> dict[str, Made]:
                 "apiVersion": "v1",
                 "kind": "Service",
                 "metadata": {**_META, "annotations": annotations},
-                "spec": {
-                    "type": "LoadBalancer",
-                    "ports": [{"port": 5000}],
-                    "selector": {"app": "mlflow"},
-                },
+                "spec": {"type": "LoadBalancer", "ports": [{"port": 5000}], "selector": {"app": "mlflow"}},
             },
         )
     }
@@ -69,10 +65,7 @@ def _server(place: str) -> dict[str, Made]:
                 "apiVersion": "apps/v1",
                 "kind": "Deployment",
                 "metadata": {**_META, "annotations": {"pulumi.com/skipAwait": "true"}},
-                "spec": {
-                    "selector": {"matchLabels": {"app": "mlflow"}},
-                    "template": _pod(command=command),
-                },
+                "spec": {"selector": {"matchLabels": {"app": "mlflow"}}, "template": _pod(command=command)},
             },
         ),
     }

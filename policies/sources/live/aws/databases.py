@@ -125,9 +125,6 @@ KINDS = (
         "aws:dynamodb/globalTable:GlobalTable",
         "dynamodb.ListGlobalTables",
         "{GlobalTableName}",
-        {
-            "name": "GlobalTableName",
-            "replicas": Each("ReplicationGroup", {"regionName": "RegionName"}),
-        },
+        {"name": "GlobalTableName", "replicas": Each("ReplicationGroup", {"regionName": "RegionName"})},
     ),
 )

@@ -181,10 +181,7 @@ KINDS = (
         "aws:efs/backupPolicy:BackupPolicy",
         "efs.DescribeBackupPolicy",
         "{asked.FileSystemId}",
-        {
-            "fileSystemId": "asked.FileSystemId",
-            "backupPolicy": lambda view: {"status": view.at("Status")},
-        },
+        {"fileSystemId": "asked.FileSystemId", "backupPolicy": lambda view: {"status": view.at("Status")}},
         owner="{asked.FileSystemId}",
     ),
     LiveKind(

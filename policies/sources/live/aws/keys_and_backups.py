@@ -53,12 +53,7 @@ def _key(kind: str, replica: bool, external: bool = False, **more: str) -> LiveK
         kind,
         _KEY,
         "{KeyId}",
-        {
-            "arn": "Arn",
-            "description": "Description",
-            "keyUsage": "KeyUsage",
-            **more,
-        },
+        {"arn": "Arn", "description": "Description", "keyUsage": "KeyUsage", **more},
         tags="tagging",
         joined={
             "rotation": Joined("kms.GetKeyRotationStatus", _OF_KEY),

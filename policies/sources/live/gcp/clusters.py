@@ -171,12 +171,7 @@ KINDS = (
             "clusterAutoscaling": _limits,
             "controlPlaneEndpointsConfig": One(
                 "controlPlaneEndpointsConfig",
-                {
-                    "ipEndpointsConfig": One(
-                        "ipEndpointsConfig",
-                        {"enabled": "enabled"},
-                    )
-                },
+                {"ipEndpointsConfig": One("ipEndpointsConfig", {"enabled": "enabled"})},
             ),
             "databaseEncryption": One("databaseEncryption", {"keyName": "keyName", "state": "state"}),
             "datapathProvider": "networkConfig.datapathProvider",

@@ -104,10 +104,5 @@ KINDS = (
     _binding("organizations", "organizations", _NUMBER, {"orgId": _NUMBER}),
     _audits("gcp:projects/iAMAuditConfig:IAMAuditConfig", "projects", _project, {"project": _project}),
     _audits("gcp:folder/iamAuditConfig:IamAuditConfig", "folders", _resource, {"folder": _resource}),
-    _audits(
-        "gcp:organizations/iamAuditConfig:IamAuditConfig",
-        "organizations",
-        _NUMBER,
-        {"orgId": _NUMBER},
-    ),
+    _audits("gcp:organizations/iamAuditConfig:IamAuditConfig", "organizations", _NUMBER, {"orgId": _NUMBER}),
 )

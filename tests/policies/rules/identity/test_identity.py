@@ -9,11 +9,7 @@ from policies.resource import Resource
 from tests.policies.rules.kubernetes.test_pods import one, results
 
 ROLE, POLICY = "aws:iam/role:Role", "aws:iam/policy:Policy"
-NODES, EKS, GKE = (
-    "aws:eks/nodeGroup:NodeGroup",
-    "aws:eks/cluster:Cluster",
-    "gcp:container/cluster:Cluster",
-)
+NODES, EKS, GKE = ("aws:eks/nodeGroup:NodeGroup", "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster")
 ADMIN = "arn:aws-us-gov:iam::aws:policy/AdministratorAccess"
 
 
@@ -180,10 +176,7 @@ def test_trust(statement: Any, expected: str) -> None:
             ),
             "fail",
         ),
-        (
-            made("gcp:serviceaccount/iAMMember:IAMMember", member="serviceAccount:p.svc.id.goog[a/b]"),
-            "pass",
-        ),
+        (made("gcp:serviceaccount/iAMMember:IAMMember", member="serviceAccount:p.svc.id.goog[a/b]"), "pass"),
     ],
 )
 def test_trust_of_google(trusting: Resource, expected: str) -> None:
@@ -258,10 +251,7 @@ KEY, GOOGLE_KEY = "aws:kms/key:Key", "gcp:kms/cryptoKey:CryptoKey"
         (made(GOOGLE_KEY, versionTemplate={"protectionLevel": "EXTERNAL"}), "not-applicable"),
         (made(GKE), "fail"),
         (made(GKE, databaseEncryption={"state": "ENCRYPTED", "keyName": "k"}), "pass"),
-        (
-            made(EKS, encryptionConfig={"provider": {"keyArn": "k"}, "resources": ["secrets"]}),
-            "pass",
-        ),
+        (made(EKS, encryptionConfig={"provider": {"keyArn": "k"}, "resources": ["secrets"]}), "pass"),
     ],
 )
 def test_keys(source: Resource, expected: str) -> None:

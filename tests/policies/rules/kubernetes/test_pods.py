@@ -115,9 +115,7 @@ def test_the_network_of_the_host_is_for_pods_that_run_on_listed_pools_only(spec:
 
 GPU = {"limits": {"nvidia.com/gpu": "1"}}
 BOUNDED = {"limits": {"nvidia.com/gpu": "1", "memory": "8Gi"}}
-SHM = {
-    "volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}],
-}
+SHM = {"volumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}]}
 
 
 def _memory(medium: str) -> Any:

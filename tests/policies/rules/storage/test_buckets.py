@@ -177,19 +177,12 @@ def test_uploads_and_checkpoints_end(found: list[Resource], expected: str) -> No
             s3(
                 "ckpt",
                 lifecycleRules=[
-                    {
-                        "enabled": True,
-                        "abortIncompleteMultipartUploadDays": 1,
-                        "expirations": [{"days": 9}],
-                    }
+                    {"enabled": True, "abortIncompleteMultipartUploadDays": 1, "expirations": [{"days": 9}]}
                 ],
             ),
             "pass",
         ),
-        (
-            s3("datasets", lifecycleRules=[{"enabled": True, "abortIncompleteMultipartUploadDays": 1}]),
-            "pass",
-        ),
+        (s3("datasets", lifecycleRules=[{"enabled": True, "abortIncompleteMultipartUploadDays": 1}]), "pass"),
         (
             s3("datasets", lifecycleRules=[{"enabled": False, "abortIncompleteMultipartUploadDays": 1}]),
             "fail",

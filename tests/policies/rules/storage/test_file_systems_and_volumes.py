@@ -82,10 +82,7 @@ POINT = "aws:efs/accessPoint:AccessPoint"
         ([made(EFS), policy("ENABLED")], {"fail"}),
         ([made(EFS, encrypted=True)], {"fail"}),
         ([made(EFS, encrypted=True, availabilityZoneName="us-east-1a")], {"pass"}),
-        (
-            [made(EFS, encrypted=True, availabilityZoneName="us-east-1a"), policy("DISABLED")],
-            {"fail"},
-        ),
+        ([made(EFS, encrypted=True, availabilityZoneName="us-east-1a"), policy("DISABLED")], {"fail"}),
         ([made(EFS, encrypted=True), made(SELECTION, "plan", resources=["*"])], {"pass"}),
         ([made(POINT, posixUser={"uid": 1, "gid": 1}, rootDirectory={"path": "/a"})], {"pass"}),
         ([made(POINT, posixUser={"uid": 1, "gid": 1}, rootDirectory={"path": "/"})], {"fail"}),

@@ -150,10 +150,7 @@ def database(kind: str, **props: Any) -> Resource:
         (database("aws:rds/clusterInstance:ClusterInstance"), {"pass"}),
         (database(SQL, settings=PRIVATE), {"pass"}),
         (database(SQL, settings={**PRIVATE, "backupConfiguration": {}}), {"fail"}),
-        (
-            database(SQL, settings={**PRIVATE, "backupConfiguration": {}}, masterInstanceName="main"),
-            {"pass"},
-        ),
+        (database(SQL, settings={**PRIVATE, "backupConfiguration": {}}, masterInstanceName="main"), {"pass"}),
         (database(SQL, settings=PRIVATE, deletionProtection=False), {"fail"}),
         (
             database(SQL, settings={**PRIVATE, "deletionProtectionEnabled": True}, deletionProtection=False),

@@ -46,12 +46,7 @@ class Remade:
         return [self.renamed(one) for one in value] if isinstance(value, list | tuple) else value
 
     def call(
-        self,
-        operation: str,
-        props: Props,
-        tags: Props | None = None,
-        names: Names | None = None,
-        **more: Any,
+        self, operation: str, props: Props, tags: Props | None = None, names: Names | None = None, **more: Any
     ) -> Any:
         """Ask for what the properties say: `ec2.CreateVpc`. What is in `more` goes before."""
         service, name = operation.split(".")
