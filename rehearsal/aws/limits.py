@@ -37,7 +37,7 @@ class Limited(Wrapper):
 
     def __init__(self, inside: EmulatedCloud, state: State, faults: Path) -> None:
         super().__init__(inside)
-        self._state, self._account = state, Account(faults)
+        self._state, self._account = state, AccountLimits(faults)
 
     def create(self, call: Call, inputs: Properties, *, preview: bool) -> tuple[str, Properties]:
         """See `model.EmulatedCloud`; for a preview, the preflight reports every shortfall at once."""
@@ -81,7 +81,7 @@ class Limited(Wrapper):
         return next((one for one in self._state.issued(value) if one.type == token), None)
 
 
-class Account:
+class AccountLimits:
     """Quotas and machines left in zones, from a scenario (`faults.json`)."""
 
     def __init__(self, path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.aws.limits import Account
+from rehearsal.aws.limits import AccountLimits
 from rehearsal.core.model import RefusalError
 
 NODES = "aws:eks/nodeGroup:NodeGroup"
@@ -23,7 +23,7 @@ def group(machine: str, count: int, market: str = "ON_DEMAND", *more: str) -> di
 def refuse(folder: Path, scenario: dict[str, Any], inputs: dict[str, Any], *zones: str) -> str:
     (folder / "faults.json").write_text(json.dumps(scenario))
     try:
-        Account(folder / "faults.json").refuse(NODES, "train", inputs, list(zones), [])
+        AccountLimits(folder / "faults.json").refuse(NODES, "train", inputs, list(zones), [])
     except RefusalError as refusal:
         return str(refusal)
     return ""
