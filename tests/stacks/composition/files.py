@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.components.graph import Graph
+from tests.stacks.composition.compaction import compact
 from tests.stacks.composition.composed import Pair, composed
 from tests.stacks.composition.describe import difference, lines
 from tests.stacks.composition.variants import VARIANTS
@@ -27,7 +28,7 @@ def graph_text(base: Graph) -> str:
 
 def variant_text(base: Graph, other: Graph) -> str:
     """The content of `variant_file`."""
-    return "\n".join(difference(base, other)) + "\n"
+    return "\n".join(compact(difference(base, other))) + "\n"
 
 
 def write() -> None:

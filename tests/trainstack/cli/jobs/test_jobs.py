@@ -95,7 +95,7 @@ def test_a_run_from_its_price_to_its_verdict_and_the_table(door: Door) -> None:
     assert code == 0, said
     assert "price      at most $1.13 (1 x 1 h x $1.127)" in said
     assert "budget     person ada: $0.00 of $100.00 spent this month, $1.13 at most with this run" in said
-    assert "code       sent to s3://code-bucket/code/" in said
+    assert "code       uploaded to s3://code-bucket/code/" in said
     assert "\ntraining\n" in said and f"COMPLETED  {name_in(said)}" in said
     code, found = run_json("runs", "-s", "small-aws", "--rehearse")
     (row,) = found["runs"]
