@@ -145,7 +145,7 @@ def test_an_up_that_a_policy_forbids_makes_nothing(home: Path) -> None:
     done = _up_under(home, ROOT / "policies", {"settings": {"max_usd_per_hour": 1}})
     assert done.returncode == 3, done.stdout + done.stderr
     assert "mandatory, critical-stack\n      MLS-COST-02: All pools at their maximum size" in done.stdout
-    assert "MLS-IAM-04: could not be judged" in done.stdout
+    assert "MLS-IAM-04: undetermined" in done.stdout
     assert done.stdout.endswith("  Nothing was changed.\n") and done.stderr == ""
     assert not any(Rehearsal(home).status()["resources"].values())
 

@@ -44,7 +44,7 @@ def verdicts_of_pack(reported: Iterable[dict[str, Any]]) -> set[Verdict]:
 def _verdict(event: dict[str, Any]) -> Verdict:
     head, found, *_ = event["message"].splitlines()
     rule, _, said = head.partition(": ")
-    results = {"could not be judged": "undetermined", "waived": "waived"}
+    results = {"undetermined": "undetermined", "waived": "waived"}
     urn = event["resourceUrn"]
     about = "" if urn.split("::")[2] == "pulumi:pulumi:Stack" else urn
     return rule, about, results.get(said.partition(": ")[0], "fail"), found.removeprefix("found: ")

@@ -121,8 +121,8 @@ def test_equal_findings_of_policies_are_shown_once_and_mandatory_ones_last(
     urn = "urn:pulumi:dev::app::aws:kms/key:Key::"
     findings = [
         PolicyFinding("mandatory", "high-stack", "MLS-IAM-07: Keys rotate.\nfound: [b]no[/b]", f"{urn}one"),
-        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}one"),
-        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: could not be judged", f"{urn}two"),
+        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: undetermined", f"{urn}one"),
+        PolicyFinding("advisory", "low-stack", "MLS-TAG-01: undetermined", f"{urn}two"),
         PolicyFinding("advisory", "audit", "a waiver is not needed"),
     ]
     outcome = OperationOutcome(succeeded=False, changes={"create": 2}, errors=[""], findings=findings)
@@ -133,7 +133,7 @@ def test_equal_findings_of_policies_are_shown_once_and_mandatory_ones_last(
         "  advisory, audit",
         "      a waiver is not needed",
         "  advisory, low-stack",
-        "      MLS-TAG-01: could not be judged",
+        "      MLS-TAG-01: undetermined",
         "      on Key one, Key two",
         "  mandatory, high-stack",
         "      MLS-IAM-07: Keys rotate.",
