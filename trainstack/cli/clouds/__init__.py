@@ -1,1 +1,1 @@
-"""What commands use of AWS or Google Cloud."""
+"""Services of AWS and Google Cloud for commands, and the choice between them."""
