@@ -37,7 +37,7 @@ def of_account(cluster: KubeCluster, namespace: str, account: str) -> PodIdentit
 
 def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
     """Whether a pod has a right to objects of a bucket; true outside GKE, where its identity is unknown."""
-    if not _is_gke(cluster):
+    if cluster.record.type != GKE_CLUSTER:
         return True
     one = of_account(cluster, pod.namespace, pod.service_account)
     members = (f"serviceAccount:{one.annotated}",) if one.annotated else one.members
@@ -47,7 +47,7 @@ def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
 def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
     """Warn that pods of a service account will not get the Google account that it names."""
     email = annotations(inputs).get(ANNOTATION)
-    if call.type != _KIND or not _is_gke(cluster) or not isinstance(email, str):
+    if call.type != _KIND or cluster.record.type != GKE_CLUSTER or not isinstance(email, str):
         return
     metadata = inputs.get("metadata") or {}
     namespace, name = str(metadata.get("namespace") or "default"), str(metadata.get("name"))
@@ -61,7 +61,3 @@ def warn(call: Call, cluster: KubeCluster, inputs: Properties) -> None:
             f"pods of the service account {namespace}/{name} will get 403: Permission '{_USE}' denied on "
             f"{email}: grant roles/iam.workloadIdentityUser to serviceAccount:{one.pool}[{namespace}/{name}]",
         )
-
-
-def _is_gke(cluster: KubeCluster) -> bool:
-    return cluster.record.type == GKE_CLUSTER
