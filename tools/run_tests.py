@@ -30,7 +30,20 @@ WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 FRUGAL = {"OMP_NUM_THREADS": "1", "GOMAXPROCS": "1", "GOGC": "400"}
 # Where tests marked `alone` are: collecting the whole tree takes longer than some of them.
 ALONE = ("faults", "rehearsal/kubernetes", "rehearsal/runs", "smoke_training/probes", "smoke_training/runs")
+# Tests of `make check`: pure modules, no servers and no engine.
+FAST = (
+    "infra/catalog",
+    "infra/stackspec",
+    "policies/rules",
+    "smoke_training/judges",
+    "smoke_training/launchers",
+    "trainstack/advice",
+    "trainstack/queues",
+    "test_cloud_dispatch.py",
+    "test_structure.py",
+)
 PHASES: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
+    "fast": (("-q", "-n", "2", "-m", "not alone and not more", *(f"tests/{path}" for path in FAST)), FRUGAL),
     "unit": ((*WORKERS, "-m", "not alone and not more"), FRUGAL),
     "alone": (("-m", "alone and not more", *(f"tests/{folder}" for folder in ALONE)), {}),
     "more": ((*WORKERS, "-m", "more"), FRUGAL),
