@@ -1,4 +1,4 @@
-"""What every process of tests shares."""
+"""Hooks of every test process: garbage collection and the order of files."""
 
 import atexit
 import gc

@@ -24,8 +24,8 @@ MOST_LINES, MOST_LINES_OF_A_FUNCTION, MOST_FILES = 350, 60, 20
 @cache
 def tracked() -> tuple[Path, ...]:
     """The files of the checkout, relative to its root; empty where there is no git to ask."""
-    told = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return tuple(Path(line) for line in told.stdout.splitlines() if (ROOT / line).is_file())
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return tuple(Path(line) for line in listed.stdout.splitlines() if (ROOT / line).is_file())
 
 
 def python() -> Iterator[Path]:
@@ -54,7 +54,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
     assert long == {}
 
 
-def test_no_file_has_a_name_that_nobody_gave() -> None:
+def test_every_file_name_is_a_plain_word() -> None:
     """As a home that was made from the text of an object: with blanks, brackets, an address."""
     assert [str(path) for path in tracked() if not re.fullmatch(r"[\w./@+-]+", str(path))] == []
 
