@@ -1,0 +1,1 @@
+"""Rules about EKS features in the cluster."""
