@@ -24,6 +24,7 @@ check: setup ## Format, lint of changed files, the fast tests: under a minute
 check-lint: setup
 	$(VENV)/ruff format --check --quiet .
 	$(VENV)/ruff check --quiet .
+	$(VENV)/python tools/plain_english.py
 	$(if $(CHANGED),$(VENV)/mypy $(CHANGED))
 
 check-tests: setup
@@ -38,6 +39,7 @@ lint: setup
 	$(VENV)/ruff format --check .
 	$(VENV)/mypy
 	$(VENV)/lint-imports
+	$(VENV)/python tools/plain_english.py
 	$(VENV)/python tools/links.py
 
 # A test that fails by chance passes when it is run once more at the end, alone: it is reported as FLAKY.

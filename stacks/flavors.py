@@ -6,7 +6,8 @@ from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.queueing.quotas import FlavorArgs
 from infra.catalog.kubernetes.kueue import HOSTNAME_LABEL
-from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
+from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.purchases import CapacityBlock, Reserved
 from stacks.windows import window_of
 
 

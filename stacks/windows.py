@@ -8,7 +8,8 @@ from components.kubernetes.capacity.args import WindowArgs
 from components.kubernetes.capacity.capacity_windows import CapacityWindows
 from components.kubernetes.queueing.queues import Queueing
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import CapacityBlock, PoolSpec
+from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.purchases import CapacityBlock
 from stacks.parts import Cluster, Pools, Tracking
 
 

@@ -6,65 +6,16 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from infra.stackspec.aws.purchases import TrainingPlan
-from infra.stackspec.gcp.purchases import FlexStart, Queued
 from infra.stackspec.idle import IdleGpusSpec
-from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Moment, Name, TimeOfDay
+from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Name, TimeOfDay
+from infra.stackspec.purchases import OnDemand, Purchase, Reserved, Spot
 from infra.stackspec.team_budgets import MonthlyUsd, OverBudget
 
 Nodes = Annotated[int, Field(ge=0)]
 """A number of nodes."""
 
 
-class OnDemand(Model):
-    """Nodes are bought on demand, at the list price."""
-
-    kind: Literal["on_demand"]
-    """`on_demand`"""
-
-
-class Spot(Model):
-    """Nodes are cheaper and may be reclaimed at any time: for jobs that write checkpoints."""
-
-    kind: Literal["spot"]
-    """`spot`"""
-
-
-class Reserved(Model):
-    """Nodes run on capacity that is reserved, and billed, without an end."""
-
-    kind: Literal["reserved"]
-    """`reserved`"""
-
-    id: str
-    """Id of the reservation; on AWS a capacity reservation (`cr-...`), on Google Cloud
-    `projects/<project>/reservations/<name>`, optionally with `/reservationBlocks/<block>`; for jobs, which
-    may run in any zone, `projects/<project>/zones/<zone>/reservations/<name>`."""
-
-
-class CapacityBlock(Model):
-    """Nodes run on capacity that is reserved for a period with a start and an end."""
-
-    kind: Literal["block"]
-    """`block`"""
-
-    id: str
-    """Id of the block; on AWS a Capacity Block (`cr-...`), on Google Cloud the reservation of a future
-    reservation in calendar mode."""
-
-    starts: Moment | None = None
-    """Start of the block: no job of the pool's queue starts earlier. Null: unknown."""
-
-    ends: Moment | None = None
-    """End of the block: jobs are stopped before it, and start only if they end by then or write checkpoints.
-    Null: unknown; the cloud ends the nodes under running jobs."""
-
-
 _INTERRUPTIBLE = ("spot", "flex_start", "queued")
-
-Purchase = Annotated[
-    OnDemand | Spot | Reserved | CapacityBlock | FlexStart | Queued, Field(discriminator="kind")
-]
-"""Ways to buy nodes."""
 
 
 class HoursSpec(Model):

@@ -10,7 +10,8 @@ from infra.catalog.aws import facts as aws
 from infra.catalog.gcp import facts as gcp
 from infra.checkpoints import checkpoints
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import ClusterLayout, OnDemand, Spot
+from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.purchases import OnDemand, Spot
 from smoke_training.formulae import youngdaly
 
 TODAY = datetime.date(2026, 11, 25)

@@ -10,7 +10,8 @@ from infra.catalog.aws import facts
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec, LoadBalancerSpec
 from infra.stackspec.aws.purchases import TrainingPlan
-from infra.stackspec.layouts import ClusterLayout, OnDemand, Reserved, SmallLayout, Spot
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.purchases import OnDemand, Reserved, Spot
 from tests.stacks.stack_files import LOAD_BALANCER
 
 TODAY = datetime.date(2026, 11, 21)

@@ -12,14 +12,8 @@ from infra.catalog.gcp.prices import node_price
 from infra.stackspec import StackSpec, layers
 from infra.stackspec.gcp.cloud import CloudSqlSpec, GcpSpec
 from infra.stackspec.gcp.purchases import FlexStart, Queued
-from infra.stackspec.layouts import (
-    CapacityBlock,
-    ClusterLayout,
-    OnDemand,
-    Reserved,
-    SmallLayout,
-    Spot,
-)
+from infra.stackspec.layouts import ClusterLayout, SmallLayout
+from infra.stackspec.purchases import CapacityBlock, OnDemand, Reserved, Spot
 from infra.stackspec.supported import SUPPORTED
 
 TODAY = datetime.date(2026, 11, 25)

@@ -22,24 +22,22 @@ class Cloud(StrEnum):
     KUBERNETES = "kubernetes"
 
 
-Live = Annotated[Cloud, typer.Option("--live", help="What to ask, with the credentials of this shell.")]
-Region = Annotated[
-    str | None, typer.Option("--region", help="Which region to ask about; else that of the environment.")
-]
+Live = Annotated[Cloud, typer.Option("--live", help="Cloud to collect, with the credentials of this shell.")]
+Region = Annotated[str | None, typer.Option("--region", help="Region; default: that of the environment.")]
 Project = Annotated[
     str | None,
-    typer.Option("--project", help="Which project of Google Cloud to ask; else that of the environment."),
+    typer.Option("--project", help="Google Cloud project; default: that of the environment."),
 ]
 Context = Annotated[
     str | None,
-    typer.Option("--context", help="Which context of the kubeconfig to ask; else its current one."),
+    typer.Option("--context", help="Context of the kubeconfig; default: the current one."),
 ]
-Out = Annotated[Path, typer.Option("--out", help="Where to write the snapshot.", metavar="FILE")]
+Out = Annotated[Path, typer.Option("--out", help="File of the snapshot.", metavar="FILE")]
 
 
 @dataclass(frozen=True)
-class Place:
-    """What of a cloud is asked about; what is not given, the environment says."""
+class CollectScope:
+    """Part of a cloud to collect; absent values come from the environment."""
 
     region: str | None = None
     project: str | None = None
@@ -53,38 +51,38 @@ class Place:
 
 # The option that a cloud takes, and why it takes no other.
 _OPTIONS = {
-    Cloud.AWS: ("--region", "an account of AWS is asked about a region"),
-    Cloud.GCP: ("--project", "a project of Google Cloud is asked about all regions"),
-    Cloud.KUBERNETES: ("--context", "a cluster is asked about all of it"),
+    Cloud.AWS: ("--region", "an AWS account is collected per region"),
+    Cloud.GCP: ("--project", "a Google Cloud project is collected in all regions"),
+    Cloud.KUBERNETES: ("--context", "a cluster is collected as a whole"),
 }
 
 
 def collect(
     live: Live, out: Out, region: Region = None, project: Project = None, context: Context = None
 ) -> None:
-    """Write down what an account of AWS, a project of Google Cloud, or a cluster has, for `trainstack audit`.
+    """Write a snapshot of an AWS account, a Google Cloud project or a cluster, for `trainstack audit`.
 
     Read-only: docs/how-to/live.md lists the required rights. Denied requests are recorded as denied.
     """
     from policies.sources.live import snapshot  # noqa: PLC0415 - help comes without them
     from policies.sources.live.records import account  # noqa: PLC0415
 
-    found = collected(live, Place(region, project, context))
+    found = collected(live, CollectScope(region, project, context))
     snapshot.write(found, out)
     whose = "cluster" if live is Cloud.KUBERNETES else "account"
     count = len(account(found).resources)
     typer.echo(f"{out}: {count} resources of {whose} {found.account}, {found.region}")
-    refused = sorted({f"{one}" for heard in found.answers.values() for one in heard.refusals})
-    for said in refused:
-        typer.echo(f"  {said}")
+    refused = sorted({f"{one}" for answer in found.answers.values() for one in answer.refusals})
+    for line in refused:
+        typer.echo(f"  {line}")
     if refused:
         typer.echo(
             "Rules that need these are undetermined; docs/how-to/live.md has the rights that allow them."
         )
 
 
-def collected(cloud: Cloud, place: Place) -> "Snapshot":
-    """What an account, a project or a cluster answers now. Raises UserError where there is none to ask."""
+def collected(cloud: Cloud, place: CollectScope) -> "Snapshot":
+    """The snapshot of an account, a project or a cluster now. Raises UserError if it cannot be reached."""
     option, rule = _OPTIONS[cloud]
     others = {name: value for name, value in place.options.items() if value is not None and name != option}
     if others:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from infra.stackspec.layouts import CapacityBlock
+from infra.stackspec.purchases import CapacityBlock
 
 
 def differing_times(bought: CapacityBlock, starts: datetime | None, ends: datetime | None) -> Iterator[str]:

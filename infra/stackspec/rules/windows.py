@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from infra.catalog import windows
 from infra.catalog.registry import CATALOGS
 from infra.errors import Problem
-from infra.stackspec.layouts import CapacityBlock, ClusterLayout
+from infra.stackspec.layouts import ClusterLayout
+from infra.stackspec.purchases import CapacityBlock
 from infra.stackspec.stack import StackSpec
 
 

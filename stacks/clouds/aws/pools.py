@@ -13,8 +13,9 @@ from infra.catalog.aws import facts
 from infra.catalog.aws.pools import layers
 from infra.cost.aws.cluster import node_price
 from infra.stackspec.aws.cloud import AwsSpec, RepairSpec
-from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
+from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
+from infra.stackspec.purchases import CapacityBlock, Reserved
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
 

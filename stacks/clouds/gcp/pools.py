@@ -23,8 +23,9 @@ from infra.catalog.gcp.model import MachineType
 from infra.catalog.gcp.pools import layers
 from infra.cost.gcp.cluster import pool_price
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
-from infra.stackspec.layouts import CapacityBlock, PoolSpec, Reserved
+from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.model import demanded
+from infra.stackspec.purchases import CapacityBlock, Reserved
 from stacks.flavors import flavor_of
 from stacks.parts import NodePool
 

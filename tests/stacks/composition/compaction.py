@@ -57,8 +57,8 @@ def _changed(changes: dict[tuple[str, str], list[str]]) -> Iterable[str]:
     groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for (path, text), resources in changes.items():
         groups[tuple(dict.fromkeys(resources))].append(f"{path}: {text}")
-    for resources, lines in groups.items():
-        head, below = f"~ {', '.join(_numbered(resources))}", _below_one_parent(_numbered(_both(lines)))
+    for changed, lines in groups.items():
+        head, below = f"~ {', '.join(_numbered(changed))}", _below_one_parent(_numbered(_both(lines)))
         yield from [f"{head} {below[0]}"] if len(below) == 1 else [head, *(f"    {line}" for line in below)]
 
 

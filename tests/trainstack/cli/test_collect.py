@@ -42,7 +42,7 @@ def test_a_snapshot_is_judged_as_the_account_was(account: Account, tmp_path: Pat
     assert ("MLS-STO-09", "aws:ebs/volume:Volume") in failed
 
 
-def test_what_was_refused_is_told_and_undetermined(account: Account, tmp_path: Path) -> None:
+def test_refused_requests_are_reported_and_undetermined(account: Account, tmp_path: Path) -> None:
     account.said |= {"budgets.DescribeBudgets": denied, "ec2.DescribeVolumes": denied}
     file = tmp_path / "snapshot.json"
     _, said = run("collect", "--live", "aws", "--region", REGION, "--out", str(file))
@@ -73,18 +73,18 @@ def test_an_account_needs_credentials_and_a_region(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_place_is_one_of_what_is_asked() -> None:
-    with pytest.raises(UserError, match="--region: a cluster is asked about all of it"):
+    with pytest.raises(UserError, match="--region"):
         run("audit", "--live", "kubernetes", "--region", REGION)
-    with pytest.raises(UserError, match="--context: an account of AWS is asked about a region"):
+    with pytest.raises(UserError, match="--context"):
         run("collect", "--live", "aws", "--context", "dev", "--out", "x")
 
 
 def test_what_a_cluster_has_beside_a_state_is_not_imported(tmp_path: Path) -> None:
-    state, heard, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
+    state, snapshot, imports = (tmp_path / name for name in ("state.json", "snapshot.json", "import.json"))
     row = {"urn": "urn:pulumi:dev::app::kubernetes:core/v1:Namespace::a", "custom": True, "id": "a"}
     state.write_text(json.dumps({"version": 3, "deployment": {"resources": [row]}}))
-    heard.write_text(json.dumps({**WRITTEN, "cloud": "kubernetes"}))
-    words = ("audit", "--state", str(state), "--snapshot", str(heard))
+    snapshot.write_text(json.dumps({**WRITTEN, "cloud": "kubernetes"}))
+    words = ("audit", "--state", str(state), "--snapshot", str(snapshot))
     with pytest.raises(UserError) as caught:
         run(*words, "--import-file", str(imports))
     assert caught.value.codes == (("import-file-without-stack", "--import-file"),)
@@ -116,7 +116,7 @@ def test_a_file_that_is_no_snapshot_is_refused(
     assert (code, f"{file}: {path}" if path else str(file)) in caught.value.codes
 
 
-def test_a_snapshot_that_lacks_answers_tells_nothing(tmp_path: Path) -> None:
+def test_a_snapshot_that_lacks_answers_is_undetermined(tmp_path: Path) -> None:
     """One of another trainstack may not have asked what this one reads: that is no pass."""
     file = tmp_path / "snapshot.json"
     file.write_text(json.dumps(WRITTEN))

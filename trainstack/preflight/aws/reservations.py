@@ -5,7 +5,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.stackspec.layouts import CapacityBlock, PoolSpec
+from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.purchases import CapacityBlock
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 from trainstack.preflight.blocks import differing_times

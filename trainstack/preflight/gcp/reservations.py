@@ -5,7 +5,8 @@ from datetime import datetime
 
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.pools import PREPAID, Reservation, reservation
-from infra.stackspec.layouts import CapacityBlock, PoolSpec
+from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.purchases import CapacityBlock
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.blocks import differing_times
 from trainstack.preflight.gcp.project import Project, Row

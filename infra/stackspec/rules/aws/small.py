@@ -9,7 +9,8 @@ from infra.errors import Problem
 from infra.stackspec import cron
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.aws.purchases import TrainingPlan
-from infra.stackspec.layouts import JobMachineSpec, Reserved, SmallLayout
+from infra.stackspec.layouts import JobMachineSpec, SmallLayout
+from infra.stackspec.purchases import Reserved
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]

@@ -6,7 +6,8 @@ from infra.catalog import pools
 from infra.catalog.gcp import jobs, money, network
 from infra.errors import Problem
 from infra.stackspec.aws.purchases import TrainingPlan
-from infra.stackspec.layouts import Reserved, SmallLayout
+from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.purchases import Reserved
 from infra.stackspec.rules.parts import tracked
 from infra.stackspec.stack import StackSpec
 
