@@ -1,7 +1,7 @@
 """User errors, reported together with fixes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from infra.exit_codes import ExitCode
@@ -27,7 +27,7 @@ class Problem:
     against: str = ""
     origin: str = ""
     against_origin: str = ""
-    code: str = ""
+    code: str = field(kw_only=True)
 
     def placed(self, origin: str, against_origin: str = "") -> Self:
         """The same problem with the layer and line of its values."""
@@ -38,8 +38,7 @@ class Problem:
         found += [f"from {self.origin}"] if self.origin else []
         found += [f"{self.against} is from {self.against_origin}"] if self.against_origin else []
         details = f" ({', '.join(found)})" if found else ""
-        code = f" [{self.code}]" if self.code else ""
-        return f"{self.path}: {self.rule}{details}. {self.fix}{code}"
+        return f"{self.path}: {self.rule}{details}. {self.fix} [{self.code}]"
 
 
 class UserError(Exception):

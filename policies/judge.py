@@ -41,8 +41,8 @@ class Judge:
         if config is not None:
             binding = read(config, rules, today, environment)
         elif environment:
-            what = "is needed: it says how an environment is judged"
-            raise UserError([Problem("config", None, what, "Name a file, or no environment.")])
+            rule, fix = "an environment needs a configuration", "Name a file, or no environment."
+            raise UserError([Problem("config", None, rule, fix, code="configuration-missing")])
         if waivers is None:
             return Judge(binding)
         from policies.waivers import waiver_file  # noqa: PLC0415 - slow to import

@@ -11,7 +11,7 @@ from infra.engine.stack import OperationOutcome
 from infra.errors import Problem, UserError
 from infra.stackspec import load_file
 
-PROBLEM = Problem("layout.pools[0].zones", ["a", "b"], "a rule", "A fix.")
+PROBLEM = Problem("layout.pools[0].zones", ["a", "b"], "a rule", "A fix.", code="a-code")
 
 
 def refuse(*_: object) -> None:

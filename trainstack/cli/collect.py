@@ -86,7 +86,9 @@ def collected(cloud: Cloud, place: CollectScope) -> "Snapshot":
     option, rule = _OPTIONS[cloud]
     others = {name: value for name, value in place.options.items() if value is not None and name != option}
     if others:
-        raise UserError([Problem(name, value, rule, f"Leave out {name}.") for name, value in others.items()])
+        code = "option-of-another-cloud"
+        unused = [Problem(name, value, rule, f"Omit {name}.", code=code) for name, value in others.items()]
+        raise UserError(unused)
     if cloud is Cloud.AWS:
         return _of_aws(place.region)
     if cloud is Cloud.GCP:
@@ -105,16 +107,19 @@ def _of_aws(region: str | None) -> "Snapshot":
     try:
         place = region or default_region()
         if not place:
-            raise UserError([Problem("--region", None, "the environment names none", "Add --region REGION.")])
+            rule, fix = "the environment has no region", "Add --region REGION."
+            raise UserError([Problem("--region", None, rule, fix, code="region-missing")])
         return aws.collect(place)
     except LoggedOutError as error:
-        raise UserError([Problem("credentials", None, f"AWS cannot be asked: {error}", LOG_IN)]) from None
+        rule = f"not logged in to AWS: {error}"
+        raise UserError([Problem("credentials", None, rule, LOG_IN, code="logged-out")]) from None
     except ClientError as error:
-        said = f"does not say who asks: {': '.join(code_and_message(error))}"
-        raise UserError([Problem("credentials", None, said, LOG_IN)]) from None
+        rule = f"AWS rejects the credentials: {': '.join(code_and_message(error))}"
+        raise UserError([Problem("credentials", None, rule, LOG_IN, code="credentials-rejected")]) from None
     except (BotoCoreError, ValueError) as error:
-        fix = "Look at the region and the connection to AWS."
-        raise UserError([Problem("AWS", region, f"cannot be asked: {error}", fix)]) from None
+        fix = "Check the region and the connection to AWS."
+        problem = Problem("AWS", region, f"not reachable: {error}", fix, code="aws-not-reachable")
+        raise UserError([problem]) from None
 
 
 def _of_google(project: str | None) -> "Snapshot":
@@ -125,16 +130,23 @@ def _of_google(project: str | None) -> "Snapshot":
         asked, usual = session(gcp.ATTEMPTS)
         name = project or usual
         if not _PROJECT.fullmatch(name):
-            said = "is no id of a project" if name else "the environment names none"
-            raise UserError([Problem("--project", name or None, said, "Add --project PROJECT, by its id.")])
+            rule = "not a project id" if name else "the environment has no project"
+            fix = "Add --project PROJECT with its id."
+            raise UserError([Problem("--project", name or None, rule, fix, code="invalid-project")])
         return gcp.collect(name, asked)
     except LoggedOutError as error:
-        said = f"Google cannot be asked: {error}".rstrip(".")
-        raise UserError([Problem("credentials", None, said, LOG_IN)]) from None
+        rule = f"not logged in to Google Cloud: {error}".rstrip(".")
+        raise UserError([Problem("credentials", None, rule, LOG_IN, code="logged-out")]) from None
     except gcp.UnansweredError as error:
         refusal = error.args[0]
-        said = f"{refusal}: {refusal.message}"
-        raise UserError([Problem("--project", name, said, _fix(refusal.code, name))]) from None
+        problem = Problem(
+            "--project",
+            name,
+            f"{refusal}: {refusal.message}",
+            _fix(refusal.code, name),
+            code="project-refused",
+        )
+        raise UserError([problem]) from None
 
 
 # Google, "Creating and managing projects"; older ones have a domain before a colon.

@@ -19,7 +19,7 @@ TRAINING = job(
     changes=(PhaseChange(NOW, JobPhase.TRAINING, ""),),
 )
 DONE = job(changes=(*TRAINING.changes, PhaseChange(NOW, JobPhase.OVER, "")))
-NO_RIGHT = UserError([Problem("login", None, "may not read logs", "Ask.")])
+NO_RIGHT = UserError([Problem("login", None, "may not read logs", "Ask.", code="logs-denied")])
 
 
 @dataclass

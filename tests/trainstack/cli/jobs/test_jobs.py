@@ -183,7 +183,7 @@ def test_a_typo_in_the_stack_file_does_not_prevent_listing_and_stopping(
     _, said = door.run(FOREVER, "--detach")
 
     def load_file(*_: object) -> Any:
-        raise UserError([Problem("layout.machnies", None, "is not a key", "Remove it.")])
+        raise UserError([Problem("layout.machnies", None, "is not a key", "Remove it.", code="unknown-key")])
 
     monkeypatch.setattr(stackspec, "load_file", load_file)
     stack = ("-s", "small-aws", "--rehearse")

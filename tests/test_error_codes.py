@@ -1,0 +1,38 @@
+"""Codes of problems are stable: kebab-case words, and one kind of problem for each code."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.test_structure import LAYERS, ROOT, python
+
+# Two folders of one concept, such as those of AWS and Google Cloud, may share a code.
+MOST_FILES_OF_A_CODE = 5
+
+
+def problems() -> Iterator[tuple[Path, int, ast.expr]]:
+    """The code of every `Problem(...)` in the product, with its place."""
+    for path in python():
+        if path.parts[0] not in LAYERS:
+            continue
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Problem":
+                (code,) = (one.value for one in node.keywords if one.arg == "code")
+                yield path, node.lineno, code
+
+
+def test_a_code_is_words_joined_by_hyphens() -> None:
+    codes = [(path, line, code.value) for path, line, code in problems() if isinstance(code, ast.Constant)]
+    assert len(codes) > 300
+    form = r"[a-z0-9]+(-[a-z0-9]+){1,5}"
+    assert [place for place in codes if not re.fullmatch(form, str(place[2]))] == []
+
+
+def test_a_code_is_of_few_places() -> None:
+    files = defaultdict(set)
+    for path, _, code in problems():
+        if isinstance(code, ast.Constant):
+            files[str(code.value)].add(str(path))
+    assert {code: paths for code, paths in files.items() if len(paths) > MOST_FILES_OF_A_CODE} == {}
