@@ -1,15 +1,11 @@
-"""Codes of problems are stable: kebab-case words, and one kind of problem for each code."""
+"""Codes of problems are kebab-case words, which programs and tests can rely on."""
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.test_structure import LAYERS, ROOT, python
-
-# Two folders of one concept, such as those of AWS and Google Cloud, may share a code.
-MOST_FILES_OF_A_CODE = 5
 
 
 def problems() -> Iterator[tuple[Path, int, ast.expr]]:
@@ -28,11 +24,3 @@ def test_a_code_is_words_joined_by_hyphens() -> None:
     assert len(codes) > 300
     form = r"[a-z0-9]+(-[a-z0-9]+){1,5}"
     assert [place for place in codes if not re.fullmatch(form, str(place[2]))] == []
-
-
-def test_a_code_is_of_few_places() -> None:
-    files = defaultdict(set)
-    for path, _, code in problems():
-        if isinstance(code, ast.Constant):
-            files[str(code.value)].add(str(path))
-    assert {code: paths for code, paths in files.items() if len(paths) > MOST_FILES_OF_A_CODE} == {}
