@@ -64,16 +64,9 @@ def choose(
         wanted = Choice()
     if wanted.provider is ProviderKind.REAL and wanted.cluster is not ClusterKind.REAL:
         rule = "the real provider needs a real control plane"
+        fix = "Add --cluster real."
         raise UserError(
-            [
-                Problem(
-                    "--provider",
-                    str(wanted.provider),
-                    rule,
-                    "Add --cluster real.",
-                    code="real-provider-needs-cluster",
-                )
-            ]
+            [Problem("--provider", str(wanted.provider), rule, fix, code="real-provider-needs-cluster")]
         )
     if wanted == before:
         return False

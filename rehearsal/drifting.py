@@ -20,15 +20,8 @@ def change(urn: str, assignments: Sequence[str], folder: Path | None) -> str:
     for text in assignments:
         path, separator, value = text.partition("=")
         if not separator or not path:
-            problems.append(
-                Problem(
-                    "KEY=VALUE",
-                    text,
-                    "is not an assignment",
-                    "Write path=value.",
-                    code="drift-not-an-assignment",
-                )
-            )
+            rule, fix = "is not an assignment", "Write path=value."
+            problems.append(Problem("KEY=VALUE", text, rule, fix, code="drift-not-an-assignment"))
             continue
         values[path] = _value(value)
     if problems:

@@ -39,14 +39,7 @@ def compose(spec: StackSpec) -> dict[str, Any]:
 
             return one_cluster(GcpCloud(spec, layout, on), spec, layout)
     rule = "this profile is not supported on this cloud"
+    fix = f"Supported: {pairs()}."
     raise UserError(
-        [
-            Problem(
-                "profile",
-                f"{spec.profile} on {spec.cloud}",
-                rule,
-                f"Supported: {pairs()}.",
-                code="profile-not-on-cloud",
-            )
-        ]
+        [Problem("profile", f"{spec.profile} on {spec.cloud}", rule, fix, code="profile-not-on-cloud")]
     )

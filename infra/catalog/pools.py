@@ -14,13 +14,8 @@ def label_problems(path: str, keys: Iterable[str]) -> Iterator[Problem]:
     """Additional labels of a pool's nodes do not use the reserved prefix."""
     for key in keys:
         if key.startswith(RESERVED_LABELS):
-            yield Problem(
-                path,
-                key,
-                f"the prefix {RESERVED_LABELS} is reserved for pools",
-                "Rename it.",
-                code="label-prefix-reserved",
-            )
+            rule, fix = f"the prefix {RESERVED_LABELS} is reserved for pools", "Rename it."
+            yield Problem(path, key, rule, fix, code="label-prefix-reserved")
 
 
 def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[Problem]:
@@ -54,24 +49,13 @@ def rdma_zone_problems(path: str, zones: int) -> Iterator[Problem]:
 def reserved_zone_problems(path: str, zones: int) -> Iterator[Problem]:
     """A pool on reserved capacity is in one zone."""
     if zones > 1:
-        yield Problem(
-            path,
-            zones,
-            "a reservation is in one zone",
-            "Keep the zone of the reservation.",
-            code="reservation-needs-one-zone",
-        )
+        rule, fix = "a reservation is in one zone", "Keep the zone of the reservation."
+        yield Problem(path, zones, rule, fix, code="reservation-needs-one-zone")
 
 
 def order_problems(least_path: str, least: float, most_path: str, most: float) -> Iterator[Problem]:
     """The minimum is not above the maximum."""
     if least > most:
         fix = f"Lower it or raise {most_path}."
-        yield Problem(
-            least_path,
-            least,
-            f"above the maximum, {most:g}",
-            fix,
-            against=most_path,
-            code="minimum-above-maximum",
-        )
+        rule = f"above the maximum, {most:g}"
+        yield Problem(least_path, least, rule, fix, against=most_path, code="minimum-above-maximum")

@@ -34,24 +34,13 @@ def move_problems(cool: Move, cold: Move, expire_path: str, expire_days: int) ->
     first, second = cool.after_days, cold.after_days
     if first is not None and first < cool.to.first_day:
         rule = f"{cool.to.name} accepts no object before day {cool.to.first_day}"
-        yield Problem(
-            cool.path,
-            first,
-            rule,
-            f"Set {cool.to.first_day} or more, or null.",
-            code="storage-class-too-early",
-        )
+        fix = f"Set {cool.to.first_day} or more, or null."
+        yield Problem(cool.path, first, rule, fix, code="storage-class-too-early")
     if first is not None and second is not None and second < first + cool.to.billed_days:
         least = first + cool.to.billed_days
         rule = f"{first} + {cool.to.billed_days} days in {cool.to.name} end on day {least}, after it"
-        yield Problem(
-            cold.path,
-            second,
-            rule,
-            f"Set {least} or more, or null.",
-            against=cool.path,
-            code="storage-class-overlap",
-        )
+        fix = f"Set {least} or more, or null."
+        yield Problem(cold.path, second, rule, fix, against=cool.path, code="storage-class-overlap")
     # Objects that move on to the cold class do not expire in the cool one.
     last = cool if second is None else cold
     days = last.after_days

@@ -22,13 +22,8 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
     if (starts is None) != (ends is None):
         missing = "starts" if starts is None else "ends"
         fix = f"Write {path}.{missing}, or leave both out."
-        yield Problem(
-            f"{path}.{missing}",
-            None,
-            "a block needs both a start and an end",
-            fix,
-            code="block-needs-both-times",
-        )
+        rule = "a block needs both a start and an end"
+        yield Problem(f"{path}.{missing}", None, rule, fix, code="block-needs-both-times")
     found = {name: text for name, text in (("starts", starts), ("ends", ends)) if text is not None}
     known = {name: moment(text) for name, text in found.items()}
     for name, at in known.items():
@@ -38,14 +33,8 @@ def block_problems(path: str, starts: str | None, ends: str | None, drain_minute
     begins, over = known.get("starts"), known.get("ends")
     if begins and over and over - begins <= timedelta(minutes=drain_minutes):
         rule = f"no job could run: nodes are drained in the last {drain_minutes} minutes"
-        yield Problem(
-            f"{path}.ends",
-            ends,
-            rule,
-            "Write the times of the block.",
-            against=f"{path}.starts",
-            code="block-too-short",
-        )
+        fix = "Write the times of the block."
+        yield Problem(f"{path}.ends", ends, rule, fix, against=f"{path}.starts", code="block-too-short")
 
 
 def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]:
@@ -55,14 +44,8 @@ def bounds_problems(path: str, least_path: str, least: int) -> Iterator[Problem]
     """
     if least > 0:
         rule = "nodes would be requested before the block begins, and after its end"
-        yield Problem(
-            least_path,
-            least,
-            rule,
-            "Set it to 0: nodes start with jobs.",
-            against=path,
-            code="block-minimum-not-zero",
-        )
+        fix = "Set it to 0: nodes start with jobs."
+        yield Problem(least_path, least, rule, fix, against=path, code="block-minimum-not-zero")
 
 
 def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[Problem]:
@@ -74,11 +57,5 @@ def queue_problems(path: str, queue_path: str, *, own_queue: bool) -> Iterator[P
     """
     if not own_queue:
         rule = "jobs of a shared queue would wait for this pool while others are idle"
-        yield Problem(
-            queue_path,
-            False,
-            rule,
-            "Set it to true: jobs name the pool's queue.",
-            against=path,
-            code="pool-needs-own-queue",
-        )
+        fix = "Set it to true: jobs name the pool's queue."
+        yield Problem(queue_path, False, rule, fix, against=path, code="pool-needs-own-queue")

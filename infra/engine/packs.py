@@ -77,13 +77,8 @@ def _pack_faults(paths: Sequence[Path]) -> Iterator[Problem]:
             continue
         if not (path / "PulumiPolicy.yaml").is_file():
             rule = "is not a policy pack: it has no PulumiPolicy.yaml"
-            yield Problem(
-                PACK_OPTION,
-                str(path),
-                rule,
-                "Name the folder of a pack, such as `policies`.",
-                code="not-a-policy-pack",
-            )
+            fix = "Name the folder of a pack, such as `policies`."
+            yield Problem(PACK_OPTION, str(path), rule, fix, code="not-a-policy-pack")
 
 
 def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
@@ -92,13 +87,8 @@ def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
         try:
             content = json.loads(path.read_text())
         except OSError as error:
-            yield Problem(
-                CONFIG_OPTION,
-                str(path),
-                f"cannot be read: {error.strerror}",
-                fix,
-                code="pack-config-not-readable",
-            )
+            rule = f"cannot be read: {error.strerror}"
+            yield Problem(CONFIG_OPTION, str(path), rule, fix, code="pack-config-not-readable")
         except ValueError as error:
             yield Problem(CONFIG_OPTION, str(path), f"is not JSON: {error}", fix, code="pack-config-not-json")
         else:

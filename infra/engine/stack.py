@@ -250,13 +250,8 @@ def _unreadable(stack: str, error: CommandError) -> Problem:
         return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
         fix = f"Run `pulumi stack init {stack}`, or log in to its backend (`pulumi whoami --verbose`)."
-        return Problem(
-            "state",
-            stack,
-            "the Pulumi backend has no such stack",
-            fix,
-            code="stack-not-found",
-        )
+        rule = "the Pulumi backend has no such stack"
+        return Problem("state", stack, rule, fix, code="stack-not-found")
     fix = "`pulumi whoami --verbose` shows the backend, `pulumi login` chooses another one."
     return Problem("state", stack, f"cannot be read: {message}", fix, code="state-not-readable")
 

@@ -42,16 +42,9 @@ def survey(folder: Path) -> FolderContents:
         _take(found, folder, path, entry)
         if len(found.files) > MOST_FILES:
             fix = f"Choose the folder of the script itself, or {_LEAVE_OUT} what the run does not need."
+            rule = "too many files"
             raise UserError(
-                [
-                    Problem(
-                        str(folder),
-                        f"over {MOST_FILES} files",
-                        "too many files",
-                        fix,
-                        code="too-many-files",
-                    )
-                ]
+                [Problem(str(folder), f"over {MOST_FILES} files", rule, fix, code="too-many-files")]
             )
     if found.size > MOST_MB * 1e6:
         found.problems.append(_too_large(folder, found))
@@ -64,13 +57,8 @@ def _no_folder(folder: Path) -> Problem:
     if folder.is_file():
         fix = f"Name its folder: {folder.parent} --script {folder.name}."
         return Problem(str(folder), None, "is a file; a run takes a folder", fix, code="folder-is-file")
-    return Problem(
-        str(folder),
-        None,
-        "there is no such folder",
-        "Name the folder with your train.py.",
-        code="folder-not-found",
-    )
+    rule, fix = "there is no such folder", "Name the folder with your train.py."
+    return Problem(str(folder), None, rule, fix, code="folder-not-found")
 
 
 def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str]) -> None:
@@ -110,17 +98,8 @@ def _walk(folder: Path, base: str, patterns: Sequence[IgnoreFile]) -> Iterator[t
         entries = list(os.scandir(here))
         known = [*patterns, *_own_patterns(here, base)]
     except OSError as error:
-        raise UserError(
-            [
-                Problem(
-                    str(here),
-                    None,
-                    f"cannot be read: {error.strerror}",
-                    "Grant read permission.",
-                    code="folder-not-readable",
-                )
-            ]
-        ) from error
+        rule, fix = f"cannot be read: {error.strerror}", "Grant read permission."
+        raise UserError([Problem(str(here), None, rule, fix, code="folder-not-readable")]) from error
     for entry in entries:
         path = f"{base}/{entry.name}" if base else entry.name
         is_folder = entry.is_dir(follow_symlinks=False)

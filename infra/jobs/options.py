@@ -128,15 +128,8 @@ def _person(
         if logged_in and logged_in in (one.name.lower(), one.email.lower()):
             return one
     rule = "is required: the login is not a person of the stack"
-    problems.append(
-        Problem(
-            "--as",
-            logged_in or None,
-            rule,
-            f"Add --as NAME: {', '.join(sorted(names))}.",
-            code="person-not-named",
-        )
-    )
+    fix = f"Add --as NAME: {', '.join(sorted(names))}."
+    problems.append(Problem("--as", logged_in or None, rule, fix, code="person-not-named"))
     return None
 
 
@@ -177,39 +170,19 @@ def _amounts(
     most = min(outputs.max_hours, MOST_HOURS)
     if options.max_hours is None:
         fix = f"Add --max-hours HOURS, at most {most:g}."
-        yield Problem(
-            "--max-hours",
-            None,
-            "is required: the service ends the run then, which limits its price",
-            fix,
-            code="max-hours-missing",
-        )
+        rule = "is required: the service ends the run then, which limits its price"
+        yield Problem("--max-hours", None, rule, fix, code="max-hours-missing")
     elif not 0 < options.max_hours <= most:
         fix = f"Choose more than 0 and at most {most:g}; the limit is layout.max_hours of the stack."
-        yield Problem(
-            "--max-hours",
-            options.max_hours,
-            "exceeds the limit of the stack",
-            fix,
-            code="max-hours-beyond-limit",
-        )
+        rule = "exceeds the limit of the stack"
+        yield Problem("--max-hours", options.max_hours, rule, fix, code="max-hours-beyond-limit")
     if machine is not None and not 1 <= options.nodes <= machine.max_nodes:
         fix = f"Choose 1 to {machine.max_nodes}; the limit is max_nodes of the machine in the stack file."
-        yield Problem(
-            "--nodes",
-            options.nodes,
-            f"exceeds the limit of {machine.name}",
-            fix,
-            code="nodes-beyond-limit",
-        )
+        rule = f"exceeds the limit of {machine.name}"
+        yield Problem("--nodes", options.nodes, rule, fix, code="nodes-beyond-limit")
     if not 0 <= options.max_wait_hours <= MOST_HOURS:
-        yield Problem(
-            "--max-wait",
-            options.max_wait_hours,
-            "must be a number of hours",
-            f"Choose 0 to {MOST_HOURS}.",
-            code="max-wait-not-accepted",
-        )
+        rule, fix = "must be a number of hours", f"Choose 0 to {MOST_HOURS}."
+        yield Problem("--max-wait", options.max_wait_hours, rule, fix, code="max-wait-not-accepted")
 
 
 def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:
@@ -217,6 +190,7 @@ def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs |
     if not 0 <= options.keep_warm_minutes <= limits.keep_warm_minutes:
         most = limits.keep_warm_minutes
         fix = f"Choose 0 to {most}." if most else "Leave --keep-warm out."
+
         yield Problem(
             "--keep-warm",
             options.keep_warm_minutes,
@@ -231,22 +205,14 @@ def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs |
         if options.spot:
             yield Problem("--spot", True, rule, "Leave --spot out.", code="spot-with-reservation")
         if options.keep_warm_minutes:
+            fix = "Leave --keep-warm out."
             yield Problem(
-                "--keep-warm",
-                options.keep_warm_minutes,
-                rule,
-                "Leave --keep-warm out.",
-                code="keep-warm-with-reservation",
+                "--keep-warm", options.keep_warm_minutes, rule, fix, code="keep-warm-with-reservation"
             )
     elif options.keep_warm_minutes and machine is not None and _spot(options, machine):
         fix = "Add --no-spot, or leave --keep-warm out."
-        yield Problem(
-            "--keep-warm",
-            options.keep_warm_minutes,
-            "the service does not keep spot machines",
-            fix,
-            code="keep-warm-with-spot",
-        )
+        rule = "the service does not keep spot machines"
+        yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix, code="keep-warm-with-spot")
 
 
 def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:
@@ -258,13 +224,8 @@ def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs 
         yield Problem("--tune", None, rule, fix, code="search-not-supported")
     for option, value in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
         if value:
-            yield Problem(
-                option,
-                value,
-                "cannot be combined with --tune",
-                f"Leave {option} out.",
-                code="option-not-for-searches",
-            )
+            rule, fix = "cannot be combined with --tune", f"Leave {option} out."
+            yield Problem(option, value, rule, fix, code="option-not-for-searches")
     if machine is not None and machine.reservation is not None:
         rule = "is reserved by a training plan, which searches do not support"
         yield Problem(
@@ -284,13 +245,8 @@ def _data(outputs: JobOutputs, options: RunOptions) -> Iterator[Problem]:
         yield Problem("--dataset", None, "is required: a run records its data", fix, code="dataset-missing")
     if options.data and not re.fullmatch(f"{scheme}{_BUCKET}(/.*)?", options.data):
         fix = f"Write {scheme}BUCKET/FOLDER/."
-        yield Problem(
-            "--data",
-            options.data,
-            "is not a URI of a bucket of the cloud",
-            fix,
-            code="invalid-data-uri",
-        )
+        rule = "is not a URI of a bucket of the cloud"
+        yield Problem("--data", options.data, rule, fix, code="invalid-data-uri")
     for option, text in (("--dataset", options.dataset), ("--task", options.task)):
         if len(text) > _RECORD_LENGTH or not text.isprintable():
             fix = f"Use at most {_RECORD_LENGTH} characters in one line."

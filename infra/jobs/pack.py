@@ -91,13 +91,8 @@ def _add(archive: tarfile.TarFile, folder: Path, name: str, content: bytes | Non
 def _no_script(folder: Path, script: str, files: dict[str, int]) -> Problem:
     if (folder / script).is_file():
         rule = f"an ignore file leaves out the script {script}"
-        return Problem(
-            str(folder),
-            None,
-            rule,
-            f"Include it: add the line !{script} to .trainstackignore.",
-            code="script-ignored",
-        )
+        fix = f"Include it: add the line !{script} to .trainstackignore."
+        return Problem(str(folder), None, rule, fix, code="script-ignored")
     scripts = sorted(path for path in files if path.endswith((".py", ".sh")))[:5]
     fix = f"Name one with --script: {', '.join(scripts)}." if scripts else "Choose the folder of your script."
     return Problem(str(folder), None, f"has no script {script}", fix, code="script-missing")

@@ -31,17 +31,8 @@ def stopped(service: JobService, name: str, notify: Notify, pause: Pause, look_s
             continue
         failures = 0
         if job is None:
-            raise UserError(
-                [
-                    Problem(
-                        "run",
-                        name,
-                        "the service no longer has it",
-                        "See `trainstack runs`.",
-                        code="run-not-found",
-                    )
-                ]
-            )
+            rule, fix = "the service no longer has it", "See `trainstack runs`."
+            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
         if job.state.over:
             return job
         pause(look_s)

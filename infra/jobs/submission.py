@@ -87,17 +87,8 @@ def answered() -> Iterator[None]:
         yield
     except LostError as error:
         fix = "Check the connection to the cloud, and retry."
-        raise UserError(
-            [
-                Problem(
-                    "connection",
-                    None,
-                    f"no response of the service: {error}",
-                    fix,
-                    code="service-unreachable",
-                )
-            ]
-        ) from error
+        rule = f"no response of the service: {error}"
+        raise UserError([Problem("connection", None, rule, fix, code="service-unreachable")]) from error
 
 
 def _checkpoints(order: RunOrder, service: JobService) -> str:
@@ -112,17 +103,8 @@ def _checkpoints(order: RunOrder, service: JobService) -> str:
         raise UserError([Problem("--resume", name, "is not a run of the stack", fix, code="run-not-found")])
     if not found.state.over:
         rule = "is still running, and two runs would write the same checkpoints"
-        raise UserError(
-            [
-                Problem(
-                    "--resume",
-                    name,
-                    rule,
-                    "Wait for its end, or stop it (trainstack stop).",
-                    code="run-not-over",
-                )
-            ]
-        )
+        fix = "Wait for its end, or stop it (trainstack stop)."
+        raise UserError([Problem("--resume", name, rule, fix, code="run-not-over")])
     if found.team != team:
         fix = f"Resume a run of team {team}."
         raise UserError(

@@ -58,13 +58,8 @@ def read(path: Path, source: str) -> Any:
     try:
         return yaml.load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        problem = Problem(
-            source,
-            None,
-            error.strerror or str(error),
-            "Create the file or fix its permissions.",
-            code="file-not-readable",
-        )
+        rule, fix = error.strerror or str(error), "Create the file or fix its permissions."
+        problem = Problem(source, None, rule, fix, code="file-not-readable")
     except UnicodeDecodeError as error:
         problem = Problem(
             source, None, f"not UTF-8 ({error.reason})", "Save the file as UTF-8.", code="file-not-utf8"

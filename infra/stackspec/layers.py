@@ -63,15 +63,6 @@ def _layer(path: Path) -> Node:
         return Branch({}, Origin(source))
     tree = node(content, source)
     if not isinstance(tree, Branch):
-        raise UserError(
-            [
-                Problem(
-                    source,
-                    None,
-                    "a layer is a mapping",
-                    "See stacks/profiles/medium.yaml.",
-                    code="layer-not-a-mapping",
-                )
-            ]
-        )
+        rule, fix = "a layer is a mapping", "See stacks/profiles/medium.yaml."
+        raise UserError([Problem(source, None, rule, fix, code="layer-not-a-mapping")])
     return tree

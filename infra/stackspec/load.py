@@ -72,17 +72,8 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
         rule = "a stack file needs a mapping under the key `config`"
-        raise UserError(
-            [
-                Problem(
-                    source,
-                    None,
-                    rule,
-                    "Start from stacks/config/Pulumi.dev-aws.yaml.",
-                    code="stack-file-without-config",
-                )
-            ]
-        )
+        fix = "Start from stacks/config/Pulumi.dev-aws.yaml."
+        raise UserError([Problem(source, None, rule, fix, code="stack-file-without-config")])
     prefix = f"{NAMESPACE}:"
     settings = {key.removeprefix(prefix): key for key in config if str(key).startswith(prefix)}
     tree = node(config, source)
@@ -103,16 +94,11 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
     problems = _setting_problems(nodes, source)
     if not isinstance(over, Branch) or over.named:
         fix = "See stacks/spec.schema.json."
+        rule = "a spec must be a mapping"
         raise UserError(
             [
                 *problems,
-                Problem(
-                    "trainstack:spec",
-                    merge.values(over),
-                    "a spec must be a mapping",
-                    fix,
-                    code="spec-not-a-mapping",
-                ),
+                Problem("trainstack:spec", merge.values(over), rule, fix, code="spec-not-a-mapping"),
             ]
         )
     if problems:

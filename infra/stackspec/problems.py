@@ -70,13 +70,8 @@ def _problem(detail: ErrorDetails) -> Problem:
     if kind == "extra_forbidden":
         return _unknown_key(path, steps, models)
     if kind == "missing":
-        return Problem(
-            path,
-            None,
-            "required key is missing",
-            f"Add it: {describe(parent, key) or _SEE_SCHEMA}",
-            code="required-key-missing",
-        )
+        rule, fix = "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
+        return Problem(path, None, rule, fix, code="required-key-missing")
     rule = detail["msg"].removeprefix("Value error, ")
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"

@@ -53,12 +53,9 @@ class Servers:
             shared = field.name in ("use", "maintenance_share")
             if not math.isfinite(value) or value < 0 or (shared and value > 1):
                 rule = "must be 0 to 1" if shared else "must not be below 0"
+                fix = "Correct it."
                 yield Problem(
-                    f"--{field.name.replace('_', '-')}",
-                    value,
-                    rule,
-                    "Correct it.",
-                    code="figure-out-of-range",
+                    f"--{field.name.replace('_', '-')}", value, rule, fix, code="figure-out-of-range"
                 )
         if self.gpus < 1 or self.price_usd == 0:
             values, rule = (self.gpus, self.price_usd), "must be above 0"

@@ -139,13 +139,8 @@ def _of_google(project: str | None) -> "Snapshot":
         raise UserError([Problem("credentials", None, rule, LOG_IN, code="logged-out")]) from None
     except gcp.UnansweredError as error:
         refusal = error.args[0]
-        problem = Problem(
-            "--project",
-            name,
-            f"{refusal}: {refusal.message}",
-            _fix(refusal.code, name),
-            code="project-refused",
-        )
+        rule, fix = f"{refusal}: {refusal.message}", _fix(refusal.code, name)
+        problem = Problem("--project", name, rule, fix, code="project-refused")
         raise UserError([problem]) from None
 
 

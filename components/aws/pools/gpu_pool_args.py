@@ -129,10 +129,5 @@ def _purchase_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> Iterator[
         yield from pools.reservation_problems(f"{path}.reservation_id", reservation)
     elif reservation is not None:
         fix = "Remove it, or launch the nodes into the reservation."
-        yield Problem(
-            f"{path}.reservation_id",
-            reservation,
-            f"{purchase} nodes use none",
-            fix,
-            code="unused-reservation",
-        )
+        rule = f"{purchase} nodes use none"
+        yield Problem(f"{path}.reservation_id", reservation, rule, fix, code="unused-reservation")

@@ -31,21 +31,11 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     """
     if not principals:
         fix = "Name the IAM role that deploys, and the others that administer the cluster."
-        yield Problem(
-            path,
-            [],
-            "without an administrator the cluster is not accessible",
-            fix,
-            code="administrator-missing",
-        )
+        rule = "without an administrator the cluster is not accessible"
+        yield Problem(path, [], rule, fix, code="administrator-missing")
     if len(set(principals)) != len(principals):
-        yield Problem(
-            path,
-            list(principals),
-            "a principal is named twice",
-            "Name each once.",
-            code="principal-named-twice",
-        )
+        rule, fix = "a principal is named twice", "Name each once."
+        yield Problem(path, list(principals), rule, fix, code="principal-named-twice")
     yield from _form_problems(path, principals)
 
 
@@ -69,22 +59,12 @@ def _form_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
         if session:
             role = f"arn:{session['partition']}:iam::{session['account']}:role/{session['role']}"
             rule = "must be an IAM role or user, not a session of a role"
-            yield Problem(
-                f"{path}[{index}]",
-                principal,
-                rule,
-                f"Write the role, with its path: {role}.",
-                code="principal-is-session",
-            )
+            fix = f"Write the role, with its path: {role}."
+            yield Problem(f"{path}[{index}]", principal, rule, fix, code="principal-is-session")
         elif not _PRINCIPAL.fullmatch(principal):
             fix = "Write it like arn:aws:iam::123456789012:role/platform."
-            yield Problem(
-                f"{path}[{index}]",
-                principal,
-                "must be the ARN of an IAM role or user",
-                fix,
-                code="invalid-principal-arn",
-            )
+            rule = "must be the ARN of an IAM role or user"
+            yield Problem(f"{path}[{index}]", principal, rule, fix, code="invalid-principal-arn")
         elif "/AWSReservedSSO_" in principal and _PERMISSION_SETS not in principal:
             rule = "the role of a permission set has a path, which its sessions do not show"
             fix = f"`aws iam list-roles --path-prefix /{_PERMISSION_SETS}` shows its ARN."

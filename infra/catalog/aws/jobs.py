@@ -126,13 +126,8 @@ def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iter
             "ml.t3.medium" if notebook else "ml.g6.xlarge"
         ]
         what = "notebooks" if notebook else "training jobs"
-        yield Problem(
-            path,
-            machine,
-            f"is not a known machine type of {what}",
-            f"Near it are {', '.join(near)}.",
-            code="unknown-job-machine",
-        )
+        rule, fix = f"is not a known machine type of {what}", f"Near it are {', '.join(near)}."
+        yield Problem(path, machine, rule, fix, code="unknown-job-machine")
 
 
 @dataclass(frozen=True)
@@ -161,13 +156,8 @@ def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Prob
         )
     elif (found[1], found[2]) != (plan.region, plan.account):
         rule = f"is a plan of account {found[2]} in {found[1]}, and the stack is elsewhere"
-        yield Problem(
-            at,
-            plan.arn,
-            rule,
-            f"Name a plan of {plan.account} in {plan.region}.",
-            code="training-plan-elsewhere",
-        )
+        fix = f"Name a plan of {plan.account} in {plan.region}."
+        yield Problem(at, plan.arn, rule, fix, code="training-plan-elsewhere")
     known = jobs.machines.get(machine)
     if known is not None and not known.planned:
         names = ", ".join(sorted(name for name, one in jobs.machines.items() if one.planned))
@@ -178,10 +168,5 @@ def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Prob
 def hours_problems(path: str, hours: float) -> Iterator[Problem]:
     """A job ends within 28 days."""
     if hours > MAX_HOURS:
-        yield Problem(
-            path,
-            hours,
-            f"no job may run for more than {MAX_HOURS} hours (28 days)",
-            f"Set {MAX_HOURS}.",
-            code="job-too-long",
-        )
+        rule, fix = f"no job may run for more than {MAX_HOURS} hours (28 days)", f"Set {MAX_HOURS}."
+        yield Problem(path, hours, rule, fix, code="job-too-long")

@@ -32,20 +32,9 @@ def place_problems(path: str, arn: str, region: str, account: str | None = None)
         return
     its_region, its_account = fields[3:5]
     if its_region != region:
-        yield Problem(
-            path,
-            arn,
-            f"is in {its_region}, not in {region}",
-            f"Name one in {region}.",
-            code="arn-in-other-region",
-        )
+        rule, fix = f"is in {its_region}, not in {region}", f"Name one in {region}."
+        yield Problem(path, arn, rule, fix, code="arn-in-other-region")
     if account is not None and its_account != account:
         fix = "Request or import the certificate in the account of the stack."
-        yield Problem(
-            path,
-            arn,
-            f"is in account {its_account}, not in {account}",
-            fix,
-            against="on.account_id",
-            code="arn-in-other-account",
-        )
+        rule = f"is in account {its_account}, not in {account}"
+        yield Problem(path, arn, rule, fix, against="on.account_id", code="arn-in-other-account")

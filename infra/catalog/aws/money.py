@@ -24,10 +24,5 @@ def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
             path, len(addresses), problem.rule, "Use the address of a mailing list.", code=problem.code
         )
     if len(set(addresses)) < len(addresses):
-        yield Problem(
-            path,
-            list(addresses),
-            "an address is named twice",
-            "Remove the repeated one.",
-            code="address-named-twice",
-        )
+        rule, fix = "an address is named twice", "Remove the repeated one."
+        yield Problem(path, list(addresses), rule, fix, code="address-named-twice")

@@ -34,30 +34,15 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
         return
     if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
         rule = f"must be /{LARGEST_VPC} (the largest VPC) to /{SMALLEST_VPC} (room for pods in every zone)"
-        yield Problem(
-            path,
-            cidr,
-            rule,
-            f"Use {network.network_address}/{LARGEST_VPC}.",
-            code="network-size-not-supported",
-        )
+        fix = f"Use {network.network_address}/{LARGEST_VPC}."
+        yield Problem(path, cidr, rule, fix, code="network-size-not-supported")
     if not any(network.subnet_of(space) for space in _PRIVATE):
         spaces = ", ".join(str(space) for space in _PRIVATE)
-        yield Problem(
-            path,
-            cidr,
-            "not a private range that EKS supports",
-            f"Use a network within {spaces}.",
-            code="network-not-private",
-        )
+        rule, fix = "not a private range that EKS supports", f"Use a network within {spaces}."
+        yield Problem(path, cidr, rule, fix, code="network-not-private")
     elif network.overlaps(_TAKEN):
-        yield Problem(
-            path,
-            cidr,
-            f"AWS services use {_TAKEN}",
-            "Use 172.18.0.0/16 or 10.0.0.0/16.",
-            code="network-range-in-use",
-        )
+        rule, fix = f"AWS services use {_TAKEN}", "Use 172.18.0.0/16 or 10.0.0.0/16."
+        yield Problem(path, cidr, rule, fix, code="network-range-in-use")
 
 
 def _like(cidr: str) -> str:
@@ -84,13 +69,8 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     without = set(row.zone_ids) & set(facts.eks.zones_without) if row else set()
     if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
         fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."
-        yield Problem(
-            path,
-            list(zones),
-            f"EKS is not available in {', '.join(sorted(without))}",
-            fix,
-            code="zone-without-eks",
-        )
+        rule = f"EKS is not available in {', '.join(sorted(without))}"
+        yield Problem(path, list(zones), rule, fix, code="zone-without-eks")
 
 
 def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
@@ -105,13 +85,8 @@ def zone_name_problems(path: str, region: str, zones: Sequence[str]) -> Iterator
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is in the catalog."""
     if region not in facts.regions:
-        yield Problem(
-            path,
-            region,
-            "unknown region",
-            f"Known are {', '.join(sorted(facts.regions))}.",
-            code="unknown-region",
-        )
+        rule, fix = "unknown region", f"Known are {', '.join(sorted(facts.regions))}."
+        yield Problem(path, region, rule, fix, code="unknown-region")
 
 
 def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterator[Problem]:

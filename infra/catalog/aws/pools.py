@@ -31,13 +31,8 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
     try:
         facts.instance_type(name)
     except UnknownFactError as error:
-        yield Problem(
-            path,
-            name,
-            "unknown GPU type",
-            f"Near it are {', '.join(error.nearest)}.",
-            code="unknown-gpu-type",
-        )
+        rule, fix = "unknown GPU type", f"Near it are {', '.join(error.nearest)}."
+        yield Problem(path, name, rule, fix, code="unknown-gpu-type")
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
@@ -100,13 +95,8 @@ def block_problems(path: str, machine: InstanceType) -> Iterator[Problem]:
     """A type that is bought as a Capacity Block is sold as one."""
     if not machine.capacity_block:
         fix = "Buy the nodes in another way, or use another type."
-        yield Problem(
-            path,
-            machine.name,
-            f"{machine.name} is not sold as a Capacity Block",
-            fix,
-            code="machine-without-capacity-blocks",
-        )
+        rule = f"{machine.name} is not sold as a Capacity Block"
+        yield Problem(path, machine.name, rule, fix, code="machine-without-capacity-blocks")
 
 
 def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem]:
@@ -156,14 +146,8 @@ def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Proble
     """
     if driver == "dra" and least == 0:
         rule = "a pool with claimed RDMA devices (dra) never gets its first node"
-        yield Problem(
-            path,
-            least,
-            rule,
-            "Write 1 or more, or use device_plugin.",
-            against="on.efa_driver",
-            code="claimed-pool-starts-empty",
-        )
+        fix = "Write 1 or more, or use device_plugin."
+        yield Problem(path, least, rule, fix, against="on.efa_driver", code="claimed-pool-starts-empty")
 
 
 def _minor(version: str) -> int:

@@ -14,31 +14,16 @@ def admin_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     """Users, groups or service accounts, each once."""
     if not principals:
         fix = "Name the deployer and the other administrators of the cluster."
-        yield Problem(
-            path,
-            [],
-            "without an administrator the cluster is not accessible",
-            fix,
-            code="administrator-missing",
-        )
+        rule = "without an administrator the cluster is not accessible"
+        yield Problem(path, [], rule, fix, code="administrator-missing")
     for index, principal in enumerate(principals):
         if not _ADMIN.fullmatch(principal):
             rule = "must be `user:`, `group:` or `serviceAccount:` and an e-mail address"
-            yield Problem(
-                f"{path}[{index}]",
-                principal,
-                rule,
-                "Write it like group:platform@example.com.",
-                code="invalid-principal",
-            )
+            fix = "Write it like group:platform@example.com."
+            yield Problem(f"{path}[{index}]", principal, rule, fix, code="invalid-principal")
     if len({_same(one) for one in principals}) != len(principals):
-        yield Problem(
-            path,
-            list(principals),
-            "a principal is named twice",
-            "Name each once.",
-            code="principal-named-twice",
-        )
+        rule, fix = "a principal is named twice", "Name each once."
+        yield Problem(path, list(principals), rule, fix, code="principal-named-twice")
 
 
 def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
@@ -46,13 +31,8 @@ def member_problems(path: str, principals: Sequence[str]) -> Iterator[Problem]:
     for index, principal in enumerate(principals):
         if not _MEMBER.fullmatch(principal) or principal != principal.lower():
             rule = "must be `user:` or `group:` and an e-mail address in lower case"
-            yield Problem(
-                f"{path}[{index}]",
-                principal,
-                rule,
-                "Write it like user:ada@example.com.",
-                code="invalid-member",
-            )
+            fix = "Write it like user:ada@example.com."
+            yield Problem(f"{path}[{index}]", principal, rule, fix, code="invalid-member")
 
 
 def apart_problems(

@@ -23,13 +23,8 @@ def name_problems(path: str, name: str) -> Iterator[Problem]:
 def group_problems(path: str, group: str) -> Iterator[Problem]:
     """The security group has the name that GKE requires ("Configure Google Groups for RBAC")."""
     if not _GROUP.fullmatch(group):
-        yield Problem(
-            path,
-            group,
-            "GKE accepts no other group name",
-            "Write gke-security-groups@DOMAIN.",
-            code="invalid-google-group",
-        )
+        rule, fix = "GKE accepts no other group name", "Write gke-security-groups@DOMAIN."
+        yield Problem(path, group, rule, fix, code="invalid-google-group")
 
 
 def system_pods(pods_per_node: int) -> int:

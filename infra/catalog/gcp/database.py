@@ -49,13 +49,8 @@ def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Pro
         return
     size = tier(name)
     if size is None:
-        yield Problem(
-            path,
-            name,
-            "must have the form db-custom-<CPUs>-<MiB>",
-            "Write db-custom-2-7680.",
-            code="invalid-database-tier",
-        )
+        rule, fix = "must have the form db-custom-<CPUs>-<MiB>", "Write db-custom-2-7680."
+        yield Problem(path, name, rule, fix, code="invalid-database-tier")
         return
     if size.vcpu != 1 and (size.vcpu % 2 or not 2 <= size.vcpu <= _MOST_VCPU):
         rule = f"must have 1 processor, or an even number up to {_MOST_VCPU}"

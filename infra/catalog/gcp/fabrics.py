@@ -49,13 +49,8 @@ def rdma_problems(path: str, machine: MachineType) -> Iterator[Problem]:
             f"Set {path} to false, with `compact: true` for close placement, "
             f"or use {', '.join(same or able)}."
         )
-        yield Problem(
-            path,
-            True,
-            f"{machine.name} has no separate network for GPUs",
-            fix,
-            code="machine-without-gpu-network",
-        )
+        rule = f"{machine.name} has no separate network for GPUs"
+        yield Problem(path, True, rule, fix, code="machine-without-gpu-network")
 
 
 def making_problems(
@@ -70,14 +65,8 @@ def making_problems(
         yield Problem(path, networks, rule, "Write managed.", code="networks-only-managed")
     if networks == "managed" and wanted.by_gke and number(version) < _MANAGED_FROM:
         rule = f"GKE creates the networks of {machine} from Kubernetes 1.{_MANAGED_FROM} on, not {version}"
-        yield Problem(
-            path,
-            networks,
-            rule,
-            "Write classic, or use a later version.",
-            against=version_path,
-            code="managed-networks-need-version",
-        )
+        fix = "Write classic, or use a later version."
+        yield Problem(path, networks, rule, fix, against=version_path, code="managed-networks-need-version")
 
 
 def attachment_problems(path: str, machine: str, count: int | None) -> Iterator[Problem]:

@@ -36,25 +36,14 @@ class Gke:
     def version_problems(self, path: str, version: str, channel_path: str, channel: str) -> Iterator[Problem]:
         """The version is a minor version of GKE, and the channel offers it."""
         if version not in self.minors:
-            yield Problem(
-                path,
-                version,
-                "not a version GKE offers",
-                f"Use one of {', '.join(self.minors)}.",
-                code="kubernetes-version-not-offered",
-            )
+            rule, fix = "not a version GKE offers", f"Use one of {', '.join(self.minors)}."
+            yield Problem(path, version, rule, fix, code="kubernetes-version-not-offered")
             return
         row = self.channels[channel]
         if not number(row.oldest) <= number(version) <= number(row.newest):
             rule = f"the channel {channel} offers {row.oldest} to {row.newest}"
-            yield Problem(
-                path,
-                version,
-                rule,
-                "Use one of these, or another channel.",
-                against=channel_path,
-                code="version-not-in-channel",
-            )
+            fix = "Use one of these, or another channel."
+            yield Problem(path, version, rule, fix, against=channel_path, code="version-not-in-channel")
 
 
 def number(version: str) -> int:
@@ -77,11 +66,5 @@ def maintenance_problems(
             f" {_MAINTENANCE_HOURS}"
         )
         needed = -(-_MAINTENANCE_HOURS // times) if times else _MAINTENANCE_HOURS
-        yield Problem(
-            hours_path,
-            hours,
-            rule,
-            f"Set {needed} hours, or name more days.",
-            against=days_path,
-            code="maintenance-too-short",
-        )
+        fix = f"Set {needed} hours, or name more days."
+        yield Problem(hours_path, hours, rule, fix, against=days_path, code="maintenance-too-short")

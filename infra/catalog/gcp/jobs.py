@@ -134,22 +134,12 @@ def reservation_problems(path: str, named: str, region: str) -> Iterator[Problem
     found = job_reservation(named)
     if found is None:
         fix = "Write projects/<project>/zones/<zone>/reservations/<name>."
-        yield Problem(
-            path,
-            named,
-            "must be the full name of a reservation, with its zone",
-            fix,
-            code="invalid-reservation-name",
-        )
+        rule = "must be the full name of a reservation, with its zone"
+        yield Problem(path, named, rule, fix, code="invalid-reservation-name")
     elif not found.zone.startswith(f"{region}-"):
         rule = f"is in {found.zone}, and jobs run in {region}"
-        yield Problem(
-            path,
-            named,
-            rule,
-            f"Name a reservation of a zone of {region}.",
-            code="reservation-in-other-region",
-        )
+        fix = f"Name a reservation of a zone of {region}."
+        yield Problem(path, named, rule, fix, code="reservation-in-other-region")
 
 
 def quota_metric(machine: JobMachineType, *, spot: bool) -> str | None:
@@ -187,13 +177,8 @@ def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int
     least, most = IDLE_MINUTES
     if not least <= idle_minutes <= most:
         rule = f"idle shutdown must be after {least} to {most} minutes"
-        yield Problem(
-            idle_path,
-            idle_minutes,
-            rule,
-            f"Set {min(max(idle_minutes, least), most)}.",
-            code="idle-minutes-not-accepted",
-        )
+        fix = f"Set {min(max(idle_minutes, least), most)}."
+        yield Problem(idle_path, idle_minutes, rule, fix, code="idle-minutes-not-accepted")
 
 
 def _first(fee: JobFee, price: NodePrice) -> DatedPrice:

@@ -22,14 +22,8 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
     elif tier.problem(capacity_gib):
         rule = f"not a size at {throughput} {_UNIT}: {bands_in_words(tier.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, tier.bands)))
-        yield Problem(
-            path,
-            capacity_gib,
-            rule,
-            f"Set {choice}.",
-            against=throughput_path,
-            code="lustre-size-not-offered",
-        )
+        fix = f"Set {choice}."
+        yield Problem(path, capacity_gib, rule, fix, against=throughput_path, code="lustre-size-not-offered")
 
 
 def rdma_problems(path: str, *, rdma: bool) -> Iterator[Problem]:

@@ -23,13 +23,8 @@ def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "p
         return
     yield from channel_problems(path, len(addresses), by)
     if len(set(addresses)) < len(addresses):
-        yield Problem(
-            path,
-            list(addresses),
-            "an address is named twice",
-            "Remove the repeated one.",
-            code="address-named-twice",
-        )
+        rule, fix = "an address is named twice", "Remove the repeated one."
+        yield Problem(path, list(addresses), rule, fix, code="address-named-twice")
 
 
 def channel_problems(path: str, addresses: int, by: Literal["budget", "policy"]) -> Iterator[Problem]:
@@ -42,10 +37,5 @@ def anomaly_problems(path: str, usd: float | None) -> Iterator[Problem]:
     """Google Cloud has no resource for cost anomalies (pulumi-gcp 10.2.0): a program cannot create them."""
     if usd is not None:
         rule = "Google Cloud has no API to report cost anomalies"
-        yield Problem(
-            path,
-            usd,
-            rule,
-            "Set it to null; Cloud Billing shows anomalies to its administrators.",
-            code="anomalies-not-reported",
-        )
+        fix = "Set it to null; Cloud Billing shows anomalies to its administrators."
+        yield Problem(path, usd, rule, fix, code="anomalies-not-reported")

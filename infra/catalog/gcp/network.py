@@ -35,13 +35,8 @@ POD_BITS: Final = 1
 def region_problems(path: str, region: str) -> Iterator[Problem]:
     """The region is in the catalog."""
     if region not in facts.regions:
-        yield Problem(
-            path,
-            region,
-            "unknown region",
-            f"Known are {', '.join(sorted(facts.regions))}.",
-            code="unknown-region",
-        )
+        rule, fix = "unknown region", f"Known are {', '.join(sorted(facts.regions))}."
+        yield Problem(path, region, rule, fix, code="unknown-region")
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
@@ -80,13 +75,8 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
             path, cidr, "not a private range", f"Use a network within {spaces}.", code="network-not-private"
         )
     elif network.overlaps(_TAKEN):
-        yield Problem(
-            path,
-            cidr,
-            f"{_TAKEN} is the bridge on every node",
-            "Use 172.18.0.0/16 or 10.0.0.0/16.",
-            code="network-range-in-use",
-        )
+        rule, fix = f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
+        yield Problem(path, cidr, rule, fix, code="network-range-in-use")
 
 
 def pod_block(pods_per_node: int) -> int:
@@ -132,14 +122,8 @@ def api_problems(path: str, endpoint: str, access_path: str, cidrs: Sequence[str
         yield Problem(access_path, len(cidrs), problem.rule, "Join some of them.", code=problem.code)
     if endpoint == "dns" and cidrs:
         rule = "the API server has a DNS endpoint, so ranges have no effect: IAM controls access"
-        yield Problem(
-            access_path,
-            list(cidrs),
-            rule,
-            f"Leave it empty, or set {path} to ip.",
-            against=path,
-            code="api-ranges-without-address",
-        )
+        fix = f"Leave it empty, or set {path} to ip."
+        yield Problem(access_path, list(cidrs), rule, fix, against=path, code="api-ranges-without-address")
     if endpoint == "ip" and not cidrs:
         rule = "the API server would not be reachable: no range is allowed"
         fix = f"Name the ranges of your office or VPN, or set {path} to dns."

@@ -65,13 +65,8 @@ def type_problems(path: str, name: str) -> Iterator[Problem]:
     try:
         facts.machine_type(name)
     except UnknownFactError as error:
-        yield Problem(
-            path,
-            name,
-            "unknown GPU type",
-            f"Near it are {', '.join(error.nearest)}.",
-            code="unknown-gpu-type",
-        )
+        rule, fix = "unknown GPU type", f"Near it are {', '.join(error.nearest)}."
+        yield Problem(path, name, rule, fix, code="unknown-gpu-type")
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:
@@ -86,13 +81,8 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
     """Nodes without GPUs are bought on demand or spot."""
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
-        yield Problem(
-            path,
-            bought,
-            "nodes without GPUs are neither reserved nor queued",
-            fix,
-            code="purchase-needs-gpus",
-        )
+        rule = "nodes without GPUs are neither reserved nor queued"
+        yield Problem(path, bought, rule, fix, code="purchase-needs-gpus")
 
 
 def system_type_problems(path: str, name: str) -> Iterator[Problem]:
@@ -115,14 +105,8 @@ def offer_problems(
     for index, zone in enumerate(zones):
         if zone in facts.region(region).zones and zone not in offered:
             fix = f"Offered in {', '.join(offered)}."
-            yield Problem(
-                f"{zones_path}[{index}]",
-                zone,
-                f"has no {machine}",
-                fix,
-                against=path,
-                code="machine-not-in-zone",
-            )
+            rule = f"has no {machine}"
+            yield Problem(f"{zones_path}[{index}]", zone, rule, fix, against=path, code="machine-not-in-zone")
 
 
 def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Problem]:
@@ -147,14 +131,8 @@ def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterat
     """Queued nodes start and end with a job, so the pool has no minimum size."""
     if kind == "queued" and least > 0:
         rule = "queued nodes start with a job, so the minimum size is 0"
-        yield Problem(
-            least_path,
-            least,
-            rule,
-            "Write 0, or buy them with flex_start.",
-            against=path,
-            code="queued-minimum-not-zero",
-        )
+        fix = "Write 0, or buy them with flex_start."
+        yield Problem(least_path, least, rule, fix, against=path, code="queued-minimum-not-zero")
 
 
 def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zones: int) -> Iterator[Problem]:
@@ -164,33 +142,15 @@ def compact_problems(path: str, kind_path: str, kind: str, zones_path: str, zone
     """
     fix = "Leave compact out."
     if kind in DYNAMIC:
-        yield Problem(
-            path,
-            True,
-            f"{kind} does not support compact placement",
-            fix,
-            against=kind_path,
-            code="compact-with-dynamic-nodes",
-        )
+        rule = f"{kind} does not support compact placement"
+        yield Problem(path, True, rule, fix, against=kind_path, code="compact-with-dynamic-nodes")
     if kind in PREPAID:
-        yield Problem(
-            path,
-            True,
-            "the placement of a reservation is fixed",
-            fix,
-            against=kind_path,
-            code="compact-with-reservation",
-        )
+        rule = "the placement of a reservation is fixed"
+        yield Problem(path, True, rule, fix, against=kind_path, code="compact-with-reservation")
     if zones > 1:
         rule = "a compact placement is in one zone"
-        yield Problem(
-            path,
-            True,
-            rule,
-            "Keep one zone, or leave compact out.",
-            against=zones_path,
-            code="compact-needs-one-zone",
-        )
+        fix = "Keep one zone, or leave compact out."
+        yield Problem(path, True, rule, fix, against=zones_path, code="compact-needs-one-zone")
 
 
 def rdma_compact_problems(path: str, rdma_path: str) -> Iterator[Problem]:
@@ -207,14 +167,8 @@ def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma
             path, kind, "GPUs are shared in interactive pools only", fix, code="sharing-not-interactive"
         )
     if rdma:
-        yield Problem(
-            path,
-            kind,
-            "shared GPUs do not support RDMA",
-            f"Set {rdma_path} to false.",
-            against=rdma_path,
-            code="sharing-with-rdma",
-        )
+        rule, fix = "shared GPUs do not support RDMA", f"Set {rdma_path} to false."
+        yield Problem(path, kind, rule, fix, against=rdma_path, code="sharing-with-rdma")
 
 
 def partition_problems(path: str, partition: str, machine: MachineType) -> Iterator[Problem]:
@@ -227,13 +181,8 @@ def partition_problems(path: str, partition: str, machine: MachineType) -> Itera
             path, partition, f"{gpu.title} does not support partitions", fix, code="gpu-without-partitions"
         )
     elif partition not in gpu.mig:
-        yield Problem(
-            path,
-            partition,
-            f"not a partition of {gpu.title}",
-            f"It has {', '.join(gpu.mig)}.",
-            code="unknown-partition",
-        )
+        rule, fix = f"not a partition of {gpu.title}", f"It has {', '.join(gpu.mig)}."
+        yield Problem(path, partition, rule, fix, code="unknown-partition")
 
 
 def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]:

@@ -55,23 +55,13 @@ def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator
     """
     if pools and all(own for _, own in pools):
         rule = "every pool has a queue of its own: jobs without a queue label could run nowhere"
-        yield Problem(
-            path,
-            len(pools),
-            rule,
-            "Leave one pool without a queue of its own.",
-            code="every-pool-has-own-queue",
-        )
+        fix = "Leave one pool without a queue of its own."
+        yield Problem(path, len(pools), rule, fix, code="every-pool-has-own-queue")
     for index, (name, own) in enumerate(pools):
         if own and name == DEFAULT_QUEUE:
             rule = "is the queue of jobs without a queue label"
-            yield Problem(
-                f"{path}[{index}].name",
-                name,
-                rule,
-                "Choose another name, or no queue of its own.",
-                code="queue-name-reserved",
-            )
+            fix = "Choose another name, or no queue of its own."
+            yield Problem(f"{path}[{index}].name", name, rule, fix, code="queue-name-reserved")
 
 
 def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> Iterator[Problem]:
@@ -82,22 +72,12 @@ def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> 
             path, list(levels), "a level is named twice", "Name each level once.", code="level-named-twice"
         )
     if HOSTNAME_LABEL in levels[:-1]:
-        yield Problem(
-            path,
-            list(levels),
-            f"{HOSTNAME_LABEL} is the narrowest level",
-            "Put it last.",
-            code="hostname-level-not-last",
-        )
+        rule, fix = f"{HOSTNAME_LABEL} is the narrowest level", "Put it last."
+        yield Problem(path, list(levels), rule, fix, code="hostname-level-not-last")
     if not fixed_size:
         fix = "Keep the pool at a fixed size, or leave the topology out."
-        yield Problem(
-            path,
-            list(levels),
-            "topology-aware placement only considers nodes that exist",
-            fix,
-            code="topology-needs-fixed-size",
-        )
+        rule = "topology-aware placement only considers nodes that exist"
+        yield Problem(path, list(levels), rule, fix, code="topology-needs-fixed-size")
 
 
 def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator[Problem]:

@@ -38,30 +38,15 @@ def of_create(plan: RunPlan, region: str, code: str, message: str, types: Sequen
         near = [one for one in difflib.get_close_matches(machine, types, n=4) if one != machine]
         like = f" Near it are {', '.join(near)}." if near else ""
         fix = f"Change the machine in the stack file, and run trainstack up.{like}"
-        return Problem(
-            "--on",
-            machine,
-            f"the service has no such machine type for training in {region}",
-            fix,
-            code="machine-not-at-service",
-        )
+        rule = f"the service has no such machine type for training in {region}"
+        return Problem("--on", machine, rule, fix, code="machine-not-at-service")
     if code in DENIED:
         return Problem("login", None, f"may not start a job: {message}", _RIGHTS, code="start-denied")
     if code == "ResourceNotFound":
-        return Problem(
-            "run",
-            None,
-            f"a resource is missing: {message}",
-            "Run trainstack up.",
-            code="resource-missing",
-        )
-    return Problem(
-        "run",
-        None,
-        f"the service refuses it: {code}: {_short(message)}",
-        "See docs/how-to/jobs.md.",
-        code="start-refused",
-    )
+        rule, fix = f"a resource is missing: {message}", "Run trainstack up."
+        return Problem("run", None, rule, fix, code="resource-missing")
+    rule, fix = f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    return Problem("run", None, rule, fix, code="start-refused")
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
@@ -72,13 +57,8 @@ def of_other(what: str, code: str, message: str) -> Problem:
         return Problem(
             "stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.", code="bucket-missing"
         )
-    return Problem(
-        "service",
-        None,
-        f"cannot {what}: {code}: {_short(message)}",
-        "See docs/how-to/jobs.md.",
-        code="request-refused",
-    )
+    rule, fix = f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    return Problem("service", None, rule, fix, code="request-refused")
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
@@ -97,13 +77,8 @@ def _quota(plan: RunPlan, region: str, message: str) -> Problem:
     rule = f"the account's quota “{name}” is {limit} in {region}, and the run needs {plan.nodes}"
     other = "without --spot" if spot else "with --spot"
     fix = f"Request more, which takes hours to days: get CODE with `{code}`, then run `{ask}`."
-    return Problem(
-        "quota",
-        None,
-        rule,
-        f"{fix} Another machine, or this one {other}, has a quota of its own.",
-        code="quota-exceeded",
-    )
+    fix = f"{fix} Another machine, or this one {other}, has a quota of its own."
+    return Problem("quota", None, rule, fix, code="quota-exceeded")
 
 
 def _short(message: str) -> str:

@@ -21,40 +21,20 @@ def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
     if code == "RESOURCE_EXHAUSTED" and "quota metrics" in message:
         return _quota(plan, region, message)
     if code == "RESOURCE_EXHAUSTED":
-        return Problem(
-            "run",
-            None,
-            f"the service throttles requests: {message}",
-            "Try again in a minute.",
-            code="service-throttled",
-        )
+        rule, fix = f"the service throttles requests: {message}", "Try again in a minute."
+        return Problem("run", None, rule, fix, code="service-throttled")
     if "act as service_account" in message:
         rule = f"may not run a job as its service account: {message}"
-        return Problem(
-            "login",
-            None,
-            rule,
-            f"{_RIGHTS} After a change, run trainstack up.",
-            code="service-account-denied",
-        )
+        fix = f"{_RIGHTS} After a change, run trainstack up."
+        return Problem("login", None, rule, fix, code="service-account-denied")
     if code in (DENIED, DISABLED):
         return of_other("start a job", code, message)
     if "machine" in message.lower() and code in ("INVALID_ARGUMENT", "NOT_FOUND"):
         fix = "Change the machine in the stack file, and run trainstack up."
-        return Problem(
-            "--on",
-            plan.instance_type,
-            f"the service refuses the machine: {_short(message)}",
-            fix,
-            code="machine-refused",
-        )
-    return Problem(
-        "run",
-        None,
-        f"the service refuses it: {code}: {_short(message)}",
-        "See docs/how-to/jobs.md.",
-        code="start-refused",
-    )
+        rule = f"the service refuses the machine: {_short(message)}"
+        return Problem("--on", plan.instance_type, rule, fix, code="machine-refused")
+    rule, fix = f"the service refuses it: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    return Problem("run", None, rule, fix, code="start-refused")
 
 
 def of_other(what: str, code: str, message: str) -> Problem:
@@ -65,13 +45,8 @@ def of_other(what: str, code: str, message: str) -> Problem:
         )
     if code == DENIED:
         return Problem("login", None, f"may not {what}: {_short(message)}", _RIGHTS, code="request-denied")
-    return Problem(
-        "service",
-        None,
-        f"cannot {what}: {code}: {_short(message)}",
-        "See docs/how-to/jobs.md.",
-        code="request-refused",
-    )
+    rule, fix = f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md."
+    return Problem("service", None, rule, fix, code="request-refused")
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:

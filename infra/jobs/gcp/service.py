@@ -119,17 +119,8 @@ class VertexService:
         """Stop a job; no effect on one that is over."""
         found = self._found(name)
         if found is None:
-            raise UserError(
-                [
-                    Problem(
-                        "run",
-                        name,
-                        "the service no longer has it",
-                        "See `trainstack runs`.",
-                        code="run-not-found",
-                    )
-                ]
-            )
+            rule, fix = "the service no longer has it", "See `trainstack runs`."
+            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
         try:
             with _asked(f"stop {name}"):
                 method = self._method("/{id}:cancel", "POST")
@@ -144,17 +135,8 @@ class VertexService:
         """Log lines of its nodes."""
         found = self._found(name)
         if found is None:
-            raise UserError(
-                [
-                    Problem(
-                        "run",
-                        name,
-                        "the service no longer has it",
-                        "See `trainstack runs`.",
-                        code="run-not-found",
-                    )
-                ]
-            )
+            rule, fix = "the service no longer has it", "See `trainstack runs`."
+            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
         return CloudLogging(_id(found), self._described(found).created, self._entries)
 
     # -- requests --------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ def milestones(spec: StackSpec) -> Iterator[Problem]:
         rule = f"the bucket deletes after {policy.expire_days * 24} hours, before a second one is kept"
         fix = f"Set {policy.expire_days * 24} or less, or null."
         at = f"{_PATH}.keep_every_hours"
+
         yield Problem(
             at,
             policy.keep_every_hours,
@@ -69,6 +70,7 @@ def room(spec: StackSpec) -> Iterator[Problem]:
         most = int(there // size) - 1
         lower = f"Set {most} or less" if most > 0 else "No number fits; leave out data.shared_fs"
         fix = f"{lower}, or raise data.shared_fs.capacity_gib."
+
         yield Problem(
             f"{_PATH}.keep_last",
             policy.keep_last,

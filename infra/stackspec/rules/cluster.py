@@ -97,13 +97,8 @@ def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]
         yield from kueue.gate_problems("smoke.nodes", nodes, name, most[name])
     if spec.smoke.enabled and not spec.validated:
         fix = "Name pools, give one the purpose training, or set smoke.enabled to false."
-        yield Problem(
-            "smoke.pools",
-            list(named) or None,
-            "the gate has no pool to validate",
-            fix,
-            code="gate-validates-nothing",
-        )
+        rule = "the gate has no pool to validate"
+        yield Problem("smoke.pools", list(named) or None, rule, fix, code="gate-validates-nothing")
 
 
 def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -117,13 +112,8 @@ def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
                 path, addresses, rule, fix, against="layout.monitoring.kind", code="alerts-not-monitored"
             )
         if len(set(addresses)) < len(addresses):
-            yield Problem(
-                path,
-                addresses,
-                "an address is named twice",
-                "Remove the repeated one.",
-                code="address-named-twice",
-            )
+            rule, fix = "an address is named twice", "Remove the repeated one."
+            yield Problem(path, addresses, rule, fix, code="address-named-twice")
 
 
 def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -142,12 +132,9 @@ def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]
         for pool in team.gpus:
             if pool in without:
                 fix = "Leave it out: CPUs are shared by weight."
+                rule = "the pool has no GPUs"
                 yield Problem(
-                    f"teams[{index}].gpus.{pool}",
-                    team.gpus[pool],
-                    "the pool has no GPUs",
-                    fix,
-                    code="pool-without-gpus",
+                    f"teams[{index}].gpus.{pool}", team.gpus[pool], rule, fix, code="pool-without-gpus"
                 )
     for pool in spec.validated:
         if pool in without:

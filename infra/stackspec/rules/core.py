@@ -27,13 +27,8 @@ def team_members(spec: StackSpec) -> Iterator[Problem]:
             teams.setdefault(member, team.name)
             if other is not None:
                 rule = "is named twice" if other == team.name else f"is a member of {other}, too"
-                yield Problem(
-                    f"teams[{index}].members[{at}]",
-                    member,
-                    rule,
-                    "List each member once, in one team.",
-                    code="member-of-two-teams",
-                )
+                fix = "List each member once, in one team."
+                yield Problem(f"teams[{index}].members[{at}]", member, rule, fix, code="member-of-two-teams")
 
 
 def team_folders(spec: StackSpec) -> Iterator[Problem]:
@@ -54,13 +49,8 @@ def team_folders(spec: StackSpec) -> Iterator[Problem]:
 def accepted_verdicts(spec: StackSpec) -> Iterator[Problem]:
     """PASS is an accepted verdict."""
     if "PASS" not in spec.smoke.accept:
-        yield Problem(
-            "smoke.accept",
-            list(spec.smoke.accept),
-            "PASS must open the gate",
-            "Add PASS.",
-            code="pass-must-open-gate",
-        )
+        rule, fix = "PASS must open the gate", "Add PASS."
+        yield Problem("smoke.accept", list(spec.smoke.accept), rule, fix, code="pass-must-open-gate")
 
 
 def smoke_schedule(spec: StackSpec) -> Iterator[Problem]:

@@ -36,13 +36,8 @@ def superfluous(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
         given |= {f"teams[{index}].{name}": getattr(team, name) for name in parts}
     for path, value in given.items():
         if value:
-            yield Problem(
-                path,
-                _plain(value),
-                _NO_CLUSTER,
-                _FIXES.get(path.rpartition(".")[2], "Leave it out."),
-                code="needs-a-cluster",
-            )
+            fix = _FIXES.get(path.rpartition(".")[2], "Leave it out.")
+            yield Problem(path, _plain(value), _NO_CLUSTER, fix, code="needs-a-cluster")
 
 
 _FIXES = {

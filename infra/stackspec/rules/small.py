@@ -24,13 +24,8 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for index, one in enumerate(layout.people):
         path = f"layout.people[{index}]"
         if one.team not in teams:
-            yield Problem(
-                f"{path}.team",
-                one.team,
-                "unknown team",
-                f"Teams are {', '.join(teams)}.",
-                code="unknown-team",
-            )
+            rule, fix = "unknown team", f"Teams are {', '.join(teams)}."
+            yield Problem(f"{path}.team", one.team, rule, fix, code="unknown-team")
         if one.over_budget == "stop" and one.monthly_usd is None:
             fix = f"Set monthly_usd, or {path}.over_budget to warn."
             yield Problem(
@@ -48,14 +43,8 @@ def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for path, usd in parts.items():
         if usd is not None and usd > whole:
             rule = f"exceeds the budget of the stack, ${whole:g}"
-            yield Problem(
-                path,
-                usd,
-                rule,
-                f"Set {whole:g} or less.",
-                against="budget.monthly_usd",
-                code="budget-exceeds-stack",
-            )
+            fix = f"Set {whole:g} or less."
+            yield Problem(path, usd, rule, fix, against="budget.monthly_usd", code="budget-exceeds-stack")
 
 
 def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -64,13 +53,8 @@ def names_of_jobs(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         rest = _JOB_NAME - _STAMP - len(f"{spec.name}-{one.name}-") - _FOLDER
         if rest < 0:
             rule = f"names of jobs begin with {spec.name}-{one.name}, {-rest} characters too long"
-            yield Problem(
-                f"layout.people[{index}].name",
-                one.name,
-                rule,
-                "Choose a shorter name.",
-                code="job-name-too-long",
-            )
+            fix = "Choose a shorter name."
+            yield Problem(f"layout.people[{index}].name", one.name, rule, fix, code="job-name-too-long")
 
 
 def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
@@ -83,24 +67,14 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             fix = f"Machines are {', '.join(names)}."
             yield Problem(f"smoke.pools[{index}]", name, "unknown machine", fix, code="unknown-machine")
     if named is not None and len(named) != 1:
-        yield Problem(
-            "smoke.pools",
-            list(named),
-            "a small stack is validated on one machine type",
-            "Name one, or null.",
-            code="validates-one-machine",
-        )
+        rule, fix = "a small stack is validated on one machine type", "Name one, or null."
+        yield Problem("smoke.pools", list(named), rule, fix, code="validates-one-machine")
     chosen = [one for one in layout.machines if one.name in (named or names[:1])]
     for one in chosen:
         if spec.smoke.enabled and spec.smoke.nodes > one.max_nodes:
             fix = f"Set smoke.nodes to {one.max_nodes}, or max_nodes of {one.name} to {spec.smoke.nodes}."
-            yield Problem(
-                "smoke.nodes",
-                spec.smoke.nodes,
-                f"a job has at most {one.max_nodes} of {one.name}",
-                fix,
-                code="gate-larger-than-machine",
-            )
+            rule = f"a job has at most {one.max_nodes} of {one.name}"
+            yield Problem("smoke.nodes", spec.smoke.nodes, rule, fix, code="gate-larger-than-machine")
 
 
 def _once(field: str, values: Iterable[str], fix: str, where: str = "layout.people") -> Iterator[Problem]:

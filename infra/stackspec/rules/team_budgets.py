@@ -28,13 +28,8 @@ def team_budgets(spec: StackSpec) -> Iterator[Problem]:
             where = f"{path}.budget_exempt[{at}]"
             if row.kind == "priority" and row.name not in PRIORITIES:
                 fix = f"Use one of: {', '.join(PRIORITIES)}."
-                yield Problem(
-                    f"{where}.name",
-                    row.name,
-                    "unknown priority class",
-                    fix,
-                    code="unknown-priority-class",
-                )
+                rule = "unknown priority class"
+                yield Problem(f"{where}.name", row.name, rule, fix, code="unknown-priority-class")
             if row.last_day != "never" and not _is_day(row.last_day):
                 fix = "Write year, month and day, such as 2026-12-31, or never."
                 yield Problem(

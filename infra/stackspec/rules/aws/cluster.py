@@ -96,13 +96,8 @@ def idle_nodes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Cluster Autoscaler needs `idle_minutes`."""
     if layout.idle_minutes is None:
         rule = "Cluster Autoscaler needs the idle time of nodes"
-        yield Problem(
-            "layout.idle_minutes",
-            None,
-            rule,
-            "Leave it out (30 minutes), or set minutes.",
-            code="idle-minutes-missing",
-        )
+        fix = "Leave it out (30 minutes), or set minutes."
+        yield Problem("layout.idle_minutes", None, rule, fix, code="idle-minutes-missing")
 
 
 def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -110,13 +105,8 @@ def kubernetes_version(spec: StackSpec, layout: ClusterLayout) -> Iterator[Probl
     path, version = "layout.kubernetes_version", layout.kubernetes_version
     offered = facts.eks.versions
     if version not in offered:
-        yield Problem(
-            path,
-            version,
-            "not a version EKS supports",
-            f"Use one of {', '.join(offered)}.",
-            code="kubernetes-version-not-offered",
-        )
+        rule, fix = "not a version EKS supports", f"Use one of {', '.join(offered)}."
+        yield Problem(path, version, rule, fix, code="kubernetes-version-not-offered")
     if isinstance(spec.on, AwsSpec) and spec.on.efa_driver and any(pool.rdma for pool in layout.pools):
         yield from pools.efa_driver_problems("on.efa_driver", spec.on.efa_driver, path, version)
 
@@ -160,13 +150,8 @@ def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if pool.purchase.kind in ("flex_start", "queued"):
             path = f"layout.pools[{index}].purchase.kind"
             fix = "A Capacity Block (`block`) is similar: a fixed price, a fixed time, all nodes at once."
-            yield Problem(
-                path,
-                pool.purchase.kind,
-                "is available on Google Cloud only",
-                fix,
-                code="purchase-not-on-aws",
-            )
+            rule = "is available on Google Cloud only"
+            yield Problem(path, pool.purchase.kind, rule, fix, code="purchase-not-on-aws")
 
 
 def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
@@ -174,13 +159,8 @@ def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
     yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
     if pool.rdma:
-        yield Problem(
-            f"{path}.rdma",
-            True,
-            f"{pool.machine} has no GPUs",
-            f"Set {path}.rdma to false.",
-            code="rdma-without-gpus",
-        )
+        rule, fix = f"{pool.machine} has no GPUs", f"Set {path}.rdma to false."
+        yield Problem(f"{path}.rdma", True, rule, fix, code="rdma-without-gpus")
 
 
 def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

@@ -31,13 +31,8 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     yield from network.zone_name_problems("layout.zones", spec.region, layout.zones)
     if len(set(layout.zones)) < 2:
         rule = "a single zone often has no spot machines, and the network needs two"
-        yield Problem(
-            "layout.zones",
-            list(layout.zones),
-            rule,
-            f"Add another zone of {spec.region}.",
-            code="needs-two-zones",
-        )
+        fix = f"Add another zone of {spec.region}."
+        yield Problem("layout.zones", list(layout.zones), rule, fix, code="needs-two-zones")
     yield from pools.once_problems("layout.zones", layout.zones)
     yield from network.range_problems("layout.network_cidr", layout.network_cidr)
     for index, one in enumerate(layout.machines):
@@ -60,13 +55,8 @@ def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Proble
     """A training plan matches stack and machine; it ends, so no schedule repeats a validation on it."""
     if isinstance(one.purchase, Reserved):
         rule = "training jobs do not support capacity reservations of EC2"
-        yield Problem(
-            f"{path}.purchase.kind",
-            one.purchase.kind,
-            rule,
-            "Buy a training plan, and name it.",
-            code="reservation-not-for-jobs",
-        )
+        fix = "Buy a training plan, and name it."
+        yield Problem(f"{path}.purchase.kind", one.purchase.kind, rule, fix, code="reservation-not-for-jobs")
     if not isinstance(one.purchase, TrainingPlan):
         return
     assert isinstance(spec.on, AwsSpec)

@@ -80,6 +80,7 @@ def deletions(spec: StackSpec, _: GcpSpec) -> Iterator[Problem]:
     if spec.data.checkpoints.in_bucket == "kept" and spec.data.shared_fs is not None:
         rule = "Managed Lustre copies new files and no deletions"
         fix = "Set all, with fewer expire_days; or leave out data.shared_fs."
+
         yield Problem(
             "data.checkpoints.in_bucket",
             "kept",
@@ -144,13 +145,8 @@ def pool_names(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[
     names = [pool.name for pool in layout.pools]
     for name in cloud.pools:
         if name not in names:
-            yield Problem(
-                f"on.pools.{name}",
-                name,
-                "unknown pool",
-                f"Pools are {', '.join(names)}.",
-                code="unknown-pool",
-            )
+            rule, fix = "unknown pool", f"Pools are {', '.join(names)}."
+            yield Problem(f"on.pools.{name}", name, rule, fix, code="unknown-pool")
 
 
 def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -190,22 +186,12 @@ def _without_gpus(path: str, on: str, pool: PoolSpec, extra: GcpPoolSpec) -> Ite
     yield from pools.cpu_problems(f"{path}.machine", pool.machine)
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
     if pool.rdma:
-        yield Problem(
-            f"{path}.rdma",
-            True,
-            f"{pool.machine} has no GPUs",
-            f"Set {path}.rdma to false.",
-            code="rdma-without-gpus",
-        )
+        rule, fix = f"{pool.machine} has no GPUs", f"Set {path}.rdma to false."
+        yield Problem(f"{path}.rdma", True, rule, fix, code="rdma-without-gpus")
     if extra.sharing is not None:
         fix = f"Leave {on}.sharing out."
-        yield Problem(
-            f"{on}.sharing",
-            extra.sharing.kind,
-            f"{pool.machine} has no GPUs",
-            fix,
-            code="sharing-without-gpus",
-        )
+        rule = f"{pool.machine} has no GPUs"
+        yield Problem(f"{on}.sharing", extra.sharing.kind, rule, fix, code="sharing-without-gpus")
 
 
 def purchases(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
@@ -229,13 +215,9 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
     for pool in spec.validated:
         if pool not in without and cloud.pools.get(pool, GcpPoolSpec()).sharing is not None:
             fix = "Validate pools with whole GPUs."
+            rule = "the pool has shared GPUs"
             yield Problem(
-                "smoke.pools",
-                pool,
-                "the pool has shared GPUs",
-                fix,
-                against=f"on.pools.{pool}",
-                code="validated-gpus-shared",
+                "smoke.pools", pool, rule, fix, against=f"on.pools.{pool}", code="validated-gpus-shared"
             )
 
 

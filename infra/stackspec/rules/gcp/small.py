@@ -41,6 +41,7 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     if len(layout.notebooks.machines) > 1:
         rule = "a notebook of Workbench has one machine type"
         fix = f"Name {layout.notebooks.machines[0]} alone."
+
         yield Problem(
             "layout.notebooks.machines",
             list(layout.notebooks.machines),
@@ -50,12 +51,9 @@ def machines(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         )
     if layout.notebooks.disk_gib < jobs.NOTEBOOK_DISK_GIB:
         rule, least = "is smaller than the minimum of a disk", jobs.NOTEBOOK_DISK_GIB
+        fix = f"Set {least}."
         yield Problem(
-            "layout.notebooks.disk_gib",
-            layout.notebooks.disk_gib,
-            rule,
-            f"Set {least}.",
-            code="notebook-disk-too-small",
+            "layout.notebooks.disk_gib", layout.notebooks.disk_gib, rule, fix, code="notebook-disk-too-small"
         )
 
 
