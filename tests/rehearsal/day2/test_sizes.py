@@ -47,13 +47,12 @@ def program(least: int, most: int, *, look: bool = True) -> Callable[[], None]:
             "kubernetes_version": cluster.version,
             "node_role_arn": nodes.arn,
             "cluster_security_group_id": cluster.vpc_config.cluster_security_group_id,
-            "instance_type": "g6.2xlarge",
+            "machine": "g6.2xlarge",
             "subnet_ids": [subnets[0].id],
-            "efa": False,
-            "capacity": "on_demand",
-            "min_size": least,
-            "max_size": most,
-            "desired_size": least,
+            "rdma": False,
+            "purchase": "on_demand",
+            "min_nodes": least,
+            "max_nodes": most,
             "disk_gib": 100,
             "repair": {"at_once": 1, "stop_above": 2, "rules": []},
             "labels": {},
@@ -88,7 +87,7 @@ def test_bounds_change_around_the_nodes_that_run(rehearsal: Rehearsal, stack: Se
     assert changes(stack(program(0, 6)).up())["update"] == 1
     grown_by_the_autoscaler(rehearsal, 5)
     output = refused(stack(program(0, 4)))
-    assert "train.max_size" in output and "5 nodes run now: 1 of them would end" in output
+    assert "train.max_nodes" in output and "5 nodes run now: 1 of them would end" in output
     assert sizes(stack(program(0, 6))) == {"minSize": 0, "maxSize": 6, "desiredSize": 5}
 
 
