@@ -133,7 +133,7 @@ class Lives:
         assert result["mlflow"]["synced"] is True, result["mlflow"]
 
     def test_status_lists_members_and_budgets(self, lived: Any) -> None:
-        for line in (*self.says, "person eve: $500 a month, stops what runs"):
+        for line in (*self.says, "person eve: $500 a month, stops jobs over budget"):
             assert line in lived.begun.status, lived.begun.status
 
     @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
