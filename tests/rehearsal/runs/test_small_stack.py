@@ -140,7 +140,7 @@ class TestLife(Lives):
     """With tests that are specific to AWS."""
 
     stack = STACK
-    says = ("person     ada (vision): arn:aws:iam::",)
+    says = ("person ada (vision): arn:aws:iam::",)
     price = "$0.11 (1 x 0.1 h x $1.127)"
 
     def test_a_preview_itemises_what_an_idle_stack_costs(self, lived: Life) -> None:

@@ -183,7 +183,7 @@ class TestLife(Lives):
     """With tests that are specific to Google Cloud."""
 
     stack = STACK
-    says = ("vertex for 3 people", f"person     ada (vision): {ACCOUNT.partition('.')[0]}")
+    says = ("vertex for 3 people", f"person ada (vision): {ACCOUNT.partition('.')[0]}")
     price = "$0.10 (1 x 0.1 h x $0.981671)"
     # The data access log of Cloud Storage is a setting of the project, which outlives the stack.
     stays = {**NOTHING, "gcp": 1}  # noqa: RUF012 - read only
