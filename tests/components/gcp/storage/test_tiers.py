@@ -196,8 +196,9 @@ def test_homes_are_backed_up_daily_in_their_region_and_the_backups_outlive_the_s
 
 
 def test_homes_of_a_size_that_is_not_offered_are_refused() -> None:
-    with pytest.raises(UserError, match="no size of REGIONAL"):
+    with pytest.raises(UserError) as caught:
         storage(homes={**HOMES, "capacity_gib": 10})
+    assert caught.value.codes == (("filestore-size-not-offered", "dev-storage-homes.capacity_gib"),)
 
 
 def test_caches_and_a_fast_bucket_are_a_choice() -> None:
