@@ -224,6 +224,7 @@ def test_real_credentials_are_out_of_reach_in_a_rehearsal(monkeypatch: pytest.Mo
     import os
 
     monkeypatch.setenv("AWS_PROFILE", "production")
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
     monkeypatch.setenv("HOME_OF_ADA", "stays")
     with opened.environment_of({"AWS_ACCESS_KEY_ID": "rehearsal"}):
         assert "AWS_PROFILE" not in os.environ and os.environ["AWS_ACCESS_KEY_ID"] == "rehearsal"
