@@ -131,7 +131,6 @@ def test_all_collectives_are_swept_and_right(result: dict[str, Any]) -> None:
         assert len(sizes) >= 2
         assert all(row["n"] >= 12 and row["busbw_gb_s"] > 0 for row in detail["sweep"])
         assert detail["latency_us"] is not None
-        # Loopback has no wire to be held against, and says so.
-        assert found["expected"]["kind"] == "unknown"
-        assert "talk through its memory" in found["expected"]["reason"]
+        # Loopback has no wire, so there is no expectation; the reason states it.
+        assert found["expected"]["kind"] == "unknown" and found["expected"]["reason"]
     assert result["verdict"] == "PASS"
