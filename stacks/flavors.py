@@ -12,12 +12,7 @@ from stacks.windows import window_of
 
 
 def flavor_of(
-    pool: PoolSpec,
-    offer: NodeOffer,
-    usd_per_hour: float | None,
-    *,
-    layers: Sequence[str],
-    drain_minutes: int,
+    pool: PoolSpec, offer: NodeOffer, usd_per_hour: float | None, *, layers: Sequence[str], drain_minutes: int
 ) -> FlavorArgs:
     """The flavor of a pool whose nodes offer `offer`, at an expected price of one node.
 

@@ -107,9 +107,7 @@ def visitors(spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster, tr
     """Declare access of team members to the tracking server by a port-forward."""
     people = [one for team in spec.teams for one in data[team.name].people]
     MlflowVisitors(
-        f"{spec.name}-mlflow-visitors",
-        {"namespace": tracking.namespace, "people": people},
-        cluster.inside,
+        f"{spec.name}-mlflow-visitors", {"namespace": tracking.namespace, "people": people}, cluster.inside
     )
 
 

@@ -117,11 +117,7 @@ def _outputs(
 def _claim(spec: StackSpec, cluster: Cluster, queueing: Queueing, folder: SharedFolder) -> SharedVolume:
     return SharedVolume(
         f"{spec.name}-smoke-checkpoints",
-        {
-            "namespace": queueing.gate_namespace,
-            "claim": _CLAIM,
-            **folder.volume,
-        },
+        {"namespace": queueing.gate_namespace, "claim": _CLAIM, **folder.volume},
         cluster.inside,
     )
 

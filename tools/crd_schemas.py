@@ -15,11 +15,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 TARGET = ROOT / "rehearsal" / "kubernetes" / "rules" / "objects" / "crd_schemas.json"
-_LEFT_OUT = (
-    "description",
-    "x-kubernetes-list-type",
-    "x-kubernetes-validations",
-)
+_LEFT_OUT = ("description", "x-kubernetes-list-type", "x-kubernetes-validations")
 
 
 def module() -> dict[str, str]:

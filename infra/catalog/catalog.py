@@ -1,15 +1,15 @@
 """Base class of the catalogs: tables that every cloud has."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from infra.catalog.errors import found
 from infra.catalog.limits import Limit, read_limits
 from infra.catalog.rows import Duration, ServicePrice, per_region, read_durations
 from infra.catalog.storage_classes import StorageClass
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import CatalogError, read_table
 
 EVERY_REGION = "*"
 
@@ -34,8 +34,8 @@ class Catalog:
     @cached_property
     def service_prices(self) -> Mapping[tuple[str, str], ServicePrice]:
         """Prices of services by (key, region); region "*" holds everywhere."""
-        rows = read_rows(self._folder / "service_prices.toml", "service_price", ServicePrice, per_region)
-        return by_key(rows, lambda row: (row.key, row.region), "service_prices.toml")
+        path = self._folder / "service_prices.toml"
+        return read_table(path, "service_price", ServicePrice, "key", "region", expand=per_region)
 
     def service_price(self, key: str, region: str) -> ServicePrice | None:
         """Dollars per unit of a service in a region, or None without a source."""
@@ -55,3 +55,10 @@ class Catalog:
     def accelerators_in(self, machine: str) -> int:
         """GPUs of a machine type; 0 for one without, or unknown."""
         raise NotImplementedError
+
+
+def refuse_strange(machines: Mapping[str, Any], accelerators: Collection[str]) -> None:
+    """Raise CatalogError for machine types with a GPU model that the catalog lacks."""
+    strange = {name: one.accelerator for name, one in machines.items() if one.accelerator not in accelerators}
+    if strange:
+        raise CatalogError("\n".join(f"{name}: no accelerator {key!r}" for name, key in strange.items()))

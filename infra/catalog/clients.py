@@ -22,15 +22,9 @@ def client_problems(path: str, cidrs: Sequence[str], too_wide: str, fix: str) ->
         try:
             network = ipaddress.IPv4Network(cidr)
         except ValueError as error:
-            yield Problem(
-                f"{path}[{index}]", cidr, f"not an IPv4 network ({error})", fix, code="not-an-ipv4-network"
-            )
+            rule = f"not an IPv4 network ({error})"
+            yield Problem(f"{path}[{index}]", cidr, rule, fix, code="not-an-ipv4-network")
             continue
         if network.prefixlen < _WIDEST_ACCESS:
-            yield Problem(
-                f"{path}[{index}]",
-                cidr,
-                f"wider than a /{_WIDEST_ACCESS}, {too_wide}",
-                fix,
-                code="client-range-too-wide",
-            )
+            rule = f"wider than a /{_WIDEST_ACCESS}, {too_wide}"
+            yield Problem(f"{path}[{index}]", cidr, rule, fix, code="client-range-too-wide")

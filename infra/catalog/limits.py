@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from infra.catalog.fact import Fact, Name
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import read_table
 from infra.errors import Problem
 
 
@@ -42,4 +42,4 @@ class Limit(Fact):
 
 def read_limits(path: Path) -> Mapping[str, Limit]:
     """The limits of a table by key. Raises CatalogError when the table is malformed."""
-    return by_key(read_rows(path, "limit", Limit), lambda row: row.key, path.name)
+    return read_table(path, "limit", Limit, "key")

@@ -26,17 +26,15 @@ def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[
     """
     if name not in known:
         near = UnknownFactError("CPU type", name, known).nearest
-        yield Problem(
-            path, name, "unknown CPU type", f"Near it are {', '.join(near)}.", code="unknown-cpu-type"
-        )
+        rule, fix = "unknown CPU type", f"Near it are {', '.join(near)}."
+        yield Problem(path, name, rule, fix, code="unknown-cpu-type")
 
 
 def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:
     """Each zone is named once."""
     if len(set(zones)) != len(zones):
-        yield Problem(
-            path, list(zones), "a zone is named twice", "Name each zone once.", code="zone-named-twice"
-        )
+        rule, fix = "a zone is named twice", "Name each zone once."
+        yield Problem(path, list(zones), rule, fix, code="zone-named-twice")
 
 
 def rdma_zone_problems(path: str, zones: int) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ parsed row has the text and date of the source.
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -61,8 +62,22 @@ def read_rows(
     return tuple(rows)
 
 
-def by_key(rows: tuple[Row, ...], key: Callable[[Row], Any], table: str) -> Mapping[Any, Row]:
-    """A read-only mapping of rows by key; the same key twice is an error, not a silent last-one-wins."""
+def read_table(
+    path: Path,
+    kind: str,
+    model: type[Row],
+    *columns: str,
+    expand: Callable[[dict[str, Any]], Iterable[dict[str, Any]]] = _as_it_is,
+) -> Mapping[Any, Row]:
+    """The rows of a file by the value of a column, or by the values of several.
+
+    Read-only. Raises CatalogError as `read_rows` does, and for a key that two rows have.
+    """
+    return by_key(read_rows(path, kind, model, expand), attrgetter(*columns), path.name)
+
+
+def by_key(rows: Iterable[Row], key: Callable[[Row], Any], table: str) -> Mapping[Any, Row]:
+    """A read-only mapping of rows by key. Raises CatalogError for a key that two rows have."""
     mapping: dict[Any, Row] = {}
     doubles = []
     for row in rows:

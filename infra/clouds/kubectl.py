@@ -131,9 +131,8 @@ def _server(context: str | None, which: list[str]) -> str:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
     except FileNotFoundError:
         fix = "Install it: kubernetes.io/docs/tasks/tools"
-        raise UserError(
-            [Problem("kubectl", None, "is not installed", fix, code="kubectl-not-installed")]
-        ) from None
+        rule = "is not installed"
+        raise UserError([Problem("kubectl", None, rule, fix, code="kubectl-not-installed")]) from None
     if done.returncode:
         raise _unusable(context, done.stderr)
     clusters = json.loads(done.stdout).get("clusters") or [{}]

@@ -93,6 +93,5 @@ def _config_faults(configs: Sequence[Path]) -> Iterator[Problem]:
             yield Problem(CONFIG_OPTION, str(path), f"is not JSON: {error}", fix, code="pack-config-not-json")
         else:
             if not isinstance(content, dict):
-                yield Problem(
-                    CONFIG_OPTION, str(path), "is not a JSON object", fix, code="pack-config-not-object"
-                )
+                rule = "is not a JSON object"
+                yield Problem(CONFIG_OPTION, str(path), rule, fix, code="pack-config-not-object")

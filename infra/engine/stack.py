@@ -11,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi import automation
-from pulumi.automation import (
-    CommandError,
-    CommandResult,
-    OutputMap,
-    PulumiCommand,
-    StackNotFoundError,
-)
+from pulumi.automation import CommandError, CommandResult, OutputMap, PulumiCommand, StackNotFoundError
 from pulumi.automation.events import DiagnosticEvent, EngineEvent
 from semver import VersionInfo
 
@@ -233,12 +227,7 @@ class EngineStack:
             errors, unstarted, succeeded = [], False, True
         seconds = time.monotonic() - start
         return OperationOutcome(
-            succeeded,
-            listener.changes,
-            errors,
-            seconds,
-            findings=listener.findings,
-            unstarted=unstarted,
+            succeeded, listener.changes, errors, seconds, findings=listener.findings, unstarted=unstarted
         )
 
 

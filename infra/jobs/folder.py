@@ -79,9 +79,8 @@ def _take(found: FolderContents, folder: Path, path: str, entry: os.DirEntry[str
     if stat.S_ISREG(status.st_mode):
         found.files[path] = status.st_size
     else:
-        found.problems.append(
-            Problem(path, None, "is not a regular file", f"Please {_LEAVE_OUT}.", code="not-a-regular-file")
-        )
+        rule, fix = "is not a regular file", f"Please {_LEAVE_OUT}."
+        found.problems.append(Problem(path, None, rule, fix, code="not-a-regular-file"))
 
 
 def _inside(link: Path, folder: Path) -> bool:

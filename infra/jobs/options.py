@@ -147,11 +147,8 @@ def _machine(
         problems.append(_unknown("--on", name, names, "unknown-machine", "is not a machine of the stack"))
     else:
         fix = f"Add --on NAME: {', '.join(sorted(names))}."
-        problems.append(
-            Problem(
-                "--on", None, "is required: the stack has several machines", fix, code="machine-not-named"
-            )
-        )
+        rule = "is required: the stack has several machines"
+        problems.append(Problem("--on", None, rule, fix, code="machine-not-named"))
     return None
 
 
@@ -228,9 +225,8 @@ def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs 
             yield Problem(option, value, rule, fix, code="option-not-for-searches")
     if machine is not None and machine.reservation is not None:
         rule = "is reserved by a training plan, which searches do not support"
-        yield Problem(
-            "--on", machine.name, rule, "Search on another machine.", code="search-on-reserved-machine"
-        )
+        fix = "Search on another machine."
+        yield Problem("--on", machine.name, rule, fix, code="search-on-reserved-machine")
 
 
 def _spot(options: RunOptions, machine: JobMachineOutputs) -> bool:

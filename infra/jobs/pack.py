@@ -53,9 +53,8 @@ def pack(folder: Path, script: str = DEFAULT_SCRIPT) -> CodePack:
             contents[path] = (folder / path).read_bytes()
         except OSError as error:
             fix = "Grant read permission, or add it to .trainstackignore."
-            problems.append(
-                Problem(path, None, f"cannot be read: {error.strerror}", fix, code="file-not-readable")
-            )
+            rule = f"cannot be read: {error.strerror}"
+            problems.append(Problem(path, None, rule, fix, code="file-not-readable"))
             continue
         if holds_a_key(contents[path]):
             fix = "Remove it, or add it to .trainstackignore."

@@ -107,9 +107,8 @@ def _checkpoints(order: RunOrder, service: JobService) -> str:
         raise UserError([Problem("--resume", name, rule, fix, code="run-not-over")])
     if found.team != team:
         fix = f"Resume a run of team {team}."
-        raise UserError(
-            [Problem("--resume", name, f"is a run of team {found.team}", fix, code="run-of-other-team")]
-        )
+        rule = f"is a run of team {found.team}"
+        raise UserError([Problem("--resume", name, rule, fix, code="run-of-other-team")])
     return found.checkpoint_uri
 
 

@@ -61,14 +61,12 @@ def read(path: Path, source: str) -> Any:
         rule, fix = error.strerror or str(error), "Create the file or fix its permissions."
         problem = Problem(source, None, rule, fix, code="file-not-readable")
     except UnicodeDecodeError as error:
-        problem = Problem(
-            source, None, f"not UTF-8 ({error.reason})", "Save the file as UTF-8.", code="file-not-utf8"
-        )
+        rule, fix = f"not UTF-8 ({error.reason})", "Save the file as UTF-8."
+        problem = Problem(source, None, rule, fix, code="file-not-utf8")
     except YAMLError as error:
         detail = " ".join(str(error).split())
-        problem = Problem(
-            source, None, f"not valid YAML: {detail}", "Correct the syntax at that line.", code="invalid-yaml"
-        )
+        rule, fix = f"not valid YAML: {detail}", "Correct the syntax at that line."
+        problem = Problem(source, None, rule, fix, code="invalid-yaml")
     raise UserError([problem])
 
 

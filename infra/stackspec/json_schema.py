@@ -35,10 +35,7 @@ def stack_file_schema() -> dict[str, Any]:
         if KIND not in part.get("properties", {}):  # a union by kind requires its kind
             part.pop("required", None)
         if "name" in part.get("properties", {}):
-            part["properties"][REMOVE] = {
-                "const": True,
-                "description": "Leave this item out.",
-            }
+            part["properties"][REMOVE] = {"const": True, "description": "Leave this item out."}
     properties = {
         f"{NAMESPACE}:cloud": {"enum": [*arms(StackSpec.model_fields["on"])]},
         f"{NAMESPACE}:profile": {"enum": [*arms(StackSpec.model_fields["layout"])]},

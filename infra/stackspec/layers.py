@@ -33,11 +33,8 @@ def _choice_problems(profile: str, cloud: str) -> list[Problem]:
     ]
     if not problems and (profile, cloud) not in SUPPORTED:
         rule = f"profile {profile} is not supported on {cloud}"
-        problems.append(
-            Problem(
-                "trainstack:profile", profile, rule, f"Supported: {pairs()}.", code="profile-not-on-cloud"
-            )
-        )
+        fix = f"Supported: {pairs()}."
+        problems.append(Problem("trainstack:profile", profile, rule, fix, code="profile-not-on-cloud"))
     return problems
 
 
@@ -51,9 +48,8 @@ def _client_problems(client: str | None) -> list[Problem]:
         return []
     known = ", ".join(sorted(file.stem for file in CLIENTS.glob("*.yaml"))) or "none"
     fix = f"Clients with a file: {known}. Add clients/{client}.yaml, or remove the setting."
-    return [
-        Problem("trainstack:client", client, "the client has no layer file", fix, code="client-without-layer")
-    ]
+    rule = "the client has no layer file"
+    return [Problem("trainstack:client", client, rule, fix, code="client-without-layer")]
 
 
 def _layer(path: Path) -> Node:

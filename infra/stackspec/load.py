@@ -65,9 +65,8 @@ def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     if not path.is_file():
         known = sorted(file.name.split(".")[1] for file in folder.glob("Pulumi.*.yaml"))
         fix = f"Stacks with a file: {', '.join(known) or 'none'}. Copy one of them to {path.name}."
-        raise UserError(
-            [Problem("stack", stack, f"there is no {folder.name}/{source}", fix, code="stack-file-missing")]
-        )
+        rule = f"there is no {folder.name}/{source}"
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-file-missing")])
     content = read(path, source)
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
@@ -96,10 +95,7 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
         fix = "See stacks/spec.schema.json."
         rule = "a spec must be a mapping"
         raise UserError(
-            [
-                *problems,
-                Problem("trainstack:spec", merge.values(over), rule, fix, code="spec-not-a-mapping"),
-            ]
+            [*problems, Problem("trainstack:spec", merge.values(over), rule, fix, code="spec-not-a-mapping")]
         )
     if problems:
         raise UserError(problems)
@@ -108,41 +104,20 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
 
 
 def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
-    known = (*SETTINGS, "spec")
-    problems = [
-        Problem(
-            f"{NAMESPACE}:{name}",
-            None,
-            "unknown setting",
-            f"Known are {', '.join(known)}.",
-            code="unknown-setting",
-        )
-        for name in nodes
-        if name not in known
-    ]
-    problems += [
-        Problem(
-            f"{NAMESPACE}:{name}",
-            None,
-            "required setting is missing",
-            f"Add it to {source}.",
-            code="required-setting-missing",
-        )
-        for name in REQUIRED
-        if name not in nodes
-    ]
-    problems += [
-        Problem(
-            f"{NAMESPACE}:{name}",
-            merge.values(found),
-            "a setting must be a string",
-            "Write a single word.",
-            code="setting-not-text",
-        )
+    known, wrong = (*SETTINGS, "spec"), list[tuple[str, object, str, str, str]]()
+    fix = f"Known are {', '.join(known)}."
+    wrong += [(name, None, "unknown setting", fix, "unknown-setting") for name in nodes if name not in known]
+    rule, fix, code = "required setting is missing", f"Add it to {source}.", "required-setting-missing"
+    wrong += [(name, None, rule, fix, code) for name in REQUIRED if name not in nodes]
+    rule, fix, code = "a setting must be a string", "Write a single word.", "setting-not-text"
+    wrong += [
+        (name, merge.values(found), rule, fix, code)
         for name, found in nodes.items()
         if name in known and not (isinstance(found, Leaf) and isinstance(found.value, str))
     ]
-    return problems
+    return [
+        Problem(f"{NAMESPACE}:{name}", value, rule, fix, code=code) for name, value, rule, fix, code in wrong
+    ]
 
 
 def _text(found: Node) -> str:

@@ -41,9 +41,8 @@ def contradictions(base: Node, over: Node, path: str = "") -> Iterator[Problem]:
     ours, theirs = _shape(over), _shape(base)
     if ours != theirs and "nothing" not in (ours, theirs):
         rule = f"{over.origin} has {ours} here, {base.origin} has {theirs}"
-        yield Problem(
-            path, None, rule, f"Write {theirs}, or change the layer below.", code="layers-differ-in-shape"
-        )
+        fix = f"Write {theirs}, or change the layer below."
+        yield Problem(path, None, rule, fix, code="layers-differ-in-shape")
 
 
 def _shape(tree: Node) -> str:

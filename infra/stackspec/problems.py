@@ -75,13 +75,8 @@ def _problem(detail: ErrorDetails) -> Problem:
     rule = detail["msg"].removeprefix("Value error, ")
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
-    return Problem(
-        path,
-        value,
-        rule[:1].lower() + rule[1:],
-        describe(parent, key) or _SEE_SCHEMA,
-        code=kind.replace("_", "-"),
-    )
+    fix = describe(parent, key) or _SEE_SCHEMA
+    return Problem(path, value, rule[:1].lower() + rule[1:], fix, code=kind.replace("_", "-"))
 
 
 def _wrong_tag(

@@ -141,9 +141,4 @@ def gate(spec: StackSpec) -> GateArgs:
 
 def team(one: TeamSpec) -> TeamArgs:
     """Queue settings of a team, without its members."""
-    return {
-        "name": one.name,
-        "weight": one.weight,
-        "gpus": one.gpus,
-        "budgeted": one.over_budget == "stop",
-    }
+    return {"name": one.name, "weight": one.weight, "gpus": one.gpus, "budgeted": one.over_budget == "stop"}

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from infra.catalog.fact import Fact, Name
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import read_table
 
 
 class Assumption(Fact):
@@ -21,7 +21,7 @@ class Assumption(Fact):
 def assumptions() -> Mapping[str, Assumption]:
     """All assumptions by key. Raises CatalogError where the table is malformed."""
     file = Path(__file__).with_name("assumptions.toml")
-    return by_key(read_rows(file, "assumption", Assumption), lambda row: row.key, file.name)
+    return read_table(file, "assumption", Assumption, "key")
 
 
 def assumed(key: str) -> float:

@@ -25,12 +25,10 @@ class Cloud(StrEnum):
 Live = Annotated[Cloud, typer.Option("--live", help="Cloud to collect, with the credentials of this shell.")]
 Region = Annotated[str | None, typer.Option("--region", help="Region; default: that of the environment.")]
 Project = Annotated[
-    str | None,
-    typer.Option("--project", help="Google Cloud project; default: that of the environment."),
+    str | None, typer.Option("--project", help="Google Cloud project; default: that of the environment.")
 ]
 Context = Annotated[
-    str | None,
-    typer.Option("--context", help="Context of the kubeconfig; default: the current one."),
+    str | None, typer.Option("--context", help="Context of the kubeconfig; default: the current one.")
 ]
 Out = Annotated[Path, typer.Option("--out", help="File of the snapshot.", metavar="FILE")]
 

@@ -19,8 +19,7 @@ Skip = Annotated[
     list[str] | None, typer.Option("--skip", help="Name of a check to leave out; can be repeated.")
 ]
 Save = Annotated[
-    Path | None,
-    typer.Option("--save", help="Write the remaining quotas, for `up --rehearse --faults FILE`."),
+    Path | None, typer.Option("--save", help="Write the remaining quotas, for `up --rehearse --faults FILE`.")
 ]
 
 

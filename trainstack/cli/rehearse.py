@@ -60,8 +60,7 @@ def run(
 
 Urn = Annotated[str, typer.Argument(metavar="URN", help="A URN, or a name that only one resource has.")]
 Values = Annotated[
-    list[str],
-    typer.Argument(metavar="KEY=VALUE", help="Such as tags.owner=me or enableDnsSupport=false."),
+    list[str], typer.Argument(metavar="KEY=VALUE", help="Such as tags.owner=me or enableDnsSupport=false.")
 ]
 Dir = Annotated[Path | None, typer.Option("--dir", help="The folder of a project of `rehearse run`.")]
 

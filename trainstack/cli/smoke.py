@@ -5,8 +5,7 @@ from collections.abc import Callable
 import typer
 
 app = typer.Typer(
-    help="Validate distributed training: on this machine, or from recorded runs.",
-    no_args_is_help=True,
+    help="Validate distributed training: on this machine, or from recorded runs.", no_args_is_help=True
 )
 
 # All arguments after a command's name, also `--help`, are passed to the program, which describes them.

@@ -42,8 +42,7 @@ Fault = Annotated[
     ),
 ]
 Scenario = Annotated[
-    Path | None,
-    typer.Option("--faults", help="With --rehearse: a YAML file of faults, capacity and quotas."),
+    Path | None, typer.Option("--faults", help="With --rehearse: a YAML file of faults, capacity and quotas.")
 ]
 PolicyPack = Annotated[
     list[Path] | None,

@@ -44,9 +44,8 @@ def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
         def ask(arguments: Sequence[str], given: str | None = None) -> str:
             done = kubectl(config, arguments, capture=True, given=given)
             if done.returncode:
-                raise UserError(
-                    [Problem("kubectl", arguments[1], done.stderr.strip(), _FIX, code="kubectl-failed")]
-                )
+                rule = done.stderr.strip()
+                raise UserError([Problem("kubectl", arguments[1], rule, _FIX, code="kubectl-failed")])
             return done.stdout
 
         if not in_turns(ask, run, pool, patience):

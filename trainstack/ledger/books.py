@@ -90,9 +90,8 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
     text = _config_map(ask, namespace, NAME)
     if text is None:
         fix = "It is written a minute after `up`; check the pod: kubectl -n trainstack-accounting get pods"
-        raise UserError(
-            [Problem("team", team, f"namespace {namespace} has no book yet", fix, code="ledger-book-missing")]
-        )
+        rule = f"namespace {namespace} has no book yet"
+        raise UserError([Problem("team", team, rule, fix, code="ledger-book-missing")])
     book = TeamBook.parse(text)
     rows, terms = list(book.totals(month)), dict(book.terms)
     if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):

@@ -116,9 +116,8 @@ class _Asking:
         response, server = error.answer, self._cluster.server
         if response.status == 404:
             fix = "Name a stack with queues; Kueue 0.19 serves this version."
-            return UserError(
-                [Problem("cluster", server, f"does not serve {_KUEUE}", fix, code="kueue-missing")]
-            )
+            rule = f"does not serve {_KUEUE}"
+            return UserError([Problem("cluster", server, rule, fix, code="kueue-missing")])
         if response.status == 403:
             fix = "Add --team TEAM as a member of a team, or log in as an administrator."
             rule = f"denies access to its jobs: {response.message}"

@@ -27,9 +27,9 @@ from infra.catalog.aws.model import (
     ZoneWithoutEks,
 )
 from infra.catalog.aws.releases import AddonRelease, NodeImage, Releases
-from infra.catalog.catalog import Catalog
+from infra.catalog.catalog import Catalog, refuse_strange
 from infra.catalog.errors import found
-from infra.catalog.tables import CatalogError, by_key, read_rows
+from infra.catalog.tables import read_rows, read_table
 
 _SMALL = {"medium": 1, "large": 2, "xlarge": 4}
 
@@ -52,23 +52,15 @@ class AwsCatalog(Catalog):
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
         """GPU models by key, such as "a100-80"."""
-        rows = read_rows(self._folder / "accelerators.toml", "accelerator", Accelerator)
-        return by_key(rows, lambda row: row.key, "accelerators.toml")
+        return read_table(self._folder / "accelerators.toml", "accelerator", Accelerator, "key")
 
     @cached_property
     def instance_types(self) -> Mapping[str, InstanceType]:
         """GPU machine types by name."""
-        rows = read_rows(
-            self._folder / "instance_types.toml", "instance_type", InstanceType, _with_interfaces
-        )
-        strange = [
-            f"{row.name}: no accelerator {row.accelerator!r}"
-            for row in rows
-            if row.accelerator not in self.accelerators
-        ]
-        if strange:
-            raise CatalogError("\n".join(strange))
-        return by_key(rows, lambda row: row.name, "instance_types.toml")
+        path = self._folder / "instance_types.toml"
+        found = read_table(path, "instance_type", InstanceType, "name", expand=_with_interfaces)
+        refuse_strange(found, self.accelerators)
+        return found
 
     def instance_type(self, name: str) -> InstanceType:
         """The GPU machine type of that name."""
@@ -77,8 +69,8 @@ class AwsCatalog(Catalog):
     @cached_property
     def prices(self) -> Mapping[tuple[str, str, CapacityType], InstancePrice]:
         """Instance prices by (instance type, region, capacity type): GPU types and system-pool CPU types."""
-        rows = read_rows(self._folder / "prices.toml", "price", InstancePrice)
-        return by_key(rows, lambda row: (row.instance_type, row.region, row.capacity), "prices.toml")
+        columns = ("instance_type", "region", "capacity")
+        return read_table(self._folder / "prices.toml", "price", InstancePrice, *columns)
 
     def price(self, instance_type: str, region: str, capacity: CapacityType) -> InstancePrice | None:
         """Dollars per instance-hour, or None without a source: unknown, never free."""
@@ -87,8 +79,7 @@ class AwsCatalog(Catalog):
     @cached_property
     def regions(self) -> Mapping[str, Region]:
         """Regions that offer any GPU type of the catalog, by name."""
-        rows = read_rows(self._folder / "regions.toml", "region", Region, _with_tuples)
-        return by_key(rows, lambda row: row.name, "regions.toml")
+        return read_table(self._folder / "regions.toml", "region", Region, "name", expand=_with_tuples)
 
     def region(self, name: str) -> Region:
         """The region of that name."""
@@ -135,56 +126,47 @@ class AwsCatalog(Catalog):
     @cached_property
     def endpoint_gaps(self) -> Mapping[str, EndpointGap]:
         """Regions that lack the interface endpoint of a service, by its name."""
-        rows = read_rows(self._folder / "endpoints.toml", "endpoint_gap", EndpointGap)
-        return by_key(rows, lambda row: row.name, "endpoints.toml")
+        return read_table(self._folder / "endpoints.toml", "endpoint_gap", EndpointGap, "name")
 
     @cached_property
     def lustre(self) -> LustreTable:
         """Sizes and throughputs of FSx for Lustre PERSISTENT_2 SSD, with their rules."""
-        rows = read_rows(self._folder / "lustre.toml", "tier", LustreThroughput)
-        ordered = tuple(sorted(rows, key=lambda row: row.throughput_mb_s_per_tib))
-        return LustreTable(by_key(ordered, lambda row: row.throughput_mb_s_per_tib, "lustre.toml"))
+        column = "throughput_mb_s_per_tib"
+        tiers = read_table(self._folder / "lustre.toml", "tier", LustreThroughput, column)
+        return LustreTable(dict(sorted(tiers.items())))
 
     @cached_property
     def eks(self) -> Eks:
         """Kubernetes versions and add-ons of EKS."""
         path = self._folder / "eks.toml"
-        versions = read_rows(path, "version", KubernetesVersion)
-        addons = read_rows(path, "addon", EksAddon, _with_identities)
-        without = read_rows(path, "zone_without_eks", ZoneWithoutEks)
         return Eks(
-            by_key(versions, lambda row: row.version, path.name),
-            by_key(addons, lambda row: row.name, path.name),
-            by_key(without, lambda row: row.zone_id, path.name),
+            read_table(path, "version", KubernetesVersion, "version"),
+            read_table(path, "addon", EksAddon, "name", expand=_with_identities),
+            read_table(path, "zone_without_eks", ZoneWithoutEks, "zone_id"),
         )
 
     @cached_property
     def quotas(self) -> Mapping[str, ServiceQuota]:
         """Default service quotas by key, such as "ec2_on_demand_p"."""
-        rows = read_rows(self._folder / "quotas.toml", "quota", ServiceQuota)
-        return by_key(rows, lambda row: row.key, "quotas.toml")
+        return read_table(self._folder / "quotas.toml", "quota", ServiceQuota, "key")
 
     @cached_property
     def permissions(self) -> Mapping[str, Permission]:
         """IAM actions that a deployer needs, by Pulumi type."""
-        rows = read_rows(self._folder / "permissions.toml", "permission", Permission)
-        return by_key(rows, lambda row: row.type, "permissions.toml")
+        return read_table(self._folder / "permissions.toml", "permission", Permission, "type")
 
     @cached_property
     def simulated_resources(self) -> Mapping[str, SimulatedResource]:
         """Resources with which a deployer's actions are simulated, by ARN template."""
-        rows = read_rows(self._folder / "permissions.toml", "resource", SimulatedResource)
-        return by_key(rows, lambda row: row.arn, "permissions.toml")
+        return read_table(self._folder / "permissions.toml", "resource", SimulatedResource, "arn")
 
     @cached_property
     def releases(self) -> Releases:
         """Versions of add-ons and node images by version of Kubernetes."""
         path = self._folder / "releases.toml"
         return Releases(
-            by_key(
-                read_rows(path, "addon", AddonRelease), lambda row: (row.addon, row.kubernetes), path.name
-            ),
-            by_key(read_rows(path, "node_image", NodeImage), lambda row: row.kubernetes, path.name),
+            read_table(path, "addon", AddonRelease, "addon", "kubernetes"),
+            read_table(path, "node_image", NodeImage, "kubernetes"),
         )
 
 

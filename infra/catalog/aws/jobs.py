@@ -13,7 +13,7 @@ from pydantic import Field
 from infra.catalog.aws import facts
 from infra.catalog.fact import DatedPrice, Fact, Name, Usd
 from infra.catalog.rows import per_region
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import read_table
 from infra.errors import Problem
 
 PREFIX: Final = "ml."
@@ -79,8 +79,7 @@ class JobCatalog:
     @cached_property
     def families(self) -> Mapping[str, JobFamily]:
         """Families of machines by name such as "g6"."""
-        rows = read_rows(self._path, "job_family", JobFamily)
-        return by_key(rows, lambda row: row.name, self._path.name)
+        return read_table(self._path, "job_family", JobFamily, "name")
 
     @cached_property
     def machines(self) -> Mapping[str, JobMachineType]:
@@ -96,8 +95,8 @@ class JobCatalog:
     @cached_property
     def prices(self) -> Mapping[tuple[str, Use, str], JobPrice]:
         """Prices by machine, use and region."""
-        rows = read_rows(self._path, "job_price", JobPrice, per_region)
-        return by_key(rows, lambda row: (row.machine, row.use, row.region), self._path.name)
+        columns = ("machine", "use", "region")
+        return read_table(self._path, "job_price", JobPrice, *columns, expand=per_region)
 
     def price(self, machine: str, region: str, use: Use = "training") -> JobPrice | None:
         """Price of an hour on demand, or None without a source: unknown, never free."""
@@ -151,9 +150,8 @@ def plan_problems(path: str, machine: str, plan: RequestedPlan) -> Iterator[Prob
     at = f"{path}.purchase.arn"
     if found is None:
         fix = "Write an ARN that `aws sagemaker list-training-plans` prints (arn:...:training-plan/NAME)."
-        yield Problem(
-            at, plan.arn, "is not the ARN of a training plan", fix, code="invalid-training-plan-arn"
-        )
+        rule = "is not the ARN of a training plan"
+        yield Problem(at, plan.arn, rule, fix, code="invalid-training-plan-arn")
     elif (found[1], found[2]) != (plan.region, plan.account):
         rule = f"is a plan of account {found[2]} in {found[1]}, and the stack is elsewhere"
         fix = f"Name a plan of {plan.account} in {plan.region}."

@@ -12,13 +12,8 @@ def client_problems(path: str, cidrs: Sequence[str]) -> Iterator[Problem]:
     yield from clients.client_problems(path, cidrs, "too many clients", fix)
     for index, cidr in enumerate(cidrs):
         if cidr in cidrs[:index]:
-            yield Problem(
-                f"{path}[{index}]",
-                cidr,
-                "the range is named twice",
-                "Name each once.",
-                code="client-range-repeated",
-            )
+            rule, fix = "the range is named twice", "Name each once."
+            yield Problem(f"{path}[{index}]", cidr, rule, fix, code="client-range-repeated")
 
 
 def place_problems(path: str, arn: str, region: str, account: str | None = None) -> Iterator[Problem]:

@@ -28,9 +28,8 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     try:
         network = ipaddress.IPv4Network(cidr)
     except ValueError as error:
-        yield Problem(
-            path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.", code="not-an-ipv4-network"
-        )
+        rule, fix = f"not an IPv4 network ({error})", f"Write {_like(cidr)}."
+        yield Problem(path, cidr, rule, fix, code="not-an-ipv4-network")
         return
     if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
         rule = f"must be /{LARGEST_VPC} (the largest VPC) to /{SMALLEST_VPC} (room for pods in every zone)"
@@ -63,9 +62,8 @@ def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Prob
     row = facts.regions.get(region)
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
-        yield Problem(
-            path, list(zones), "EKS needs subnets in at least two zones", fix, code="needs-two-zones"
-        )
+        rule = "EKS needs subnets in at least two zones"
+        yield Problem(path, list(zones), rule, fix, code="needs-two-zones")
     without = set(row.zone_ids) & set(facts.eks.zones_without) if row else set()
     if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
         fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."
@@ -97,14 +95,11 @@ def endpoint_problems(path: str, region: str, services: Sequence[str]) -> Iterat
             name = service.removeprefix(f"com.amazonaws.{region}.")
             near = difflib.get_close_matches(name, sorted(facts.endpoints))
             fix = f"Perhaps {' or '.join(near)} is meant." if near else "Write it like ecr.api."
-            yield Problem(
-                at, service, "not a service with an interface endpoint", fix, code="unknown-endpoint-service"
-            )
+            rule = "not a service with an interface endpoint"
+            yield Problem(at, service, rule, fix, code="unknown-endpoint-service")
         elif gap and region in gap.regions:
-            yield Problem(
-                at, service, f"{region} has no such endpoint", "Remove it.", code="endpoint-not-in-region"
-            )
+            rule, fix = f"{region} has no such endpoint", "Remove it."
+            yield Problem(at, service, rule, fix, code="endpoint-not-in-region")
     if len(set(services)) != len(services):
-        yield Problem(
-            path, list(services), "a service is named twice", "Name each once.", code="service-named-twice"
-        )
+        rule, fix = "a service is named twice", "Name each once."
+        yield Problem(path, list(services), rule, fix, code="service-named-twice")

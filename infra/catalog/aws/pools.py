@@ -103,9 +103,8 @@ def reservation_problems(path: str, reservation: str | None) -> Iterator[Problem
     """The id of a capacity reservation or Capacity Block."""
     if reservation is None or not _RESERVATION.fullmatch(reservation):
         rule = "must be the id of a capacity reservation or Capacity Block"
-        yield Problem(
-            path, reservation, rule, "Write it like cr-0123456789abcdef0.", code="invalid-reservation-id"
-        )
+        fix = "Write it like cr-0123456789abcdef0."
+        yield Problem(path, reservation, rule, fix, code="invalid-reservation-id")
 
 
 def layers(machine: str) -> tuple[str, ...]:

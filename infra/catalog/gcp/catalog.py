@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from infra.catalog.catalog import Catalog
+from infra.catalog.catalog import Catalog, refuse_strange
 from infra.catalog.errors import found
 from infra.catalog.gcp import storage_classes
 from infra.catalog.gcp.gke import Gke
@@ -28,7 +28,7 @@ from infra.catalog.gcp.model import (
     family_of,
 )
 from infra.catalog.rows import per_region
-from infra.catalog.tables import CatalogError, by_key, read_rows
+from infra.catalog.tables import CatalogError, by_key, read_rows, read_table
 
 
 class GcpCatalog(Catalog):
@@ -48,21 +48,14 @@ class GcpCatalog(Catalog):
     @cached_property
     def accelerators(self) -> Mapping[str, Accelerator]:
         """GPU models by their name in GKE, such as `nvidia-l4`."""
-        rows = read_rows(self._folder / "accelerators.toml", "accelerator", Accelerator)
-        return by_key(rows, lambda row: row.name, "accelerators.toml")
+        return read_table(self._folder / "accelerators.toml", "accelerator", Accelerator, "name")
 
     @cached_property
     def machine_types(self) -> Mapping[str, MachineType]:
         """Machine types with built-in GPUs, by name."""
-        rows = read_rows(self._folder / "machine_types.toml", "machine_type", MachineType)
-        strange = [
-            f"{row.name}: no accelerator {row.accelerator!r}"
-            for row in rows
-            if row.accelerator not in self.accelerators
-        ]
-        if strange:
-            raise CatalogError("\n".join(strange))
-        return by_key(rows, lambda row: row.name, "machine_types.toml")
+        found = read_table(self._folder / "machine_types.toml", "machine_type", MachineType, "name")
+        refuse_strange(found, self.accelerators)
+        return found
 
     def machine_type(self, name: str) -> MachineType:
         """The machine type with built-in GPUs of that name."""
@@ -71,8 +64,7 @@ class GcpCatalog(Catalog):
     @cached_property
     def gpu_networks(self) -> Mapping[str, GpuNetworks]:
         """Networks of the NICs of GPUs, by machine type."""
-        rows = read_rows(self._folder / "machine_types.toml", "gpu_networks", GpuNetworks)
-        return by_key(rows, lambda row: row.machine, "machine_types.toml")
+        return read_table(self._folder / "machine_types.toml", "gpu_networks", GpuNetworks, "machine")
 
     @cached_property
     def cpu_types(self) -> Mapping[str, CpuFamily]:
@@ -136,14 +128,13 @@ class GcpCatalog(Catalog):
     @cached_property
     def gpu_prices(self) -> Mapping[tuple[str, str, Market], GpuPrice]:
         """Prices of GPUs by (accelerator, region, market)."""
-        rows = read_rows(self._folder / "prices.toml", "gpu_price", GpuPrice, per_region)
-        return by_key(rows, lambda row: (row.accelerator, row.region, row.market), "prices.toml")
+        path, columns = self._folder / "prices.toml", ("accelerator", "region", "market")
+        return read_table(path, "gpu_price", GpuPrice, *columns, expand=per_region)
 
     @cached_property
     def regions(self) -> Mapping[str, Region]:
         """Regions with known zones."""
-        rows = read_rows(self._folder / "regions.toml", "region", Region, _with_zones)
-        return by_key(rows, lambda row: row.name, "regions.toml")
+        return read_table(self._folder / "regions.toml", "region", Region, "name", expand=_with_zones)
 
     def region(self, name: str) -> Region:
         """The region of that name."""
@@ -152,35 +143,33 @@ class GcpCatalog(Catalog):
     @cached_property
     def gke_versions(self) -> Mapping[str, GkeVersion]:
         """GKE versions by name: that of new clusters, then the newest first."""
-        rows = read_rows(self._folder / "gke.toml", "version", GkeVersion)
-        return by_key(rows, lambda row: row.name, "gke.toml")
+        return read_table(self._folder / "gke.toml", "version", GkeVersion, "name")
 
     @cached_property
     def gke(self) -> Gke:
         """Minor versions and release channels of GKE."""
         path = self._folder / "gke.toml"
         return Gke(
-            by_key(read_rows(path, "minor", GkeMinor), lambda row: row.name, path.name),
-            by_key(read_rows(path, "channel", ReleaseChannel), lambda row: row.name, path.name),
+            read_table(path, "minor", GkeMinor, "name"),
+            read_table(path, "channel", ReleaseChannel, "name"),
         )
 
     @cached_property
     def quotas(self) -> Mapping[str, ServiceQuota]:
         """Quotas of a project by key, such as "h100"."""
-        rows = read_rows(self._folder / "quotas.toml", "quota", ServiceQuota)
-        return by_key(rows, lambda row: row.key, "quotas.toml")
+        return read_table(self._folder / "quotas.toml", "quota", ServiceQuota, "key")
 
     @cached_property
     def filestore_tiers(self) -> Mapping[str, FilestoreTier]:
         """Filestore tiers by name."""
-        rows = read_rows(self._folder / "storage.toml", "filestore", FilestoreTier, _with_bands)
-        return by_key(rows, lambda row: row.tier, "storage.toml")
+        path = self._folder / "storage.toml"
+        return read_table(path, "filestore", FilestoreTier, "tier", expand=_with_bands)
 
     @cached_property
     def lustre_tiers(self) -> Mapping[int, LustreTier]:
         """Managed Lustre tiers by throughput in MB/s per TiB."""
-        rows = read_rows(self._folder / "storage.toml", "lustre", LustreTier, _with_bands)
-        return by_key(rows, lambda row: row.throughput, "storage.toml")
+        path = self._folder / "storage.toml"
+        return read_table(path, "lustre", LustreTier, "throughput", expand=_with_bands)
 
 
 def _with_zones(row: dict[str, Any]) -> list[dict[str, Any]]:

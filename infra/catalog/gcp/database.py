@@ -63,9 +63,8 @@ def tier_problems(path: str, name: str, *, shared: bool = False) -> Iterator[Pro
         nearest = -(-fitting // _STEP_MIB) * _STEP_MIB
         nearest -= _STEP_MIB if nearest > most else 0
         rule = f"{size.vcpu} processors take {least} to {most} MiB in steps of {_STEP_MIB}"
-        yield Problem(
-            path, name, rule, f"Write db-custom-{size.vcpu}-{nearest}.", code="database-memory-not-offered"
-        )
+        fix = f"Write db-custom-{size.vcpu}-{nearest}."
+        yield Problem(path, name, rule, fix, code="database-memory-not-offered")
 
 
 def database_problems(

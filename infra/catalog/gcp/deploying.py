@@ -8,7 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from infra.catalog.fact import Fact, Name
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import read_table
 
 _TABLES: Final = Path(__file__).parent / "tables"
 
@@ -42,14 +42,13 @@ class RequiredApi(Fact):
 @cache
 def permissions() -> Mapping[str, ProjectPermission]:
     """By type of resource. Raises CatalogError."""
-    rows = read_rows(_TABLES / "permissions.toml", "permission", ProjectPermission)
-    return by_key(rows, lambda row: row.type, "permissions.toml")
+    return read_table(_TABLES / "permissions.toml", "permission", ProjectPermission, "type")
 
 
 @cache
 def apis() -> Mapping[str, RequiredApi]:
     """By name. Raises CatalogError."""
-    return by_key(read_rows(_TABLES / "apis.toml", "api", RequiredApi), lambda row: row.name, "apis.toml")
+    return read_table(_TABLES / "apis.toml", "api", RequiredApi, "name")
 
 
 def permissions_of_jobs(*, scheduled: bool) -> list[str]:

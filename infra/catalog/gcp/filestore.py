@@ -17,12 +17,10 @@ def size_problems(path: str, capacity_gib: int, tier_path: str, tier: str) -> It
     row = facts.filestore_tiers.get(tier)
     if row is None:
         near = UnknownFactError("Filestore tier", tier, facts.filestore_tiers).nearest
-        yield Problem(
-            tier_path, tier, "unknown tier", f"Near it are {', '.join(near)}.", code="unknown-filestore-tier"
-        )
+        rule, fix = "unknown tier", f"Near it are {', '.join(near)}."
+        yield Problem(tier_path, tier, rule, fix, code="unknown-filestore-tier")
     elif row.problem(capacity_gib):
         rule = f"not a size of {tier}: {bands_in_words(row.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, row.bands)))
-        yield Problem(
-            path, capacity_gib, rule, f"Set {choice}.", against=tier_path, code="filestore-size-not-offered"
-        )
+        fix = f"Set {choice}."
+        yield Problem(path, capacity_gib, rule, fix, against=tier_path, code="filestore-size-not-offered")

@@ -56,9 +56,8 @@ def maintenance_problems(
 ) -> Iterator[Problem]:
     """Days are named once, and windows add up to the hours that GKE requires."""
     if len(set(days)) != len(days):
-        yield Problem(
-            days_path, list(days), "a day is named twice", "Name each day once.", code="day-named-twice"
-        )
+        rule, fix = "a day is named twice", "Name each day once."
+        yield Problem(days_path, list(days), rule, fix, code="day-named-twice")
     times = len(set(days)) * _WHOLE_WEEKS
     if times * hours < _MAINTENANCE_HOURS:
         rule = (

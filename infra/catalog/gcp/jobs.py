@@ -15,7 +15,7 @@ from infra.catalog.fact import Count, DatedPrice, Fact, Name
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import family_of
 from infra.catalog.gcp.prices import NodePrice, node_price
-from infra.catalog.tables import by_key, read_rows
+from infra.catalog.tables import read_rows, read_table
 from infra.errors import Problem
 
 IDLE_MINUTES: Final = (10, 1440)
@@ -77,8 +77,7 @@ class JobCatalog:
     @cached_property
     def machines(self) -> Mapping[str, JobMachineType]:
         """Types that custom jobs may have, by name such as "g2-standard-8"."""
-        rows = read_rows(self._path, "job_family", JobFamily)
-        families = by_key(rows, lambda row: row.name, self._path.name)
+        families = read_table(self._path, "job_family", JobFamily, "name")
         cpu = {
             name: JobMachineType(name, None, 0, None)
             for name in facts.cpu_types

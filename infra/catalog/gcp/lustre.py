@@ -16,9 +16,8 @@ def size_problems(path: str, capacity_gib: int, throughput_path: str, throughput
         offered = sorted(facts.lustre_tiers)
         nearest = min(offered, key=lambda one: (abs(one - throughput), one))
         rule = f"must be one of {', '.join(map(str, offered))} {_UNIT}"
-        yield Problem(
-            throughput_path, throughput, rule, f"Set {nearest}.", code="lustre-throughput-not-offered"
-        )
+        fix = f"Set {nearest}."
+        yield Problem(throughput_path, throughput, rule, fix, code="lustre-throughput-not-offered")
     elif tier.problem(capacity_gib):
         rule = f"not a size at {throughput} {_UNIT}: {bands_in_words(tier.bands)} GiB"
         choice = " or ".join(map(str, nearest_in_bands(capacity_gib, tier.bands)))

@@ -11,9 +11,8 @@ from infra.errors import Problem
 def amount_problems(path: str, usd: float) -> Iterator[Problem]:
     """A budget is above 0 US dollars."""
     if not 0 < usd < math.inf:
-        yield Problem(
-            path, usd, "must be an amount above 0 USD", "Set a positive amount.", code="amount-not-positive"
-        )
+        rule, fix = "must be an amount above 0 USD", "Set a positive amount."
+        yield Problem(path, usd, rule, fix, code="amount-not-positive")
 
 
 def email_problems(path: str, addresses: Sequence[str], by: Literal["budget", "policy"]) -> Iterator[Problem]:

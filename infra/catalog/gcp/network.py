@@ -60,9 +60,8 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     try:
         network = ipaddress.IPv4Network(cidr)
     except ValueError as error:
-        yield Problem(
-            path, cidr, f"not an IPv4 network ({error})", f"Write {_like(cidr)}.", code="not-an-ipv4-network"
-        )
+        rule, fix = f"not an IPv4 network ({error})", f"Write {_like(cidr)}."
+        yield Problem(path, cidr, rule, fix, code="not-an-ipv4-network")
         return
     if not LARGEST_NETWORK <= network.prefixlen <= SMALLEST_NETWORK:
         bounds = f"/{LARGEST_NETWORK} to /{SMALLEST_NETWORK}"
@@ -71,9 +70,8 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
         yield Problem(path, cidr, rule, f"Use {largest}.", code="network-size-not-supported")
     if not any(network.subnet_of(space) for space in _PRIVATE):
         spaces = ", ".join(str(space) for space in _PRIVATE)
-        yield Problem(
-            path, cidr, "not a private range", f"Use a network within {spaces}.", code="network-not-private"
-        )
+        rule, fix = "not a private range", f"Use a network within {spaces}."
+        yield Problem(path, cidr, rule, fix, code="network-not-private")
     elif network.overlaps(_TAKEN):
         rule, fix = f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
         yield Problem(path, cidr, rule, fix, code="network-range-in-use")
@@ -137,9 +135,8 @@ def bucket_zone_problems(
     yield from zone_problem(path, region, zone)
     if zone not in zones:
         fix = f"Use one of {', '.join(zones)}."
-        yield Problem(
-            path, zone, "no node is in this zone", fix, against=zones_path, code="zone-not-of-network"
-        )
+        rule = "no node is in this zone"
+        yield Problem(path, zone, rule, fix, against=zones_path, code="zone-not-of-network")
 
 
 def _more_room(cidr: str, needed: int) -> str:

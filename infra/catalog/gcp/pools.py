@@ -122,9 +122,8 @@ def reservation_problems(path: str, kind: str, named: str | None) -> Iterator[Pr
         fix = (
             "Write it like projects/<project>/reservations/<name>, with /reservationBlocks/<block> if meant."
         )
-        yield Problem(
-            path, named, "must be the full name of a reservation", fix, code="invalid-reservation-name"
-        )
+        rule = "must be the full name of a reservation"
+        yield Problem(path, named, rule, fix, code="invalid-reservation-name")
 
 
 def queued_problems(path: str, kind: str, least_path: str, least: int) -> Iterator[Problem]:
@@ -163,9 +162,8 @@ def sharing_problems(path: str, kind: str, purpose: str, rdma_path: str, *, rdma
     """GPUs are shared only in interactive pools: a training run on a part of a GPU is disturbed by others."""
     if purpose != "interactive":
         fix = "Leave it out, or make the pool interactive."
-        yield Problem(
-            path, kind, "GPUs are shared in interactive pools only", fix, code="sharing-not-interactive"
-        )
+        rule = "GPUs are shared in interactive pools only"
+        yield Problem(path, kind, rule, fix, code="sharing-not-interactive")
     if rdma:
         rule, fix = "shared GPUs do not support RDMA", f"Set {rdma_path} to false."
         yield Problem(path, kind, rule, fix, against=rdma_path, code="sharing-with-rdma")
@@ -177,9 +175,8 @@ def partition_problems(path: str, partition: str, machine: MachineType) -> Itera
     if not gpu.mig:
         able = [row.title for row in facts.accelerators.values() if row.mig]
         fix = f"Share it by `time_sharing`, or use a type with {', '.join(able)}."
-        yield Problem(
-            path, partition, f"{gpu.title} does not support partitions", fix, code="gpu-without-partitions"
-        )
+        rule = f"{gpu.title} does not support partitions"
+        yield Problem(path, partition, rule, fix, code="gpu-without-partitions")
     elif partition not in gpu.mig:
         rule, fix = f"not a partition of {gpu.title}", f"It has {', '.join(gpu.mig)}."
         yield Problem(path, partition, rule, fix, code="unknown-partition")

@@ -29,18 +29,16 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
         try:
             label = become(name)
         except ValueError:
-            yield Problem(
-                at, name, "holds no letter or digit", "Choose another name.", code="name-without-letters"
-            )
+            rule, fix = "holds no letter or digit", "Choose another name."
+            yield Problem(at, name, rule, fix, code="name-without-letters")
             continue
         other = seen.get(label)
         if other is None:
             seen[label] = name
         else:
             rule = "the name is taken" if other == name else f"becomes {label!r}, as {other!r} does"
-            yield Problem(
-                at, name, rule, "Choose names that differ in their letters or digits.", code="name-taken"
-            )
+            fix = "Choose names that differ in their letters or digits."
+            yield Problem(at, name, rule, fix, code="name-taken")
 
 
 def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
@@ -68,9 +66,8 @@ def topology_problems(path: str, levels: Sequence[str], *, fixed_size: bool) -> 
     """The network levels of a pool, as node labels from the widest to the narrowest."""
     yield from limits["kueue_levels"].problems(path, len(levels))
     if len(set(levels)) < len(levels):
-        yield Problem(
-            path, list(levels), "a level is named twice", "Name each level once.", code="level-named-twice"
-        )
+        rule, fix = "a level is named twice", "Name each level once."
+        yield Problem(path, list(levels), rule, fix, code="level-named-twice")
     if HOSTNAME_LABEL in levels[:-1]:
         rule, fix = f"{HOSTNAME_LABEL} is the narrowest level", "Put it last."
         yield Problem(path, list(levels), rule, fix, code="hostname-level-not-last")
@@ -84,9 +81,8 @@ def gate_problems(path: str, gate_nodes: int, pool: str, nodes: int) -> Iterator
     """A validation on `gate_nodes` nodes (0: none) fits into a pool of at most `nodes`."""
     if gate_nodes > nodes:
         fix = "Validate on fewer nodes, raise the maximum size of the pool, or do not validate it."
-        yield Problem(
-            path, gate_nodes, f"pool {pool} has at most {nodes} nodes", fix, code="gate-larger-than-pool"
-        )
+        rule = f"pool {pool} has at most {nodes} nodes"
+        yield Problem(path, gate_nodes, rule, fix, code="gate-larger-than-pool")
 
 
 def guarantee_problems(

@@ -54,9 +54,8 @@ def of_other(what: str, code: str, message: str) -> Problem:
     if code in DENIED or code in ("403", "Forbidden"):
         return Problem("login", None, f"may not {what}: {message}", _RIGHTS, code="request-denied")
     if code == "NoSuchBucket":
-        return Problem(
-            "stack", None, f"cannot {what}: the bucket is gone", "Run trainstack up.", code="bucket-missing"
-        )
+        rule, fix = f"cannot {what}: the bucket is gone", "Run trainstack up."
+        return Problem("stack", None, rule, fix, code="bucket-missing")
     rule, fix = f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md."
     return Problem("service", None, rule, fix, code="request-refused")
 

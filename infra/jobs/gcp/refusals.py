@@ -40,9 +40,8 @@ def of_create(plan: RunPlan, region: str, code: str, message: str) -> Problem:
 def of_other(what: str, code: str, message: str) -> Problem:
     """The reason why the service refused another request, named by `what`."""
     if code == DISABLED:
-        return Problem(
-            "project", None, f"cannot {what}: {_short(message)}", "Run trainstack up.", code="api-disabled"
-        )
+        rule, fix = f"cannot {what}: {_short(message)}", "Run trainstack up."
+        return Problem("project", None, rule, fix, code="api-disabled")
     if code == DENIED:
         return Problem("login", None, f"may not {what}: {_short(message)}", _RIGHTS, code="request-denied")
     rule, fix = f"cannot {what}: {code}: {_short(message)}", "See docs/how-to/jobs.md."

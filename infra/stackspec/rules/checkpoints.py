@@ -103,9 +103,8 @@ def deletions(spec: StackSpec) -> Iterator[Problem]:
         if days is not None:
             rule = "a run deletes its checkpoints earlier; cheaper classes need `in_bucket: all`"
             at = f"{_PATH}.{name}_after_days"
-            yield Problem(
-                at, days, rule, "Set null.", against=f"{_PATH}.in_bucket", code="moved-before-deleted"
-            )
+            fix = "Set null."
+            yield Problem(at, days, rule, fix, against=f"{_PATH}.in_bucket", code="moved-before-deleted")
 
 
 RULES: tuple[Rule, ...] = (interval, milestones, room, classes, deletions)

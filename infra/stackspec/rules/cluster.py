@@ -29,9 +29,8 @@ def zones_of_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
                 yield Problem(f"{path}[{at}]", zone, "not a zone of the stack", fix, code="zone-not-of-stack")
     shared = spec.data.shared_fs
     if shared is not None and shared.zone not in layout.zones:
-        yield Problem(
-            "data.shared_fs.zone", shared.zone, "not a zone of the stack", fix, code="zone-not-of-stack"
-        )
+        rule = "not a zone of the stack"
+        yield Problem("data.shared_fs.zone", shared.zone, rule, fix, code="zone-not-of-stack")
 
 
 def zone_of_rdma(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
@@ -90,9 +89,8 @@ def validated_pools(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]
         if name not in most:
             yield Problem(path, name, "unknown pool", f"Pools are {', '.join(most)}.", code="unknown-pool")
         elif name in named[:index]:
-            yield Problem(
-                path, name, "the pool is named twice", "Name each pool once.", code="pool-named-twice"
-            )
+            rule, fix = "the pool is named twice", "Name each pool once."
+            yield Problem(path, name, rule, fix, code="pool-named-twice")
     for name, nodes in spec.validated.items():
         yield from kueue.gate_problems("smoke.nodes", nodes, name, most[name])
     if spec.smoke.enabled and not spec.validated:

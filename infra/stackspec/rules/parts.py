@@ -58,9 +58,8 @@ def tracked(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
 
 
 def _missing(path: str, description: str) -> Problem:
-    return Problem(
-        path, None, "required key is missing", f"Add it: {description}", code="required-key-missing"
-    )
+    rule, fix = "required key is missing", f"Add it: {description}"
+    return Problem(path, None, rule, fix, code="required-key-missing")
 
 
 def _plain(value: object) -> object:

@@ -28,9 +28,8 @@ def people(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             yield Problem(f"{path}.team", one.team, rule, fix, code="unknown-team")
         if one.over_budget == "stop" and one.monthly_usd is None:
             fix = f"Set monthly_usd, or {path}.over_budget to warn."
-            yield Problem(
-                f"{path}.over_budget", "stop", "the person has no budget", fix, code="person-without-budget"
-            )
+            rule = "the person has no budget"
+            yield Problem(f"{path}.over_budget", "stop", rule, fix, code="person-without-budget")
 
 
 def budgets(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:

@@ -15,9 +15,8 @@ def team_budgets(spec: StackSpec) -> Iterator[Problem]:
         limited = team.monthly_usd is not None or team.monthly_gpu_hours is not None
         if team.over_budget == "stop" and not limited:
             fix = f"Give the team monthly_gpu_hours or monthly_usd, or set {path}.over_budget to warn."
-            yield Problem(
-                f"{path}.over_budget", "stop", "the team has no budget", fix, code="team-without-budget"
-            )
+            rule = "the team has no budget"
+            yield Problem(f"{path}.over_budget", "stop", rule, fix, code="team-without-budget")
         if team.budget_exempt and team.over_budget != "stop":
             fix = "Leave it out, or set over_budget to stop."
             rule = "exemptions need over_budget: stop"
@@ -32,9 +31,8 @@ def team_budgets(spec: StackSpec) -> Iterator[Problem]:
                 yield Problem(f"{where}.name", row.name, rule, fix, code="unknown-priority-class")
             if row.last_day != "never" and not _is_day(row.last_day):
                 fix = "Write year, month and day, such as 2026-12-31, or never."
-                yield Problem(
-                    f"{where}.last_day", row.last_day, "there is no such day", fix, code="no-such-day"
-                )
+                rule = "there is no such day"
+                yield Problem(f"{where}.last_day", row.last_day, rule, fix, code="no-such-day")
 
 
 def _is_day(text: str) -> bool:

@@ -32,15 +32,7 @@ from stacks.clouds.aws.teams import teams_on_aws
 from stacks.clouds.aws.tracking import tracking_on_aws
 from stacks.clouds.aws.validation import validation_on_aws
 from stacks.clouds.tags import owners_tags
-from stacks.parts import (
-    Alerting,
-    Cluster,
-    Pools,
-    ServiceAccount,
-    TeamData,
-    Tracking,
-    ValidationAccess,
-)
+from stacks.parts import Alerting, Cluster, Pools, ServiceAccount, TeamData, Tracking, ValidationAccess
 from stacks.providers import aws_provider, kubernetes_provider
 
 # EKS add-ons of every cluster, including drivers of its file systems.

@@ -37,15 +37,7 @@ from stacks.clouds.gcp.teams import teams_on_gcp
 from stacks.clouds.gcp.tracking import tracking_on_gcp
 from stacks.clouds.gcp.validation import validation_on_gcp
 from stacks.clouds.tags import owners_tags
-from stacks.parts import (
-    Alerting,
-    Cluster,
-    Pools,
-    ServiceAccount,
-    TeamData,
-    Tracking,
-    ValidationAccess,
-)
+from stacks.parts import Alerting, Cluster, Pools, ServiceAccount, TeamData, Tracking, ValidationAccess
 from stacks.providers import gcp_provider, kubernetes_provider
 
 
@@ -64,10 +56,7 @@ class GcpCloud:
 
     def __init__(self, spec: StackSpec, layout: ClusterLayout, on: GcpSpec) -> None:
         self._spec, self._layout, self._on = spec, layout, on
-        tags = {
-            **owners_tags(spec),
-            **lasting_tags(spec.name),
-        }
+        tags = {**owners_tags(spec), **lasting_tags(spec.name)}
         # Labels are changed in place, also those of nodes: templates may have all of them.
         self._labels = gcp_labels(tags)
         self._provider = gcp_provider(

@@ -9,13 +9,7 @@ from components.gcp.pools.args import PoolArgs
 from components.gcp.pools.cpu_pool import GcpCpuPoolArgs
 from components.gcp.pools.gpu_pool import QUEUED_KEY
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, SharingArgs
-from components.gcp.pools.offers import (
-    QUEUED_CLASS,
-    cpu_offer,
-    link_rates,
-    node_offer,
-    peak_tflops,
-)
+from components.gcp.pools.offers import QUEUED_CLASS, cpu_offer, link_rates, node_offer, peak_tflops
 from components.kubernetes.offers import NodeOffer
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.fabrics import making

@@ -66,8 +66,7 @@ def of_changes(operation: str, outcome: OperationOutcome) -> None:
     console = new_console()
     if outcome.succeeded:
         console.print(
-            f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {counts(outcome)}",
-            soft_wrap=True,
+            f"\n[bold green]{operation} done[/] in {outcome.seconds:.0f} s: {counts(outcome)}", soft_wrap=True
         )
         return
     what = "interrupted" if outcome.interrupted else "failed"

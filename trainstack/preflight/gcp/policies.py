@@ -186,8 +186,5 @@ _OF_EVERY: Final = (
         _location,
     ),
     _listed("gcp.restrictServiceUsage", "these services are forbidden: {values}", apis.wanted, _exactly),
-    _switched(
-        "iam.disableServiceAccountCreation",
-        "service accounts of the stack cannot be created",
-    ),
+    _switched("iam.disableServiceAccountCreation", "service accounts of the stack cannot be created"),
 )

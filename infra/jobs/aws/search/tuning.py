@@ -144,49 +144,24 @@ Fault = tuple[str, object, str, str, str]
 
 def _wrong(found: Mapping[str, Any]) -> Iterator[Fault]:
     for key in sorted(set(found) - _KEYS):
-        yield (
-            key,
-            found[key],
-            "unknown key of a search",
-            f"Known are {', '.join(sorted(_KEYS))}.",
-            "unknown-search-key",
-        )
+        fix = f"Known are {', '.join(sorted(_KEYS))}."
+        yield key, found[key], "unknown key of a search", fix, "unknown-search-key"
     trials, parallel = found.get("trials"), found.get("parallel", 1)
     if not _whole(trials, 1, _MOST_TRIALS):
-        yield (
-            "trials",
-            trials,
-            "must be the maximum number of trials",
-            f"Write 1 to {_MOST_TRIALS}.",
-            "trials-not-accepted",
-        )
+        rule, fix = "must be the maximum number of trials", f"Write 1 to {_MOST_TRIALS}."
+        yield "trials", trials, rule, fix, "trials-not-accepted"
     elif not _whole(parallel, 1, int(trials or 1)):
-        yield (
-            "parallel",
-            parallel,
-            "must be the number of concurrent trials",
-            f"Write 1 to {trials}.",
-            "parallel-not-accepted",
-        )
+        rule, fix = "must be the number of concurrent trials", f"Write 1 to {trials}."
+        yield "parallel", parallel, rule, fix, "parallel-not-accepted"
     strategy = found.get("strategy", "bayesian")
     if strategy not in _STRATEGIES:
-        yield (
-            "strategy",
-            strategy,
-            "unknown strategy",
-            f"Write {' or '.join(_STRATEGIES)}.",
-            "unknown-strategy",
-        )
+        fix = f"Write {' or '.join(_STRATEGIES)}."
+        yield "strategy", strategy, "unknown strategy", fix, "unknown-strategy"
     yield from _wrong_objective(found.get("objective"))
     ranges = found.get("parameters")
     if not isinstance(ranges, dict) or not 1 <= len(ranges) <= _MOST_RANGES:
-        yield (
-            "parameters",
-            None,
-            "must be the searched ranges",
-            f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}",
-            "parameters-missing",
-        )
+        fix = f"Write 1 to {_MOST_RANGES} ranges. {_EXAMPLE}"
+        yield "parameters", None, "must be the searched ranges", fix, "parameters-missing"
         return
     for name, one in ranges.items():
         yield from _wrong_range(name, one)
@@ -200,77 +175,42 @@ def _wrong_objective(found: Any) -> Iterator[Fault]:
     if isinstance(known.get("goal"), str) and known["goal"] not in _GOALS:
         yield "objective.goal", known["goal"], "unknown goal", f"Write {' or '.join(_GOALS)}.", "unknown-goal"
     if isinstance(regex := known.get("regex"), str) and regex:
+        at = "objective.regex"
         try:
             groups = re.compile(regex).groups
         except re.error as error:
-            yield "objective.regex", regex, f"is not a regular expression: {error}", _EXAMPLE, "invalid-regex"
+            yield at, regex, f"is not a regular expression: {error}", _EXAMPLE, "invalid-regex"
         else:
             if groups != 1 or len(regex) > 500:
                 fix = "Put only the number in parentheses; at most 500 characters."
-                yield (
-                    "objective.regex",
-                    regex,
-                    "must have the metric as its only group",
-                    fix,
-                    "regex-needs-one-group",
-                )
+                yield at, regex, "must have the metric as its only group", fix, "regex-needs-one-group"
 
 
 def _wrong_range(name: str, one: Any) -> Iterator[Fault]:
     at = f"parameters.{name}"
     # The toolkit passes `-x` for a name of one letter, and reserves names with its prefix.
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]+", name) or name.startswith("sagemaker_"):
-        yield (
-            at,
-            name,
-            "is not an option name",
-            "Use two or more letters, digits, - and _.",
-            "invalid-parameter-name",
-        )
+        fix = "Use two or more letters, digits, - and _."
+        yield at, name, "is not an option name", fix, "invalid-parameter-name"
     if not isinstance(one, dict):
-        yield (
-            at,
-            one,
-            "is not a range",
-            "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}.",
-            "invalid-parameter-range",
-        )
+        fix = "Write {from = 1e-4, to = 1e-2} or {values = [4, 8]}."
+        yield at, one, "is not a range", fix, "invalid-parameter-range"
     elif "values" in one:
         values = one["values"]
         if set(one) != {"values"} or not isinstance(values, list) or not 1 <= len(values) <= _MOST_VALUES:
-            yield (
-                at,
-                None,
-                f"must have 1 to {_MOST_VALUES} values, and no other key",
-                "Write {values = [4, 8]}.",
-                "invalid-parameter-values",
-            )
+            rule = f"must have 1 to {_MOST_VALUES} values, and no other key"
+            yield at, None, rule, "Write {values = [4, 8]}.", "invalid-parameter-values"
     elif not all(_number(one.get(end)) for end in ("from", "to")) or set(one) - {"from", "to", "scale"}:
-        yield (
-            at,
-            None,
-            "must have from, to, and optionally scale",
-            "Write {from = 1e-4, to = 1e-2}.",
-            "invalid-parameter-range",
-        )
+        rule, fix = "must have from, to, and optionally scale", "Write {from = 1e-4, to = 1e-2}."
+        yield at, None, rule, fix, "invalid-parameter-range"
     elif not one["from"] < one["to"]:
-        yield (
-            at,
-            one["from"],
-            f"is not below {one['to']}",
-            "Write the smaller end as from.",
-            "range-not-ascending",
-        )
+        rule, fix = f"is not below {one['to']}", "Write the smaller end as from."
+        yield at, one["from"], rule, fix, "range-not-ascending"
     elif one.get("scale", "auto") not in _SCALES:
         yield f"{at}.scale", one["scale"], "unknown scale", f"Write {', '.join(_SCALES)}.", "unknown-scale"
     elif one.get("scale") == "logarithmic" and one["from"] <= 0:
-        yield (
-            f"{at}.from",
-            one["from"],
-            "a logarithmic scale needs values above 0",
-            "Write a number above 0.",
-            "logarithm-needs-positive",
-        )
+        rule, fix = "a logarithmic scale needs values above 0", "Write a number above 0."
+        yield f"{at}.from", one["from"], rule, fix, "logarithm-needs-positive"
 
 
 def _whole(value: Any, least: int, most: int) -> bool:

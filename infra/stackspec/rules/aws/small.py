@@ -21,9 +21,8 @@ def schedule(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     when = spec.smoke.schedule
     if when is not None and cron.problem(when) is None and for_scheduler(when) is None:
         rule = "EventBridge accepts a day of the month or a day of the week, not both"
-        yield Problem(
-            "smoke.schedule", when, rule, "Set one of the two fields to *.", code="schedule-names-both-days"
-        )
+        fix = "Set one of the two fields to *."
+        yield Problem("smoke.schedule", when, rule, fix, code="schedule-names-both-days")
 
 
 def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
