@@ -174,6 +174,12 @@ class ClusterLayout(Model):
         return by_purpose["training"] or by_purpose["fine_tuning"]
 
     @property
+    def by_path(self) -> dict[str, PoolSpec | SystemPoolSpec]:
+        """The system pool and the others, by their path in a spec."""
+        pools = {f"layout.pools[{index}]": pool for index, pool in enumerate(self.pools)}
+        return {"layout.system_pool": self.system_pool, **pools}
+
+    @property
     def interruptible(self) -> bool:
         """Whether the cloud may reclaim nodes of a training job."""
         return any(pool.purchase.kind in _INTERRUPTIBLE for pool in self.training_pools)

@@ -49,11 +49,9 @@ def zone_of_reservation(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem
 
 def sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """The minimum size of a pool is not above its maximum."""
-    ranges = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
-    for index, pool in enumerate(layout.pools):
-        ranges[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
-    for path, (least, most) in ranges.items():
-        yield from pools.order_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
+    for path, pool in layout.by_path.items():
+        most_path = f"{path}.max_nodes"
+        yield from pools.order_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
 
 
 def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

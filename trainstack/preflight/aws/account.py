@@ -42,6 +42,27 @@ class Account:
         for page in self.client(service).get_paginator(operation).paginate(**asked):
             yield from page[key]
 
+    def found(self, service: str, operation: str, *absent: str, **asked: Any) -> Any:
+        """The response to a request; None where its error code is one of `absent`."""
+        try:
+            return getattr(self.client(service), operation)(**asked)
+        except exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in absent:
+                return None
+            raise
+
+    def keyless_log_group(self, check: str, name: str, kind: str) -> Answer:
+        """The answer about a log group that does not exist, or has a key and so belongs to the stack.
+
+        `up` fails with ResourceAlreadyExistsException for one without a key.
+        """
+        found = self.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
+        if not any(group["logGroupName"] == name and not group.get("kmsKeyId") for group in found):
+            return Answer(check, State.READY, f"no log group of {kind} exists")
+        text = f"the log group {name} of {kind} exists, so up could not create it"
+        fix = f"aws logs delete-log-group --region {self.spec.region} --log-group-name {name}"
+        return Answer(check, State.SHORT, text, fix)
+
     def owns(self, tags: list[dict[str, str]]) -> bool:
         """Return whether a resource with these tags belongs to the stack."""
         return any(tag["Key"] == STACK_TAG and tag["Value"] == self.spec.name for tag in tags)

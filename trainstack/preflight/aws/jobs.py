@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from infra.catalog.aws.jobs import quota_name
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
@@ -66,11 +64,9 @@ def plans(account: Account) -> Iterator[Answer]:
 
 def _plan(account: Account, path: str, one: JobMachineSpec, arn: str) -> Answer:
     name = arn.rpartition("/")[2]
-    try:
-        found = account.client(_SERVICE).describe_training_plan(TrainingPlanName=name)
-    except ClientError as error:
-        if error.response["Error"]["Code"] not in ("ResourceNotFound", "ResourceNotFoundException"):
-            raise
+    absent = ("ResourceNotFound", "ResourceNotFoundException")
+    found = account.found(_SERVICE, "describe_training_plan", *absent, TrainingPlanName=name)
+    if found is None:
         fix = "Correct purchase.arn; `aws sagemaker list-training-plans` lists yours."
         return Answer("job-plans", State.SHORT, f"{path}: the plan {name} does not exist here", fix)
     wrong = list(_unusable(one, found))
@@ -100,13 +96,7 @@ def log_group(account: Account) -> Iterator[Answer]:
     An account has one per region. The service creates it with the first job, without a key and kept forever;
     `up` then fails with ResourceAlreadyExistsException.
     """
-    found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=_LOGS)
-    if any(group["logGroupName"] == _LOGS and not group.get("kmsKeyId") for group in found):
-        text = f"the log group {_LOGS} of earlier jobs exists, so up could not create it"
-        fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {_LOGS}"
-        yield Answer("job-logs", State.SHORT, text, fix)
-    else:
-        yield Answer("job-logs", State.READY, "no log group of earlier jobs exists")
+    yield account.keyless_log_group("job-logs", _LOGS, "earlier jobs")
 
 
 def _values(account: Account) -> Mapping[str, float]:

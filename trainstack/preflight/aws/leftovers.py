@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from trainstack.preflight.answers import Answer, State
+from trainstack.preflight.answers import Answer
 from trainstack.preflight.aws.account import Account
-
-_CHECK = "leftovers"
 
 
 def log_group(account: Account) -> Iterator[Answer]:
@@ -15,10 +13,4 @@ def log_group(account: Account) -> Iterator[Answer]:
     ResourceAlreadyExistsException. Source: terraform-aws-modules/terraform-aws-eks issues 920 and 2763.
     """
     name = f"/aws/eks/{account.spec.name}/cluster"
-    found = account.pages("logs", "describe_log_groups", "logGroups", logGroupNamePrefix=name)
-    if any(group["logGroupName"] == name and not group.get("kmsKeyId") for group in found):
-        text = f"the log group {name} of an earlier cluster exists, so up could not create it"
-        fix = f"aws logs delete-log-group --region {account.spec.region} --log-group-name {name}"
-        yield Answer(_CHECK, State.SHORT, text, fix)
-    else:
-        yield Answer(_CHECK, State.READY, "no log group of an earlier cluster exists")
+    yield account.keyless_log_group("leftovers", name, "an earlier cluster")

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
@@ -19,7 +17,7 @@ def certificate(account: Account) -> Iterator[Answer]:
     if wanted is None:
         return
     arn = wanted.certificate_arn
-    found = _asked(account, "acm", "describe_certificate", CertificateArn=arn)
+    found = account.found("acm", "describe_certificate", _ABSENT, CertificateArn=arn)
     if found is None:
         fix = "Correct on.load_balancer.certificate_arn; `aws acm list-certificates` lists yours."
         yield Answer(_CERTIFICATE, State.SHORT, f"{arn} does not exist here", fix)
@@ -56,7 +54,7 @@ def client_secret(account: Account) -> Iterator[Answer]:
     if wanted is None:
         return
     arn = wanted.oidc.client_secret_arn
-    found = _asked(account, "secretsmanager", "describe_secret", SecretId=arn)
+    found = account.found("secretsmanager", "describe_secret", _ABSENT, SecretId=arn)
     if found is None:
         fix = "Create it with the secret of the identity provider's client as its whole value."
         yield Answer(_SECRET, State.SHORT, f"{arn} does not exist here", fix)
@@ -68,14 +66,3 @@ def client_secret(account: Account) -> Iterator[Answer]:
         yield Answer(_SECRET, State.SHORT, f"{arn} has no value yet", fix)
     else:
         yield Answer(_SECRET, State.READY, f"{found['Name']} has a value")
-
-
-def _asked(account: Account, service: str, operation: str, **asked: str) -> Mapping[str, Any] | None:
-    """The response of a service; None where the resource does not exist."""
-    try:
-        answer: Mapping[str, Any] = getattr(account.client(service), operation)(**asked)
-    except ClientError as error:
-        if error.response["Error"]["Code"] == _ABSENT:
-            return None
-        raise
-    return answer

@@ -20,12 +20,8 @@ def anomalies(account: Account) -> Iterator[Answer]:
     """Anomaly detection by tag needs a management account, or one without an organization."""
     if account.spec.budget.anomaly_usd is None:
         return
-    try:
-        found = account.client("organizations").describe_organization()["Organization"]["MasterAccountId"]
-    except ClientError as error:
-        if error.response["Error"]["Code"] != _NO_ORGANIZATION:
-            raise
-        found = account.on.account_id
+    asked = account.found("organizations", "describe_organization", _NO_ORGANIZATION)
+    found = account.on.account_id if asked is None else asked["Organization"]["MasterAccountId"]
     if found == account.on.account_id:
         yield Answer("cost-anomalies", State.READY, "this account can detect anomalies by tag")
         return

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from infra.catalog.aws import facts
+from infra.stackspec.layouts import PoolSpec
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
@@ -42,10 +43,10 @@ def zones(account: Account) -> Iterator[Answer]:
 def types(account: Account) -> Iterator[Answer]:
     """Every machine type is offered in every zone of its pools."""
     ids = _ids(account)
-    wanted = {"layout.system_pool": (account.cluster.system_pool.machine, account.cluster.zones)}
-    wanted |= {
-        f"layout.pools[{index}]": (pool.machine, pool.zones)
-        for index, pool in enumerate(account.cluster.pools)
+    layout = account.cluster
+    wanted = {
+        path: (pool.machine, pool.zones if isinstance(pool, PoolSpec) else layout.zones)
+        for path, pool in layout.by_path.items()
     }
     machines = sorted({machine for machine, _ in wanted.values()})
     offered: dict[str, set[str]] = {machine: set() for machine in machines}

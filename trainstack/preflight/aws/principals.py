@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from botocore.exceptions import ClientError
-
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
-from trainstack.preflight.aws.identity import Principal, principal
+from trainstack.preflight.aws.identity import principal
 
 _CHECK = "principals"
 _ABSENT = "NoSuchEntity"
@@ -39,23 +37,12 @@ def _asked(account: Account, path: str, arn: str) -> Iterator[Answer]:
         fix = "Check it there, then --skip principals here."
         yield Answer(_CHECK, State.UNKNOWN, f"{path}: {arn} is of another account", fix)
         return
-    try:
-        found = _arn(account, one)
-    except ClientError as error:
-        if error.response["Error"]["Code"] != _ABSENT:
-            raise
+    kind = one.kind.title()
+    asked = account.found("iam", f"get_{one.kind}", _ABSENT, **{f"{kind}Name": one.name})
+    if asked is None:
         fix = (
             "Correct it, or create it first; a permission set has a role only in accounts it is assigned in."
         )
         yield Answer(_CHECK, State.SHORT, f"{path}: there is no {one}", fix)
-        return
-    if found != arn:
+    elif (found := asked[kind]["Arn"]) != arn:
         yield Answer(_CHECK, State.SHORT, f"{path}: {arn} is called {found}", f"Write {found}.")
-
-
-def _arn(account: Account, one: Principal) -> str:
-    """The whole ARN of a role or user, with its path. Raises ClientError."""
-    iam = account.client("iam")
-    if one.kind == "role":
-        return str(iam.get_role(RoleName=one.name)["Role"]["Arn"])
-    return str(iam.get_user(UserName=one.name)["User"]["Arn"])

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from infra.stackspec.layouts import PoolSpec
 from infra.stackspec.purchases import CapacityBlock
 from trainstack.preflight.answers import Answer, State
@@ -28,11 +26,9 @@ def capacity(account: Account) -> Iterator[Answer]:
 
 
 def _pool(account: Account, path: str, pool: PoolSpec, reservation: str) -> Iterator[Answer]:
-    try:
-        asked = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation])
-    except ClientError as error:
-        if error.response["Error"]["Code"] not in _ABSENT:
-            raise
+    operation = "describe_capacity_reservations"
+    asked = account.found("ec2", operation, *_ABSENT, CapacityReservationIds=[reservation])
+    if asked is None:
         fix = "Correct layout.pools[].purchase.id; `aws ec2 describe-capacity-reservations` lists yours."
         yield Answer(_CHECK, State.SHORT, f"{path}: {reservation} does not exist here", fix)
         return

@@ -18,6 +18,7 @@ _GKE: Final = "https://container.googleapis.com/v1"
 _QUOTAS: Final = "https://cloudquotas.googleapis.com/v1"
 _RESERVATION: Final = f"{_COMPUTE}/zones/{{zone}}/reservations/{{reservation}}"
 _LIST: Final = {"maxResults": 500}
+_AGGREGATED: Final = ("acceleratorTypes", "addresses", "disks", "instances", "machineTypes", "reservations")
 
 METHODS: Final[Mapping[str, ApiMethod]] = {
     "cloudbilling.billingAccounts.get": ApiMethod(f"{_BILLING}/{{name}}", right="billing.accounts.get"),
@@ -46,32 +47,20 @@ METHODS: Final[Mapping[str, ApiMethod]] = {
         page={"pageSize": 100},
         right="cloudscheduler.locations.list",
     ),
-    "compute.acceleratorTypes.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/acceleratorTypes", page=_LIST, right="compute.acceleratorTypes.list"
-    ),
-    "compute.addresses.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/addresses", page=_LIST, right="compute.addresses.list"
-    ),
-    "compute.disks.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/disks", page=_LIST, right="compute.disks.list"
-    ),
+    **{
+        f"compute.{kind}.aggregatedList": ApiMethod(
+            f"{_COMPUTE}/aggregated/{kind}", page=_LIST, right=f"compute.{kind}.list"
+        )
+        for kind in _AGGREGATED
+    },
     "compute.futureReservations.list": ApiMethod(
         f"{_COMPUTE}/zones/{{zone}}/futureReservations", page=_LIST, right="compute.futureReservations.list"
-    ),
-    "compute.instances.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/instances", page=_LIST, right="compute.instances.list"
-    ),
-    "compute.machineTypes.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/machineTypes", page=_LIST, right="compute.machineTypes.list"
     ),
     "compute.networks.list": ApiMethod(
         f"{_COMPUTE}/global/networks", page=_LIST, right="compute.networks.list"
     ),
     "compute.reservationBlocks.get": ApiMethod(
         f"{_RESERVATION}/reservationBlocks/{{reservationBlock}}", right="compute.reservationBlocks.get"
-    ),
-    "compute.reservations.aggregatedList": ApiMethod(
-        f"{_COMPUTE}/aggregated/reservations", page=_LIST, right="compute.reservations.list"
     ),
     "compute.reservations.get": ApiMethod(_RESERVATION, right="compute.reservations.get"),
     "compute.zones.list": ApiMethod(f"{_COMPUTE}/zones", page=_LIST, right="compute.zones.list"),

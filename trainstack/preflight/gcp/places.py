@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from infra.catalog.gcp import facts
-from infra.stackspec.layouts import SmallLayout
+from infra.stackspec.layouts import PoolSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.gcp import apis
 from trainstack.preflight.gcp.project import Project
@@ -35,10 +35,10 @@ def zones_are_up(project: Project, named: Iterable[str]) -> Iterator[Answer]:
 
 def types(project: Project) -> Iterator[Answer]:
     """Every machine type is offered in every zone of its pools."""
-    wanted = {"layout.system_pool": (project.cluster.system_pool.machine, project.cluster.zones)}
-    wanted |= {
-        f"layout.pools[{index}]": (pool.machine, pool.zones)
-        for index, pool in enumerate(project.cluster.pools)
+    layout = project.cluster
+    wanted = {
+        path: (pool.machine, pool.zones if isinstance(pool, PoolSpec) else layout.zones)
+        for path, pool in layout.by_path.items()
     }
     offered = _offered(project, "machineTypes", {machine for machine, _ in wanted.values()})
     yield from _judged(project, _TYPES, wanted, offered)

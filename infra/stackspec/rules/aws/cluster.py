@@ -182,12 +182,9 @@ def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 
 def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Sizes of node groups are accepted by EKS."""
-    sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
-    sizes |= {
-        f"layout.pools[{index}]": (pool.min_nodes, pool.max_nodes) for index, pool in enumerate(layout.pools)
-    }
-    for path, (least, most) in sizes.items():
-        yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
+    for path, pool in layout.by_path.items():
+        most_path = f"{path}.max_nodes"
+        yield from pools.size_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
 
 
 def shared_file_system(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:

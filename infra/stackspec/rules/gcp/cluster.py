@@ -235,11 +235,9 @@ def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Probl
 
 def pool_sizes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
     """Sizes of node pools are accepted by GKE."""
-    sizes = {"layout.system_pool": (layout.system_pool.min_nodes, layout.system_pool.max_nodes)}
-    for index, pool in enumerate(layout.pools):
-        sizes[f"layout.pools[{index}]"] = pool.min_nodes, pool.max_nodes
-    for path, (least, most) in sizes.items():
-        yield from pools.size_problems(f"{path}.min_nodes", least, f"{path}.max_nodes", most)
+    for path, pool in layout.by_path.items():
+        most_path = f"{path}.max_nodes"
+        yield from pools.size_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
 
 
 def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
