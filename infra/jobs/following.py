@@ -1,9 +1,17 @@
 """Follows a run until it is over: phases and log lines, with retries on lost connections."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from infra.errors import Problem, UserError
-from infra.jobs.service import JobLogs, JobPhase, JobService, LogLine, LostError, PhaseChange, ServiceJob
+from infra.errors import UserError
+from infra.jobs.service import (
+    JobLogs,
+    JobPhase,
+    JobService,
+    LostError,
+    PhaseChange,
+    ServiceJob,
+    run_not_found,
+)
 
 LOOK_S = 5.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
@@ -43,8 +51,12 @@ def follow(
     last_looks = _LAST_LOOKS
     while True:
         try:
-            job = _job(service, name)
-            reported += _report_changes(job.changes[reported:], notify)
+            job = service.job(name)
+            if job is None:
+                raise run_not_found(name)
+            for change in job.changes[reported:]:
+                notify(f"--- {text(change)}")
+                reported += 1
             logs = _report_lines(logs, job.nodes > 1, notify)
         except LostError as error:
             if not lost:
@@ -68,23 +80,6 @@ def text(change: PhaseChange) -> str:
     return f"{change.at:%H:%M:%S} {_TEXTS[change.phase]}{message}"
 
 
-def _job(service: JobService, name: str) -> ServiceJob:
-    job = service.job(name)
-    if job is None:
-        fix = "It may have been deleted: see `trainstack runs`."
-        raise UserError([Problem("run", name, "the service no longer has it", fix, code="run-not-found")])
-    return job
-
-
-def _report_changes(changes: Iterable[PhaseChange], notify: Notify) -> int:
-    """Report changes; return their number."""
-    count = 0
-    for change in changes:
-        notify(f"--- {text(change)}")
-        count += 1
-    return count
-
-
 def _report_lines(logs: JobLogs | None, several: bool, notify: Notify) -> JobLogs | None:
     """Report new lines; return the logs, or None without access to them. Raises LostError."""
     if logs is None:
@@ -95,9 +90,5 @@ def _report_lines(logs: JobLogs | None, several: bool, notify: Notify) -> JobLog
         notify(f"--- no access to its log lines: {error}")
         return None
     for line in lines:
-        notify(_shown(line, several))
+        notify(f"{line.host} | {line.text}" if several else line.text)
     return logs
-
-
-def _shown(line: LogLine, several: bool) -> str:
-    return f"{line.host} | {line.text}" if several else line.text

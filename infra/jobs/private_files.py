@@ -5,19 +5,8 @@ from fnmatch import fnmatchcase
 
 # File names of keys, passwords and logins.
 _NAMES = (
-    *(
-        ".env",
-        ".env.*",
-        "*.env",
-        "*.pem",
-        "*.key",
-        "*.p12",
-        "*.pfx",
-        "*.jks",
-        "*.keystore",
-        "*.ppk",
-        "*.kdbx",
-    ),
+    *(".env", ".env.*", "*.env"),
+    *("*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx"),
     *("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"),
     *("credentials", "credentials.*", "*credentials.json", "secrets.*", "client_secret*.json"),
     *("*service[-_]account*.json", "application_default_credentials.json", "kaggle.json", "kubeconfig*"),

@@ -1,6 +1,6 @@
 """The end of a run, and runs as rows of a table and as JSON (pure)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from infra.jobs.money import Prices, cost, most
@@ -20,7 +20,8 @@ _VERDICTS = {
 
 def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
     """The result of a job that has ended: state, cost, and the locations of its outputs."""
-    yield f"{job.state.upper()}  {job.name}{_why(job)}"
+    why = reason(job)
+    yield f"{job.state.upper()}  {job.name}{f': {why}' if why else ''}"
     yield f"cost         {_money(job, known)}"
     if job.search:
         yield f"best         {job.best or 'no trial reported the metric'}"
@@ -44,11 +45,6 @@ def reason(job: ServiceJob) -> str:
             or ("by request" if job.state is JobState.STOPPED else "")
         )
     return job.phase if job.state is JobState.RUNNING else ""
-
-
-def rows(jobs: Iterable[ServiceJob], known: Prices) -> list[Sequence[str]]:
-    """One row for each job, in their order, in the columns of `HEAD`."""
-    return [_row(job, known) for job in jobs]
 
 
 def document(job: ServiceJob, known: Prices) -> dict[str, Any]:
@@ -82,7 +78,8 @@ def machines(job: ServiceJob) -> str:
     return f"{count}{job.machine}{' spot' if job.spot else ' reserved' if job.reserved else ''}"
 
 
-def _row(job: ServiceJob, known: Prices) -> Sequence[str]:
+def row(job: ServiceJob, known: Prices) -> Sequence[str]:
+    """A job in the columns of `HEAD`."""
     if job.search:  # its trials have rows of their own
         return (
             job.name,
@@ -105,11 +102,6 @@ def _row(job: ServiceJob, known: Prices) -> Sequence[str]:
         _UNKNOWN if usd is None else f"{up_to}${usd:,.2f}",
         why if len(why) <= _LONGEST_REASON else f"{why[:_LONGEST_REASON]}...",
     )
-
-
-def _why(job: ServiceJob) -> str:
-    why = reason(job)
-    return f": {why}" if why and job.state is not JobState.COMPLETED else ""
 
 
 def _money(job: ServiceJob, known: Prices) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
+from infra.errors import Problem, UserError
 from infra.jobs.aws.search.tuning import TuningSpec
 from smoke_training.launchers.runplan import RunPlan
 
@@ -15,6 +16,12 @@ Moment = datetime.datetime
 
 class LostError(Exception):
     """No response: the connection failed, or the service is unavailable. The state of the job is unknown."""
+
+
+def run_not_found(name: str) -> UserError:
+    """The error for a run that the service no longer has."""
+    rule, fix = "the service no longer has it", "See `trainstack runs`."
+    return UserError([Problem("run", name, rule, fix, code="run-not-found")])
 
 
 class JobState(StrEnum):

@@ -1,8 +1,7 @@
 """Stops a run and waits until it is over."""
 
-from infra.errors import Problem, UserError
 from infra.jobs.following import Notify, Pause
-from infra.jobs.service import JobService, LostError, ServiceJob
+from infra.jobs.service import JobService, LostError, ServiceJob, run_not_found
 
 _TRIES_UNANSWERED = 30
 
@@ -31,8 +30,7 @@ def stopped(service: JobService, name: str, notify: Notify, pause: Pause, look_s
             continue
         failures = 0
         if job is None:
-            rule, fix = "the service no longer has it", "See `trainstack runs`."
-            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
+            raise run_not_found(name)
         if job.state.over:
             return job
         pause(look_s)

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -62,9 +62,7 @@ def open_service(
     if rehearsal is not None:
         show_rehearsed(exported, rehearsal, team)
         return
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
-        config = Path(folder, "kubeconfig")
-        config.write_text(kubeconfig_of(exported, team))
+    with kubeconfig_file(exported, team) as config:
         login = _team_login(config, exported, team) if team else _first_user(exported)
         if exported.mlflow_way_in is not None and port is None:
             _show(exported.mlflow_way_in.url, login, secret=True)
@@ -86,17 +84,11 @@ def open_grafana(exported: "StackOutputs", *, team: str, port: int, rehearsed: b
         fix = "Deploy the stack; dashboards are in components/kubernetes/monitoring/dashboards."
         rule = "a rehearsal does not run what charts install"
         raise UserError([Problem("grafana", "--rehearse", rule, fix, code="grafana-not-rehearsed")])
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
-        config = Path(folder, "kubeconfig")
-        config.write_text(kubeconfig_of(exported, team=""))
+    with kubeconfig_file(exported) as config:
         where = f"--namespace={_MONITORING}"
-        done = kubectl(config, [where, "get", "secret", _GRAFANA_LOGIN, "--output=json"], capture=True)
-        if done.returncode:
-            fix = "Log in to the cloud as an administrator; layout.monitoring has to be in_cluster."
-            rule = f"its login cannot be read: {done.stderr.strip()}"
-            raise UserError([Problem("grafana", _GRAFANA_LOGIN, rule, fix, code="login-unreadable")])
-        data = json.loads(done.stdout)["data"]
-        login = {key: base64.b64decode(data[key]).decode() for key in ("username", "password")}
+        fix = "Log in to the cloud as an administrator; layout.monitoring has to be in_cluster."
+        found = _secret(config, where, _GRAFANA_LOGIN, at=("grafana", _GRAFANA_LOGIN), fix=fix)
+        login = {key: found[key] for key in ("username", "password")}
         _show(f"http://localhost:{port}", login, secret=True)
         with contextlib.suppress(KeyboardInterrupt):
             kubectl(config, [where, "port-forward", "service/grafana", f"{port}:{_GRAFANA_PORT}"])
@@ -116,15 +108,12 @@ def deployed(stack: str, *, rehearse: bool) -> "tuple[StackOutputs, Rehearsal | 
     """The outputs of a stack with a cluster, and its rehearsal. Raises UserError where there is none."""
     from infra.outputs import cluster as outputs  # noqa: PLC0415
     from infra.outputs import jobs as job_outputs  # noqa: PLC0415
-    from trainstack.cli.operations.session import open_engine  # noqa: PLC0415
+    from trainstack.cli.operations.session import not_deployed, open_engine  # noqa: PLC0415
 
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}
     if outputs.KEY not in found:
-        flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
-        fix = f"Run `trainstack up -s {stack}{flag}` first."
-        rule = f"nothing is deployed{where}"
-        raise UserError([Problem("stack", stack, rule, fix, code="not-deployed")])
+        raise not_deployed(stack, rehearse=rehearse)
     if job_outputs.is_of_jobs(found):
         fix = f"`trainstack status -s {stack}` shows its people, machines and tracking."
         rule = "has no cluster, only managed jobs"
@@ -140,6 +129,15 @@ def kubeconfig_of(exported: "StackOutputs", team: str) -> str:
     return json.dumps(config, indent=2)
 
 
+@contextlib.contextmanager
+def kubeconfig_file(exported: "StackOutputs", team: str = "") -> Iterator[Path]:
+    """A temporary file with that kubeconfig. Raises UserError for an unknown team."""
+    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
+        config = Path(folder, "kubeconfig")
+        config.write_text(kubeconfig_of(exported, team))
+        yield config
+
+
 def namespace_of(exported: "StackOutputs", team: str) -> str:
     """The namespace of a team. Raises UserError for an unknown team."""
     known = {row.name: row.namespace for row in exported.teams}
@@ -150,15 +148,18 @@ def namespace_of(exported: "StackOutputs", team: str) -> str:
 
 
 def _team_login(config: Path, exported: "StackOutputs", team: str) -> dict[str, str]:
-    where = f"--namespace={namespace_of(exported, team)}"
-    done = kubectl(config, [where, "get", "secret", _SECRET, "--output=json"], capture=True)
+    where, fix = f"--namespace={namespace_of(exported, team)}", "Log in to the cloud as a member of the team."
+    found = _secret(config, where, _SECRET, at=("--team", team), fix=fix)
+    return {"username": found[_USER], "password": found[_PASSWORD]}
+
+
+def _secret(config: Path, where: str, name: str, *, at: tuple[str, str], fix: str) -> Mapping[str, str]:
+    """The fields of a Secret. Raises UserError, with path and value of `at`, where it cannot be read."""
+    done = kubectl(config, [where, "get", "secret", name, "--output=json"], capture=True)
     if done.returncode:
-        fix = "Log in to the cloud as a member of the team."
         rule = f"its login cannot be read: {done.stderr.strip()}"
-        raise UserError([Problem("--team", team, rule, fix, code="login-unreadable")])
-    data = json.loads(done.stdout)["data"]
-    user, password = (base64.b64decode(data[key]).decode() for key in (_USER, _PASSWORD))
-    return {"username": user, "password": password}
+        raise UserError([Problem(*at, rule, fix, code="login-unreadable")])
+    return {key: base64.b64decode(text).decode() for key, text in json.loads(done.stdout)["data"].items()}
 
 
 def _first_user(exported: "StackOutputs") -> dict[str, str]:

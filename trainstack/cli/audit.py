@@ -9,7 +9,7 @@ import typer
 
 from policies.report.formats import Format
 from policies.severity import Severity
-from trainstack.cli.collect import Cloud, CollectScope, Context, Project, Region, collected
+from trainstack.cli.collect import Cloud, Context, Project, Region, collected
 
 State = Annotated[
     Path | None,
@@ -101,7 +101,7 @@ def audit(
     """
     from policies import run  # noqa: PLC0415
 
-    take = partial(collected, live, CollectScope(region, project, context)) if live else None
+    take = partial(collected, live, region=region, project=project, context=context) if live else None
     sources = run.AuditSources(state, preview, snapshot, take, allow_empty)
     options = run.AuditOptions(config, environment, waivers, baseline, fail_on, at, evidence, import_file)
     found = run.audit(sources, options)

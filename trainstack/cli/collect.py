@@ -1,7 +1,6 @@
 """`trainstack collect`: what an account has, written down, to be judged now or later."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,20 +32,6 @@ Context = Annotated[
 Out = Annotated[Path, typer.Option("--out", help="File of the snapshot.", metavar="FILE")]
 
 
-@dataclass(frozen=True)
-class CollectScope:
-    """Part of a cloud to collect; absent values come from the environment."""
-
-    region: str | None = None
-    project: str | None = None
-    context: str | None = None
-
-    @property
-    def options(self) -> dict[str, str | None]:
-        """By the name of its option."""
-        return {"--region": self.region, "--project": self.project, "--context": self.context}
-
-
 # The option that a cloud takes, and why it takes no other.
 _OPTIONS = {
     Cloud.AWS: ("--region", "an AWS account is collected per region"),
@@ -65,7 +50,7 @@ def collect(
     from policies.sources.live import snapshot  # noqa: PLC0415 - help comes without them
     from policies.sources.live.records import account  # noqa: PLC0415
 
-    found = collected(live, CollectScope(region, project, context))
+    found = collected(live, region=region, project=project, context=context)
     snapshot.write(found, out)
     whose = "cluster" if live is Cloud.KUBERNETES else "account"
     count = len(account(found).resources)
@@ -79,21 +64,27 @@ def collect(
         )
 
 
-def collected(cloud: Cloud, place: CollectScope) -> "Snapshot":
-    """The snapshot of an account, a project or a cluster now. Raises UserError if it cannot be reached."""
+def collected(
+    cloud: Cloud, *, region: str | None = None, project: str | None = None, context: str | None = None
+) -> "Snapshot":
+    """The snapshot of an account, a project or a cluster now. Raises UserError if it cannot be reached.
+
+    Absent values come from the environment.
+    """
     option, rule = _OPTIONS[cloud]
-    others = {name: value for name, value in place.options.items() if value is not None and name != option}
+    options = {"--region": region, "--project": project, "--context": context}
+    others = {name: value for name, value in options.items() if value is not None and name != option}
     if others:
         code = "option-of-another-cloud"
         unused = [Problem(name, value, rule, f"Omit {name}.", code=code) for name, value in others.items()]
         raise UserError(unused)
     if cloud is Cloud.AWS:
-        return _of_aws(place.region)
+        return _of_aws(region)
     if cloud is Cloud.GCP:
-        return _of_google(place.project)
+        return _of_google(project)
     from trainstack.collect import kubernetes  # noqa: PLC0415
 
-    return kubernetes.collect(place.context)
+    return kubernetes.collect(context)
 
 
 def _of_aws(region: str | None) -> "Snapshot":

@@ -2,15 +2,13 @@
 
 import datetime
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.access import deployed, kubeconfig_of, kubectl, namespace_of
+from trainstack.cli.access import deployed, kubeconfig_file, kubectl, namespace_of
 from trainstack.cli.output import print_json, print_table
 from trainstack.cli.stack import Stack
 
@@ -37,9 +35,7 @@ def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "text"
     exported, _ = deployed(stack, rehearse=False)
     namespaces = {row.name: row.namespace for row in exported.teams}
     chosen = {team: namespace_of(exported, team)} if team else namespaces
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
-        config = Path(folder, "kubeconfig")
-        config.write_text(kubeconfig_of(exported, team))
+    with kubeconfig_file(exported, team) as config:
 
         def ask(arguments: Sequence[str]) -> tuple[int, str, str]:
             done = kubectl(config, arguments, capture=True)

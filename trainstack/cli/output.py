@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from infra.errors import Problem, UserError
+
 if TYPE_CHECKING:  # slow to import
     from rich.console import Console, RenderableType
     from rich.table import Table
@@ -30,6 +32,13 @@ class Format(StrEnum):
 FormatOption = Annotated[
     Format, typer.Option("--format", "-f", help="Output format: text for people, json for programs.")
 ]
+
+
+def require_terminal() -> None:
+    """Raise UserError where no terminal can ask for a confirmation."""
+    if not sys.stdin.isatty():
+        rule, fix = "confirmation needs a terminal", "Add --yes, or run it in a terminal."
+        raise UserError([Problem("--yes", None, rule, fix, code="confirmation-needs-terminal")])
 
 
 def print_json(schema: str, document: Mapping[str, Any]) -> None:

@@ -1,6 +1,5 @@
 """`trainstack queue`: running and waiting jobs of a stack, with reasons and estimates, and its rules."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
-from trainstack.cli.access import deployed, kubeconfig_of, namespace_of
+from trainstack.cli.access import deployed, kubeconfig_file, namespace_of
 from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Rehearse, Stack
 
@@ -91,9 +90,7 @@ def _kubeconfig(exported: "StackOutputs", rehearsal: "Rehearsal | None", team: s
     if rehearsal is not None:
         yield rehearsed_kubeconfig(rehearsal, exported.stack)
         return
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
-        config = Path(folder, "kubeconfig")
-        config.write_text(kubeconfig_of(exported, team))
+    with kubeconfig_file(exported, team) as config:
         yield config
 
 

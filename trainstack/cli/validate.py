@@ -1,11 +1,9 @@
 """`trainstack validate`: validate every node of a deployed pool in turns."""
 
 import json
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +12,7 @@ from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.gate import POOL_LABEL
 from trainstack import node_turns
-from trainstack.cli.access import deployed, kubeconfig_of, kubectl
+from trainstack.cli.access import deployed, kubeconfig_file, kubectl
 from trainstack.cli.stack import Stack
 
 if TYPE_CHECKING:
@@ -37,9 +35,7 @@ def validate(stack: Stack, pool: Pool, patience: Patience = 600) -> None:
     """Validate every running node of a pool in turns, in overlapping groups of idle nodes."""
     exported, _ = deployed(stack, rehearse=False)
     run = _scheduled(exported, pool)
-    with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
-        config = Path(folder, "kubeconfig")
-        config.write_text(kubeconfig_of(exported, ""))
+    with kubeconfig_file(exported) as config:
 
         def ask(arguments: Sequence[str], given: str | None = None) -> str:
             done = kubectl(config, arguments, capture=True, given=given)

@@ -4,7 +4,7 @@ Untested in a real account: requests and responses are checked against the servi
 """
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -166,28 +166,14 @@ class SageMakerService:
 
     def _describe(self, name: str) -> Mapping[str, Any] | None:
         with _asked(f"read the job {name}"):
-            try:
-                found: Mapping[str, Any] = self._client("sagemaker").describe_training_job(
-                    TrainingJobName=name
-                )
-            except exceptions.ClientError as error:
-                code, message = code_and_message(error)
-                if code in _NO_JOB or (code == "ValidationException" and "not found" in message.lower()):
-                    return None
-                raise
-        return found
+            return _unless_missing(self._client("sagemaker").describe_training_job, TrainingJobName=name)
 
     def _describe_search(self, name: str) -> Mapping[str, Any] | None:
         with _asked(f"read the search {name}"):
-            try:
-                found: Mapping[str, Any] = self._client("sagemaker").describe_hyper_parameter_tuning_job(
-                    HyperParameterTuningJobName=name
-                )
-            except exceptions.ClientError as error:
-                if code_and_message(error)[0] in _NO_JOB:
-                    return None
-                raise
-        return found
+            return _unless_missing(
+                self._client("sagemaker").describe_hyper_parameter_tuning_job,
+                HyperParameterTuningJobName=name,
+            )
 
     def _trials(self, search: Mapping[str, Any]) -> Iterator[ServiceJob]:
         """The trials of a search that is over; before, its total is unknown."""
@@ -229,6 +215,16 @@ def _names(pages: Any, rows: str, name: str) -> Iterator[str]:
         if page is None:
             return
         yield from (row[name] for row in page[rows])
+
+
+def _unless_missing(describe: Callable[..., Mapping[str, Any]], **asked: str) -> Mapping[str, Any] | None:
+    try:
+        return describe(**asked)
+    except exceptions.ClientError as error:
+        code, message = code_and_message(error)
+        if code in _NO_JOB or (code == "ValidationException" and "not found" in message.lower()):
+            return None
+        raise
 
 
 def _is_unavailable(error: exceptions.ClientError) -> bool:

@@ -22,7 +22,15 @@ from infra.errors import Problem, UserError
 from infra.jobs.gcp import refusals
 from infra.jobs.gcp.described import described
 from infra.jobs.gcp.logs import PAGE, CloudLogging
-from infra.jobs.service import CallerIdentity, JobState, LostError, Moment, PhaseChange, ServiceJob
+from infra.jobs.service import (
+    CallerIdentity,
+    JobState,
+    LostError,
+    Moment,
+    PhaseChange,
+    ServiceJob,
+    run_not_found,
+)
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers.gcp import vertex
 from smoke_training.launchers.gcp.vertex import label_key, label_value
@@ -117,10 +125,7 @@ class VertexService:
 
     def stop(self, name: str) -> None:
         """Stop a job; no effect on one that is over."""
-        found = self._found(name)
-        if found is None:
-            rule, fix = "the service no longer has it", "See `trainstack runs`."
-            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
+        found = self._existing(name)
         try:
             with _asked(f"stop {name}"):
                 method = self._method("/{id}:cancel", "POST")
@@ -133,10 +138,7 @@ class VertexService:
 
     def logs(self, name: str) -> CloudLogging:
         """Log lines of its nodes."""
-        found = self._found(name)
-        if found is None:
-            rule, fix = "the service no longer has it", "See `trainstack runs`."
-            raise UserError([Problem("run", name, rule, fix, code="run-not-found")])
+        found = self._existing(name)
         return CloudLogging(_id(found), self._described(found).created, self._entries)
 
     # -- requests --------------------------------------------------------------------------------------
@@ -148,6 +150,12 @@ class VertexService:
         with _asked("read logs"):
             for page in pages(self._session(_ATTEMPTS), method, asked):
                 yield from page.get("entries") or ()
+
+    def _existing(self, name: str) -> Mapping[str, Any]:
+        found = self._found(name)
+        if found is None:
+            raise run_not_found(name)
+        return found
 
     def _found(self, name: str) -> Mapping[str, Any] | None:
         """The newest job of that name, as described by the service."""

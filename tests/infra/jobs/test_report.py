@@ -47,7 +47,7 @@ def test_the_table_reports_an_unknown_price_from_nothing() -> None:
         job("running", state=JobState.RUNNING, phase=JobPhase.TRAINING, ended=None, billed_s=None),
         job("second", state=JobState.FAILED, billed_s=None, reason="x\n" * 200),
     ]
-    first, running, second = report.rows(rows, PRICES)
+    first, running, second = (report.row(one, PRICES) for one in rows)
     assert first[2] == "2 x ml.p6-b200.48xlarge" and first[5] == "unknown"
     assert running[3:] == ("running", "-", "up to $2.25", "training")
     assert second[5] == "$0.00" and second[6].endswith("...") and len(second[6]) < 100

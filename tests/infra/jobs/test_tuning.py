@@ -11,7 +11,7 @@ from infra.jobs import money
 from infra.jobs.aws.plan import part
 from infra.jobs.aws.search.tuning import TuningSpec, is_search, read, request
 from infra.jobs.plan import run_name, run_plan
-from infra.jobs.report import rows
+from infra.jobs.report import row
 from infra.jobs.service import JobState
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
@@ -114,7 +114,7 @@ def test_trials_run_with_what_they_are_given_and_the_best_is_reported(stack: Sta
     assert len(losses) == 2 and f"loss {min(losses):g} by" in found.best, (losses, found.best)
     assert found.billed_s == sum(job.billed_s or 0 for job in trials) > 0
     (listed,) = [job for job in stack.service.jobs() if job.search]
-    assert rows([listed], {})[0][5:] == ("its trials", found.best)
+    assert row(listed, {})[5:] == ("its trials", found.best)
 
 
 def test_a_search_that_is_stopped_ends_its_trials_and_starts_no_more(stack: Stack) -> None:

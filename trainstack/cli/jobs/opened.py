@@ -15,7 +15,7 @@ from rehearsal import isolation
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
 from trainstack.cli.clouds.choice import services_of
-from trainstack.cli.operations.session import open_engine, refuse_faults
+from trainstack.cli.operations.session import not_deployed, open_engine, refuse_faults
 
 # Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3
@@ -66,9 +66,7 @@ def read(stack: str, found: Mapping[str, object], *, rehearse: bool) -> JobOutpu
     """The record in the outputs of a stack. Raises UserError where there is none, or one of a cluster."""
     record = found.get(KEY)
     if not isinstance(record, Mapping):
-        flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
-        fix = f"Run `trainstack up -s {stack}{flag}` first."
-        raise UserError([Problem("stack", stack, f"nothing is deployed{where}", fix, code="not-deployed")])
+        raise not_deployed(stack, rehearse=rehearse)
     if not job_outputs.is_of_jobs(found):
         rule = "has a cluster, whose jobs are objects of Kubernetes, and no managed jobs"
         fix = (

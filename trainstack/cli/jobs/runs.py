@@ -1,7 +1,6 @@
 """`trainstack runs` and `trainstack stop`: list and stop runs of a stack."""
 
 import itertools
-import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +8,7 @@ import typer
 
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
-from trainstack.cli.output import Format, FormatOption, print_json, print_table
+from trainstack.cli.output import Format, FormatOption, print_json, print_table, require_terminal
 from trainstack.cli.stack import Rehearse, Stack, Yes
 
 if TYPE_CHECKING:  # help needs none of them
@@ -45,11 +44,8 @@ def runs(
         with answered():
             theirs = (job for job in at.service.jobs() if not person or job.person == person)
             found = list(theirs if every else itertools.islice(theirs, NEWEST))
-    known, unseen, shortened = (
-        prices(at.outputs.machines),
-        at.service.unseen,
-        not every and len(found) == NEWEST,
-    )
+    known, unseen = prices(at.outputs.machines), at.service.unseen
+    shortened = not every and len(found) == NEWEST
     if form is Format.JSON:
         rows = [report.document(job, known) for job in found]
         print_json(
@@ -60,7 +56,7 @@ def runs(
         typer.echo(f"{unseen} runs of others are not shown: your login is not allowed to read them.")
     if not found:
         typer.echo("No runs yet: `trainstack run FOLDER` starts one.")
-    print_table(report.HEAD, report.rows(found, known))
+    print_table(report.HEAD, [report.row(job, known) for job in found])
     if shortened:
         typer.echo(f"The newest {NEWEST}; --all shows the others.")
 
@@ -81,7 +77,9 @@ def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False)
         if job.state.over:
             typer.echo("The run has already ended.")
         else:
-            _confirm(name, confirmed=yes)
+            if not yes:
+                require_terminal()
+                typer.confirm(f"Stop {name}?", abort=True)
             job = _stopped(at, name)
         for line in ending(job, prices(at.outputs.machines)):
             typer.echo(line)
@@ -100,12 +98,3 @@ def _stopped(at: "Opened", name: str) -> "ServiceJob":
     except KeyboardInterrupt:
         typer.echo(f"\nStopped waiting; `trainstack runs {at.flags}` shows the state of the run.", err=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-
-
-def _confirm(name: str, *, confirmed: bool) -> None:
-    if confirmed:
-        return
-    if not sys.stdin.isatty():
-        rule = "confirmation needs a terminal"
-        raise UserError([Problem("--yes", None, rule, "Add --yes.", code="confirmation-needs-terminal")])
-    typer.confirm(f"Stop {name}?", abort=True)

@@ -2,7 +2,6 @@
 
 import datetime
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +30,7 @@ from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
 from trainstack.cli.operations import summary
 from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
+from trainstack.cli.output import require_terminal
 from trainstack.preflight.deployment import require_ready
 from trainstack.protection import protected
 
@@ -145,10 +145,7 @@ class Session:
     ) -> None:
         if confirmed:
             return
-        if not sys.stdin.isatty():
-            rule = "confirmation needs a terminal"
-            fix = "Add --yes, or run it in a terminal."
-            raise UserError([Problem("--yes", None, rule, fix, code="confirmation-needs-terminal")])
+        require_terminal()
         if show:
             outcome = self._previewed(show)
             if not outcome.succeeded:
@@ -196,6 +193,13 @@ def open_engine(
     for line in workspace.notes:
         typer.echo(f"  {line}", err=True)
     return EngineStack(stack, workspace.variables, packs=packs), homes.of_checkout()
+
+
+def not_deployed(stack: str, *, rehearse: bool) -> UserError:
+    """The error for a stack without outputs."""
+    flag, where = (" --rehearse", " in the rehearsal") if rehearse else ("", "")
+    fix = f"Run `trainstack up -s {stack}{flag}` first."
+    return UserError([Problem("stack", stack, f"nothing is deployed{where}", fix, code="not-deployed")])
 
 
 def refuse_faults(faults: Sequence[str]) -> None:
