@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-import pulumi
-
 from components.kubernetes.accounting.gpu_ledger import BudgetArgs, GpuLedger, GpuLedgerArgs, LedgerTeamArgs
 from components.kubernetes.monitoring.names import PROMETHEUS_URL
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
@@ -28,11 +26,7 @@ def gpu_ledger(
     args: GpuLedgerArgs = {"teams": teams, "prices": _prices(pools), "image": tracking.image}
     if measured:
         args["prometheus"] = PROMETHEUS_URL
-    return GpuLedger(
-        f"{spec.name}-ledger",
-        args,
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
-    )
+    return GpuLedger(f"{spec.name}-ledger", args, cluster.after(queueing))
 
 
 def _team(team: TeamSpec) -> LedgerTeamArgs:

@@ -1,7 +1,5 @@
 """Detection of allocated but unused GPUs."""
 
-import pulumi
-
 from components.kubernetes.idle.idle_gpus import IdleGpus
 from components.kubernetes.monitoring.names import PROMETHEUS_URL
 from components.kubernetes.queueing.queues import Queueing
@@ -33,5 +31,5 @@ def idle_gpus(
             "image": tracking.image,
         },
         # The namespaces of teams are created with the queues.
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
+        cluster.after(queueing),
     )

@@ -1,7 +1,5 @@
 """Monitoring in the cluster of a stack, with the alert receivers of its cloud."""
 
-import pulumi
-
 from components.kubernetes.monitoring.routes import RouteArgs
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
@@ -38,8 +36,4 @@ def monitored(
         args["gpu_exporter"] = alerting.gpu_exporter or own_exporter()
     if any("fabric" in pool.offer for pool in pools.by_name.values()):
         args["rdma"] = True
-    return Monitoring(
-        f"{spec.name}-monitoring",
-        args,
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[*alerting.ready])),
-    )
+    return Monitoring(f"{spec.name}-monitoring", args, cluster.after(*alerting.ready))

@@ -33,6 +33,10 @@ class Cluster:
     control_plane: Sequence[str]
     """Address ranges from which the API server connects to pods."""
 
+    def after(self, *ready: pulumi.Resource) -> pulumi.ResourceOptions:
+        """Options for resources in the cluster that are created after others."""
+        return pulumi.ResourceOptions.merge(self.inside, pulumi.ResourceOptions(depends_on=[*ready]))
+
 
 @dataclass(frozen=True)
 class MachinePool:

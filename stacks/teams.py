@@ -31,10 +31,7 @@ def teams_at_work(
 ) -> Sequence[Mapping[str, Any]]:
     """Declare the volumes of teams; returns the fields of `infra.outputs.cluster.TeamOutputs` of each."""
     made = _folders(spec, cluster, store, data, tracking)
-    ready = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=made))
-    after_policies = pulumi.ResourceOptions.merge(
-        cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])
-    )
+    ready, after_policies = cluster.after(*made), cluster.after(queueing)
     often = checkpoints(spec)
     found = []
     for team in spec.teams:
@@ -99,7 +96,7 @@ def logins(spec: StackSpec, cluster: Cluster, queueing: Queueing, tracking: Trac
             "image": tracking.image,
             "logins": wanted,
         },
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing])),
+        cluster.after(queueing),
     )
 
 

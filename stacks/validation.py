@@ -58,7 +58,7 @@ def validations(
     """
     home = SmokeHome(f"{spec.name}-smoke", {"namespace": queueing.gate_namespace}, cluster.inside)
     claim = store.checkpoints and _claim(spec, cluster, queueing, store.checkpoints)
-    ready = pulumi.ResourceOptions(depends_on=[*access.ready, *after])
+    ready = cluster.after(*access.ready, *after)
     found = []
     for name, nodes in spec.validated.items():
         pool = pools[name]
@@ -86,14 +86,10 @@ def validations(
             run["topology_level"] = pool.flavor["topology"][-2]
         if claim and store.checkpoints:
             run["pvc_name"], run["pvc_folder"] = claim.claim_name, store.checkpoints.folder
-        opts = pulumi.ResourceOptions.merge(cluster.inside, ready)
-        gate = SmokeTest(f"{spec.name}-smoke-{name}", run, opts)
-        below: SmokeTestArgs = {
-            **run,
-            "queue": queueing.schedule_queue,
-            "priority": queueing.schedule_priority,
-        }
-        schedule = _schedule(spec, gate, below, access.alerts, cluster.inside)
+        gate = SmokeTest(f"{spec.name}-smoke-{name}", run, ready)
+        run = {**run, "queue": queueing.schedule_queue, "priority": queueing.schedule_priority}
+        # Only a validation that passed is repeated.
+        schedule = _schedule(spec, run, access.alerts, cluster.after(gate))
         found.append(_outputs(name, gate, schedule, access))
     return found
 
@@ -123,21 +119,15 @@ def _claim(spec: StackSpec, cluster: Cluster, queueing: Queueing, folder: Shared
 
 
 def _schedule(
-    spec: StackSpec,
-    gate: SmokeTest,
-    run: SmokeTestArgs,
-    alerts: Alerts | None,
-    inside: pulumi.ResourceOptions,
+    spec: StackSpec, run: SmokeTestArgs, alerts: Alerts | None, opts: pulumi.ResourceOptions
 ) -> SmokeSchedule | None:
     """The schedule; no deploy awaits its runs, so they send alerts."""
     if spec.smoke.schedule is None or alerts is None:
         return None
-    # Only a validation that passed is repeated.
-    passed = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[gate]))
     return SmokeSchedule(
         f"{spec.name}-smoke-schedule-{run['pool']}",
         {"schedule": spec.smoke.schedule, "run": run, "plan": alerts.plan},
-        passed,
+        opts,
     )
 
 

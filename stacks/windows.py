@@ -40,7 +40,7 @@ def capacity_windows(
     windows = {name: pool.flavor["window"] for name, pool in pools.by_name.items() if "window" in pool.flavor}
     if not windows:
         return []
-    opts = pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[queueing]))
+    opts = cluster.after(queueing)
     return [CapacityWindows(f"{spec.name}-capacity", {"windows": windows, "image": tracking.image}, opts)]
 
 

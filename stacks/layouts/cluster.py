@@ -115,7 +115,7 @@ def _queueing(
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
         },
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[policed])),
+        cluster.after(policed),
     )
     return Queueing(
         f"{spec.name}-queueing",
@@ -126,7 +126,7 @@ def _queueing(
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
         },
-        pulumi.ResourceOptions.merge(cluster.inside, pulumi.ResourceOptions(depends_on=[trainer])),
+        cluster.after(trainer),
     )
 
 

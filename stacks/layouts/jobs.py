@@ -6,7 +6,7 @@ from typing import Any
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.job_validation import job_validation, validated_machine
-from stacks.parts import JobBudget, JobCloud, JobPlaceT
+from stacks.parts import JobCloud, JobPlaceT
 
 
 def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayout) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def managed_jobs(cloud: JobCloud[JobPlaceT], spec: StackSpec, layout: SmallLayou
             {**_person(spec, layout, one.name), "role": one.role, "job_roles": one.job_roles}
             for one in people
         ],
-        "budgets": [_budget(one) for one in budgets],
+        "budgets": [vars(one) for one in budgets],
         "smoke": smoke,
     }
 
@@ -64,16 +64,6 @@ def _machine(one: JobMachineSpec, usd_per_hour: float | None) -> Mapping[str, An
         "reservation": one.reservation,
         "max_nodes": one.max_nodes,
         "usd_per_hour": usd_per_hour,
-    }
-
-
-def _budget(one: JobBudget) -> Mapping[str, Any]:
-    return {
-        "name": one.name,
-        "scope": one.scope,
-        "value": one.value,
-        "monthly_usd": one.monthly_usd,
-        "over_budget": one.over_budget,
     }
 
 

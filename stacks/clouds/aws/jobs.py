@@ -1,7 +1,6 @@
 """AWS without a cluster: SageMaker's jobs and notebooks, buckets, the MLflow App, and enforced budgets."""
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,7 +24,8 @@ from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from stacks.clouds.aws.job_validation import job_validation_on_aws
-from stacks.clouds.aws.storage import storage_args
+from stacks.clouds.aws.storage import storage_args, uri
+from stacks.clouds.budgets import budget_scopes
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 from stacks.providers import aws_provider
@@ -90,9 +90,9 @@ class AwsJobs:
         )
         return AwsJobPlace(
             store=Store(
-                checkpoint_uri=_s3(tiers.checkpoint_bucket),
-                dataset_uri=_s3(tiers.dataset_bucket),
-                artifact_uri=_s3(tiers.artifact_bucket),
+                checkpoint_uri=uri(tiers.checkpoint_bucket),
+                dataset_uri=uri(tiers.dataset_bucket),
+                artifact_uri=uri(tiers.artifact_bucket),
                 checkpoints=None,
                 ready=tiers,
             ),
@@ -100,7 +100,7 @@ class AwsJobs:
             # Open to itself and, by HTTPS, to the internet, as machines of a job need, with or without EFA.
             security_groups=[network.efa_security_group_id],
             kms_key=tiers.kms_key_arn,
-            code_uri=_s3(tiers.artifact_bucket, f"/{CODE}"),
+            code_uri=uri(tiers.artifact_bucket, f"/{CODE}"),
             network=network,
             tiers=tiers,
             records=records,
@@ -224,7 +224,17 @@ class AwsJobs:
 
     def budgets(self, place: AwsJobPlace) -> list[JobBudget]:
         """AWS Budgets for stack, teams and people, with a function behind them."""
-        spec, scopes = self._spec, self._scopes()
+        spec = self._spec
+        scopes: list[ScopeArgs] = [
+            {
+                "scope": one.scope,
+                "value": one.value,
+                "monthly_usd": one.monthly_usd,
+                "over_budget": one.over_budget,
+                "emails": list(one.emails),
+            }
+            for one in budget_scopes(spec, self._layout)
+        ]
         stop = AwsBudgetStop(
             f"{spec.name}-budgets",
             {
@@ -242,46 +252,10 @@ class AwsJobs:
             self._on_aws,
         )
         return [
-            JobBudget(
-                name=stop.budget_names[f"{one['scope']}-{one['value']}"],
-                scope=one["scope"],
-                value=one["value"],
-                monthly_usd=one["monthly_usd"],
-                over_budget=one["over_budget"],
-            )
-            for one in scopes
+            JobBudget(stop.budget_names[f"{scope}-{value}"], scope, value, usd, over_budget)
+            for scope, value, usd, over_budget, _ in budget_scopes(spec, self._layout)
         ]
-
-    def _scopes(self) -> list[ScopeArgs]:
-        spec, whole = self._spec, self._spec.budget
-        scopes: list[ScopeArgs] = [
-            _scope("stack", spec.name, whole.monthly_usd, whole.over_budget, whole.alert_emails)
-        ]
-        for team in spec.teams:
-            if team.monthly_usd is not None:
-                emails = team.alert_emails or whole.alert_emails
-                scopes.append(_scope("team", team.name, team.monthly_usd, team.over_budget, emails))
-        scopes += [
-            _scope("person", one.name, one.monthly_usd, one.over_budget, [one.email])
-            for one in self._layout.people
-            if one.monthly_usd is not None
-        ]
-        return scopes
 
     def price(self, machine: JobMachineSpec) -> float | None:
         """Price of an hour of one machine for a job."""
         return job_hour_usd(machine, self._spec.region)
-
-
-def _scope(scope: str, value: str, usd: float, over_budget: str, emails: Sequence[str]) -> ScopeArgs:
-    return {
-        "scope": scope,
-        "value": value,
-        "monthly_usd": usd,
-        "over_budget": over_budget,
-        "emails": list(emails),
-    }
-
-
-def _s3(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
-    return pulumi.Output.concat("s3://", bucket, folder)

@@ -36,31 +36,18 @@ def pool_args(
 
     `live` is its size where it exists already, `lustre_over_efa` whether the file system serves over EFA.
     """
+    common = cpu_pool_args(
+        pool, eks=eks, network=network, live=live, node_image=node_image, tags=tags, launch_tags=launch_tags
+    )
     args: AwsGpuPoolArgs = {
-        "pool": pool.name,
-        "purpose": pool.purpose,
-        "cluster_name": eks.cluster_name,
-        "kubernetes_version": eks.kubernetes_version,
-        "node_role_arn": eks.node_role_arn,
+        **common,  # type: ignore[typeddict-item]  # has none of them
         "cluster_security_group_id": eks.security_group_id,
         "efa_security_group_id": network.efa_security_group_id,
-        "machine": pool.machine,
-        "subnet_ids": [network.private_subnet_id_by_zone[zone] for zone in pool.zones],
         "rdma": pool.rdma,
         "lustre_over_efa": lustre_over_efa,
-        "purchase": pool.purchase.kind,
-        "min_nodes": pool.min_nodes,
-        "max_nodes": pool.max_nodes,
-        "disk_gib": pool.disk_gib,
         "repair": _repair(demanded(on.repair)),
         "labels": {},
-        "tags": tags,
-        "launch_tags": launch_tags,
     }
-    if live is not None:
-        args["live"] = live
-    if node_image is not None:
-        args["node_image"] = node_image
     if isinstance(pool.purchase, Reserved | CapacityBlock):
         args["reservation_id"] = pool.purchase.id
     return args

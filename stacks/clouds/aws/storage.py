@@ -61,9 +61,9 @@ def store_on_aws(
             folder=_CHECKPOINTS,
         )
     return AwsStore(
-        checkpoint_uri=_s3(tiers.checkpoint_bucket),
-        dataset_uri=_s3(tiers.dataset_bucket),
-        artifact_uri=_s3(tiers.artifact_bucket),
+        checkpoint_uri=uri(tiers.checkpoint_bucket),
+        dataset_uri=uri(tiers.dataset_bucket),
+        artifact_uri=uri(tiers.artifact_bucket),
         checkpoints=checkpoints,
         ready=tiers,
         tiers=tiers,
@@ -114,5 +114,6 @@ def alarms_on_aws(
     return AwsStorageAlarms(f"{spec.name}-storage-alarms", args, opts)
 
 
-def _s3(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
-    return pulumi.Output.concat("s3://", bucket)
+def uri(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
+    """The URI of a bucket, or of a folder such as `/results`."""
+    return pulumi.Output.concat("s3://", bucket, folder)

@@ -29,8 +29,9 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import JobMachineSpec, PersonSpec, SmallLayout
 from infra.stackspec.model import demanded
+from stacks.clouds.budgets import budget_scopes
 from stacks.clouds.gcp.job_validation import job_validation_on_gcp
-from stacks.clouds.gcp.storage import storage_args
+from stacks.clouds.gcp.storage import storage_args, uri
 from stacks.clouds.tags import owners_tags
 from stacks.parts import JobBudget, JobPerson, JobPlace, JobValidation, Store
 from stacks.providers import gcp_provider
@@ -104,9 +105,9 @@ class GcpJobs:
         )
         return GcpJobPlace(
             store=Store(
-                checkpoint_uri=_gs(tiers.checkpoint_bucket),
-                dataset_uri=_gs(tiers.dataset_bucket),
-                artifact_uri=_gs(tiers.artifact_bucket),
+                checkpoint_uri=uri(tiers.checkpoint_bucket),
+                dataset_uri=uri(tiers.dataset_bucket),
+                artifact_uri=uri(tiers.artifact_bucket),
                 checkpoints=None,
                 ready=tiers,
             ),
@@ -114,7 +115,7 @@ class GcpJobs:
             subnets=[],
             security_groups=[],
             kms_key=users.key_id,
-            code_uri=after(_gs(tiers.artifact_bucket, f"/{CODE}"), [folders]),
+            code_uri=after(uri(tiers.artifact_bucket, f"/{CODE}"), [folders]),
             network=network,
             tiers=tiers,
             folders=folders,
@@ -258,7 +259,21 @@ class GcpJobs:
 
     def budgets(self, place: GcpJobPlace) -> list[JobBudget]:
         """Budgets of Cloud Billing for stack, teams and people, with a function behind them."""
-        spec, scopes = self._spec, self._scopes()
+        spec = self._spec
+        # Labels are lower case.
+        label = {
+            one.value: gcp_labels({"value": one.value})["value"] for one in budget_scopes(spec, self._layout)
+        }
+        scopes: list[ScopeArgs] = [
+            {
+                "scope": one.scope,
+                "value": label[one.value],
+                "monthly_usd": one.monthly_usd,
+                "over_budget": one.over_budget,
+                "emails": list(one.emails),
+            }
+            for one in budget_scopes(spec, self._layout)
+        ]
         stop = GcpBudgetStop(
             f"{spec.name}-budgets",
             {
@@ -267,56 +282,17 @@ class GcpJobs:
                 "billing_account": self._on.billing_account,
                 "region": spec.region,
                 "stack": self._labels[f"{TAG_PREFIX}-stack"],
-                "scopes": [args for _, args in scopes],
+                "scopes": scopes,
                 "artifact_bucket": place.tiers.artifact_bucket,
                 "emails": spec.budget.alert_emails,
             },
             self._on_gcp,
         )
         return [
-            JobBudget(
-                name=stop.budget_names[f"{args['scope']}-{args['value']}"],
-                scope=args["scope"],
-                value=value,
-                monthly_usd=args["monthly_usd"],
-                over_budget=args["over_budget"],
-            )
-            for value, args in scopes
-        ]
-
-    def _scopes(self) -> list[tuple[str, ScopeArgs]]:
-        """Budgets by the name of stack, team or person in the spec: labels are lower case."""
-        spec, whole = self._spec, self._spec.budget
-        found: list[tuple[str, str, float, str, tuple[str, ...]]] = [
-            ("stack", spec.name, whole.monthly_usd, whole.over_budget, whole.alert_emails)
-        ]
-        for team in spec.teams:
-            if team.monthly_usd is not None:
-                emails = team.alert_emails or whole.alert_emails
-                found.append(("team", team.name, team.monthly_usd, team.over_budget, emails))
-        found += [
-            ("person", one.name, one.monthly_usd, one.over_budget, (one.email,))
-            for one in self._layout.people
-            if one.monthly_usd is not None
-        ]
-        return [
-            (
-                value,
-                {
-                    "scope": scope,
-                    "value": gcp_labels({"value": value})["value"],
-                    "monthly_usd": usd,
-                    "over_budget": over_budget,
-                    "emails": list(emails),
-                },
-            )
-            for scope, value, usd, over_budget, emails in found
+            JobBudget(stop.budget_names[f"{scope}-{label[value]}"], scope, value, usd, over_budget)
+            for scope, value, usd, over_budget, _ in budget_scopes(spec, self._layout)
         ]
 
     def price(self, machine: JobMachineSpec) -> float | None:
         """Price of an hour of one machine for a job."""
         return job_hour_usd(machine, self._spec.region)
-
-
-def _gs(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
-    return pulumi.Output.concat("gs://", bucket, folder)

@@ -66,9 +66,9 @@ def store_on_gcp(
     if tiers.homes:
         homes = VolumeArgs(source=filestore_source(tiers.homes), capacity_gib=HOMES_GIB)
     return GcpStore(
-        checkpoint_uri=_gs(tiers.checkpoint_bucket),
-        dataset_uri=_gs(tiers.dataset_bucket),
-        artifact_uri=_gs(tiers.artifact_bucket),
+        checkpoint_uri=uri(tiers.checkpoint_bucket),
+        dataset_uri=uri(tiers.dataset_bucket),
+        artifact_uri=uri(tiers.artifact_bucket),
         checkpoints=checkpoints,
         ready=tiers,
         homes=homes,
@@ -119,5 +119,6 @@ def storage_args(
     return args
 
 
-def _gs(bucket: pulumi.Output[str]) -> pulumi.Output[str]:
-    return pulumi.Output.concat("gs://", bucket)
+def uri(bucket: pulumi.Output[str], folder: str = "") -> pulumi.Output[str]:
+    """The URI of a bucket, or of a folder such as `/results`."""
+    return pulumi.Output.concat("gs://", bucket, folder)
