@@ -224,7 +224,7 @@ class AwsJobs:
 
     def budgets(self, place: AwsJobPlace) -> list[JobBudget]:
         """AWS Budgets for stack, teams and people, with a function behind them."""
-        spec = self._spec
+        spec, found = self._spec, budget_scopes(self._spec, self._layout)
         scopes: list[ScopeArgs] = [
             {
                 "scope": one.scope,
@@ -233,7 +233,7 @@ class AwsJobs:
                 "over_budget": one.over_budget,
                 "emails": list(one.emails),
             }
-            for one in budget_scopes(spec, self._layout)
+            for one in found
         ]
         stop = AwsBudgetStop(
             f"{spec.name}-budgets",
@@ -253,7 +253,7 @@ class AwsJobs:
         )
         return [
             JobBudget(stop.budget_names[f"{scope}-{value}"], scope, value, usd, over_budget)
-            for scope, value, usd, over_budget, _ in budget_scopes(spec, self._layout)
+            for scope, value, usd, over_budget, _ in found
         ]
 
     def price(self, machine: JobMachineSpec) -> float | None:

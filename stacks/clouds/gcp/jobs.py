@@ -259,11 +259,9 @@ class GcpJobs:
 
     def budgets(self, place: GcpJobPlace) -> list[JobBudget]:
         """Budgets of Cloud Billing for stack, teams and people, with a function behind them."""
-        spec = self._spec
+        spec, found = self._spec, budget_scopes(self._spec, self._layout)
         # Labels are lower case.
-        label = {
-            one.value: gcp_labels({"value": one.value})["value"] for one in budget_scopes(spec, self._layout)
-        }
+        label = {one.value: gcp_labels({"value": one.value})["value"] for one in found}
         scopes: list[ScopeArgs] = [
             {
                 "scope": one.scope,
@@ -272,7 +270,7 @@ class GcpJobs:
                 "over_budget": one.over_budget,
                 "emails": list(one.emails),
             }
-            for one in budget_scopes(spec, self._layout)
+            for one in found
         ]
         stop = GcpBudgetStop(
             f"{spec.name}-budgets",
@@ -290,7 +288,7 @@ class GcpJobs:
         )
         return [
             JobBudget(stop.budget_names[f"{scope}-{label[value]}"], scope, value, usd, over_budget)
-            for scope, value, usd, over_budget, _ in budget_scopes(spec, self._layout)
+            for scope, value, usd, over_budget, _ in found
         ]
 
     def price(self, machine: JobMachineSpec) -> float | None:
