@@ -136,7 +136,6 @@ def _copies(access: ValidationAccess) -> dict[str, pulumi.Input[str]]:
 
 
 def _result_uri(path: pulumi.Output[str], folder: pulumi.Output[str]) -> pulumi.Output[str]:
-    """URI of the result in the object store."""
     return pulumi.Output.all(folder, path).apply(lambda known: f"{known[0]}{known[1].removeprefix(RUNS)}")
 
 

@@ -28,7 +28,6 @@ def protected(resources: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
 
 
 def _switches(value: object, path: str = "") -> Iterator[str]:
-    """The paths of all switches that are on."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             below = f"{path}.{key}" if path else str(key)

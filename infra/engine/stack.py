@@ -206,7 +206,6 @@ class EngineStack:
 
     @contextmanager
     def _kept(self) -> Iterator[None]:
-        """Raise UserError if the backend of Pulumi's login cannot be read."""
         try:
             yield
         except CommandError as error:

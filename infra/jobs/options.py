@@ -136,7 +136,6 @@ def _person(
 def _machine(
     machines: Sequence[JobMachineOutputs], name: str, problems: list[Problem]
 ) -> JobMachineOutputs | None:
-    """The machine of that name or type, or the only one."""
     for one in machines:
         if name in (one.name, one.machine):
             return one

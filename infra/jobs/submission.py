@@ -118,7 +118,6 @@ def _digest(packed: CodePack) -> str:
 
 
 def _refuse_other_account(order: RunOrder, caller: CallerIdentity) -> None:
-    """Refuse a login for an account other than the stack's."""
     account = account_of(order.person.role)
     if caller.account != account:
         rule = f"is for account {caller.account}, and the stack is in {account}"

@@ -130,7 +130,6 @@ def _client(nodes: Mapping[str, Node]) -> str | None:
 
 
 def _fixed(stack: str, nodes: Mapping[str, Node], source: str) -> Node:
-    """Settings of the stack file outside of the spec, at their place in the spec."""
     here = Origin(source)
     return Branch(
         {

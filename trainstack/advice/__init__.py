@@ -63,7 +63,6 @@ def _within(made: Run | Lost, question: Question) -> Run | Lost:
 
 
 def _price(machine: Machine, question: Question, region: str | None) -> Price | None:
-    """The lowest price of an hour."""
     markets: tuple[Market, ...] = ("on_demand", "spot") if question.spot else ("on_demand",)
     places = [place for place in regions(machine.cloud) if region in (None, place)]
     known = (price_of(machine, place, market) for place in places for market in markets)

@@ -138,7 +138,6 @@ _PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]")
 
 
 def _fix(code: str, project: str) -> str:
-    """What to do where a project cannot be asked."""
     if code == "SERVICE_DISABLED":
         apis = "cloudresourcemanager.googleapis.com cloudasset.googleapis.com"
         return f"Enable it: gcloud services enable {apis} --project {project}"

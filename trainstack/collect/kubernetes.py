@@ -38,16 +38,12 @@ def collect(context: str | None = None) -> Snapshot:
 
 @dataclass(frozen=True)
 class _Version:
-    """A served version of a kind."""
-
     name: str
     plural: str
 
 
 @dataclass
 class _Served:
-    """Kinds that a cluster can list."""
-
     kinds: dict[tuple[str, str], list[_Version]] = field(default_factory=dict)
     """By group and kind: its versions, the preferred one first."""
     stale: set[str] = field(default_factory=set)

@@ -55,7 +55,6 @@ def forecast(resources: Iterable[Mapping[str, Any]], durations: Durations) -> Fo
 
 
 def _duration_of(resource: Mapping[str, Any], durations: Durations) -> Duration | None:
-    """The first row that fits the resource."""
     rows = durations.get(resource["type"], ())
     return next((row for row in rows if row.fits(resource.get("inputs", {}))), None)
 

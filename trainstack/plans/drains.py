@@ -9,8 +9,6 @@ from infra.engine.plan import PlannedStep
 
 @dataclass(frozen=True)
 class _Kind:
-    """The update behaviour of one kind of node group."""
-
     replaces_nodes: tuple[str, ...]
     """Properties whose change replaces every node; others are changed in place."""
     most: Callable[[Mapping[str, Any]], object]
@@ -42,7 +40,6 @@ def drains(steps: Iterable[PlannedStep]) -> Iterator[str]:
 
 
 def _removed_zones(step: PlannedStep, kind: _Kind) -> list[str]:
-    """The zones that a group leaves."""
     if kind.zones is None:
         return []
     return sorted({*(step.before.get(kind.zones) or ())} - {*(step.inputs.get(kind.zones) or ())})

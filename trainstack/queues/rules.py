@@ -37,8 +37,6 @@ def sections(bodies: Sequence[Body], teams: Iterable[str]) -> list[tuple[str, li
 
 
 class _Queues:
-    """The objects by names in the stack file."""
-
     def __init__(self, bodies: Sequence[Body], teams: Iterable[str]) -> None:
         self.bodies = bodies
         self.specs = {body["metadata"]["name"]: body["spec"] for body in self._of("ClusterQueue")}
@@ -247,7 +245,6 @@ def _validations(queues: _Queues) -> Iterator[str]:
 
 
 def _rank(queues: _Queues) -> int:
-    """The priority of the validation of a deployment."""
     return next(int(one["value"]) for one in queues.priorities if one["metadata"]["name"] == kueue.VALIDATION)
 
 

@@ -25,8 +25,6 @@ def starts(state: State) -> Starts | None:
 
 
 class _Simulation:
-    """The queues at a simulated time."""
-
     def __init__(
         self, state: State, known: Mapping[str, ClusterQueue], flavors: Mapping[str, Flavor]
     ) -> None:
@@ -91,7 +89,6 @@ class _Simulation:
     def _first(
         self, queue: ClusterQueue, refused: set[tuple[str, str]]
     ) -> tuple[int, Job, FlavorAmounts] | None:
-        """The first job of a queue that fits, with its assignment."""
         waiting = self._waiting[queue.name]
         for index, (job, choices) in enumerate(waiting[:1] if queue.strict else waiting):
             if job.key in refused:

@@ -181,5 +181,4 @@ def notebook_problems(path: str, machine: str, idle_path: str, idle_minutes: int
 
 
 def _first(fee: JobFee, price: NodePrice) -> DatedPrice:
-    """The row that expires first."""
     return min((fee, price.renew), key=lambda row: row.date + datetime.timedelta(row.good_for_days))

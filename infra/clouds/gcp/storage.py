@@ -89,7 +89,6 @@ def _asked(
 
 
 def _message(answer: requests.Response) -> str:
-    """The error message of the API."""
     try:
         return str(answer.json()["error"]["message"])
     except (KeyError, TypeError, ValueError):

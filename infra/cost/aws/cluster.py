@@ -136,7 +136,6 @@ def _keys(spec: StackSpec, layout: ClusterLayout) -> Iterator[CostItem]:
 
 
 def _uses(spec: StackSpec, cloud: AwsSpec) -> Iterator[UsageCost]:
-    """Costs by usage."""
     by_use = [
         ("NAT traffic", "nat_gateway_data"),
         ("endpoint traffic", "interface_endpoint_data"),

@@ -151,7 +151,6 @@ def _keys(region: str) -> Iterator[CostItem]:
 
 
 def _uses(spec: StackSpec, cloud: GcpSpec) -> Iterator[UsageCost]:
-    """Costs by usage."""
     by_use = [
         ("NAT traffic", "cloud_nat_data"),
         ("bucket contents", "gcs_standard"),

@@ -198,7 +198,6 @@ class VertexService:
         return {"project": self._project, "region": self._region}
 
     def _session(self, attempts: int) -> requests.Session:
-        """Raises LoggedOutError."""
         if attempts not in self._sessions:
             self._sessions[attempts], _ = google_login.session(attempts, self._project)
         return self._sessions[attempts]

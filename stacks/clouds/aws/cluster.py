@@ -266,7 +266,6 @@ class AwsCloud:
 
     @functools.cached_property
     def _alert_topic(self) -> AwsAlertTopic:
-        """The topic of administrators."""
         emails = self._spec.budget.alert_emails
         args: AwsAlertTopicArgs = {"emails": emails}
         if storage_alarms.on_aws(self._spec):

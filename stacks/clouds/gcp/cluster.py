@@ -75,7 +75,6 @@ class GcpCloud:
         )
 
     def _most_nodes(self) -> dict[int, int]:
-        """Largest number of nodes by the pods that may run on each."""
         jobs, system = sum(pool.max_nodes for pool in self._layout.pools), self._layout.system_pool.max_nodes
         return nodes_by_pods(demanded(self._on.pods_per_node), jobs=jobs, system=system)
 
@@ -228,7 +227,6 @@ class GcpCloud:
         )
 
     def _installers(self, cluster: GkeCluster) -> list[pulumi.Resource]:
-        """Installers of NCCL plug-ins on nodes."""
         wanted: dict[tuple[str, str], list[str]] = {}
         for pool in self._layout.pools:
             machine = facts.machine_types.get(pool.machine)

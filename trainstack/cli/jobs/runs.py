@@ -86,7 +86,6 @@ def stop(name: Name, stack: Stack, yes: Yes = False, rehearse: Rehearse = False)
 
 
 def _stopped(at: "Opened", name: str) -> "ServiceJob":
-    """Stop a run and return the ended job. Raises typer.Exit where its state is unknown."""
     from infra.jobs.service import LostError  # noqa: PLC0415
     from infra.jobs.stopping import stopped  # noqa: PLC0415
 

@@ -157,7 +157,6 @@ def _money_fields(loaded: stackspec.LoadedSpec, *, verbose: bool) -> Iterator[tu
 def _smoke_fields(
     exported: outputs.StackOutputs, run: outputs.ValidationRun, rehearsal: Rehearsal | None
 ) -> Iterator[tuple[str, str]]:
-    """Figures and location of a validation that passed."""
     location = run.result_uri
     try:
         text = headline(read(location, exported.region, rehearsal))

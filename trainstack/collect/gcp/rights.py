@@ -67,7 +67,6 @@ def rights() -> dict[str, list[str]]:
 
 
 def _role(title: str, rights: list[str]) -> str:
-    """A role for `gcloud iam roles create --file`."""
     lines = [f"title: {title}", "stage: GA", "includedPermissions:", *(f"- {right}" for right in rights)]
     return "\n".join(lines) + "\n"
 

@@ -42,7 +42,6 @@ def needs(spec: StackSpec) -> Needs:
 
 
 def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
-    """The needs that do not depend on the size of pools."""
     yield from _network(len(layout.zones), cloud)
     yield Demand("eks_clusters", 1, spec.name)
     shared = spec.data.shared_fs

@@ -19,8 +19,6 @@ _PENDING = ("PENDING", "CASE_OPENED")
 
 @dataclass(frozen=True)
 class _Room:
-    """The value of a quota, and its use by others than the stack."""
-
     allowed: float
     used: float
 

@@ -31,7 +31,6 @@ def needs(spec: StackSpec) -> Needs:
 
 
 def _fixed(spec: StackSpec, layout: ClusterLayout) -> Iterator[Demand]:
-    """The needs that do not depend on the size of pools."""
     yield Demand("networks", 1, "network")
     yield Demand("in_use_addresses", 1, "Cloud NAT")
     if spec.data.homes:

@@ -38,8 +38,6 @@ def blocking(project: Project) -> Iterator[Answer]:
 
 
 def _switched(constraint: str, why: str) -> Callable[[Project], Iterator[Answer]]:
-    """The check of a boolean constraint."""
-
     def judge(project: Project) -> Iterator[Answer]:
         rules = _rules(project, constraint)
         on = [rule for rule in rules if rule.get("enforce")]

@@ -20,8 +20,6 @@ UNLIMITED = -1
 
 @dataclass(frozen=True)
 class _Room:
-    """The value of a quota, and its use by others than the stack."""
-
     allowed: float
     used: float
 

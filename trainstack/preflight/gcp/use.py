@@ -23,8 +23,6 @@ def last(url: object) -> str:
 
 @dataclass(frozen=True)
 class _Machines:
-    """Some machines of one type, bought in one way."""
-
     zone: str
     type: str
     row: Row

@@ -66,7 +66,6 @@ def _progress(found: Mapping[str, Any], begun: int) -> str:
 
 
 def _best(best: Mapping[str, Any]) -> str:
-    """The best trial so far, with its parameters."""
     if not best:
         return ""
     figure = best.get("FinalHyperParameterTuningJobObjectiveMetric", {})
