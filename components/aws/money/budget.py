@@ -8,7 +8,8 @@ import pulumi
 import pulumi_aws as aws
 
 from components.base import Component
-from infra.catalog.aws import money
+from infra.catalog import money
+from infra.catalog.aws import facts
 from infra.errors import UserError
 
 # Percent of the limit already spent, and expected to be spent by the end of the month. AWS allows a budget
@@ -130,7 +131,7 @@ def check(args: AwsBudgetArgs) -> None:
     if "anomaly_threshold_usd" in args:
         limits["anomaly_threshold_usd"] = args["anomaly_threshold_usd"]
     problems = [problem for path, usd in limits.items() for problem in money.amount_problems(path, usd)]
-    problems += money.email_problems("alert_emails", args["alert_emails"])
+    problems += money.email_problems("alert_emails", args["alert_emails"], facts.limits["budget_emails"])
     if problems:
         raise UserError(problems)
 

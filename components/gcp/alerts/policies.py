@@ -8,7 +8,8 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.mail import mail_channels
-from infra.catalog.gcp.money import email_problems
+from infra.catalog.gcp import facts
+from infra.catalog.money import email_problems
 from infra.errors import UserError
 
 # The minimum times of Cloud Monitoring, in seconds. Source: Cloud Monitoring documentation,
@@ -40,7 +41,7 @@ def channels_of(
     component: Component, name: str, emails: Sequence[str], path: str
 ) -> list[pulumi.Output[str]]:
     """The notification channels of addresses. Raises UserError about addresses, which are at `path`."""
-    problems = [*email_problems(path, emails, "policy")]
+    problems = [*email_problems(path, emails, facts.limits["policy_channels"])]
     if problems:
         raise UserError(problems)
     return [channel.name for channel in mail_channels(component, f"{name}-mail", emails)]

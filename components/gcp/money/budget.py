@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 
 from components.base import Component
 from components.gcp.mail import mail_channels
-from infra.catalog.gcp.money import amount_problems, email_problems
+from infra.catalog.gcp import facts
+from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import sanitize
 
@@ -154,6 +155,6 @@ def amount(usd: float) -> gcp.billing.BudgetAmountSpecifiedAmountArgsDict:
 def check(args: GcpBudgetArgs) -> None:
     """Raise UserError with everything that Cloud Billing would reject."""
     problems = [*amount_problems("monthly_limit_usd", args["monthly_limit_usd"])]
-    problems += email_problems("alert_emails", args["alert_emails"], "budget")
+    problems += email_problems("alert_emails", args["alert_emails"], facts.limits["budget_channels"])
     if problems:
         raise UserError(problems)

@@ -9,7 +9,8 @@ import pulumi_gcp as gcp
 from components.base import Component
 from components.gcp.mail import mail_channels
 from components.gcp.money.budget import LASTING_CREDITS, WARNINGS, amount
-from infra.catalog.gcp.money import amount_problems, email_problems
+from infra.catalog.gcp import facts
+from infra.catalog.money import amount_problems, email_problems
 from infra.errors import UserError
 from infra.naming import TAG_PREFIX, sanitize
 
@@ -55,7 +56,7 @@ def scoped_budget(
     """
     path = f"{args['scope']} {args['value']}"
     problems = [*amount_problems(f"{path}: monthly_usd", args["monthly_usd"])]
-    problems += email_problems(f"{path}: emails", args["emails"], "budget")
+    problems += email_problems(f"{path}: emails", args["emails"], facts.limits["budget_channels"])
     if problems:
         raise UserError(problems)
     own = f"{name}-{args['scope']}-{sanitize(args['value'])}"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from infra.catalog import clients
+from infra.catalog import clients, money
 from infra.catalog import pools as any_pools
-from infra.catalog.aws import access, database, facts, money, network, pools
+from infra.catalog.aws import access, database, facts, network, pools
+from infra.catalog.gcp import facts as gcp_facts
 from infra.catalog.kubernetes import kueue
 from infra.naming import team_namespace
 from tests.infra.catalog.problems import said
@@ -66,14 +67,18 @@ def test_names_of_clusters(name: str, fine: bool) -> None:
     assert (said(access.cluster_name_problems("name", name)) == "") is fine
 
 
-def test_money() -> None:
+def test_budgets() -> None:
     for usd in (0, -1, float("nan"), float("inf")):
         assert said(money.amount_problems("usd", usd))
     assert said(money.amount_problems("usd", 0.01)) == ""
-    assert "value-not-accepted" in said(
-        money.email_problems("emails", [f"{n}@example.com" for n in range(11)])
-    )
-    assert "address-named-twice" in said(money.email_problems("emails", ["a@example.com"] * 2))
+    of_gcp = gcp_facts.limits
+    limits = (facts.limits["budget_emails"], of_gcp["budget_channels"], of_gcp["policy_channels"])
+    for limit, most in zip(limits, (10, 5, 16), strict=True):
+        some = [f"{n}@example.com" for n in range(most)]
+        assert said(money.email_problems("emails", some, limit)) == ""
+        assert "value-not-accepted" in said(money.email_problems("emails", [*some, "a@example.com"], limit))
+        assert "address-named-twice" in said(money.email_problems("emails", ["a@example.com"] * 2, limit))
+        assert "alarm-without-address" in said(money.email_problems("emails", [], limit))
 
 
 def test_the_database_is_not_larger_at_its_smallest() -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from infra.catalog.gcp.database import tier_problems
-from infra.catalog.gcp.money import email_problems
 
 
 @pytest.mark.parametrize(
@@ -28,11 +27,3 @@ def test_tiers_that_the_documentation_shows_can_be_made(tier: str) -> None:
 def test_invalid_tiers_are_refused(tier: str, code: str) -> None:
     (problem,) = tier_problems("on.database.tier", tier)
     assert (problem.code, problem.path) == (code, "on.database.tier")
-
-
-def test_a_budget_mails_fewer_addresses_than_an_alert_policy() -> None:
-    six = [f"a{index}@example.com" for index in range(6)]
-    assert [problem.code for problem in email_problems("alert_emails", six, "budget")] == [
-        "value-not-accepted"
-    ]
-    assert [*email_problems("emails", six, "policy")] == []

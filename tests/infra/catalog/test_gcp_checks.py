@@ -1,6 +1,6 @@
 """Checks of versions, upgrades, money and people on Google Cloud: pure functions of plain values."""
 
-from infra.catalog.gcp import access, facts, money
+from infra.catalog.gcp import access, facts
 from infra.catalog.gcp.gke import maintenance_problems
 from tests.infra.catalog.problems import said
 
@@ -23,18 +23,6 @@ def test_upgrades_have_time() -> None:
     assert "maintenance-too-short" in check(5, "SA", "SU")
     assert "Set 6 hours" in check(5, "SA", "SU") and "Set 48 hours" in check(24)
     assert "day-named-twice" in check(12, "SA", "SA")
-
-
-def test_money() -> None:
-    for usd in (0, -1, float("nan"), float("inf")):
-        assert said(money.amount_problems("usd", usd))
-    assert said(money.amount_problems("usd", 0.01)) == said(money.anomaly_problems("usd", None)) == ""
-    assert said(money.anomaly_problems("usd", 500.0))
-    assert "value-not-accepted" in said(
-        money.email_problems("emails", [f"{n}@example.com" for n in range(6)], "budget")
-    )
-    assert "address-named-twice" in said(money.email_problems("emails", ["a@example.com"] * 2, "budget"))
-    assert said(money.email_problems("emails", [], "budget"))
 
 
 def test_people_administer_or_work_in_a_team() -> None:

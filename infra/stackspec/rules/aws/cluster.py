@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.catalog import clients
-from infra.catalog.aws import access, facts, load_balancer, money, network, pools
+from infra.catalog import clients, money
+from infra.catalog.aws import access, facts, load_balancer, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
@@ -74,7 +74,8 @@ def budget(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
     yield from money.amount_problems("budget.monthly_usd", spec.budget.monthly_usd)
     if spec.budget.anomaly_usd is not None:
         yield from money.amount_problems("budget.anomaly_usd", spec.budget.anomaly_usd)
-    yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails)
+    limit = facts.limits["budget_emails"]
+    yield from money.email_problems("budget.alert_emails", spec.budget.alert_emails, limit)
 
 
 def zones(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

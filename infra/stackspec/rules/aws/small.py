@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.catalog import pools
-from infra.catalog.aws import jobs, money, network
+from infra.catalog import money, pools
+from infra.catalog.aws import jobs, network
 from infra.catalog.aws.schedules import for_scheduler
 from infra.errors import Problem
 from infra.stackspec import cron

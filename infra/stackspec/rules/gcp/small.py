@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.catalog import pools
-from infra.catalog.gcp import jobs, money, network
+from infra.catalog import money, pools
+from infra.catalog.gcp import facts, jobs, network
 from infra.errors import Problem
 from infra.stackspec.aws.purchases import TrainingPlan
 from infra.stackspec.layouts import SmallLayout
@@ -64,7 +64,7 @@ def spending(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
             yield from money.amount_problems(f"teams[{index}].monthly_usd", team.monthly_usd)
         if team.alert_emails:
             path = f"teams[{index}].alert_emails"
-            yield from money.email_problems(path, team.alert_emails, "budget")
+            yield from money.email_problems(path, team.alert_emails, facts.limits["budget_channels"])
     for index, person in enumerate(layout.people):
         if person.monthly_usd is not None:
             yield from money.amount_problems(f"layout.people[{index}].monthly_usd", person.monthly_usd)

@@ -1,9 +1,9 @@
-"""Checks of amounts and addresses for AWS Budgets and Cost Anomaly Detection."""
+"""Checks of amounts and addresses of budgets on every cloud."""
 
 import math
 from collections.abc import Iterator, Sequence
 
-from infra.catalog.aws import facts
+from infra.catalog.limits import Limit
 from infra.errors import Problem
 
 
@@ -14,13 +14,18 @@ def amount_problems(path: str, usd: float) -> Iterator[Problem]:
         yield Problem(path, usd, rule, fix, code="amount-not-positive")
 
 
-def email_problems(path: str, addresses: Sequence[str]) -> Iterator[Problem]:
+def email_problems(path: str, addresses: Sequence[str], limit: Limit) -> Iterator[Problem]:
     """The addresses of an alarm: some, few, and each once."""
     if not addresses:
         yield Problem(path, 0, "the alarm has no recipient", "Name an address.", code="alarm-without-address")
-    for problem in facts.limits["budget_emails"].problems(path, len(addresses)):
-        rule, fix = problem.rule, "Use the address of a mailing list."
-        yield Problem(path, len(addresses), rule, fix, code=problem.code)
+        return
+    yield from count_problems(path, len(addresses), limit)
     if len(set(addresses)) < len(addresses):
         rule, fix = "an address is named twice", "Remove the repeated one."
         yield Problem(path, list(addresses), rule, fix, code="address-named-twice")
+
+
+def count_problems(path: str, addresses: int, limit: Limit) -> Iterator[Problem]:
+    """No more addresses than the service mails."""
+    for problem in limit.problems(path, addresses):
+        yield Problem(path, addresses, problem.rule, "Use the address of a mailing list.", code=problem.code)
