@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from infra.errors import Problem, UserError
-from trainstack.advice.machines import CLOUDS, Cloud, Machine, Market, Price, machines, price_of, regions
+from trainstack.advice.machine import Cloud, Machine, Market, Price
+from trainstack.advice.machines import CLOUDS, OF_CLOUD
 from trainstack.advice.memory import Need, need
 from trainstack.advice.question import Question
 from trainstack.advice.runs import Lost, Run, run_on
@@ -34,14 +35,14 @@ def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | N
 
     Raises UserError for a region that none of the clouds has.
     """
-    if region is not None and not any(region in regions(cloud) for cloud in clouds):
+    if region is not None and not any(region in OF_CLOUD[cloud].regions() for cloud in clouds):
         rule = f"no region of {' or '.join(clouds)} in the catalog"
         fix = "Leave it out for all regions."
         raise UserError([Problem("--region", region, rule, fix, code="unknown-region")])
     wanted = need(question)
     found: dict[tuple[str, str], list[Run | Lost]] = {}
     for cloud in clouds:
-        for machine in machines(cloud):
+        for machine in OF_CLOUD[cloud].machines():
             made = run_on(machine, question, wanted, _price(machine, question, region))
             found.setdefault((cloud, machine.gpu), []).append(_within(made, question))
     runs, lost = list[Run](), list[Lost]()
@@ -64,6 +65,7 @@ def _within(made: Run | Lost, question: Question) -> Run | Lost:
 
 def _price(machine: Machine, question: Question, region: str | None) -> Price | None:
     markets: tuple[Market, ...] = ("on_demand", "spot") if question.spot else ("on_demand",)
-    places = [place for place in regions(machine.cloud) if region in (None, place)]
-    known = (price_of(machine, place, market) for place in places for market in markets)
+    types = OF_CLOUD[machine.cloud]
+    places = [place for place in types.regions() if region in (None, place)]
+    known = (types.price(machine.name, place, market) for place in places for market in markets)
     return min((price for price in known if price), key=lambda price: price.usd, default=None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trainstack.advice.assumptions import assumed
-from trainstack.advice.machines import Machine, Price
+from trainstack.advice.machine import Machine, Price
 from trainstack.advice.memory import Need
 from trainstack.advice.question import Question
 

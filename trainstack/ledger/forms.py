@@ -18,6 +18,7 @@ _FOCUS = (
     "ConsumedUnit", "EffectiveCost", "ResourceName", "ResourceType", "ServiceCategory", "SubAccountId",
     "SubAccountName", "Tags", "x_RunningHours", "x_UsedHours", "x_IdleHours", "x_UnknownHours",
 )  # fmt: skip
+_OF_ROW = ("project", "pool", "resource", "day")
 _PLAIN = (
     "team", "project", "pool", "resource", "day", "held_hours", "running_hours", "used_hours",
     "idle_hours", "unknown_hours", "usd",
@@ -129,19 +130,7 @@ def _focus(line: Line) -> dict[str, Any]:
 
 
 def _plain(line: Line) -> dict[str, Any]:
-    return {
-        "team": line.team,
-        "project": line.row.project,
-        "pool": line.row.pool,
-        "resource": line.row.resource,
-        "day": line.row.day,
-        "held_hours": line.held_hours,
-        "running_hours": line.running_hours,
-        "used_hours": line.used_hours,
-        "idle_hours": line.idle_hours,
-        "unknown_hours": line.unknown_hours,
-        "usd": line.usd,
-    }
+    return {name: getattr(line.row if name in _OF_ROW else line, name) for name in _PLAIN}
 
 
 def _csv(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:

@@ -80,7 +80,7 @@ class AwsCpuPool(Component):
             *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
             *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
             *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
-            *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
+            *facts.limits["root_volume_gib"].problems(f"{pool}.disk_gib", args["disk_gib"]),
         ]
         machine = facts.cpu_type(args["machine"])
         if problems or machine is None:

@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 
 from components.aws.pools.live_size import LiveSizeArgs, shrinking_problems
-from infra.catalog.aws import pools
+from infra.catalog.aws import facts, pools
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.pools import label_problems, order_problems, rdma_zone_problems, reserved_zone_problems
 from infra.errors import Problem
@@ -101,7 +101,7 @@ def pool_problems(args: AwsGpuPoolArgs, machine: InstanceType) -> list[Problem]:
         *pools.size_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *order_problems(f"{pool}.min_nodes", least, f"{pool}.max_nodes", most),
         *shrinking_problems(f"{pool}.max_nodes", most, args.get("live")),
-        *pools.disk_problems(f"{pool}.disk_gib", args["disk_gib"]),
+        *facts.limits["root_volume_gib"].problems(f"{pool}.disk_gib", args["disk_gib"]),
         *label_problems(f"{pool}.labels", args["labels"]),
     ]
     if not zones:

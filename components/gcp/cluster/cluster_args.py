@@ -5,9 +5,9 @@ from typing import NotRequired, TypedDict
 
 import pulumi
 
-from infra.catalog.gcp import access, clusters, network, pools
+from infra.catalog.gcp import access, clusters, facts, network, pools
 from infra.catalog.gcp.gke import maintenance_problems
-from infra.catalog.pools import once_problems, order_problems
+from infra.catalog.pools import cpu_type_problems, once_problems, order_problems
 from infra.errors import Problem
 
 _ENDPOINTS = ("dns", "ip")
@@ -110,7 +110,7 @@ def cluster_problems(args: GcpClusterArgs) -> list[Problem]:
         *maintenance_problems(
             "maintenance.days", maintenance["days"], "maintenance.hours", maintenance["hours"]
         ),
-        *pools.system_type_problems("system_pool.machine", pool["machine"]),
+        *cpu_type_problems("system_pool.machine", pool["machine"], facts.cpu_types),
         *order_problems(least_path, least, most_path, most),
         *pools.size_problems(least_path, least, most_path, most),
     ]

@@ -1,10 +1,10 @@
 """Checks of address ranges, zones, regions and endpoints on AWS."""
 
 import difflib
-import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from infra.catalog import ranges
 from infra.catalog.aws import facts
 from infra.errors import Problem
 
@@ -12,44 +12,20 @@ LARGEST_VPC: Final = 16
 """Prefix length. Source: VPC user guide, "VPC CIDR blocks", read 2026-11-22."""
 SMALLEST_VPC: Final = 20
 """Prefix length. Below it a zone of ours holds fewer pods than the 110 each that two nodes may run."""
-# The RFC 1918 ranges, and further ranges that EKS supports for a VPC. Sources: VPC user guide, "VPC CIDR
-# blocks"; AWS What's New, 2018-10, "Amazon EKS now supports additional VPC CIDR blocks".
-_PRIVATE: Final = tuple(
-    ipaddress.IPv4Network(block)
-    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
-)
-# "Some AWS services use the 172.17.0.0/16 CIDR range. To avoid future conflicts, don't use this range when
-# creating your VPC" (VPC user guide, "VPC CIDR blocks", read 2026-11-22).
-_TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
 
 
 def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     """The range of the VPC is private, unused by services, and holds nodes, pods and EFA interfaces."""
-    try:
-        network = ipaddress.IPv4Network(cidr)
-    except ValueError as error:
-        rule, fix = f"not an IPv4 network ({error})", f"Write {_like(cidr)}."
-        yield Problem(path, cidr, rule, fix, code="not-an-ipv4-network")
+    network = ranges.parsed(path, cidr)
+    if isinstance(network, Problem):
+        yield network
         return
     if not LARGEST_VPC <= network.prefixlen <= SMALLEST_VPC:
         rule = f"must be /{LARGEST_VPC} (the largest VPC) to /{SMALLEST_VPC} (room for pods in every zone)"
         fix = f"Use {network.network_address}/{LARGEST_VPC}."
         yield Problem(path, cidr, rule, fix, code="network-size-not-supported")
-    if not any(network.subnet_of(space) for space in _PRIVATE):
-        spaces = ", ".join(str(space) for space in _PRIVATE)
-        rule, fix = "not a private range that EKS supports", f"Use a network within {spaces}."
-        yield Problem(path, cidr, rule, fix, code="network-not-private")
-    elif network.overlaps(_TAKEN):
-        rule, fix = f"AWS services use {_TAKEN}", "Use 172.18.0.0/16 or 10.0.0.0/16."
-        yield Problem(path, cidr, rule, fix, code="network-range-in-use")
-
-
-def _like(cidr: str) -> str:
-    """The network that an address with host bits lies in, else an example."""
-    try:
-        return str(ipaddress.IPv4Network(cidr, strict=False))
-    except ValueError:
-        return "a network such as 10.0.0.0/16"
+    rule, taken = "not a private range that EKS supports", f"AWS services use {ranges.TAKEN}"
+    yield from ranges.space_problems(path, network, rule, taken)
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:

@@ -7,7 +7,6 @@ from typing import Final
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.errors import UnknownFactError
-from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 50
@@ -50,11 +49,6 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
     if bought not in ("on_demand", "spot"):
         fix = "Buy them on_demand or spot."
         yield Problem(path, bought, "nodes without GPUs are not reserved", fix, code="purchase-needs-gpus")
-
-
-def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type in the catalog, for a cluster's own services."""
-    yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
 def offer_problems(
@@ -116,11 +110,6 @@ def size_problems(least_path: str, least: int, most_path: str, most: int) -> Ite
     """Minimum and maximum size of a managed node group."""
     yield from facts.limits["node_group_min"].problems(least_path, least)
     yield from facts.limits["node_group_max"].problems(most_path, most)
-
-
-def disk_problems(path: str, gib: int) -> Iterator[Problem]:
-    """The root disk of a node, in GiB."""
-    yield from facts.limits["root_volume_gib"].problems(path, gib)
 
 
 def efa_driver_problems(

@@ -9,7 +9,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from infra.catalog import clients
+from infra.catalog import clients, ranges
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.clusters import system_pods
 from infra.errors import Problem
@@ -19,15 +19,6 @@ LARGEST_NETWORK: Final = 16
 SMALLEST_NETWORK: Final = 20
 """Prefix length. Below it the range for Cloud SQL, Lustre and Filestore is smaller than a /24, of which Cloud
 SQL takes one for itself in a region (Cloud SQL documentation, "Allocated IP address ranges")."""
-# RFC 1918, and the shared address space. Source: VPC documentation, Subnets, valid IPv4 ranges.
-_PRIVATE: Final = tuple(
-    ipaddress.IPv4Network(block)
-    for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")
-)
-# "The IP range 172.17.0.0/16 is reserved for the Docker bridge network. Connections from any IP within that
-# range to Cloud SQL instances using private IP fail" (GoogleCloudPlatform/gcpdiag, lint of Cloud SQL, read
-# 2026-11-25).
-_TAKEN: Final = ipaddress.IPv4Network("172.17.0.0/16")
 POD_BITS: Final = 1
 """Pods get one half of the range: a prefix that is this many bits longer."""
 
@@ -57,24 +48,17 @@ def zone_problem(path: str, region: str, zone: str) -> Iterator[Problem]:
 
 def range_problems(path: str, cidr: str) -> Iterator[Problem]:
     """The range of the network is private, unused by services, and holds nodes, pods and services."""
-    try:
-        network = ipaddress.IPv4Network(cidr)
-    except ValueError as error:
-        rule, fix = f"not an IPv4 network ({error})", f"Write {_like(cidr)}."
-        yield Problem(path, cidr, rule, fix, code="not-an-ipv4-network")
+    network = ranges.parsed(path, cidr)
+    if isinstance(network, Problem):
+        yield network
         return
     if not LARGEST_NETWORK <= network.prefixlen <= SMALLEST_NETWORK:
         bounds = f"/{LARGEST_NETWORK} to /{SMALLEST_NETWORK}"
         rule = f"must be {bounds}: nodes, pods, services and databases take parts of it"
         largest = ipaddress.IPv4Network(f"{network.network_address}/{LARGEST_NETWORK}", strict=False)
         yield Problem(path, cidr, rule, f"Use {largest}.", code="network-size-not-supported")
-    if not any(network.subnet_of(space) for space in _PRIVATE):
-        spaces = ", ".join(str(space) for space in _PRIVATE)
-        rule, fix = "not a private range", f"Use a network within {spaces}."
-        yield Problem(path, cidr, rule, fix, code="network-not-private")
-    elif network.overlaps(_TAKEN):
-        rule, fix = f"{_TAKEN} is the bridge on every node", "Use 172.18.0.0/16 or 10.0.0.0/16."
-        yield Problem(path, cidr, rule, fix, code="network-range-in-use")
+    rule, taken = "not a private range", f"{ranges.TAKEN} is the bridge on every node"
+    yield from ranges.space_problems(path, network, rule, taken)
 
 
 def pod_block(pods_per_node: int) -> int:
@@ -146,11 +130,3 @@ def _more_room(cidr: str, needed: int) -> str:
         return f"Use {others}: even a /{LARGEST_NETWORK} is too small."
     start = ipaddress.IPv4Network(cidr).network_address
     return f"Use {ipaddress.IPv4Network(f'{start}/{prefix}', strict=False)}, {others}."
-
-
-def _like(cidr: str) -> str:
-    """The network that an address with host bits lies in, else an example."""
-    try:
-        return str(ipaddress.IPv4Network(cidr, strict=False))
-    except ValueError:
-        return "a network such as 10.0.0.0/16"

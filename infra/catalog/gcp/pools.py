@@ -8,7 +8,6 @@ from typing import Final
 from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType
-from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 100
@@ -83,11 +82,6 @@ def cpu_purchase_problems(path: str, bought: str) -> Iterator[Problem]:
         fix = "Buy them on_demand or spot."
         rule = "nodes without GPUs are neither reserved nor queued"
         yield Problem(path, bought, rule, fix, code="purchase-needs-gpus")
-
-
-def system_type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a CPU type in the catalog, for a cluster's own services."""
-    yield from cpu_type_problems(path, name, facts.cpu_types)
 
 
 def offer_problems(

@@ -150,9 +150,9 @@ def test_a_type_is_wanted_where_it_is_offered() -> None:
 
 
 def test_types_of_system_pools_exist() -> None:
-    assert said(pools.system_type_problems("type", "m6i.xlarge")) == ""
-    assert "m6i.xlarge" in said(pools.system_type_problems("type", "m6i.xlrge"))
-    assert said(pools.system_type_problems("type", "g5.xlarge"))
+    assert said(any_pools.cpu_type_problems("type", "m6i.xlarge", facts.cpu_types)) == ""
+    assert "m6i.xlarge" in said(any_pools.cpu_type_problems("type", "m6i.xlrge", facts.cpu_types))
+    assert said(any_pools.cpu_type_problems("type", "g5.xlarge", facts.cpu_types))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 from infra.catalog.gcp import facts, pools
+from infra.catalog.pools import cpu_type_problems
 from tests.infra.catalog.problems import said
 
 
@@ -26,8 +27,8 @@ def test_a_type_is_wanted_in_zones_that_have_it() -> None:
 def test_types_are_known() -> None:
     assert "a3-megagpu-8g" in said(pools.type_problems("type", "a3-megagpu-4g"))
     assert said(pools.type_problems("type", "e2-standard-4"))
-    assert said(pools.system_type_problems("type", "e2-standard-4")) == ""
-    assert "e2-standard-4" in said(pools.system_type_problems("type", "e2-standard-5"))
+    assert said(cpu_type_problems("type", "e2-standard-4", facts.cpu_types)) == ""
+    assert "e2-standard-4" in said(cpu_type_problems("type", "e2-standard-5", facts.cpu_types))
     assert said(pools.cpu_problems("type", "n2-standard-16")) == ""
     assert said(pools.cpu_problems("type", "n2-standard-2"))
 

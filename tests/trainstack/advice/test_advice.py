@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from infra.errors import UserError
 from trainstack.advice import Advice, Question, Run, advise
-from trainstack.advice.machines import CLOUDS, machines
+from trainstack.advice.machines import CLOUDS, OF_CLOUD
 
 SMALL = {"T4", "A10G", "L4", "L40S"}
 LARGE = {"A100 40GB", "A100 80GB", "H100 80GB", "H100 80GB (Mega)", "H200 141GB", "B200", "B300"}
@@ -58,7 +58,9 @@ def test_every_gpu_model_is_answered_once() -> None:
     found = advise(Question(7e9, 1e9))
     listed = [(run.machine.cloud, run.machine.gpu) for run in (found.best, *found.others) if run]
     listed += [(row.machine.cloud, row.machine.gpu) for row in found.lost]
-    assert sorted(listed) == sorted({(row.cloud, row.gpu) for cloud in CLOUDS for row in machines(cloud)})
+    assert sorted(listed) == sorted(
+        {(row.cloud, row.gpu) for cloud in CLOUDS for row in OF_CLOUD[cloud].machines()}
+    )
     assert all(row.why for row in found.lost)
 
 

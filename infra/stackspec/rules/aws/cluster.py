@@ -7,6 +7,7 @@ from infra.catalog.aws import access, facts, load_balancer, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
+from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -132,7 +133,7 @@ def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
             yield from _without_gpus(path, pool)
             continue
         yield from pools.type_problems(f"{path}.machine", pool.machine)
-        yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
+        yield from facts.limits["root_volume_gib"].problems(f"{path}.disk_gib", pool.disk_gib)
         machine = facts.instance_types.get(pool.machine)
         if machine and pool.rdma:
             yield from pools.efa_problems(f"{path}.rdma", machine)
@@ -158,7 +159,7 @@ def purchases(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 def _without_gpus(path: str, pool: PoolSpec) -> Iterator[Problem]:
     yield from pools.cpu_problems(f"{path}.machine", pool.machine)
     yield from pools.cpu_purchase_problems(f"{path}.purchase.kind", pool.purchase.kind)
-    yield from pools.disk_problems(f"{path}.disk_gib", pool.disk_gib)
+    yield from facts.limits["root_volume_gib"].problems(f"{path}.disk_gib", pool.disk_gib)
     if pool.rdma:
         rule, fix = f"{pool.machine} has no GPUs", f"Set {path}.rdma to false."
         yield Problem(f"{path}.rdma", True, rule, fix, code="rdma-without-gpus")
@@ -172,7 +173,7 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout) -> Iterato
 def offers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Machine types exist and are offered in the region, in as many zones as are named."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
-    yield from pools.system_type_problems(path, machine)
+    yield from cpu_type_problems(path, machine, facts.cpu_types)
     yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"

@@ -7,6 +7,7 @@ from infra.catalog.gcp import access, database, fabrics, facts, lustre, network,
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
+from infra.catalog.pools import cpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -229,7 +230,7 @@ def gpus_where_there_are_some(spec: StackSpec, layout: ClusterLayout, cloud: Gcp
 def offers(spec: StackSpec, layout: ClusterLayout, _: GcpSpec) -> Iterator[Problem]:
     """Machine types exist and are offered in the region and in the named zones."""
     path, machine = "layout.system_pool.machine", layout.system_pool.machine
-    yield from pools.system_type_problems(path, machine)
+    yield from cpu_type_problems(path, machine, facts.cpu_types)
     yield from pools.offer_problems(path, machine, "layout.zones", layout.zones, spec.region)
     for index, pool in enumerate(layout.pools):
         path = f"layout.pools[{index}]"
