@@ -11,9 +11,6 @@ from rehearsal.gcp import facts
 from rehearsal.gcp.site import MISSING, Site, project_number
 from rehearsal.gcp.table import TABLE
 
-# The user of the rehearsal, as programs see it.
-_CALLER = "rehearsal@example.com"
-
 
 def answer_to(site: Site, args: Properties) -> Properties:
     """Result of the function in the site's call. Raises RefusalError when it is not emulated."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import given, is_set, items, named, text
+from rehearsal.aws.rules.reading import items, named, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import each, known
 from rehearsal.core.rules.model import Violation
@@ -36,15 +36,6 @@ def amount_is_positive(inputs: Properties) -> Iterator[Violation]:
         yield Violation("limitAmount", f"{amount} is not an amount", "Write it like 1200.0.")
 
 
-@BOOK.rule("AWS-BUD-002", _BUDGET, source=_NOTICE)
-def notification_has_a_subscriber(inputs: Properties) -> Iterator[Violation]:
-    """A notification has a subscriber."""
-    for path, notice in items(inputs, "notifications"):
-        people = (notice.get("subscriberEmailAddresses"), notice.get("subscriberSnsTopicArns"))
-        if not any(is_set(one) for one in people):
-            yield Violation(path, "a notification needs an email address or SNS topic")
-
-
 @BOOK.rule("AWS-BUD-003", _BUDGET, source=_NOTICE)
 def subscriber_count(inputs: Properties) -> Iterator[Violation]:
     """A notification has at most 10 email addresses and one SNS topic."""
@@ -56,37 +47,6 @@ def subscriber_count(inputs: Properties) -> Iterator[Violation]:
                 yield Violation(
                     f"{path}.{name}", f"{len(people)} subscribers, but at most {most} are allowed"
                 )
-
-
-@BOOK.rule("AWS-BUD-004", _BUDGET, source=_API)
-def cost_types_are_for_cost(inputs: Properties) -> Iterator[Violation]:
-    """Only budgets of type COST have cost types."""
-    kind = inputs.get("budgetType")
-    if inputs.get("costTypes") is not None and known(kind) and kind != "COST":
-        yield Violation("costTypes", f"a budget of type {kind} takes none")
-
-
-@BOOK.rule("AWS-BUD-005", _BUDGET, source=_DOC)
-def one_kind_of_filter(inputs: Properties) -> Iterator[Violation]:
-    """Cost filters and a filter expression exclude each other."""
-    if len(given(inputs, "costFilters", "filterExpression")) > 1:
-        yield Violation("filterExpression", "it excludes costFilters", "Use one of them.")
-
-
-@BOOK.rule("AWS-BUD-006", _BUDGET, source=_DOC)
-def expression_needs_metrics(inputs: Properties) -> Iterator[Violation]:
-    """A filter expression needs metrics."""
-    if inputs.get("filterExpression") is not None and not is_set(inputs.get("metrics")):
-        yield Violation("metrics", "filterExpression needs them")
-
-
-@BOOK.rule(
-    "AWS-BUD-007", _BUDGET, source="hashicorp/terraform-provider-aws internal/service/budgets/budget.go"
-)
-def limit_or_plan(inputs: Properties) -> Iterator[Violation]:
-    """A limit and planned limits exclude each other."""
-    if inputs.get("limitAmount") is not None and is_set(inputs.get("plannedLimits")):
-        yield Violation("plannedLimits", "they exclude limitAmount", "Use one of them.")
 
 
 @BOOK.rule("AWS-BUD-008", _BUDGET, source=f"{_DOC} (Example Usage: cost filter TagKeyValue)")

@@ -12,14 +12,6 @@ from rehearsal.core.rules.model import Violation
 _RULE = "aws:cloudwatch/eventRule:EventRule"
 
 
-@BOOK.rule("AWS-EVT-001", _RULE, source="botocore 1.44.5 events/2015-10-07 PutRule (documentation)")
-def matches_something(inputs: Properties) -> Iterator[Violation]:
-    """A rule has a pattern of events, a schedule, or both."""
-    if not inputs.get("eventPattern") and not inputs.get("scheduleExpression"):
-        message = "Parameter(s) EventPattern or ScheduleExpression must be specified."
-        yield Violation("eventPattern", message, code="ValidationException")
-
-
 @BOOK.rule(
     "AWS-EVT-002",
     _RULE,

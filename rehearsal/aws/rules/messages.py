@@ -20,14 +20,6 @@ _ENDPOINTS = {
 }
 
 
-@BOOK.rule("AWS-SNS-001", _TOPIC, source=_CREATE)
-def topic_name(inputs: Properties) -> Iterator[Violation]:
-    """A topic's name has letters, digits, underscores and dashes."""
-    name = text(inputs.get("name"))
-    if name is not None and not re.fullmatch(r"[A-Za-z0-9_-]{1,256}", name.removesuffix(".fifo")):
-        yield Violation("name", f"{name} is not a valid topic name", "Use letters, digits, - and _.")
-
-
 @BOOK.rule("AWS-SNS-002", _TOPIC, source=_CREATE)
 def fifo_suffix(inputs: Properties) -> Iterator[Violation]:
     """The names of FIFO topics, and no others, end in .fifo."""

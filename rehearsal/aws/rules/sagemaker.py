@@ -18,8 +18,7 @@ _ROLES = {
     "aws:sagemaker/trainingJob:TrainingJob": "roleArn",
     "aws:sagemaker/domain:Domain": "defaultUserSettings.executionRole",
 }
-_DOMAIN, _NOTEBOOK = "aws:sagemaker/domain:Domain", "aws:sagemaker/notebookInstance:NotebookInstance"
-_MODEL = "aws:sagemaker/model:Model"
+_DOMAIN = "aws:sagemaker/domain:Domain"
 _API = "botocore 1.44.5 sagemaker/2017-07-24"
 
 
@@ -52,28 +51,6 @@ def domain_subnets_of_its_vpc(inputs: Properties, site: AwsContext) -> Iterator[
                 "ValidationException",
             )
             return
-
-
-@BOOK.rule("AWS-SM-003", _NOTEBOOK, source="pulumi-aws 7.51.1 docstring of aws.sagemaker.NotebookInstance")
-def isolated_notebook_needs_a_subnet(inputs: Properties) -> Iterator[Violation]:
-    """A notebook without direct internet access sits in a subnet."""
-    if inputs.get("directInternetAccess") == "Disabled" and inputs.get("subnetId") is None:
-        yield Violation("subnetId", "directInternetAccess Disabled needs it", "Give a subnet and groups.")
-
-
-@BOOK.rule("AWS-SM-004", _MODEL, source="pulumi-aws 7.51.1 docstring of aws.sagemaker.Model")
-def model_has_containers(inputs: Properties) -> Iterator[Violation]:
-    """A model has a primary container or a list of containers."""
-    if not any(is_set(inputs.get(name)) for name in ("primaryContainer", "containers")):
-        yield Violation("primaryContainer", "a model needs primaryContainer or containers")
-
-
-@BOOK.rule("AWS-SM-005", _DOMAIN, source=f"{_API} UserSettings (SecurityGroups: required with VpcOnly)")
-def closed_domain_has_groups(inputs: Properties) -> Iterator[Violation]:
-    """A domain whose traffic stays in the VPC names security groups for its users."""
-    path = "defaultUserSettings.securityGroups"
-    if inputs.get("appNetworkAccessType") == "VpcOnly" and not is_set(at(inputs, path)):
-        yield Violation(path, "appNetworkAccessType VpcOnly needs security groups", "Give one to five.")
 
 
 @BOOK.rule("AWS-SM-006", _DOMAIN, source=f"{_API} CreateDomainRequest (AppSecurityGroupManagement)")

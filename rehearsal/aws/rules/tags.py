@@ -8,7 +8,7 @@ from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 
 _SOURCE = "botocore 1.44.5 eks/2017-11-01 CreatePodIdentityAssociationRequest (tags: basic restrictions)"
-_MOST, _KEY, _VALUE = 50, 128, 256
+_KEY, _VALUE = 128, 256
 # An object has at most ten tags, and Auto Scaling groups have another format of tags.
 _OTHERS = ("aws:s3/bucketObject:BucketObject", "aws:s3/bucketObjectv2:BucketObjectv2", "aws:autoscaling/")
 _TAGGED = tuple(token for token in TABLE.rows if not token.startswith(_OTHERS))
@@ -17,13 +17,6 @@ _TAGGED = tuple(token for token in TABLE.rows if not token.startswith(_OTHERS))
 def _tags(inputs: Properties) -> dict[str, object]:
     tags = inputs.get("tags")
     return tags if isinstance(tags, dict) else {}
-
-
-@BOOK.rule("AWS-TAG-001", *_TAGGED, source=_SOURCE)
-def tag_count(inputs: Properties) -> Iterator[Violation]:
-    """A resource has at most 50 tags."""
-    if len(_tags(inputs)) > _MOST:
-        yield Violation("tags", f"{len(_tags(inputs))} tags, but at most {_MOST} are allowed")
 
 
 @BOOK.rule("AWS-TAG-002", *_TAGGED, source=_SOURCE)

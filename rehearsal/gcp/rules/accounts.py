@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, without_services
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block, without_services
 
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _SQL, _BUDGET = "gcp:sql/databaseInstance:DatabaseInstance", "gcp:billing/budget:Budget"
 _PLUS_TIERS = ("db-perf-optimized-N-", "db-memory-optimized-N-", "db-c4a-")
-_ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])")
 # Letters of any script are letters here, capitals are not.
 _LABEL_KEY, _LABEL_VALUE = re.compile(r"[^\W\d_][-\w]{0,62}"), re.compile(r"[-\w]{0,63}")
 _MEMBER = re.compile(
@@ -32,14 +31,6 @@ _LABELLED = (
     "gcp:workbench/instance:Instance",
     "gcp:cloudrunv2/service:Service",
 )
-
-
-@BOOK.rule("GCP-IAM-001", "gcp:serviceaccount/account:Account", source=f"{_DOCS}google_service_account")
-def _account(inputs: Properties) -> Iterator[Violation]:
-    """Account ids have 6 to 30 lowercase letters, digits and dashes, a letter first and no dash last."""
-    name = inputs.get("accountId")
-    if isinstance(name, str) and (not 6 <= len(name) <= 30 or not _ACCOUNT_ID.fullmatch(name)):
-        yield Violation("accountId", f"{name!r} must have 6 to 30 characters and match {_ACCOUNT_ID.pattern}")
 
 
 _MEMBERSHIPS = (
@@ -67,18 +58,6 @@ def _member(inputs: Properties) -> Iterator[Violation]:
         yield Violation("member", f"{member!r} has no kind such as user: or serviceAccount:", fix)
 
 
-@BOOK.rule(
-    "GCP-IAM-003",
-    "gcp:projects/iAMCustomRole:IAMCustomRole",
-    source="hashicorp/terraform-provider-google@e03b7622: google/verify/validation.go (IAMCustomRoleIDRegex)",
-)
-def _custom_role(inputs: Properties) -> Iterator[Violation]:
-    """Ids of custom roles have 3 to 64 letters, digits, dots and underscores."""
-    role = inputs.get("roleId")
-    if isinstance(role, str) and not re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role):
-        yield Violation("roleId", f"{role!r} must match [a-zA-Z0-9_.]{{3,64}}", "Write _ for -.")
-
-
 @BOOK.rule("GCP-KMS-001", "gcp:kms/cryptoKey:CryptoKey", source=f"{_DOCS}kms_crypto_key (rotation_period)")
 def _rotation(inputs: Properties) -> Iterator[Violation]:
     """Keys are rotated at most daily."""
@@ -104,18 +83,6 @@ def _labels(inputs: Properties) -> Iterator[Violation]:
         plain = isinstance(value, str)
         if plain and (not _LABEL_VALUE.fullmatch(value) or value != value.lower()):
             yield Violation(f"labels.{key}", f"label value {value!r} must match [a-z0-9_-]{{0,63}}")
-
-
-@BOOK.rule(
-    "GCP-LABEL-002",
-    *_LABELLED,
-    source="googleapis Labels reference as in retail_v2 labels (Requirements for labels, Resource Manager)",
-)
-def _label_count(inputs: Properties) -> Iterator[Violation]:
-    """A resource has at most 64 labels."""
-    count = len(block(inputs.get("labels")))
-    if count > 64:
-        yield Violation("labels", f"{count} labels, at most 64 are allowed")
 
 
 @BOOK.rule("GCP-SQL-001", _SQL, source=f"{_DOCS}sql_database_instance (edition)")
@@ -185,14 +152,6 @@ def _disk(inputs: Properties) -> Iterator[Violation]:
         yield Violation("settings.diskSize", f"{int(size)} GB is below the minimum of {least}")
 
 
-@BOOK.rule("GCP-BILLING-001", _BUDGET, source=f"{_DOCS}billing_budget (display_name)")
-def _display(inputs: Properties) -> Iterator[Violation]:
-    """A budget's name for display has at most 60 characters."""
-    name = inputs.get("displayName")
-    if isinstance(name, str) and len(name) > 60:
-        yield Violation("displayName", f"has {len(name)} characters, at most 60 are allowed")
-
-
 @BOOK.rule(
     "GCP-BILLING-002",
     _BUDGET,
@@ -205,33 +164,3 @@ def _amount(inputs: Properties) -> Iterator[Violation]:
         return
     if bool(amount.get("specifiedAmount")) == bool(amount.get("lastPeriodAmount")):
         yield Violation("amount.specifiedAmount", "give exactly one of specifiedAmount and lastPeriodAmount")
-
-
-@BOOK.rule("GCP-BILLING-003", _BUDGET, source=f"{_DOCS}billing_budget (threshold_percent)")
-def _threshold(inputs: Properties) -> Iterator[Violation]:
-    """Thresholds are fractions of the budget, not below 0."""
-    for index, one in enumerate(items(inputs.get("thresholdRules"))):
-        percent = block(one).get("thresholdPercent")
-        if isinstance(percent, int | float) and percent < 0:
-            yield Violation(f"thresholdRules[{index}].thresholdPercent", f"{percent} is below 0")
-
-
-@BOOK.rule("GCP-BILLING-004", _BUDGET, source=f"{_DOCS}billing_budget (calendar_period)")
-def _period(inputs: Properties) -> Iterator[Violation]:
-    """A budget's filter has a calendar period or one of its own."""
-    period = block(inputs.get("budgetFilter"))
-    if period.get("calendarPeriod") and period.get("customPeriod"):
-        yield Violation("budgetFilter.customPeriod", "conflicts with calendarPeriod")
-
-
-@BOOK.rule("GCP-BILLING-005", _BUDGET, source=f"{_DOCS}billing_budget (credit_types)")
-def _credits(inputs: Properties) -> Iterator[Violation]:
-    """Kinds of credits are listed only where specified credits count."""
-    budget = block(inputs.get("budgetFilter"))
-    treatment = budget.get("creditTypesTreatment", "INCLUDE_ALL_CREDITS")
-    if (
-        items(budget.get("creditTypes"))
-        and isinstance(treatment, str)
-        and treatment != "INCLUDE_SPECIFIED_CREDITS"
-    ):
-        yield Violation("budgetFilter.creditTypes", f"must be empty with {treatment}")

@@ -1,6 +1,5 @@
 """GKE clusters."""
 
-import re
 from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
@@ -15,15 +14,6 @@ _CODE = (
 )
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/container_cluster"
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/scheduler/gke-cluster/main.tf"
-_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
-_AUTOPILOT_CONFLICTS = (
-    "enableShieldedNodes",
-    "networkPolicy",
-    "nodePools",
-    "removeDefaultNodePool",
-    "defaultMaxPodsPerNode",
-    "enableIntranodeVisibility",
-)
 
 
 def _dataplane(inputs: Properties) -> str | None:
@@ -34,14 +24,6 @@ def _dataplane(inputs: Properties) -> str | None:
     return value if isinstance(value, str) else None
 
 
-@BOOK.rule("GCP-GKE-001", CLUSTER, source=_CODE)
-def _name(inputs: Properties) -> Iterator[Violation]:
-    """Names of clusters have at most 40 lowercase letters, digits and dashes, a letter first."""
-    name = inputs.get("name")
-    if isinstance(name, str) and not _NAME.fullmatch(name):
-        yield Violation("name", f"{name!r} must match {_NAME.pattern} (at most 40 characters)")
-
-
 @BOOK.rule("GCP-GKE-002", CLUSTER, source=_TOOLKIT)
 def _multi_networking(inputs: Properties) -> Iterator[Violation]:
     """Multi-networking needs Dataplane V2."""
@@ -49,14 +31,6 @@ def _multi_networking(inputs: Properties) -> Iterator[Violation]:
         yield Violation(
             "datapathProvider", "must be ADVANCED_DATAPATH when enableMultiNetworking is set", "Dataplane V2."
         )
-
-
-@BOOK.rule("GCP-GKE-003", CLUSTER, source=_TOOLKIT)
-def _calico(inputs: Properties) -> Iterator[Violation]:
-    """Calico network policies do not go with Dataplane V2, which enforces them itself."""
-    enabled = block(inputs.get("networkPolicy")).get("enabled") is True
-    if enabled and inputs.get("datapathProvider") == "ADVANCED_DATAPATH":
-        yield Violation("networkPolicy.enabled", "is not supported when Dataplane V2 is enabled")
 
 
 @BOOK.rule("GCP-GKE-004", CLUSTER, source=_TOOLKIT)
@@ -95,13 +69,6 @@ def _master_overlap(inputs: Properties, world: ProjectView) -> Iterator[Violatio
                 yield Violation(
                     path, f"{mine} overlaps {theirs} of subnetwork {subnetwork.name}", "", "badRequest"
                 )
-
-
-@BOOK.rule("GCP-GKE-007", CLUSTER, source=_CODE)
-def _pod_range(inputs: Properties) -> Iterator[Violation]:
-    """The range of a routes-based cluster conflicts with an allocation policy."""
-    if isinstance(inputs.get("clusterIpv4Cidr"), str) and inputs.get("ipAllocationPolicy"):
-        yield Violation("clusterIpv4Cidr", "conflicts with ipAllocationPolicy")
 
 
 @BOOK.rule("GCP-GKE-008", CLUSTER, source=_CODE)
@@ -155,22 +122,6 @@ def _initial_nodes(inputs: Properties) -> Iterator[Violation]:
             "initialNodeCount",
             "must be set to at least 1 when there is no nodePools block, alongside removeDefaultNodePool",
         )
-
-
-@BOOK.rule("GCP-GKE-012", CLUSTER, source=_CODE)
-def _autopilot(inputs: Properties) -> Iterator[Violation]:
-    """Autopilot decides about nodes itself."""
-    if inputs.get("enableAutopilot") is True:
-        for name in _AUTOPILOT_CONFLICTS:
-            if inputs.get(name):
-                yield Violation(name, "conflicts with enableAutopilot")
-
-
-@BOOK.rule("GCP-GKE-013", CLUSTER, source=_TOOLKIT)
-def _max_pods(inputs: Properties) -> Iterator[Violation]:
-    """A default of pods per node needs a VPC-native cluster."""
-    if inputs.get("defaultMaxPodsPerNode") and inputs.get("networkingMode") == "ROUTES":
-        yield Violation("defaultMaxPodsPerNode", "does not work on routes-based clusters")
 
 
 @BOOK.rule("GCP-GKE-014", CLUSTER, source=f"{_DOCS} (node_locations)")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Violation
-from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items
+from rehearsal.gcp.rules.book import BOOK, ProjectView, block
 
-_NOTEBOOK, _SERVICE = "gcp:workbench/instance:Instance", "gcp:cloudrunv2/service:Service"
+_NOTEBOOK = "gcp:workbench/instance:Instance"
 _VISITOR = "gcp:iap/webCloudRunServiceIamMember:WebCloudRunServiceIamMember"
 _IDLE, _GUEST = "idle-timeout-seconds", "enable-guest-attributes"
 
@@ -29,18 +29,6 @@ def _idle(inputs: Properties, _: ProjectView) -> Iterator[Violation]:
             f"the instance never finds itself idle without {_GUEST}",
             f'Set gceSetup.metadata["{_GUEST}"] to "true".',
         )
-
-
-@BOOK.rule(
-    "GCP-NOTEBOOK-002",
-    _NOTEBOOK,
-    source="pulumi-gcp 10.2.0, workbench.Instance (instance_owners: currently supports one owner only)",
-)
-def _owner(inputs: Properties) -> Iterator[Violation]:
-    """An instance has one owner at most."""
-    owners = items(inputs.get("instanceOwners"))
-    if len(owners) > 1:
-        yield Violation("instanceOwners", f"{len(owners)} owners, at most one is supported")
 
 
 @BOOK.rule(

@@ -1,7 +1,6 @@
 """Networks, ranges, NAT, firewalls, addresses and placement policies."""
 
 import ipaddress
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +13,7 @@ _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/"
 _CODE = "hashicorp/terraform-provider-google@e03b7622: google/"
 NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Subnetwork"
 _FIREWALL, _NAT = "gcp:compute/firewall:Firewall", "gcp:compute/routerNat:RouterNat"
-_RANGE, _POLICY = "gcp:compute/globalAddress:GlobalAddress", "gcp:compute/resourcePolicy:ResourcePolicy"
 _CONNECTION = "gcp:servicenetworking/connection:Connection"
-_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -26,34 +23,6 @@ def parse(value: Any) -> Network | None:
         return ipaddress.ip_network(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-@BOOK.rule(
-    "GCP-COMPUTE-001",
-    NETWORK,
-    SUBNETWORK,
-    _FIREWALL,
-    _RANGE,
-    _POLICY,
-    _NAT,
-    "gcp:compute/router:Router",
-    "gcp:compute/address:Address",
-    "gcp:compute/reservation:Reservation",
-    source=f"{_CODE}verify/validation.go (ValidateGCEName)",
-)
-def _names(inputs: Properties) -> Iterator[Violation]:
-    """Names are 1 to 63 lowercase letters, digits and dashes, a letter first and no dash last."""
-    name = inputs.get("name")
-    if isinstance(name, str) and not _NAME.fullmatch(name):
-        yield Violation("name", f"{name!r} must match {_NAME.pattern} (1 to 63 characters)")
-
-
-@BOOK.rule("GCP-COMPUTE-002", NETWORK, source=f"{_DOCS}compute_network")
-def _mtu(inputs: Properties) -> Iterator[Violation]:
-    """The MTU of a network is 1300 to 8896."""
-    mtu = inputs.get("mtu")
-    if isinstance(mtu, int | float) and not 1300 <= mtu <= 8896:
-        yield Violation("mtu", f"{int(mtu)} is not between 1300 and 8896")
 
 
 @BOOK.rule("GCP-COMPUTE-003", SUBNETWORK, source=f"{_CODE}verify/validation.go (ValidateIpCidrRange)")
@@ -123,14 +92,6 @@ def _nat_addresses(inputs: Properties) -> Iterator[Violation]:
         yield Violation("natIps", "only valid if natIpAllocateOption is MANUAL_ONLY")
 
 
-@BOOK.rule("GCP-COMPUTE-008", _NAT, source=f"{_DOCS}compute_router_nat (subnetwork)")
-def _nat_subnetworks(inputs: Properties) -> Iterator[Violation]:
-    """Subnetworks are listed only when a list of them is translated."""
-    mode = inputs.get("sourceSubnetworkIpRangesToNat")
-    if isinstance(mode, str) and mode != "LIST_OF_SUBNETWORKS" and items(inputs.get("subnetworks")):
-        yield Violation("subnetworks", "only used if sourceSubnetworkIpRangesToNat is LIST_OF_SUBNETWORKS")
-
-
 @BOOK.rule("GCP-COMPUTE-009", _FIREWALL, source=f"{_CODE}services/compute/resource_compute_firewall.go")
 def _firewall(inputs: Properties) -> Iterator[Violation]:
     """A firewall rule either allows or denies."""
@@ -161,32 +122,6 @@ def _peering(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
                 "",
                 "badRequest",
             )
-
-
-@BOOK.rule("GCP-COMPUTE-012", _POLICY, source=f"{_DOCS}compute_resource_policy (workload_policy)")
-def _workload(inputs: Properties) -> Iterator[Violation]:
-    """Topologies belong to high-throughput policies."""
-    policy = block(inputs.get("workloadPolicy"))
-    for name in ("acceleratorTopology", "maxTopologyDistance"):
-        if policy.get(name) and policy.get("type") == "HIGH_AVAILABILITY":
-            yield Violation(f"workloadPolicy.{name}", "can be set only when the type is HIGH_THROUGHPUT")
-
-
-@BOOK.rule("GCP-COMPUTE-013", _POLICY, source=f"{_DOCS}compute_resource_policy (workload_policy)")
-def _topology(inputs: Properties) -> Iterator[Violation]:
-    """A workload policy has a topology or a distance, not both."""
-    policy = block(inputs.get("workloadPolicy"))
-    if policy.get("acceleratorTopology") and policy.get("maxTopologyDistance"):
-        yield Violation("workloadPolicy.maxTopologyDistance", "cannot be set if acceleratorTopology is set")
-
-
-@BOOK.rule("GCP-COMPUTE-014", _POLICY, source=f"{_CODE}services/compute/resource_compute_resource_policy.go")
-def _one_policy(inputs: Properties) -> Iterator[Violation]:
-    """A resource policy is of one kind."""
-    kinds = ("groupPlacementPolicy", "snapshotSchedulePolicy", "instanceSchedulePolicy")
-    given = present(inputs, *kinds, "diskConsistencyGroupPolicy")
-    if len(given) > 1:
-        yield Violation(given[1], f"conflicts with {given[0]}")
 
 
 @BOOK.rule(

@@ -8,9 +8,6 @@ from rehearsal.core.rules.model import Violation
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, present
 
 POOL = "gcp:container/nodePool:NodePool"
-_CODE = (
-    "hashicorp/terraform-provider-google@e03b7622: google/services/container/resource_container_node_pool.go"
-)
 _DOCS = "hashicorp/terraform-provider-google@e03b7622: website/docs/r/container_node_pool"
 _TOOLKIT = "GoogleCloudPlatform/cluster-toolkit@10470803: modules/compute/gke-node-pool/main.tf"
 _FLEX_COMPACT = re.compile(r"a3-ultragpu-|a4-|h4d-")
@@ -151,18 +148,6 @@ def _spot_reservation(inputs: Properties) -> Iterator[Violation]:
         )
 
 
-@BOOK.rule("GCP-POOL-013", POOL, source=f"{_DOCS} (SPECIFIC_RESERVATION)")
-def _specific(inputs: Properties) -> Iterator[Violation]:
-    """A specific reservation is named by key and values."""
-    affinity = block(_node(inputs).get("reservationAffinity"))
-    if affinity.get("consumeReservationType") == "SPECIFIC_RESERVATION":
-        for name in ("key", "values"):
-            if name not in affinity or affinity[name] == []:
-                yield Violation(
-                    f"nodeConfig.reservationAffinity.{name}", "is needed with SPECIFIC_RESERVATION"
-                )
-
-
 @BOOK.rule_around("GCP-POOL-014", POOL, source=_TOOLKIT)
 def _reservation_is_specific(inputs: Properties, world: ProjectView) -> Iterator[Violation]:
     """A specific reservation can only be used by those who name it."""
@@ -207,13 +192,6 @@ def _surge(inputs: Properties) -> Iterator[Violation]:
     settings = block(inputs.get("upgradeSettings"))
     if settings.get("maxSurge") == 0 and settings.get("maxUnavailable", 0) == 0:
         yield Violation("upgradeSettings.maxSurge", "maxSurge or maxUnavailable must be greater than 0")
-
-
-@BOOK.rule("GCP-POOL-018", POOL, source=_CODE)
-def _prefix(inputs: Properties) -> Iterator[Violation]:
-    """A pool has a name or a prefix of one."""
-    if inputs.get("name") and inputs.get("namePrefix"):
-        yield Violation("namePrefix", "Cannot specify both name and namePrefix for a node pool")
 
 
 @BOOK.rule("GCP-POOL-019", POOL, source=_TOOLKIT)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rehearsal.core.model import UNKNOWN, Properties
+from rehearsal.core.model import Properties
 from rehearsal.core.rules.model import Violation
 from rehearsal.gcp import facts
 from rehearsal.gcp.rules.book import BOOK, ProjectView, block, items, without_services
@@ -17,7 +17,6 @@ _BUCKET, _FOLDER = "gcp:storage/bucket:Bucket", "gcp:storage/managedFolder:Manag
 _FILESTORE, _LUSTRE = "gcp:filestore/instance:Instance", "gcp:lustre/instance:Instance"
 _BUCKET_NAME = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_-]*[a-z0-9])?)*")
 _ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
-_LUSTRE_ID = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _NFS4_TIERS = ("HIGH_SCALE_SSD", "ZONAL", "REGIONAL", "ENTERPRISE")
 
 
@@ -31,15 +30,6 @@ def _bucket_name(inputs: Properties) -> Iterator[Violation]:
     fits = _BUCKET_NAME.fullmatch(name) and not _ADDRESS.fullmatch(name)
     if not fits or not 3 <= len(name) <= longest:
         yield Violation("name", f"Invalid bucket name: '{name}'", f"Use 3 to {longest} of a-z, 0-9, - and _.")
-
-
-@BOOK.rule("GCP-STORAGE-002", _BUCKET, source=f"{_DOCS}storage_bucket (hierarchical_namespace)")
-def _hierarchical(inputs: Properties) -> Iterator[Violation]:
-    """A hierarchical namespace needs uniform bucket-level access."""
-    wanted = block(inputs.get("hierarchicalNamespace")).get("enabled") is True
-    uniform = inputs.get("uniformBucketLevelAccess")
-    if wanted and uniform is not True and uniform is not UNKNOWN:
-        yield Violation("uniformBucketLevelAccess", "must be true for a hierarchical namespace")
 
 
 @BOOK.rule("GCP-STORAGE-003", _BUCKET, source=f"{_DOCS}storage_bucket (soft_delete_policy)")
@@ -69,22 +59,6 @@ def _conditions(inputs: Properties) -> Iterator[Violation]:
         condition = block(one).get("condition")
         if isinstance(condition, dict) and not [value for value in condition.values() if value is not None]:
             yield Violation(f"lifecycleRules[{index}].condition", "at least one condition must be given")
-
-
-@BOOK.rule("GCP-STORAGE-006", _BUCKET, source=f"{_TOOLKIT}cloud-storage-bucket/variables.tf (autoclass)")
-def _autoclass(inputs: Properties) -> Iterator[Violation]:
-    """A terminal class belongs to an autoclass that is on."""
-    autoclass = block(inputs.get("autoclass"))
-    if autoclass.get("terminalStorageClass") and autoclass.get("enabled") is False:
-        yield Violation("autoclass.terminalStorageClass", "cannot be set unless autoclass.enabled is true")
-
-
-@BOOK.rule("GCP-STORAGE-007", _FOLDER, source="terraform-provider-google: resource_storage_managed_folder.go")
-def _folder_name(inputs: Properties) -> Iterator[Violation]:
-    """The name of a managed folder ends with a slash."""
-    name = inputs.get("name")
-    if isinstance(name, str) and not name.endswith("/"):
-        yield Violation("name", f"{name!r} must end with /")
 
 
 @BOOK.rule_around("GCP-STORAGE-008", _FOLDER, source=f"{_DOCS}storage_managed_folder")
@@ -132,14 +106,6 @@ def _one_network(inputs: Properties) -> Iterator[Violation]:
         yield Violation("networks[1]", "only a single network is supported")
 
 
-@BOOK.rule("GCP-FILESTORE-004", _FILESTORE, source=f"{_TOOLKIT}filestore/variables.tf (deletion_protection)")
-def _reason(inputs: Properties) -> Iterator[Violation]:
-    """A reason belongs to a deletion protection that is on."""
-    enabled = inputs.get("deletionProtectionEnabled", False)
-    if inputs.get("deletionProtectionReason") and enabled is False:
-        yield Violation("deletionProtectionReason", "cannot be set unless deletionProtectionEnabled is true")
-
-
 @BOOK.rule("GCP-FILESTORE-005", _FILESTORE, source=f"{_TOOLKIT}filestore/README.md (region, zone)")
 def _tier_place(inputs: Properties) -> Iterator[Violation]:
     """Regional and Enterprise are in a region, the other tiers in a zone."""
@@ -170,22 +136,6 @@ def _lustre_tier(inputs: Properties) -> Iterator[Violation]:
     offered = [str(throughput) for throughput in sorted(facts.catalog().lustre_tiers)]
     if isinstance(value, str | int) and str(value) not in (*offered, "0"):
         yield Violation("perUnitStorageThroughput", f"{value} is not one of {', '.join(offered)}")
-
-
-@BOOK.rule("GCP-LUSTRE-003", _LUSTRE, source=f"{_DOCS}lustre_instance (filesystem)")
-def _filesystem(inputs: Properties) -> Iterator[Violation]:
-    """The file system's name has at most eight letters and digits."""
-    name = inputs.get("filesystem")
-    if isinstance(name, str) and not re.fullmatch(r"[A-Za-z0-9]{1,8}", name):
-        yield Violation("filesystem", f"{name!r} must have at most 8 characters, letters and numbers only")
-
-
-@BOOK.rule("GCP-LUSTRE-004", _LUSTRE, source=f"{_DOCS}lustre_instance (instance_id)")
-def _lustre_name(inputs: Properties) -> Iterator[Violation]:
-    """An instance id has 1 to 63 lowercase letters, digits and dashes, a letter first."""
-    name = inputs.get("instanceId")
-    if isinstance(name, str) and not _LUSTRE_ID.fullmatch(name):
-        yield Violation("instanceId", f"{name!r} must match {_LUSTRE_ID.pattern}")
 
 
 @BOOK.rule_around(

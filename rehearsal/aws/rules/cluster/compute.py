@@ -6,15 +6,13 @@ from typing import Any
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK
-from rehearsal.aws.rules.reading import EFA_DEVICES, is_set, items, number, text
+from rehearsal.aws.rules.reading import EFA_DEVICES, items, number, text
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import at, each, known
+from rehearsal.core.properties import at, each
 from rehearsal.core.rules.model import Violation
 
 _TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
-_PLACEMENT = "aws:ec2/placementGroup:PlacementGroup"
 _RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
-_DATA = "botocore 1.44.5 ec2/2016-11-15 RequestLaunchTemplateData"
 _INTERFACE = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateInstanceNetworkInterfaceSpecificationRequest"
 _DISK = "botocore 1.44.5 ec2/2016-11-15 LaunchTemplateEbsBlockDeviceRequest"
 _TYPES = "catalog: aws/karpenter-provider-aws instance-types.md and moto 5.2.5 DescribeInstanceTypes"
@@ -34,18 +32,6 @@ _IOPS = {"gp3": (3000, 80000), "io1": (100, 64000), "io2": (100, 256000)}
 def place(interface: Mapping[str, Any]) -> tuple[int, int]:
     """Network card and device index of an interface; both are 0 by default."""
     return int(number(interface.get("networkCardIndex")) or 0), int(number(interface.get("deviceIndex")) or 0)
-
-
-@BOOK.rule("AWS-EC2-001", _TEMPLATE, source=_DATA)
-def groups_belong_to_interfaces(inputs: Properties) -> Iterator[Violation]:
-    """With network interfaces, security groups belong to the interfaces."""
-    if items(inputs, "networkInterfaces") and is_set(inputs.get("vpcSecurityGroupIds")):
-        yield Violation(
-            "vpcSecurityGroupIds",
-            "network interfaces and instance-level security groups may not be specified in one request",
-            "Give each interface its securityGroups.",
-            "InvalidParameterCombination",
-        )
 
 
 @BOOK.rule(
@@ -155,13 +141,6 @@ def instance_type_exists(inputs: Properties) -> Iterator[Violation]:
         yield Violation("instanceType", f"{name} does not exist", f"Did you mean {near[0]}?")
 
 
-@BOOK.rule("AWS-EC2-011", _TEMPLATE, source=_DATA)
-def type_or_requirements(inputs: Properties) -> Iterator[Violation]:
-    """A template gives an instance type or requirements, not both."""
-    if inputs.get("instanceType") is not None and inputs.get("instanceRequirements") is not None:
-        yield Violation("instanceRequirements", "it excludes instanceType", "Give one of them.")
-
-
 def _outside(
     inputs: Properties, name: str, limits: Mapping[str, tuple[int, int]], unit: str
 ) -> Iterator[Violation]:
@@ -185,15 +164,6 @@ def volume_iops(inputs: Properties) -> Iterator[Violation]:
     yield from _outside(inputs, "iops", _IOPS, "IOPS")
 
 
-@BOOK.rule("AWS-EC2-014", _TEMPLATE, source=_DISK)
-def throughput_is_for_gp3(inputs: Properties) -> Iterator[Violation]:
-    """Throughput is provisioned for gp3 volumes only."""
-    for path, disk in each(inputs, "blockDeviceMappings[].ebs"):
-        kind = disk.get("volumeType")
-        if disk.get("throughput") is not None and known(kind) and kind != "gp3":
-            yield Violation(f"{path}.throughput", f"only gp3 volumes take it, not {kind}")
-
-
 @BOOK.rule(
     "AWS-EC2-015",
     _TEMPLATE,
@@ -210,14 +180,6 @@ def preference_or_target(inputs: Properties) -> Iterator[Violation]:
             f"{given['capacityReservationPreference']} and a target exclude each other",
             "Leave the preference out.",
         )
-
-
-@BOOK.rule("AWS-EC2-016", _PLACEMENT, source="botocore 1.44.5 ec2/2016-11-15 CreatePlacementGroupRequest")
-def partitions_need_the_strategy(inputs: Properties) -> Iterator[Violation]:
-    """Only a placement group of strategy partition has a partition count."""
-    strategy = inputs.get("strategy")
-    if inputs.get("partitionCount") is not None and known(strategy) and strategy != "partition":
-        yield Violation("partitionCount", "only strategy partition takes it")
 
 
 @BOOK.rule("AWS-EC2-017", _RESERVATION, source=_RESERVE)

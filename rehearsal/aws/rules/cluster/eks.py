@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import is_set, text, trusts
+from rehearsal.aws.rules.reading import text, trusts
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
@@ -17,10 +17,8 @@ _ACCESS = "aws:eks/accessPolicyAssociation:AccessPolicyAssociation"
 _POD_IDENTITY = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _INVALID = "InvalidParameterException"
 _ENTRIES = "botocore 1.44.5 eks/2017-11-01 CreateAccessEntryRequest"
-_SCOPE = "botocore 1.44.5 eks/2017-11-01 AccessScope"
 _TRUST = "hashicorp/terraform-provider-aws issue 41483"
 _MODES = ("CONFIG_MAP", "API_AND_CONFIG_MAP", "API")
-_ACCESS_POLICY = re.compile(r"arn:aws[a-z-]*:eks::aws:cluster-access-policy/Amazon\w+")
 # The marketplace has more add-ons than the catalog: only close names count as misspelled.
 _SLIP = 0.8
 # Add-ons that EKS installs by default.
@@ -111,13 +109,6 @@ def entries_need_the_api_mode(inputs: Properties, site: AwsContext) -> Iterator[
         )
 
 
-@BOOK.rule("AWS-EKS-006", _ENTRY, source=_ENTRIES)
-def node_entries_have_no_groups(inputs: Properties) -> Iterator[Violation]:
-    """Access entries of nodes take no Kubernetes groups."""
-    if inputs.get("type") in ("EC2_LINUX", "EC2_WINDOWS") and is_set(inputs.get("kubernetesGroups")):
-        yield Violation("kubernetesGroups", f"type {inputs['type']} takes no groups", "Leave them out.")
-
-
 @BOOK.rule("AWS-EKS-007", _ENTRY, source=_ENTRIES)
 def entry_is_no_session(inputs: Properties) -> Iterator[Violation]:
     """An access entry names an IAM principal, not a session of STS."""
@@ -132,25 +123,6 @@ def node_entries_are_roles(inputs: Properties) -> Iterator[Violation]:
     kind, principal = inputs.get("type", "STANDARD"), text(inputs.get("principalArn")) or ""
     if known(kind) and kind != "STANDARD" and ":user/" in principal:
         yield Violation("principalArn", f"type {kind} needs a role, not {principal}")
-
-
-@BOOK.rule("AWS-EKS-009", _ACCESS, source="pulumi-aws 7.51.1 docstring of aws.eks.AccessPolicyAssociation")
-def access_policy_is_one_of_eks(inputs: Properties) -> Iterator[Violation]:
-    """An access policy is one of EKS, not of IAM."""
-    policy = text(inputs.get("policyArn"))
-    if policy is not None and not _ACCESS_POLICY.fullmatch(policy):
-        yield Violation(
-            "policyArn",
-            f"{policy} is not an EKS access policy",
-            "They look like arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy.",
-        )
-
-
-@BOOK.rule("AWS-EKS-010", _ACCESS, source=_SCOPE)
-def namespace_scope_names_them(inputs: Properties) -> Iterator[Violation]:
-    """A scope of type namespace lists namespaces."""
-    if at(inputs, "accessScope.type") == "namespace" and not is_set(at(inputs, "accessScope.namespaces")):
-        yield Violation("accessScope.namespaces", "scope namespace needs them")
 
 
 @BOOK.rule_around(

@@ -24,18 +24,6 @@ def _services(inputs: Properties) -> ipaddress.IPv4Network | None:
         return None
 
 
-@BOOK.rule("AWS-EKS-040", _CLUSTER, source="botocore 1.44.5 eks/2017-11-01 VpcConfigRequest")
-def some_endpoint(inputs: Properties) -> Iterator[Violation]:
-    """A cluster has a public or a private endpoint."""
-    private = at(inputs, "vpcConfig.endpointPrivateAccess")
-    if at(inputs, "vpcConfig.endpointPublicAccess") is False and private in (None, False):
-        yield Violation(
-            "vpcConfig.endpointPrivateAccess",
-            "private and public endpoint access cannot be false",
-            "Set it to true.",
-        )
-
-
 @BOOK.rule_around("AWS-EKS-041", _CLUSTER, source=_GUIDE)
 def two_zones(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """A cluster's subnets are in at least two zones."""
@@ -89,13 +77,6 @@ def services_apart_from_vpc(inputs: Properties, site: AwsContext) -> Iterator[Vi
             "Choose another block.",
             "InvalidParameterException",
         )
-
-
-@BOOK.rule("AWS-EKS-045", _CLUSTER, source=_NETWORK)
-def ipv6_services_are_given(inputs: Properties) -> Iterator[Violation]:
-    """With family ipv6, the block of services is not chosen."""
-    if at(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6" and at(inputs, _SERVICE) is not None:
-        yield Violation(_SERVICE, "ipFamily ipv6 takes none", "Leave it out.")
 
 
 @BOOK.rule(

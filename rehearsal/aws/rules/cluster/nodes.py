@@ -13,7 +13,6 @@ from rehearsal.core.rules.model import Violation
 
 _GROUP = "aws:eks/nodeGroup:NodeGroup"
 _API = "botocore 1.44.5 eks/2017-11-01 CreateNodegroupRequest"
-_TERRAFORM = "hashicorp/terraform-provider-aws internal/service/eks/node_group.go"
 _TEMPLATES = "awsdocs/amazon-eks-user-guide latest/ug/nodes/launch-templates.adoc"
 _BLOCKS = "awsdocs/amazon-eks-user-guide latest/ug/nodes/capacity-blocks-mng.adoc"
 _INVALID = "InvalidParameterException"
@@ -29,25 +28,6 @@ def sizes_in_order(inputs: Properties) -> Iterator[Violation]:
         yield Violation(
             "scalingConfig",
             f"minSize {low:.0f} <= desiredSize {wanted:.0f} <= maxSize {high:.0f} does not hold",
-        )
-
-
-@BOOK.rule("AWS-EKS-021", _GROUP, source=_API)
-def template_says_it(inputs: Properties) -> Iterator[Violation]:
-    """With a launch template, disk size and remote access belong in the template."""
-    if inputs.get("launchTemplate") is not None:
-        for name in given(inputs, "diskSize", "remoteAccess"):
-            yield Violation(name, f"{name} belongs in the launch template", "Move it there.")
-
-
-@BOOK.rule("AWS-EKS-022", _GROUP, source=_BLOCKS)
-def block_needs_a_template(inputs: Properties) -> Iterator[Violation]:
-    """A capacity block needs a custom launch template."""
-    if inputs.get("capacityType") == "CAPACITY_BLOCK" and inputs.get("launchTemplate") is None:
-        yield Violation(
-            "launchTemplate",
-            "CAPACITY_BLOCK needs a launch template",
-            "Give one with market type capacity-block and the reservation's id.",
         )
 
 
@@ -93,16 +73,6 @@ def image_runs_on_the_machine(inputs: Properties) -> Iterator[Violation]:
             yield Violation(path, problem, "Choose an image of that architecture.")
 
 
-@BOOK.rule("AWS-EKS-025", _GROUP, source=_TERRAFORM)
-def one_update_limit(inputs: Properties) -> Iterator[Violation]:
-    """An update limit is a number of nodes or a percentage."""
-    config = inputs.get("updateConfig")
-    if isinstance(config, Mapping):
-        names = ("maxUnavailable", "maxUnavailablePercentage")
-        if len(given(config, *names)) > 1:
-            yield Violation("updateConfig", f"give exactly one of {' and '.join(names)}")
-
-
 @BOOK.rule("AWS-EKS-026", _GROUP, source="botocore 1.44.5 eks/2017-11-01 NodeRepairConfig")
 def one_repair_limit(inputs: Properties) -> Iterator[Violation]:
     """A limit of node repair is a count or a percentage."""
@@ -111,14 +81,6 @@ def one_repair_limit(inputs: Properties) -> Iterator[Violation]:
         names = (f"{start}Count", f"{start}Percentage")
         if isinstance(config, Mapping) and len(given(config, *names)) > 1:
             yield Violation("nodeRepairConfig", f"{names[0]} and {names[1]} exclude each other")
-
-
-@BOOK.rule("AWS-EKS-027", _GROUP, source=_TERRAFORM)
-def template_by_id_or_name(inputs: Properties) -> Iterator[Violation]:
-    """A launch template is named by its id or by its name."""
-    template = inputs.get("launchTemplate")
-    if isinstance(template, Mapping) and len(given(template, "id", "name")) != 1:
-        yield Violation("launchTemplate", "give exactly one of id and name")
 
 
 @BOOK.rule_around("AWS-EKS-028", _GROUP, source=_API)

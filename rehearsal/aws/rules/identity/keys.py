@@ -5,21 +5,17 @@ from collections.abc import Iterator
 from rehearsal.aws.facts import DEPLOYER_ROLE
 from rehearsal.aws.rules import documents
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import given, many, named, number, principals, text
+from rehearsal.aws.rules.reading import many, named, number, principals, text
 from rehearsal.core.model import Properties
-from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _LOGS, _ANY_LOGS = "aws:cloudwatch/logGroup:LogGroup", "logs.amazonaws.com"
 _LOGGING = ("kms:Encrypt", "kms:Decrypt", "kms:GenerateDataKey")
 _KEY, _ALIAS = "aws:kms/key:Key", "aws:kms/alias:Alias"
 _VAULT = "aws:secretsmanager/secret:Secret"
-_VERSION = "aws:secretsmanager/secretVersion:SecretVersion"
-_VALUES = ("secretString", "secretBinary", "secretStringWo")
 # Specs of keys that encrypt, by the beginnings of their names.
 _ENCRYPTING = ("SYMMETRIC_DEFAULT", "RSA_", "SM2")
 _CREATE_KEY = "botocore 1.44.5 kms/2014-11-01 CreateKeyRequest"
-_ROTATION = "botocore 1.44.5 kms/2014-11-01 EnableKeyRotationRequest"
 
 
 @BOOK.rule("AWS-KMS-001", _ALIAS, source="botocore 1.44.5 kms/2014-11-01 CreateAliasRequest")
@@ -30,22 +26,6 @@ def alias_name(inputs: Properties) -> Iterator[Violation]:
         yield Violation(
             "name", "must begin with alias/ and not with alias/aws/", f"Use alias/{name.split('/')[-1]}."
         )
-
-
-@BOOK.rule("AWS-KMS-002", _KEY, source=_ROTATION)
-def rotation_is_for_symmetric_keys(inputs: Properties) -> Iterator[Violation]:
-    """Only symmetric encryption keys rotate."""
-    kind = inputs.get("customerMasterKeySpec", "SYMMETRIC_DEFAULT")
-    if inputs.get("enableKeyRotation") is True and known(kind) and kind != "SYMMETRIC_DEFAULT":
-        yield Violation("enableKeyRotation", f"a key of spec {kind} cannot rotate", "Set it to false.")
-
-
-@BOOK.rule("AWS-KMS-003", _KEY, source=_ROTATION)
-def period_needs_rotation(inputs: Properties) -> Iterator[Violation]:
-    """A rotation period goes with rotation."""
-    rotation = inputs.get("enableKeyRotation")
-    if inputs.get("rotationPeriodInDays") is not None and rotation in (None, False):
-        yield Violation("rotationPeriodInDays", "it needs enableKeyRotation = true")
 
 
 @BOOK.rule(
@@ -115,15 +95,3 @@ def recovery_window(inputs: Properties) -> Iterator[Violation]:
     days = number(inputs.get("recoveryWindowInDays"))
     if days is not None and days != 0 and not 7 <= days <= 30:
         yield Violation("recoveryWindowInDays", f"{days:.0f} is neither 0 nor between 7 and 30")
-
-
-@BOOK.rule("AWS-SEC-002", _VERSION, source="botocore 1.44.5 secretsmanager/2017-10-17 CreateSecretRequest")
-def one_secret_value(inputs: Properties) -> Iterator[Violation]:
-    """A secret's value is a text or binary."""
-    if len(given(inputs, *_VALUES)) != 1:
-        yield Violation(
-            "secretString",
-            "exactly one of secretString and secretBinary is needed",
-            "",
-            "InvalidRequestException",
-        )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import all_known, is_set, items, number, subnets, text, vpcs, zones
+from rehearsal.aws.rules.reading import all_known, items, number, subnets, text, vpcs, zones
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
@@ -66,13 +66,6 @@ def groups_of_its_network(inputs: Properties, site: AwsContext) -> Iterator[Viol
             )
 
 
-@BOOK.rule("AWS-ELB-004", _LISTENER, source=f"{_MODEL} CreateListenerInput (Certificates)")
-def https_needs_a_certificate(inputs: Properties) -> Iterator[Violation]:
-    """A listener for HTTPS has a certificate."""
-    if inputs.get("protocol") == "HTTPS" and not is_set(inputs.get("certificateArn")):
-        yield Violation("certificateArn", "A certificate must be specified for HTTPS listeners")
-
-
 @BOOK.rule("AWS-ELB-005", _LISTENER, source=f"{_MODEL} Action (AuthenticateOidcConfig: [HTTPS listeners])")
 def logins_over_https_only(inputs: Properties) -> Iterator[Violation]:
     """Only listeners for HTTPS authenticate users."""
@@ -113,15 +106,6 @@ def last_action_is_not_a_login(inputs: Properties) -> Iterator[Violation]:
             "The last action must be one of forward, redirect or fixed-response",
             "Add an action with a higher order.",
         )
-
-
-@BOOK.rule("AWS-ELB-008", _GROUP, source=f"{_MODEL} CreateTargetGroupInput (Port, Protocol, VpcId)")
-def groups_of_targets_are_complete(inputs: Properties) -> Iterator[Violation]:
-    """Targets other than functions have a protocol, a port and a VPC."""
-    if inputs.get("targetType", "instance") != "lambda":
-        for name in ("protocol", "port", "vpcId"):
-            if not is_set(inputs.get(name)):
-                yield Violation(name, f"A {name} must be specified")
 
 
 @BOOK.rule("AWS-ELB-009", _GROUP, source="moto 5.2.5 moto/elbv2/models.py (create_target_group)")

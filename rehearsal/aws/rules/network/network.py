@@ -5,19 +5,17 @@ from collections.abc import Iterator
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import given, is_set, named, subnets, text
+from rehearsal.aws.rules.reading import named, subnets, text
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
 
 _VPC, _SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
-_ENDPOINT, _FLOW_LOG = "aws:ec2/vpcEndpoint:VpcEndpoint", "aws:ec2/flowLog:FlowLog"
+_ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 _VPC_SIZING = (
     "EC2 API Reference, CreateVpc and CreateSubnet (a subnet between /28 and /16; blocks in canonical form)"
 )
 _MOTO = "moto 5.2.5 moto/ec2/models/subnets.py (create_subnet) and moto/ec2/exceptions.py"
-_ENDPOINTS = "pulumi-aws 7.51.1 docstring of aws.ec2.VpcEndpoint"
-_FLOW_LOGS = "botocore 1.44.5 ec2/2016-11-15 CreateFlowLogsRequest"
 # The largest and the smallest IPv4 block of a VPC or subnet.
 _LARGEST, _SMALLEST = 16, 28
 
@@ -98,22 +96,6 @@ def subnets_do_not_overlap(inputs: Properties, site: AwsContext) -> Iterator[Vio
             )
 
 
-@BOOK.rule("AWS-VPC-006", _ENDPOINT, source=_ENDPOINTS)
-def gateway_endpoint_has_no_interfaces(inputs: Properties) -> Iterator[Violation]:
-    """A Gateway endpoint takes route tables, but no subnets, security groups or private DNS."""
-    if inputs.get("vpcEndpointType", "Gateway") == "Gateway":
-        for name in ("subnetIds", "securityGroupIds", "privateDnsEnabled"):
-            if is_set(inputs.get(name)):
-                yield Violation(name, "a Gateway endpoint does not take it", "Use vpcEndpointType Interface.")
-
-
-@BOOK.rule("AWS-VPC-007", _ENDPOINT, source=_ENDPOINTS)
-def interface_endpoint_has_no_routes(inputs: Properties) -> Iterator[Violation]:
-    """An Interface endpoint takes no route tables."""
-    if inputs.get("vpcEndpointType") == "Interface" and is_set(inputs.get("routeTableIds")):
-        yield Violation("routeTableIds", "an Interface endpoint does not take route tables")
-
-
 @BOOK.rule_around(
     "AWS-VPC-008", _ENDPOINT, source="botocore 1.44.5 ec2/2016-11-15 CreateVpcEndpointRequest (ServiceRegion)"
 )
@@ -164,27 +146,3 @@ def one_endpoint_subnet_per_zone(inputs: Properties, site: AwsContext) -> Iterat
                 "DuplicateSubnetsInSameZone",
             )
         taken.setdefault(zone, subnet.id)
-
-
-@BOOK.rule("AWS-VPC-011", _FLOW_LOG, source=_FLOW_LOGS)
-def flow_log_watches_one_resource(inputs: Properties) -> Iterator[Violation]:
-    """A flow log watches exactly one resource."""
-    watched = (
-        "vpcId",
-        "subnetId",
-        "eniId",
-        "transitGatewayId",
-        "transitGatewayAttachmentId",
-        "regionalNatGatewayId",
-    )
-    if len(given(inputs, *watched)) != 1:
-        yield Violation("", f"a flow log watches exactly one of {', '.join(watched)}")
-
-
-@BOOK.rule("AWS-VPC-012", _FLOW_LOG, source=_FLOW_LOGS)
-def flow_log_to_a_log_group(inputs: Properties) -> Iterator[Violation]:
-    """Flow logs to CloudWatch Logs need a role and a log group."""
-    if inputs.get("logDestinationType", "cloud-watch-logs") == "cloud-watch-logs":
-        for name in ("iamRoleArn", "logDestination"):
-            if name not in inputs:
-                yield Violation(name, f"flow logs to CloudWatch Logs need {name}")

@@ -10,19 +10,10 @@ from rehearsal.core.rules.model import Violation
 
 _IN = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 _OUT = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
-_SOURCE = "hashicorp/terraform-provider-aws internal/service/ec2/vpc_security_group_ingress_rule.go"
 _RULES = "pulumi-aws 7.51.1 docstring of aws.vpc.SecurityGroupIngressRule"
 _PERMISSION = "botocore 1.44.5 ec2/2016-11-15 IpPermission"
-_PEERS = ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
 _WITH_PORTS = ("tcp", "udp", "6", "17")
 _PORTS = ("fromPort", "toPort")
-
-
-@BOOK.rule("AWS-SG-001", _IN, _OUT, source=_SOURCE)
-def one_peer(inputs: Properties) -> Iterator[Violation]:
-    """A rule of a security group has exactly one peer."""
-    if len(given(inputs, *_PEERS)) != 1:
-        yield Violation("", f"a rule needs exactly one of {', '.join(_PEERS)}", "Write one rule per peer.")
 
 
 @BOOK.rule("AWS-SG-002", _IN, _OUT, source=_RULES)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import given, items, named, text, vpc_of_group
+from rehearsal.aws.rules.reading import named, text, vpc_of_group
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import known
 from rehearsal.core.rules.model import Violation
@@ -19,29 +19,6 @@ def provisioned_throughput(inputs: Properties) -> Iterator[Violation]:
     mode, value = inputs.get("throughputMode", "bursting"), inputs.get("provisionedThroughputInMibps")
     if known(mode) and (mode == "provisioned") != (value is not None):
         yield Violation("provisionedThroughputInMibps", "throughputMode provisioned and this go together")
-
-
-@BOOK.rule("AWS-EFS-002", _SYSTEM, source=_API)
-def key_needs_encryption(inputs: Properties) -> Iterator[Violation]:
-    """A KMS key needs encryption."""
-    if inputs.get("kmsKeyId") is not None and inputs.get("encrypted") in (None, False):
-        yield Violation("encrypted", "a KMS key needs encrypted = true", "Set it.")
-
-
-@BOOK.rule("AWS-EFS-003", _SYSTEM, source=_API)
-def one_zone_is_general_purpose(inputs: Properties) -> Iterator[Violation]:
-    """One Zone file systems have no performance mode maxIO."""
-    if inputs.get("availabilityZoneName") is not None and inputs.get("performanceMode") == "maxIO":
-        yield Violation("performanceMode", "maxIO is not supported on One Zone file systems")
-
-
-@BOOK.rule("AWS-EFS-004", _SYSTEM, source="botocore 1.44.5 efs/2015-02-01 LifecyclePolicy")
-def one_transition_per_policy(inputs: Properties) -> Iterator[Violation]:
-    """A lifecycle policy has a single transition."""
-    names = ("transitionToIa", "transitionToArchive", "transitionToPrimaryStorageClass")
-    for path, policy in items(inputs, "lifecyclePolicies"):
-        if len(given(policy, *names)) > 1:
-            yield Violation(path, "a lifecycle policy has one transition", "Write one policy for each.")
 
 
 @BOOK.rule_around("AWS-EFS-005", _TARGET, source=_TARGETS)

@@ -15,7 +15,6 @@ from rehearsal.core.rules.model import Violation
 _SYSTEM = "aws:fsx/lustreFileSystem:LustreFileSystem"
 _LINK = "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation"
 _DOC = "pulumi-aws 7.51.1 docstring of aws.fsx.LustreFileSystem"
-_API = "botocore 1.44.5 fsx/2018-03-01 CreateFileSystemLustreConfiguration"
 _CREATE = "botocore 1.44.5 fsx/2018-03-01 CreateFileSystemRequest (StorageCapacity, FileSystemTypeVersion)"
 _METADATA = "botocore 1.44.5 fsx/2018-03-01 FileSystemLustreMetadataConfiguration"
 _LINKS = "botocore 1.44.5 fsx/2018-03-01 CreateDataRepositoryAssociation"
@@ -49,36 +48,6 @@ def throughput_of_the_deployment(inputs: Properties) -> Iterator[Violation]:
         yield Violation(path, f"{kind} on {storage} needs it", f"Use one of {offered}.")
     if offered and value is not None and value not in offered:
         yield Violation(path, f"{kind} on {storage} has {offered} MB/s per TiB, not {value:.0f}")
-
-
-@BOOK.rule("AWS-FSX-002", _SYSTEM, source=_API)
-def scratch_has_no_throughput(inputs: Properties) -> Iterator[Violation]:
-    """Scratch file systems take no throughput per TiB."""
-    if _kind(inputs) in ("SCRATCH_1", "SCRATCH_2") and inputs.get("perUnitStorageThroughput") is not None:
-        yield Violation("perUnitStorageThroughput", f"{_kind(inputs)} takes none", "Leave it out.")
-
-
-@BOOK.rule("AWS-FSX-003", _SYSTEM, source=_DOC)
-def efa_needs_persistent_2(inputs: Properties) -> Iterator[Violation]:
-    """EFA needs deployment type PERSISTENT_2."""
-    if inputs.get("efaEnabled") is True and known(_kind(inputs)) and _kind(inputs) != "PERSISTENT_2":
-        yield Violation("efaEnabled", "EFA needs deployment type PERSISTENT_2")
-
-
-@BOOK.rule("AWS-FSX-004", _SYSTEM, source=_DOC)
-def efa_needs_metadata(inputs: Properties) -> Iterator[Violation]:
-    """EFA needs a metadata configuration."""
-    persistent = _kind(inputs) == "PERSISTENT_2"
-    if inputs.get("efaEnabled") is True and persistent and "metadataConfiguration" not in inputs:
-        yield Violation("metadataConfiguration", "EFA needs a metadata configuration", "Use mode AUTOMATIC.")
-
-
-@BOOK.rule("AWS-FSX-005", _SYSTEM, source=_DOC)
-def metadata_needs_persistent_2(inputs: Properties) -> Iterator[Violation]:
-    """A metadata configuration needs deployment type PERSISTENT_2."""
-    kind = _kind(inputs)
-    if inputs.get("metadataConfiguration") is not None and known(kind) and kind != "PERSISTENT_2":
-        yield Violation("metadataConfiguration", f"deployment type {kind} takes none")
 
 
 @BOOK.rule("AWS-FSX-006", _SYSTEM, source=_METADATA)
@@ -156,22 +125,6 @@ def tiering_needs(inputs: Properties) -> Iterator[Violation]:
     value = number(inputs.get("throughputCapacity"))
     if value is not None and (value <= 0 or value % _TIERED_STEP):
         yield Violation("throughputCapacity", f"{value:.0f} is not a multiple of {_TIERED_STEP} MB/s")
-
-
-@BOOK.rule("AWS-FSX-011", _SYSTEM, source=_API)
-def hdd_needs_a_cache_type(inputs: Properties) -> Iterator[Violation]:
-    """HDD needs a drive cache type."""
-    if _storage(inputs) == "HDD" and "driveCacheType" not in inputs:
-        yield Violation("driveCacheType", "storage type HDD needs it", "Use READ or NONE.")
-
-
-@BOOK.rule("AWS-FSX-012", _SYSTEM, source=_DOC)
-def import_path_of_the_deployment(inputs: Properties) -> Iterator[Violation]:
-    """PERSISTENT_2 is linked to buckets by associations, not by import and export paths."""
-    if _kind(inputs) == "PERSISTENT_2":
-        for name in ("importPath", "exportPath", "autoImportPolicy", "importedFileChunkSize"):
-            if inputs.get(name) is not None:
-                yield Violation(name, "PERSISTENT_2 takes none", "Create a DataRepositoryAssociation.")
 
 
 @BOOK.rule("AWS-FSX-013", _SYSTEM, source=_DOC)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rehearsal.aws import facts
 from rehearsal.aws.rules.book import BOOK, AwsContext
-from rehearsal.aws.rules.reading import all_known, is_set, number, subnets, vpcs, zones
+from rehearsal.aws.rules.reading import all_known, number, subnets, vpcs, zones
 from rehearsal.core.model import Properties
 from rehearsal.core.properties import at, known
 from rehearsal.core.rules.model import Violation
@@ -13,7 +13,6 @@ _CLUSTER, _INSTANCE = "aws:rds/cluster:Cluster", "aws:rds/clusterInstance:Cluste
 _GROUP = "aws:rds/subnetGroup:SubnetGroup"
 _API = "botocore 1.44.5 rds/2014-10-31 CreateDBClusterMessage"
 _SCALING = "botocore 1.44.5 rds/2014-10-31 ServerlessV2ScalingConfiguration"
-_DOC = "pulumi-aws 7.51.1 docstring of aws.rds.Cluster"
 _PATH = "serverlessv2ScalingConfiguration"
 # Properties -> limits of the catalog.
 _CAPACITIES = {"minCapacity": "aurora_min_acu", "maxCapacity": "aurora_max_acu"}
@@ -21,43 +20,6 @@ _LOGS = {
     "aurora-mysql": ("audit", "error", "general", "instance", "slowquery", "iam-db-auth-error"),
     "aurora-postgresql": ("instance", "postgresql", "iam-db-auth-error"),
 }
-_PASSWORDS = ("masterPassword", "masterPasswordWo", "manageMasterUserPassword")
-_RESTORES = (
-    "snapshotIdentifier",
-    "replicationSourceIdentifier",
-    "restoreToPointInTime",
-    "s3Import",
-    "globalClusterIdentifier",
-)
-
-
-@BOOK.rule("AWS-RDS-001", _CLUSTER, source=_API)
-def one_password(inputs: Properties) -> Iterator[Violation]:
-    """A password is given or managed by RDS, not both."""
-    if inputs.get("manageMasterUserPassword") is True and inputs.get("masterPassword") is not None:
-        yield Violation("masterPassword", "RDS manages the password itself", "Leave it out.")
-
-
-@BOOK.rule(
-    "AWS-RDS-002",
-    _CLUSTER,
-    source="cloudtools/troposphere tests/test_rds.py (either a password or ManageMasterUserPassword)",
-)
-def some_password(inputs: Properties) -> Iterator[Violation]:
-    """A new cluster needs a password, given or managed."""
-    if not any(is_set(inputs.get(name)) for name in (*_PASSWORDS, *_RESTORES)):
-        yield Violation(
-            "manageMasterUserPassword",
-            "the cluster has no password",
-            "Give it, or masterUsername and masterPassword.",
-        )
-
-
-@BOOK.rule("AWS-RDS-003", _CLUSTER, source=_DOC)
-def key_needs_encryption(inputs: Properties) -> Iterator[Violation]:
-    """A KMS key needs encrypted storage."""
-    if inputs.get("kmsKeyId") is not None and inputs.get("storageEncrypted") in (None, False):
-        yield Violation("storageEncrypted", "a KMS key needs it to be true", "Set it.")
 
 
 @BOOK.rule("AWS-RDS-005", _CLUSTER, source=_SCALING)
@@ -78,13 +40,6 @@ def capacities_in_order(inputs: Properties) -> Iterator[Violation]:
         yield Violation(
             f"{_PATH}.maxCapacity", f"it must be at least 1 and at least minCapacity ({low:g}), not {high:g}"
         )
-
-
-@BOOK.rule("AWS-RDS-007", _CLUSTER, source=_API)
-def serverless_v2_is_provisioned(inputs: Properties) -> Iterator[Violation]:
-    """Aurora Serverless v2 uses engine mode provisioned."""
-    if inputs.get(_PATH) is not None and inputs.get("engineMode") == "serverless":
-        yield Violation("engineMode", "serverless is for Aurora Serverless v1", "Leave it out.")
 
 
 @BOOK.rule("AWS-RDS-008", _CLUSTER, source=_API)

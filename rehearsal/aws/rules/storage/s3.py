@@ -9,13 +9,12 @@ from rehearsal.core.model import Properties
 from rehearsal.core.properties import each
 from rehearsal.core.rules.model import Violation
 
-_BUCKET, _DIRECTORY = "aws:s3/bucket:Bucket", "aws:s3/directoryBucket:DirectoryBucket"
+_BUCKET = "aws:s3/bucket:Bucket"
 _VERSIONING = "aws:s3/bucketVersioning:BucketVersioning"
 _ENCRYPTION = "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration"
 _POLICY = "aws:s3/bucketPolicy:BucketPolicy"
 _NAMES = "Amazon S3 User Guide, directory-bucket-naming-rules and bucketnamingrules"
 _NAME = re.compile(r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_DIRECTORY_NAME = re.compile(r"[a-z0-9][a-z0-9-]*--[a-z0-9-]+-az\d+--x-s3")
 _STARTS = ("xn--", "sthree-", "amzn-s3-demo-")
 _ENDS = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 
@@ -43,16 +42,6 @@ def reserved_bucket_names(inputs: Properties) -> Iterator[Violation]:
             f"{name} begins or ends as only AWS may use",
             "Choose another name.",
             "InvalidBucketName",
-        )
-
-
-@BOOK.rule("AWS-S3-003", _DIRECTORY, source="Amazon S3 User Guide, directory-bucket-naming-rules")
-def directory_bucket_name(inputs: Properties) -> Iterator[Violation]:
-    """A directory bucket is called base-name--zone-id--x-s3, in at most 63 characters."""
-    name = text(inputs.get("bucket"))
-    if name is not None and (not _DIRECTORY_NAME.fullmatch(name) or len(name) > 63):
-        yield Violation(
-            "bucket", f"{name} is not a valid name of a directory bucket", "Use base--usw2-az1--x-s3."
         )
 
 

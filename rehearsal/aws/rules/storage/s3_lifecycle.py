@@ -12,15 +12,7 @@ _LIFECYCLE = "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration"
 _RULE = "botocore 1.44.5 s3/2006-03-01 LifecycleRule"
 _EXPIRATION = "botocore 1.44.5 s3/2006-03-01 LifecycleExpiration"
 _DIRECTORY = "botocore 1.44.5 s3/2006-03-01 LifecycleRule (what is for general purpose buckets only)"
-_ACTIONS = (
-    "abortIncompleteMultipartUpload",
-    "expiration",
-    "noncurrentVersionExpiration",
-    "noncurrentVersionTransitions",
-    "transitions",
-)
 _GENERAL = ("transitions", "noncurrentVersionExpiration", "noncurrentVersionTransitions")
-_FILTERS = ("prefix", "tag", "objectSizeGreaterThan", "objectSizeLessThan", "and")
 
 
 @BOOK.rule("AWS-S3-010", _LIFECYCLE, source="botocore 1.44.5 s3/2006-03-01 LifecycleRule (ID)")
@@ -33,16 +25,6 @@ def rule_ids_differ(inputs: Properties) -> Iterator[Violation]:
         taken.add(rule.get("id"))
 
 
-@BOOK.rule(
-    "AWS-S3-011", _LIFECYCLE, source="apache/ozone OmLCRule (the error of S3 for a rule without action)"
-)
-def rule_has_an_action(inputs: Properties) -> Iterator[Violation]:
-    """A lifecycle rule has an action."""
-    for path, rule in items(inputs, "rules"):
-        if not any(is_set(rule.get(name)) for name in _ACTIONS):
-            yield Violation(path, f"a rule needs one of {', '.join(_ACTIONS)}")
-
-
 @BOOK.rule("AWS-S3-012", _LIFECYCLE, source=_EXPIRATION)
 def delete_marker_stands_alone(inputs: Properties) -> Iterator[Violation]:
     """Expiring delete markers excludes days and date."""
@@ -53,15 +35,6 @@ def delete_marker_stands_alone(inputs: Properties) -> Iterator[Violation]:
         for name in given(expiration, "days", "date"):
             if expiration[name] != 0:
                 yield Violation(f"{path}.expiration.{name}", "it excludes expiredObjectDeleteMarker")
-
-
-@BOOK.rule("AWS-S3-013", _LIFECYCLE, source="botocore 1.44.5 s3/2006-03-01 LifecycleRuleFilter")
-def one_filter(inputs: Properties) -> Iterator[Violation]:
-    """A filter has at most one condition; several stand in `and`."""
-    for path, rule in items(inputs, "rules"):
-        condition = rule.get("filter")
-        if isinstance(condition, Mapping) and len(given(condition, *_FILTERS)) > 1:
-            yield Violation(f"{path}.filter", "a filter has one condition", "Put several into `and`.")
 
 
 @BOOK.rule("AWS-S3-014", _LIFECYCLE, source=_DIRECTORY)

@@ -25,7 +25,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 @cache
 def examples() -> dict[str, Example]:
     found: dict[str, Example] = dict(gathered("tests.rehearsal.gcp.rules.examples", "EXAMPLES"))
-    for row in limits():
+    for row in (row for row in limits() if row["id"] not in found):
         token, path = row["types"][0], row["paths"][0]
         is_word = "values" in row
         good, bad = (row["values"][0], "NO_SUCH_WORD") if is_word else (row["least"] + 1, row["least"] - 1)
