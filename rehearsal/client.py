@@ -231,7 +231,6 @@ class Rehearsal:
 
     @contextmanager
     def _state(self) -> Iterator[State | None]:
-        """The state of the home, None if there is none yet."""
         path = self.home / "state.sqlite"
         if not path.exists():
             yield None

@@ -58,7 +58,6 @@ def _workspace(name: str, home: Path) -> Path:
 
 
 def _folder_of(name: str, home: Path) -> Path | None:
-    """The folder of the project with this name in a home; None when the home has none."""
     workspace = _workspace(name, home)
     if (workspace / "origin").exists():
         return Path(os.fsdecode((workspace / "origin").read_bytes()))

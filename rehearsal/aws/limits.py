@@ -68,7 +68,6 @@ class Limited(Wrapper):
         return {**inputs, "instanceTypes": [machine]} if machine else inputs
 
     def _zones(self, inputs: Properties) -> list[str]:
-        """The zones of the requested machines."""
         if isinstance(inputs.get("availabilityZone"), str):
             return [inputs["availabilityZone"]]
         subnets = inputs.get("subnetIds") or [inputs.get("subnetId")]

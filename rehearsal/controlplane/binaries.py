@@ -170,7 +170,6 @@ def _found(name: str) -> Path | None:
 
 
 def _says(path: str, version: str) -> bool:
-    """Whether a binary reports exactly this version."""
     flag = "version" if Path(path).name == "helm" else "--version"
     try:
         done = subprocess.run([path, flag], capture_output=True, text=True, timeout=30, check=False)
@@ -253,7 +252,6 @@ def _without_subcharts(chart: Path) -> None:
 
 @contextmanager
 def _repeated_progress(progress: Progress, text: str) -> Iterator[None]:
-    """Repeat a progress message at intervals."""
     done = threading.Event()
 
     def repeat() -> None:

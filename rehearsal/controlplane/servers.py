@@ -77,7 +77,6 @@ def _is_ready(api: KubernetesApi) -> bool:
 
 
 def _kubeconfig(site: StartContext, server: str, user: str) -> Path:
-    """Kubeconfig file of a user of this control plane."""
     pair = site.authority.sign(user)
     access = Access(server, site.authority.file, pair.certificate, pair.key)
     return write_kubeconfig(site.home / f"{user.replace(':', '-')}.kubeconfig", access)

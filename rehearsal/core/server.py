@@ -213,7 +213,6 @@ class Server:
         return {"error": f"unknown operation {message['op']!r}"}
 
     def _drift(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Change or delete a resource outside of its program."""
         record = drift.find(self._state, message["urn"])
         cloud = self.cloud(record.package)
         if message["op"] == "drift":
@@ -223,7 +222,6 @@ class Server:
         return {"urn": record.urn, "id": record.id, "type": record.type}
 
     def _seed(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Register resources of an account that no program made."""
         new: list[str] = []
         for name, package in ACCOUNTS.items():
             rows = [one for one in message["resources"] if one["type"].startswith(f"{name}:")]
@@ -232,7 +230,6 @@ class Server:
         return {"new": new}
 
     def _locate(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Local URL of a service with an ARN or an address in a cloud."""
         return {"url": self.services().locate(message["name"])}
 
     def _stop(self, message: dict[str, Any]) -> dict[str, Any]:

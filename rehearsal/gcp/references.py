@@ -36,12 +36,8 @@ def _named(line: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
     for path, value in walk(inputs):
         target = line.refs.get(without_indices(path))
         if target is not None and isinstance(value, str) and value:
-            yield path, _in_bucket(value, inputs) if target == _FOLDER else value, target
-
-
-def _in_bucket(folder: str, inputs: Properties) -> str:
-    """Find a managed folder, whose name is unique within its bucket."""
-    return f"{inputs.get('bucket')}/{folder}"
+            # The name of a managed folder is unique within its bucket.
+            yield path, f"{inputs.get('bucket')}/{value}" if target == _FOLDER else value, target
 
 
 def _is_ours(site: Site, value: str, target: str) -> bool:

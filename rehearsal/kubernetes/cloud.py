@@ -325,7 +325,6 @@ class KubernetesCloud:
         self._state.remove(record)
 
     def _account(self, cluster: KubeCluster, pod: Pod) -> Mapping[str, bytes]:
-        """Files of a pod's service account."""
         return {"token": self._pod_api.token(cluster, pod), "ca.crt": self._pod_api.authority}
 
     def _identity(self, cluster: KubeCluster, pod: Pod, folder: Path) -> Mapping[str, str]:

@@ -221,7 +221,6 @@ def _labels(query: str) -> dict[str, str]:
 
 
 def _pod(runner: PodRunner) -> Object:
-    """A pod's object with its current state."""
     pod, state = runner.pod, runner.state
     scheduled: dict[str, Any] = {"type": "PodScheduled", "status": "True"}
     if state.reason == "Unschedulable":

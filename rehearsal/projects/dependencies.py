@@ -94,7 +94,6 @@ def _imports(file: Path) -> Iterator[str]:
 
 
 def _own(program: Path, file: Path, name: str) -> list[Path]:
-    """The files of the program's own module, if it has that module."""
     bare = name.lstrip(".")
     level = len(name) - len(bare)
     base = program if not level else file.parents[level - 1]

@@ -175,7 +175,6 @@ class Agent:
             self._network.sync()
 
     def _report(self) -> None:
-        """Report changed states to the API server."""
         self._changed.wait()
         self._changed.clear()
         refused: Exception | None = None
@@ -303,7 +302,6 @@ def _asked(body: Object | None) -> tuple[Object, ...]:
 
 
 def _owner(body: Object) -> tuple[str, str]:
-    """Kind and name of a pod's owner, such as its Deployment."""
     metadata = body["metadata"]
     owner = next(iter(metadata.get("ownerReferences") or ()), {"kind": "Pod", "name": metadata["name"]})
     stem, _, suffix = owner["name"].rpartition("-")

@@ -331,7 +331,6 @@ def _get(api: KubernetesApi, live: Object) -> Object:
 
 
 def _as_inputs(live: Object) -> Properties:
-    """Inputs of a program for an imported object."""
     asked = {name: value for name, value in writes.shown(live).items() if name != "status"}
     kept = {name: value for name, value in asked["metadata"].items() if name not in writes.SERVER_SET}
     return {**asked, "metadata": kept}

@@ -123,7 +123,6 @@ class Plane:
             raise RefusalError("InstallFailed", str(error)) from error
 
     def _run(self) -> None:
-        """Start its processes."""
         self._processes.close()
         addons = {name: dict(values) for name, values in self._installed()}
         order = ControlPlaneOptions(self.folder, node_grace_s=_NODE_GRACE_S, keep=True, addons=addons)
@@ -178,7 +177,6 @@ class Plane:
         file.write_text(json.dumps({**login, "status": status}), encoding="utf-8")
 
     def _installed(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """The add-ons of this home's releases, with their values."""
         found = []
         for record in self._state.find(type=HELM_RELEASE):
             chart = find(str(record.inputs.get("chart") or ""))

@@ -242,7 +242,6 @@ class JobController:
             self._status["completionTime"] = timestamp()
 
     def _set_condition(self, kind: str, status: str, reason: str, message: str) -> None:
-        """Set one condition."""
         others = [row for row in self._status["conditions"] if row["type"] != kind]
         condition = {"type": kind, "status": status, "reason": reason, "message": message}
         stamps = {"lastTransitionTime": timestamp(), "lastProbeTime": timestamp()}

@@ -123,7 +123,6 @@ def judge(spec: JobSpec, tally: PodCounts) -> JobOutcome | None:
 
 
 def _failure(spec: JobSpec, tally: PodCounts) -> tuple[str, str] | None:
-    """The reason and message of a failure."""
     failed, settled = len(tally.failed_indexes), len(tally.failed_indexes) + len(tally.succeeded)
     if tally.fail_job:
         return "PodFailurePolicy", tally.fail_job

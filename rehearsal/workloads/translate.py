@@ -181,7 +181,6 @@ def _command(container: Object) -> list[str]:
 
 
 def _port_of_run(pod: Pod, wanted: str) -> str:
-    """The rendezvous port of the pod's run."""
     run = next((pod.labels[key] for key in _RUNS if key in pod.labels), None)
     return wanted if run is None else port_of_run(run)
 

@@ -67,7 +67,9 @@ def _unready(site: Site, addon: Record) -> str:
     tolerations = _tolerations(name, addon.inputs.get("configurationValues"))
     groups = [one for one in site.all(_GROUP) if one.inputs.get("clusterName") == cluster.id]
     running = [one for one in groups if at(one.inputs, "scalingConfig.desiredSize") != 0]
-    if tolerations is None or any(_takes(group, tolerations) for group in running):
+    if tolerations is None or any(
+        all(tolerates(tolerations, taint) for taint in _keeping_off(group)) for group in running
+    ):
         return ""
     why = "the cluster has no node"
     if running:
@@ -100,10 +102,6 @@ def _tolerations(name: str, settings: Any) -> list[Mapping[str, Any]] | None:
     found = document(settings)
     given = at(found, path) if isinstance(found, dict) else None
     return None if found is None else given if isinstance(given, list) else list(usual)
-
-
-def _takes(group: Record, tolerations: list[Mapping[str, Any]]) -> bool:
-    return all(tolerates(tolerations, taint) for taint in _keeping_off(group))
 
 
 def _keeping_off(group: Record) -> Iterator[Taint]:

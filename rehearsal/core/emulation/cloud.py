@@ -277,7 +277,6 @@ class TableCloud(EmulatedCloud, ABC, Generic[S]):
             site.call.log("warning", reason(rule.id, violation))
 
     def _compute(self, site: S, row: Row, inputs: Properties) -> tuple[str, Properties]:
-        """Id and outputs of a new resource."""
         seed = "preview" if site.preview else secrets.token_hex(16)
         schema = self._schemas.resource(row.token)
         outputs: Properties = {**row.defaults, **inputs}

@@ -31,7 +31,6 @@ def authorise(
 
 
 def _denial(caller: Caller, denied: AccessCheck) -> str:
-    """Message of the services for a denied action."""
     return (
         f"User: {caller.arn} is not authorized to perform: {denied.action} on resource: {denied.resource} "
         f"because no identity-based policy allows the {denied.action} action"

@@ -99,7 +99,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(json_response(content, 400))
 
     def _serve(self) -> None:
-        """Serve one request with the service of its signature."""
         parts = urlsplit(self.path)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         headers = {name.lower(): value for name, value in self.headers.items()}

@@ -85,7 +85,6 @@ def _inner(shape: Any, value: Any, path: str) -> Iterator[str]:
 
 
 def _broken(shape: Any, value: Any) -> Iterator[str]:
-    """The rules of a simple shape that a value violates."""
     if isinstance(value, str):
         yield from _lengths(shape, len(value))
         pattern = shape.metadata.get("pattern")

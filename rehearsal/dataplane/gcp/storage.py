@@ -152,6 +152,5 @@ def _shown(bucket: Record, found: Found) -> Answer:
 
 
 def _refused(status: int, message: str) -> ServiceError:
-    """An error in the format of this API."""
     row = {"message": message, "domain": "global", "reason": _REASONS[status]}
     return ServiceError(status, message, more={"errors": [row]})

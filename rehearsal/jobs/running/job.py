@@ -61,7 +61,6 @@ class JobThread(abc.ABC, Generic[RecordT, MachineT]):
             self._keep(self._job)
 
     def _clear(self) -> None:
-        """Remove the machines' folders and addresses."""
         for machine in self._machines:
             machine.kill()
         self._machines = []

@@ -176,7 +176,6 @@ def job_problems(name: str, status: Properties) -> list[str]:
 
 
 def _failure(status: Properties) -> tuple[str, str]:
-    """Reason and message of a failed Job, empty when it has not failed."""
     rows = [
         row for row in status.get("conditions") or () if (row["type"], row["status"]) == ("Failed", "True")
     ]

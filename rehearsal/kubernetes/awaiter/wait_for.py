@@ -53,7 +53,6 @@ def conditions_of(annotation: str) -> list[Condition]:
 
 
 def _annotations(inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The known annotations."""
     metadata = inputs.get("metadata")
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     return found if isinstance(found, Mapping) else {}
@@ -119,7 +118,6 @@ def _status(text: str) -> Condition:
 
 
 def _behind(live: Live, observed: Any) -> bool:
-    """Whether the observed generation is older than the object's."""
     generation = (live.get("metadata") or {}).get("generation")
     return generation is not None and observed is not None and observed < generation
 

@@ -108,7 +108,6 @@ def _members(
 
 
 def _last(link: object) -> str:
-    """Last part of a link."""
     return str(link).rpartition("/")[2]
 
 
@@ -125,7 +124,6 @@ def _sizes(settings: Mapping[str, Any], zones: int) -> tuple[int, int]:
 
 
 def _labels(name: str, config: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, str]:
-    """The labels of every node of a pool."""
     machine = str(config.get("machineType") or _DEFAULT_MACHINE)
     labels = {
         "kubernetes.io/os": "linux",

@@ -15,18 +15,13 @@ _LOGINS = ("authenticate-oidc", "authenticate-cognito")
 _ENDPOINTS = ("issuer", "authorizationEndpoint", "tokenEndpoint", "userInfoEndpoint")
 
 
-def _is_application(inputs: Properties) -> bool:
-    return bool(inputs.get("loadBalancerType", "application") == "application")
-
-
 @BOOK.rule_around("AWS-ELB-001", _BALANCER, source=f"{_MODEL} CreateLoadBalancerInput (Subnets)")
 def two_zones(inputs: Properties, site: AwsContext) -> Iterator[Violation]:
     """An Application Load Balancer is in at least two zones."""
     given = inputs.get("subnets") or []
     found = subnets(site, given)
-    if not _is_application(inputs) or not all_known(given) or len(found) != len(given):
-        return
-    if len(zones(found)) < 2:
+    application = inputs.get("loadBalancerType", "application") == "application"
+    if application and all_known(given) and len(found) == len(given) and len(zones(found)) < 2:
         yield Violation(
             "subnets",
             "At least two subnets in two different Availability Zones must be specified",

@@ -97,6 +97,5 @@ def policy_is_about_its_bucket(inputs: Properties, site: AwsContext) -> Iterator
 
 
 def _matches(pattern: str, bucket: str) -> bool:
-    """Return whether a resource pattern (with * and ?) matches a bucket's name."""
     regex = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
     return re.fullmatch(regex, bucket) is not None

@@ -182,7 +182,6 @@ def _checked(request: Request) -> Checked:
 
 
 def _address(request: Request) -> tuple[str, str]:
-    """Bucket and key, from the host name or the path."""
     path = unquote(request.path).removeprefix("/")
     match = _HOST.fullmatch(request.headers.get("host", ""))
     if match:

@@ -119,7 +119,6 @@ class TrainingHost(MachineProcess):
         }
 
     def _service_variables(self, around: HostEnvironment) -> dict[str, str]:
-        """Variables that the service adds to those of the request."""
         job = self.job
         kind = str((job.request.get("ResourceConfig") or {}).get("InstanceType")).removeprefix("ml.")
         return {
@@ -138,7 +137,6 @@ class TrainingHost(MachineProcess):
         }
 
     def _place(self, path: str) -> Path:
-        """Local folder of a container path."""
         inside = path.rstrip("/")
         if inside == ML or inside.startswith(f"{ML}/"):
             return self.ml / inside[len(ML) :].lstrip("/")

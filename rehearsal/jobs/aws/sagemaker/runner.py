@@ -158,7 +158,6 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
         return end
 
     def _attempt(self) -> TrainingEnd:
-        """One attempt, from the inputs to the end of the programs."""
         if self._stop.is_set():
             return TrainingEnd.STOPPED
         self._change(lambda job: replace(job.entered("Downloading"), started=job.started or time.time()))
@@ -186,7 +185,6 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
         return end
 
     def _made(self) -> list[TrainingHost]:
-        """New machines for an attempt."""
         job = self._job
         addresses = self._addressed(job.hosts)
         hosts = [TrainingHost(job, name, self._folder / name, addresses) for name in job.hosts]
@@ -241,7 +239,6 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
             (self._killed if ending else self._stop).wait(_TICK_S)
 
     def _begin(self) -> Programs[TrainingHost]:
-        """Start the program of every machine."""
         now, job, shared = int(time.time() * 1000), self._job, self._shared
         role = str(job.request["RoleArn"])
         for host, cpus in zip(self._machines, shares(len(self._machines)), strict=True):

@@ -77,7 +77,6 @@ class JobReplica(MachineProcess):
         self.run(argv, {**added, **given}, self._job.id, cpus, GRACE_S)
 
     def _service_variables(self, around: ReplicaEnvironment) -> dict[str, str]:
-        """Variables that the service adds to those of the request."""
         apis = ("AIPLATFORM", "LOGGING", "SECRETMANAGER", "IAMCREDENTIALS", "PUBSUB")
         return {
             "CLUSTER_SPEC": json.dumps(self._cluster()),

@@ -178,7 +178,6 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
             return True
 
     def _attempt(self) -> AttemptEnd:
-        """One attempt on new machines."""
         if self._stop.is_set():
             return AttemptEnd.STOPPED
         job = self._job
@@ -253,7 +252,6 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
 
 
 def _environment_of(job: CustomJob, shared: CustomJobContext) -> ReplicaEnvironment:
-    """URLs and service account of a job's replicas."""
     identity = machine_identity(job.account, job.project, job.region)
     host = shared.plane.metadata_host(identity)
     return ReplicaEnvironment(shared.plane.url, host, identity.members, shared.located)

@@ -29,7 +29,6 @@ _CRON_NAME = 52
 
 
 def _misnamed(inputs: Properties, wrong: Callable[[str], str | None]) -> Iterator[Violation]:
-    """The error of a known name by a grammar."""
     own = name(inputs)
     if own is not None and (detail := wrong(own)):
         yield invalid("metadata.name", own, detail)

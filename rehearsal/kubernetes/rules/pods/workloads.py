@@ -45,7 +45,6 @@ def _selector_matches(inputs: Properties) -> Iterator[Violation]:
 
 
 def _misspelt(selector: Any) -> Iterator[Violation]:
-    """Invalid labels of a selector."""
     for key, value in mapping(mapping(selector).get("matchLabels")).items():
         own = text(value)
         wrong = grammar.label_key(str(key))
