@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from infra.errors import Problem, UserError
-from rehearsal import homes
 from rehearsal.control import ControlError
+from rehearsal.projects import homes
 from rehearsal.projects.project import read
 
 _NEXT = "`pulumi refresh` and `pulumi up --refresh` show it"

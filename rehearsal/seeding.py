@@ -9,9 +9,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from infra.errors import Problem, UserError
-from rehearsal import homes
 from rehearsal.core.validate import SIGNATURE
 from rehearsal.gcp.existing import is_placed
+from rehearsal.projects import homes
 from rehearsal.projects.project import read
 
 _CLOUDS = ("aws:", "gcp:")

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rehearsal.aws.site import ACCOUNT, DEFAULT_REGION, PACKAGE
+from rehearsal.accounts import ACCOUNT
+from rehearsal.aws.site import DEFAULT_REGION, PACKAGE
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation.shape import identifiers
 from rehearsal.core.emulation.templates import expand

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from rehearsal.accounts import ACCOUNT
 from rehearsal.aws.table import TABLE
 from rehearsal.core.emulation import site
 from rehearsal.core.emulation.functions import absent
@@ -16,8 +17,6 @@ PACKAGE = "aws"
 DEFAULT_REGION = "us-east-1"
 MISSING = ("ResourceNotFoundException", "{value} does not exist")
 SEEDED = "Register resources that the account has already with `trainstack rehearse seed FILE`."
-# The account of a rehearsal, unless a provider assumes a role or demands an account.
-ACCOUNT = "123456789012"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ Source: Service Usage documentation, "Enabled services"; texts from public logs 
 
 from collections.abc import Mapping
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import RefusalError
-from rehearsal.gcp.site import project_number
 
 # Module of the type -> (API, title). Types without a row need no known API.
 _APIS: Mapping[str, tuple[str, str]] = {

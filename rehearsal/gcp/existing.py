@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation.shape import identifiers
 from rehearsal.core.emulation.templates import expand
 from rehearsal.core.model import Properties
 from rehearsal.core.state import State
-from rehearsal.gcp.site import PACKAGE, project_number
+from rehearsal.gcp.site import PACKAGE
 from rehearsal.gcp.table import TABLE
 
 _PATH = re.compile(r"projects/(?P<project>[^/]+)/(?:(?:locations|regions|zones)/(?P<place>[^/]+)/)?")

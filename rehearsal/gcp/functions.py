@@ -4,11 +4,12 @@ import base64
 import ipaddress
 from collections.abc import Mapping
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation.functions import Function, absent, answer
 from rehearsal.core.emulation.templates import digits, draw
 from rehearsal.core.model import Properties, RefusalError
 from rehearsal.gcp import facts
-from rehearsal.gcp.site import MISSING, Site, project_number
+from rehearsal.gcp.site import MISSING, Site
 from rehearsal.gcp.table import TABLE
 
 

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation.site import refuse
 from rehearsal.core.emulation.table import Row
 from rehearsal.core.model import Properties, Record, RefusalError
 from rehearsal.core.properties import walk, without_indices
-from rehearsal.gcp.site import MISSING, Site, project_number
+from rehearsal.gcp.site import MISSING, Site
 from rehearsal.gcp.table import TABLE
 
 _FOLDER = "gcp:storage/managedFolder:ManagedFolder"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation import site
-from rehearsal.core.emulation.templates import digits
 from rehearsal.core.model import Call, Properties, Record
 from rehearsal.core.state import State
 from rehearsal.gcp.table import TABLE
@@ -91,11 +91,6 @@ def project_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value:
             return value.removeprefix("projects/")
     return ""
-
-
-def project_number(project: str) -> str:
-    """The number of a project, derived from its id."""
-    return digits(f"project {project}", 12)
 
 
 def places_of(config: Mapping[str, Any], inputs: Mapping[str, Any]) -> Properties:

@@ -20,12 +20,11 @@ from rehearsal.core.model import (
 from rehearsal.core.schema import Schemas
 from rehearsal.core.state import DuplicateError, State
 from rehearsal.kubernetes import ambient, functions, helm, settings
-from rehearsal.kubernetes.api import admission, awaits, finalizers, objects, partial_state
-from rehearsal.kubernetes.api.checks import checked
-from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
+from rehearsal.kubernetes.api import awaits, finalizers, objects, partial_state
 from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
 from rehearsal.kubernetes.aws import roles as aws_roles
+from rehearsal.kubernetes.checks import checked
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
@@ -38,10 +37,12 @@ from rehearsal.kubernetes.clusters import (
 from rehearsal.kubernetes.controllers import load_balancers
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
 from rehearsal.kubernetes.controllers.pod_identities import PodIdentities
-from rehearsal.kubernetes.controllers.workload_objects import WorkloadObjects
+from rehearsal.kubernetes.diffs import REPLACE_UNREADY, annotations, diff, keeps_name
 from rehearsal.kubernetes.gcp import identity as google_identity
 from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, builtin_namespaced, is_patch, parse
 from rehearsal.kubernetes.pod_api import PodApi
+from rehearsal.kubernetes.rules import admission
+from rehearsal.kubernetes.workload_objects import WorkloadObjects
 from rehearsal.workloads.translate import Pod
 
 # Factor by which retries of creates are faster than in the provider.

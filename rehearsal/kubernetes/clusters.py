@@ -14,9 +14,8 @@ from ruamel.yaml.error import YAMLError
 
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient
+from rehearsal.kubernetes import ambient, gke_kinds
 from rehearsal.kubernetes.charts import ChartFacts, Crd, all_crds, find
-from rehearsal.kubernetes.gcp import kinds as gke_kinds
 from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, builtin_exists, parse
 
 PACKAGE = "kubernetes"

@@ -20,9 +20,10 @@ from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
 from rehearsal.kubernetes import pod_secrets
-from rehearsal.kubernetes.api import admission, authorization
+from rehearsal.kubernetes.api import authorization
 from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
+from rehearsal.kubernetes.rules import admission
 from rehearsal.workloads.job import JobController
 from rehearsal.workloads.pod import PodRunner
 from rehearsal.workloads.pod_status import pod_status

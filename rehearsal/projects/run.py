@@ -11,10 +11,9 @@ from infra.engine.install import Cli, require
 from infra.engine.progress import watched
 from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
-from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.core.packages import PACKAGES
-from rehearsal.projects import dependencies
+from rehearsal.projects import dependencies, homes
 from rehearsal.projects import report as reports
 from rehearsal.projects import workspace as workspaces
 from rehearsal.projects.project import PulumiProject, read

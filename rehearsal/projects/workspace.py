@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.control import HOME_VARIABLE
 from rehearsal.isolation import without_credentials
-from rehearsal.projects import stack_file
+from rehearsal.projects import homes, stack_file
 from rehearsal.projects.project import PulumiProject
 
 

@@ -24,10 +24,9 @@ from rehearsal.core.state import DuplicateError, State
 from rehearsal.kubernetes import functions, helm, settings
 from rehearsal.kubernetes.api import objects, partial_state
 from rehearsal.kubernetes.api.awaits import GaveUpError
-from rehearsal.kubernetes.api.checks import checked
-from rehearsal.kubernetes.api.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
 from rehearsal.kubernetes.api.retries import retried
 from rehearsal.kubernetes.awaiter.wait_for import skipped
+from rehearsal.kubernetes.checks import checked
 from rehearsal.kubernetes.clusters import (
     EKS_CLUSTER,
     GKE_CLUSTER,
@@ -36,6 +35,7 @@ from rehearsal.kubernetes.clusters import (
     namespace_of,
     resolve,
 )
+from rehearsal.kubernetes.diffs import REPLACE_UNREADY, annotations, diff, keeps_name, normalized
 from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, is_patch
 from rehearsal.realcluster import awaits, releases, writes
 from rehearsal.realcluster.cluster import RealCluster

@@ -97,6 +97,6 @@ def seed(file: Existing, dir: Dir = None) -> None:
 @app.command()
 def stop() -> None:
     """Stop every process of the rehearsal; resources stay in its state."""
-    from rehearsal import homes  # noqa: PLC0415
+    from rehearsal.projects import homes  # noqa: PLC0415
 
     homes.of_checkout().stop()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rehearsal.aws.site import ACCOUNT
+from rehearsal.accounts import ACCOUNT
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws.iam_policies import role_record, trusts

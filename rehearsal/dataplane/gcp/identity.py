@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.iam_bindings import EVERYTHING, allowed
 from rehearsal.dataplane.gcp.signing import SigningKeys
-from rehearsal.gcp.site import project_number
 from rehearsal.isolation import OPERATOR_KEY
 
 ANNOTATION = "iam.gke.io/gcp-service-account"

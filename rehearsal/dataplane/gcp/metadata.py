@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 from infra.engine.http_peers import OwnUserHttpServer
+from rehearsal.accounts import project_number
 from rehearsal.dataplane.gcp.identity import LIFETIME_S, Denied, GoogleIdentities, PodIdentity
-from rehearsal.gcp.site import project_number
 
 _ROOT = "/computeMetadata/v1"
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)

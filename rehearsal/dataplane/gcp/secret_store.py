@@ -4,9 +4,9 @@ import base64
 import re
 from dataclasses import dataclass, replace
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.gcp.site import project_number
 
 # Document space of this store: id of the secret -> [{"data": base64, "state": str}], oldest first.
 SPACE = "google-secret"

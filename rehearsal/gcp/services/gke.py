@@ -4,11 +4,12 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation.site import Hooks, refuse
 from rehearsal.core.emulation.templates import draw, expand
 from rehearsal.core.model import Properties, Record
 from rehearsal.gcp import facts
-from rehearsal.gcp.site import Site, project_number
+from rehearsal.gcp.site import Site
 
 CLUSTER = "container/cluster:Cluster"
 POOL = "container/nodePool:NodePool"

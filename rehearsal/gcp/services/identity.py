@@ -4,12 +4,13 @@ import base64
 import json
 from collections.abc import Mapping
 
+from rehearsal.accounts import project_number
 from rehearsal.core.emulation.site import Hooks
 from rehearsal.core.emulation.templates import draw
 from rehearsal.core.model import Properties, Record
 from rehearsal.dataplane.gcp.secret_store import SPACE
 from rehearsal.gcp import service_agents
-from rehearsal.gcp.site import Site, project_number
+from rehearsal.gcp.site import Site
 
 
 def _key_outputs(site: Site, seed: str, inputs: Properties, outputs: Properties) -> Properties:

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 
 from rehearsal.core.model import Call, Properties, Record
-from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.awaiter.kinds import awaited
 from rehearsal.kubernetes.awaiter.wait_for import built_in, conditions_of, wait_for
 from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers import storage_classes
 from rehearsal.kubernetes.controllers.nodes import nodes
+from rehearsal.kubernetes.diffs import annotations
 from rehearsal.kubernetes.kinds import parse
 from rehearsal.workloads.controllers import complaints
 from rehearsal.workloads.deployment import DeploymentController

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 
 from rehearsal.core.model import UNKNOWN, Properties
-from rehearsal.kubernetes.api.diffs import AUTONAMED, annotations
+from rehearsal.kubernetes.diffs import AUTONAMED, annotations
 
 
 def unique_suffix(seed: bytes, length: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
-from rehearsal.kubernetes.api.diffs import normalized
+from rehearsal.kubernetes.diffs import normalized
 from rehearsal.kubernetes.kinds import ObjectKind
 from rehearsal.workloads.controllers import timestamp
 

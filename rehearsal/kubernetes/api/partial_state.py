@@ -10,7 +10,7 @@ from typing import Any
 
 from rehearsal.core.model import Call, InitFailedError, Properties, RefusalError
 from rehearsal.kubernetes.api.awaits import GaveUpError
-from rehearsal.kubernetes.api.diffs import normalized, prune
+from rehearsal.kubernetes.diffs import normalized, prune
 from rehearsal.kubernetes.kinds import ObjectKind
 
 # The provider stores its inputs in the outputs and prunes the live object by them.

@@ -10,12 +10,12 @@ from typing import Any
 
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
-from rehearsal.kubernetes.api.admission import no_pods
 from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.controllers.kueue import admit, queued
 from rehearsal.kubernetes.controllers.sandbox import Admitted, Identity, Sandbox, missing_hardware
 from rehearsal.kubernetes.controllers.services import Services
 from rehearsal.kubernetes.controllers.volumes import Account
+from rehearsal.kubernetes.rules.admission import no_pods
 from rehearsal.workloads.addresses import Addresses
 from rehearsal.workloads.controllers import PodOrder, Spawn, Status, Workload
 from rehearsal.workloads.deployment import DeploymentController

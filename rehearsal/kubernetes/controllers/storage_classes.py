@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rehearsal.kubernetes import ambient
-from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.clusters import EKS_CLUSTER, GKE_CLUSTER, KubeCluster
+from rehearsal.kubernetes.diffs import annotations
 from rehearsal.kubernetes.kinds import facts
 
 _MAKERS = {EKS_CLUSTER: "eks", GKE_CLUSTER: "gke", ambient.TYPE: "ambient"}

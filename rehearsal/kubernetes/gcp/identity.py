@@ -6,8 +6,8 @@ from rehearsal.core.model import Call, Properties, Record
 from rehearsal.dataplane.gcp.iam_bindings import allowed, may_somewhere
 from rehearsal.dataplane.gcp.identity import ANNOTATION, PodIdentity, account_record, identity_of
 from rehearsal.dataplane.gcp.server import GooglePlane
-from rehearsal.kubernetes.api.diffs import annotations
 from rehearsal.kubernetes.clusters import GKE_CLUSTER, KubeCluster
+from rehearsal.kubernetes.diffs import annotations
 from rehearsal.workloads.translate import Pod
 
 _KIND = "kubernetes:core/v1:ServiceAccount"

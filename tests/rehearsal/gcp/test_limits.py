@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from rehearsal.accounts import project_number
 from rehearsal.core.faults import Faults, parse
 from rehearsal.core.model import InitFailedError, RefusalError
 from rehearsal.gcp import limits
 from rehearsal.gcp.limits import Limited
-from rehearsal.gcp.site import project_number
 from tests.rehearsal.gcp.harness import Driver
 
 CLUSTER, POOL = "container/cluster:Cluster", "container/nodePool:NodePool"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import UNKNOWN, RefusalError
-from rehearsal.gcp.site import project_number
 from rehearsal.kubernetes.clusters import endpoints, resolve
 from tests.rehearsal.gcp.harness import Driver
 from tests.rehearsal.gcp.pods.conftest import kubeconfig

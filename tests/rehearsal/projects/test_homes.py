@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from infra.errors import UserError
-from rehearsal import homes
 from rehearsal.client import Rehearsal
-from rehearsal.projects import run
+from rehearsal.projects import homes, run
 from rehearsal.projects.project import PulumiProject, read
 from rehearsal.projects.workspace import of_project
 

@@ -19,10 +19,10 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.gate import undecided, validation_jobs
-from rehearsal import homes
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from rehearsal.core import faults as rehearsal_faults
+from rehearsal.projects import homes
 from rehearsal.projects.project import read
 from rehearsal.projects.workspace import Workspace, of_checkout
 from rehearsal.recovery import alone

@@ -12,13 +12,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.iam_bindings import allowed
 from rehearsal.dataplane.gcp.identity import Caller, account_caller
 from rehearsal.dataplane.gcp.signing import SigningKeys, UntrustedError
 from rehearsal.gcp import service_agents
-from rehearsal.gcp.site import project_number
 
 GENERATED = {"X-Goog-IAP-Generated-Response": "true", "Content-Type": "text/html"}
 _VISIT, _INVOKE = "iap.webServiceVersions.accessViaIAP", "run.routes.invoke"

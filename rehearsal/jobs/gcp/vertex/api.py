@@ -11,11 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from rehearsal.accounts import project_number
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.http import Answer, ApiCall, Method, ServiceError
 from rehearsal.dataplane.gcp.iam_bindings import allowed, allowed_in_project
 from rehearsal.dataplane.gcp.identity import account_record
-from rehearsal.gcp.site import project_number
 from rehearsal.jobs.faults import CreateFaults, JobFaults
 from rehearsal.jobs.gcp.filters import parsed
 from rehearsal.jobs.gcp.vertex import job_fields

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.state import State
-from rehearsal.gcp.site import project_number
 
 _SPACE = "vertex-custom-job"
 # Source: googleapis/python-aiplatform types/job_state.py.

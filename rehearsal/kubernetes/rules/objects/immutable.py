@@ -6,7 +6,7 @@ from typing import Any
 
 from rehearsal.core.model import UNKNOWN, Properties
 from rehearsal.core.rules.model import Rule, Violation
-from rehearsal.kubernetes.api.diffs import normalized
+from rehearsal.kubernetes.diffs import normalized
 from rehearsal.kubernetes.kinds import ObjectKind
 from rehearsal.kubernetes.rules.accessors import absent, at, mapping, unsure
 from rehearsal.kubernetes.rules.book import (

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
-from rehearsal.gcp.site import project_number
 from tests.rehearsal.gcp.harness import Driver
 
 PROJECT = "research"

@@ -14,10 +14,10 @@ import requests
 from components.gcp.jobs.program import START, VARIABLE, zipped
 from components.gcp.jobs.roles import SIGNS
 from components.gcp.jobs.tracking import VISITS
+from rehearsal.accounts import project_number
 from rehearsal.core.model import Record
 from rehearsal.dataplane import folders
 from rehearsal.gcp import service_agents
-from rehearsal.gcp.site import project_number
 from rehearsal.jobs.gcp.cloud_run import front, service
 from smoke_training.launchers import bundle
 from smoke_training.launchers.gcp.vertex import IAP

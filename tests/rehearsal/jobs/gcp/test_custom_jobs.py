@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from rehearsal.gcp.site import project_number
+from rehearsal.accounts import project_number
 from tests.rehearsal.jobs.gcp.conftest import ADA, OVER, PROJECT, REGION, TRAINER, Project
 
 ASKING = b"""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.kubernetes.api import admission
+from rehearsal.kubernetes.rules import admission
 from rehearsal.kubernetes.rules.objects import schema
 from tests.rehearsal.kubernetes.rules.examples.custom import queue
 from tools import crd_schemas as schemas

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from rehearsal.accounts import project_number
 from rehearsal.gcp import service_agents
-from rehearsal.gcp.site import project_number
 
 RING = "projects/research/locations/us-central1/keyRings/ring"
 KEY, BARE = f"{RING}/cryptoKeys/key", f"{RING}/cryptoKeys/bare"

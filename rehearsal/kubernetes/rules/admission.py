@@ -1,13 +1,11 @@
-"""Admission of objects by the rule book of `rehearsal.kubernetes.rules`, with the API server's errors."""
+"""Admission of objects by the rule book, with the API server's errors."""
 
 from collections.abc import Sequence
 
 from rehearsal.core.model import CheckFailure, Properties, RefusalError
 from rehearsal.core.rules.model import Rule, Violation
-from rehearsal.kubernetes.clusters import KubeCluster
 from rehearsal.kubernetes.kinds import parse
-from rehearsal.kubernetes.rules import alone, around
-from rehearsal.kubernetes.rules.book import ClusterView
+from rehearsal.kubernetes.rules.book import ClusterView, alone, around
 from rehearsal.kubernetes.rules.objects.custom import definition
 
 Broken = tuple[Rule[ClusterView], Violation]
@@ -29,7 +27,7 @@ def check(
     ]
 
 
-def admit(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> list[str]:
+def admit(token: str, inputs: Properties, cluster: ClusterView, *, custom: bool) -> list[str]:
     """Warnings about an object that is accepted but will not work.
 
     Raises RefusalError with every violation of a new or changed object.
@@ -44,18 +42,18 @@ def admit(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool)
     return [f"{violation.message} ({rule.id}){_then(violation.fix)}" for rule, violation in found]
 
 
-def no_pods(token: str, inputs: Properties, cluster: KubeCluster) -> str:
+def no_pods(token: str, inputs: Properties, cluster: ClusterView) -> str:
     """The reason why an accepted object gets no pods, empty when it does."""
     found = (violation.message for _, violation in around(token, inputs, cluster) if violation.advice)
     return next(found, "")
 
 
-def breaks(token: str, inputs: Properties, cluster: KubeCluster, *, custom: bool) -> bool:
+def breaks(token: str, inputs: Properties, cluster: ClusterView, *, custom: bool) -> bool:
     """Whether an object violates rules about other objects, which may change during a wait."""
     return any(not violation.advice for _, violation in around(token, inputs, cluster, custom=custom))
 
 
-def has_schema(token: str, cluster: KubeCluster) -> bool:
+def has_schema(token: str, cluster: ClusterView) -> bool:
     """Whether the schema of a custom object is known."""
     kind = parse(token)
     return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None
