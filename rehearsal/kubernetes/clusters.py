@@ -14,7 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from rehearsal.core.model import UNKNOWN, Record, RefusalError
 from rehearsal.core.state import State
-from rehearsal.kubernetes import ambient, gke_kinds
+from rehearsal.kubernetes import ambient, cloud_kinds
 from rehearsal.kubernetes.charts import ChartFacts, Crd, all_crds, find
 from rehearsal.kubernetes.kinds import HELM_RELEASE, ObjectKind, builtin_exists, parse
 
@@ -128,7 +128,7 @@ class KubeCluster:
     def crds(self) -> Iterator[Crd]:
         """The custom kinds that the cluster serves."""
         if self.record.type == GKE_CLUSTER:
-            yield from gke_kinds.brought(self.record.outputs)
+            yield from cloud_kinds.brought(self.record.outputs)
         for record in self.objects(_CRD.kind):
             yield _written_crd(record.inputs["spec"])
         for record, chart in self.releases():

@@ -12,8 +12,8 @@ from google.protobuf import json_format
 
 from infra.discovery import modules
 from rehearsal.core.model import Properties
+from rehearsal.kubernetes.cloud_kinds import brought
 from rehearsal.kubernetes.diffs import diff
-from rehearsal.kubernetes.gke_kinds import brought
 from rehearsal.kubernetes.kinds import HELM_RELEASE, parse
 from rehearsal.kubernetes.rules.book import CONFIG_MAP, LIMIT_RANGE, NAMESPACE, SERVICE
 from tests.cluster.differential.mutations import mutants

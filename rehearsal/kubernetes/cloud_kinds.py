@@ -1,4 +1,4 @@
-"""Custom kinds of GKE clusters without a chart or CustomResourceDefinition.
+"""Custom kinds that clusters of GKE serve without a chart or CustomResourceDefinition.
 
 Sources: GKE documentation, "Set up multi-network support for Pods" (Network, GKENetworkParamSet, with
 `enableMultiNetworking`), "Deploy GPUs for batch workloads with Dynamic Workload Scheduler"
