@@ -44,9 +44,9 @@ class Addon:
     name: str
     namespace: str
     renews_certificate: bool = False
-    """Whether it rotates its webhook's certificate in any folder, as in a cluster."""
+    """True when it rotates its webhook's certificate in any folder, as in a cluster."""
     serves: bool = False
-    """Whether it serves an API of its own behind the API server (`visibilityServer`)."""
+    """True when it serves an API of its own behind the API server (`visibilityServer`)."""
     certificates: str = "internalCertManagement"
     """Key of its configuration file for that setting."""
 

@@ -54,7 +54,7 @@ class Binary(RequiredModule):
 
     package: str = ""
     released: bool = True
-    """Whether releases contain it under the same name."""
+    """True when releases contain it under the same name."""
     tags: str = ""
     """Go build constraints that exclude unused parts."""
 
@@ -112,7 +112,7 @@ def files_of(name: str) -> list[Path]:
 
 
 def kept(name: str) -> bool:
-    """Whether a module's folders are present in the version of go.mod."""
+    """Return whether a module's folders are present in the version of go.mod."""
     return _current(FILES[name].folder) and all(path.is_dir() for path in files_of(name))
 
 
@@ -179,7 +179,7 @@ def _says(path: str, version: str) -> bool:
 
 
 def _current(folder: str) -> bool:
-    """Whether the existing files match the requirements of a folder's go.mod."""
+    """Return whether the existing files match the requirements of a folder's go.mod."""
     stamp = _stamp(folder)
     return stamp.exists() and stamp.read_text(encoding="utf-8") == _fingerprint(folder)
 

@@ -33,7 +33,7 @@ def project_of(one: Mapping[str, Any]) -> str:
 
 
 def is_placed(one: Mapping[str, Any]) -> bool:
-    """Whether the location of a resource is known: a project, or global."""
+    """Return whether the location of a resource is known: a project, or global."""
     return bool(project_of(one)) or TABLE.row(str(one["type"])).everywhere
 
 

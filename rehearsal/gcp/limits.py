@@ -200,7 +200,7 @@ def _exceeded(short: "Shortfall", taken: float, project: str) -> RefusalError:
 
 
 def _of_project(demand: "Demand") -> bool:
-    """Whether a quota applies to all regions."""
+    """Return whether a quota applies to all regions."""
     return str(_quotas().facts.quotas[demand.key].quota_id).endswith("-per-project")
 
 

@@ -42,7 +42,7 @@ def _named(line: Row, inputs: Properties) -> Iterator[tuple[str, str, str]]:
 
 
 def _is_ours(site: Site, value: str, target: str) -> bool:
-    """Whether a missing `value` would be in this project: resources of others are unknown here."""
+    """Return whether a missing `value` would be in this project: resources of others are unknown here."""
     if target == _ACCOUNT:
         if "/" not in value and "@" not in value:
             return value not in ("default", "allUsers", "allAuthenticatedUsers") and ":" not in value

@@ -43,7 +43,7 @@ class ServerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the server has not ended."""
+        """Return whether the server has not ended."""
         return self._process.exit_code() is None
 
     @property

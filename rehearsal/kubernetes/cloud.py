@@ -242,7 +242,7 @@ class KubernetesCloud:
         return objects.previewed(kind, inputs, namespace, None)
 
     def _namespaced(self, token: str, cluster: KubeCluster | None, kind: ObjectKind) -> bool | None:
-        """Whether a kind's objects live in a namespace; None when the cluster does not serve the kind."""
+        """Return whether a kind's objects live in a namespace; None when the cluster does not serve it."""
         if self._schemas.resource(token) is not None:
             return builtin_namespaced(kind.kind.removesuffix("Patch") if is_patch(token) else kind.kind)
         crd = cluster.serves(kind) if cluster else None

@@ -94,7 +94,7 @@ class KubeCluster:
 
     @property
     def on_aws(self) -> bool:
-        """Whether AWS runs it: its load balancers have names, not addresses."""
+        """Return whether AWS runs it: its load balancers have names, not addresses."""
         return self.record.type == EKS_CLUSTER
 
     def all(self, token: str) -> Iterator[Record]:
@@ -117,7 +117,7 @@ class KubeCluster:
         return None
 
     def exists(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether an object exists, those of every new cluster included."""
+        """Return whether an object exists, those of every new cluster included."""
         return builtin_exists(kind, name) or self.get(kind, namespace, name) is not None
 
     def releases(self) -> Iterator[tuple[Record, ChartFacts | None]]:

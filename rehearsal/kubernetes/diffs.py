@@ -32,7 +32,7 @@ def diff(
 
 
 def keeps_name(live: Properties, new: Properties) -> bool:
-    """Whether the replacement must have the same name, so that the old object is deleted first."""
+    """Return whether the replacement must have the same name, so that the old object is deleted first."""
     old, fresh = live.get("metadata") or {}, new.get("metadata") or {}
     if annotations(new).get(AUTONAMED) == "true" or not fresh.get("name"):
         return False

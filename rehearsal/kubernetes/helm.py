@@ -147,7 +147,7 @@ def preview(inputs: Properties) -> Properties:
 
 
 def namespace_exists(state: State, cluster: KubeCluster, name: str) -> bool:
-    """Whether Helm created this namespace."""
+    """Return whether Helm created this namespace."""
     return state.document(NAMESPACE_SPACE, f"{cluster.identity}|{name}") is not None
 
 

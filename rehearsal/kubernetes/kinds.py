@@ -43,18 +43,18 @@ def parse(token: str) -> ObjectKind:
 
 
 def is_patch(token: str) -> bool:
-    """Whether a type edits fields of an object of another owner, such as `NamespacePatch`."""
+    """Return whether a type edits fields of an object of another owner, such as `NamespacePatch`."""
     group = parse(token).group
     return token.endswith("Patch") and ("." not in group or group.endswith(".k8s.io"))
 
 
 def builtin_namespaced(kind: str) -> bool:
-    """Whether a built-in kind is namespaced."""
+    """Return whether a built-in kind is namespaced."""
     return kind not in facts()["scope"]["cluster_scoped"]
 
 
 def builtin_exists(kind: str, name: str) -> bool:
-    """Whether every cluster has an object of this kind and name (in each namespace)."""
+    """Return whether every cluster has an object of this kind and name (in each namespace)."""
     if kind == "ClusterRole" and name.startswith("system:"):
         return True
     return name in facts()["builtin"].get(kind, ())

@@ -26,7 +26,7 @@ _SETTLE_S = 10.0
 
 @dataclass(frozen=True)
 class AwaitResult:
-    """Whether an object is ready or has failed for good, with its problems."""
+    """State of an object, ready or failed for good, with its problems."""
 
     ready: bool
     problems: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class RelatedObjects:
 
 
 def judge(live: Object, around: RelatedObjects) -> AwaitResult:
-    """Whether an object is ready now."""
+    """Return whether an object is ready now."""
     found = _JUDGES.get(live["kind"])
     return found(live, around) if found else AwaitResult(True)
 

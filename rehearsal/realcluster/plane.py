@@ -52,12 +52,12 @@ class Plane:
 
     @property
     def known(self) -> bool:
-        """Whether it was ever started: objects may exist."""
+        """Return whether it was ever started: objects may exist."""
         return self.folder.exists()
 
     @property
     def runs(self) -> bool:
-        """Whether it responds now."""
+        """Return whether it responds now."""
         return self._running is not None and self._running.process.poll() is None
 
     def api(self) -> KubernetesApi:

@@ -60,7 +60,7 @@ def shown(live: Object) -> Properties:
 
 
 def known(inputs: Properties) -> bool:
-    """Whether a preview knows all values."""
+    """Return whether a preview knows all values."""
     return all(value is not UNKNOWN for _, value in walk(inputs))
 
 

@@ -67,7 +67,7 @@ class Budgets(JsonService):
 
 
 def counts(expression: Mapping[str, Any], tags: Mapping[str, str]) -> bool:
-    """Whether a budget's filter includes resources with these tags; an empty filter includes all."""
+    """Return whether a budget's filter includes resources with these tags; an empty filter includes all."""
     for kind, inside in expression.items():
         match kind:
             case "ands":

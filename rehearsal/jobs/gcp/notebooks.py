@@ -52,7 +52,7 @@ class NotebooksApi:
             raise ServiceError(403, f"Permission '{permission}' denied on the project (or it may not exist).")
 
     def _in(self, one: Record, call: ApiCall) -> bool:
-        """Whether a notebook is in the requested project and location (`-`: any location)."""
+        """Return whether a notebook is in the requested project and location (`-`: any location)."""
         place = f"projects/{call.parts['project']}/locations/"
         location = call.parts["location"]
         return one.id.startswith(place if location == "-" else f"{place}{location}/")

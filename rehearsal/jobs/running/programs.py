@@ -33,7 +33,7 @@ class Programs(Generic[MachineT]):
         return None
 
     def over(self) -> bool:
-        """Whether all programs have ended."""
+        """Return whether all programs have ended."""
         return all(machine.exit_code() is not None for machine in self._machines)
 
     def collect(self, *, rest: bool = False) -> None:

@@ -12,7 +12,7 @@ Target = tuple[str, str, str]
 
 
 def may(cluster: KubeCluster, account: Account, verb: str, target: Target, name: str = "") -> bool:
-    """Whether an account may `verb` a `target`, or only its object `name`."""
+    """Return whether an account may `verb` a `target`, or only its object `name`."""
     return any(_allows(rule, verb, target, name) for rule in _rules(cluster, account, target[2]))
 
 

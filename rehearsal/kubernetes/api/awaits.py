@@ -234,7 +234,7 @@ def service(call: Call, record: Record, pods: Callable[[], list[PodRunner]]) -> 
 
 
 def _kept_waiting(pods: Sequence[PodRunner]) -> bool:
-    """Whether all pods that are not ready wait for a node, a volume or an object."""
+    """Return whether all pods that are not ready wait for a node, a volume or an object."""
     return all(runner.state.ready or runner.state.phase == "Pending" for runner in pods)
 
 

@@ -85,7 +85,7 @@ def _mounts(spec: Any, claim: str) -> bool:
 
 
 def _over(owner: Record) -> bool:
-    """Whether the pods have ended, as those of a Job do."""
+    """Return whether the pods have ended, as those of a Job do."""
     conditions = at(owner.outputs, "status.conditions") or ()
     ended = any(one.get("type") in ("Complete", "Failed") for one in conditions)
     return ended or at(owner.outputs, "status.phase") in ("Succeeded", "Failed")

@@ -23,7 +23,7 @@ Condition = Callable[[Live], str]
 
 
 def skipped(inputs: Mapping[str, Any]) -> bool:
-    """Whether the program disabled waiting."""
+    """Return whether the program disabled waiting."""
     return _annotations(inputs).get(SKIP_AWAIT) == "true"
 
 
@@ -33,7 +33,7 @@ def wait_for(inputs: Mapping[str, Any]) -> str:
 
 
 def built_in(inputs: Mapping[str, Any]) -> bool:
-    """Whether the provider's own waiting applies."""
+    """Return whether the provider's own waiting applies."""
     return not skipped(inputs) and not wait_for(inputs)
 
 

@@ -97,7 +97,7 @@ def _announced(
     labels: Mapping[str, str],
     charts: Iterable[tuple[ChartFacts, Mapping[str, Any]]],
 ) -> bool:
-    """Whether a device plugin that runs on these nodes registers a device."""
+    """Return whether a device plugin that runs on these nodes registers a device."""
     image = str(inputs.get("amiType") or "")
     if resource == GPU:
         own_image = image == "CUSTOM" or template.get("imageId")
@@ -112,7 +112,7 @@ def _announced(
 
 
 def _runs_on(chart: ChartFacts, values: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """Whether a chart's daemon runs on nodes with these labels; some need a label that nothing sets."""
+    """Return whether a chart's daemon runs on nodes with these labels; some need one that nothing sets."""
     if "affinity" in values:
         return selects({"affinity": values["affinity"]}, labels)
     if not chart.needs_node_label:

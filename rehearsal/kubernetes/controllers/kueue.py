@@ -70,7 +70,7 @@ def _closed(cluster: KubeCluster, queue: Record, namespace: str) -> str:
 
 
 def _cyclic(cluster: KubeCluster, queue: Record) -> bool:
-    """Whether the cohorts above a queue form a cycle, which stops all their members.
+    """Return whether the cohorts above a queue form a cycle, which stops all their members.
 
     Source: `CohortSpec.parentName` in apis/kueue/v1beta2/cohort_types.go (v0.19.2).
     """
@@ -90,7 +90,7 @@ def _ignored_prefixes(cluster: KubeCluster) -> tuple[str, ...]:
 
 
 def _selects(cluster: KubeCluster, queue: Record, namespace: str) -> bool:
-    """Whether a ClusterQueue accepts workloads of a namespace; without a selector it accepts none."""
+    """Return whether a ClusterQueue accepts workloads of a namespace; without a selector it accepts none."""
     selector = (queue.inputs.get("spec") or {}).get("namespaceSelector")
     if selector is None:
         return False

@@ -22,7 +22,7 @@ def nodes(cluster: KubeCluster) -> list[SchedulerNode]:
 
 
 def may_grow(cluster: KubeCluster) -> bool:
-    """Whether something in the cluster adds nodes when pods do not fit."""
+    """Return whether something in the cluster adds nodes when pods do not fit."""
     if cluster.record.type in _SCALED_BY_CLOUD:
         return True
     names = ("cluster-autoscaler", "karpenter")

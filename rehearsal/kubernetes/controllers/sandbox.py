@@ -145,7 +145,7 @@ class Sandbox:
 
 
 def _has_proxy(pod: Pod, connection: str) -> bool:
-    """Whether a container of the pod is a Cloud SQL Auth Proxy of an instance."""
+    """Return whether a container of the pod is a Cloud SQL Auth Proxy of an instance."""
     containers = (*(pod.spec.get("containers") or ()), *(pod.spec.get("initContainers") or ()))
     arguments = (
         str(word) for one in containers for word in (*(one.get("command") or ()), *(one.get("args") or ()))

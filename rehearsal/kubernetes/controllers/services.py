@@ -111,7 +111,7 @@ class Services:
 
 
 def selected(spec: Object, pod: Pod) -> bool:
-    """Whether a Service selects a pod."""
+    """Return whether a Service selects a pod."""
     selector: dict[str, Any] = spec.get("selector") or {}
     return bool(selector) and selector.items() <= dict(pod.labels).items()
 

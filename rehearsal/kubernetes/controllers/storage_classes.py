@@ -27,7 +27,7 @@ def default(cluster: KubeCluster) -> str:
 
 
 def waits_for_pod(cluster: KubeCluster, name: str) -> bool | None:
-    """Whether a class binds with the first pod of a claim; None when there is no such class."""
+    """Return whether a class binds with the first pod of a claim; None when there is no such class."""
     record = cluster.get(_KIND, "", name)
     mode = record.inputs.get("volumeBindingMode") if record else _made_with(cluster)["classes"].get(name)
     if record is None and mode is None:

@@ -36,7 +36,7 @@ def of_account(cluster: KubeCluster, namespace: str, account: str) -> PodIdentit
 
 
 def may_use(cluster: KubeCluster, pod: Pod, bucket: Record) -> bool:
-    """Whether a pod has a right to objects of a bucket; true outside GKE, where its identity is unknown."""
+    """Return whether a pod has a right to objects of a bucket; true outside GKE (unknown identity)."""
     if cluster.record.type != GKE_CLUSTER:
         return True
     one = of_account(cluster, pod.namespace, pod.service_account)

@@ -64,12 +64,12 @@ def amount(value: Any) -> Decimal | None:
 
 
 def absent(value: Any) -> bool:
-    """Whether a value is missing or empty; an unknown one is neither."""
+    """Return whether a value is missing or empty; an unknown one is neither."""
     return value is None or (value is not UNKNOWN and value in ("", [], {}))
 
 
 def unsure(value: Any) -> bool:
-    """Whether a value is not completely known."""
+    """Return whether a value is not completely known."""
     if isinstance(value, Mapping):
         return any(unsure(item) for item in value.values())
     if isinstance(value, list):
@@ -99,7 +99,7 @@ class PodView:
 
     @property
     def asks(self) -> bool:
-        """Whether all resources of containers are known, and none are set for the pod as a whole."""
+        """Return whether all resources of containers are known, and none are set for the pod as a whole."""
         groups = [self.spec.get(group) for group in ("containers", "initContainers")]
         lists = [group for group in groups if isinstance(group, list)]
         asked = [row.get("resources") for group in lists for _, row in rows(group)]

@@ -49,12 +49,12 @@ def no_pods(token: str, inputs: Properties, cluster: ClusterView) -> str:
 
 
 def breaks(token: str, inputs: Properties, cluster: ClusterView, *, custom: bool) -> bool:
-    """Whether an object violates rules about other objects, which may change during a wait."""
+    """Return whether an object violates rules about other objects, which may change during a wait."""
     return any(not violation.advice for _, violation in around(token, inputs, cluster, custom=custom))
 
 
 def has_schema(token: str, cluster: ClusterView) -> bool:
-    """Whether the schema of a custom object is known."""
+    """Return whether the schema of a custom object is known."""
     kind = parse(token)
     return definition({"apiVersion": kind.api_version, "kind": kind.kind}, cluster) is not None
 

@@ -24,7 +24,7 @@ class ClusterView(Protocol):
         """One object; `namespace` is empty for kinds that have none."""
 
     def exists(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether an object exists, those of every new cluster included."""
+        """Return whether an object exists, those of every new cluster included."""
 
     def releases(self) -> Iterator[tuple[Record, ChartFacts | None]]:
         """The Helm releases and their charts, None for an unknown chart."""

@@ -43,7 +43,7 @@ def check(state: State, request: Mapping[str, Any]) -> None:
 
 
 def begun(state: State, request: Mapping[str, Any]) -> bool:
-    """Whether a job has no plan, or one whose capacity is active."""
+    """Return whether a job has no plan, or one whose capacity is active."""
     arn = (request.get("ResourceConfig") or {}).get("TrainingPlanArn")
     plan = _plan(state, str(arn)) if arn else None
     return plan is None or plan.outputs.get("status") == "Active"

@@ -56,12 +56,12 @@ class TrainingJobRecord:
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended."""
+        """Return whether the job has ended."""
         return self.status in OVER
 
     @property
     def spot(self) -> bool:
-        """Whether the job uses spot capacity."""
+        """Return whether the job uses spot capacity."""
         return bool(self.request.get("EnableManagedSpotTraining"))
 
     @property

@@ -167,13 +167,13 @@ class Studio:
 
 
 def sees(request: Request, record: Record) -> bool:
-    """Whether a record is in the account and region of a caller."""
+    """Return whether a record is in the account and region of a caller."""
     account, _, region = record.scope.partition("/")
     return sees_account(request, account) and region in (request.region, "global")
 
 
 def sees_account(request: Request, account: str) -> bool:
-    """Whether the caller may see an account; the operator of a rehearsal sees all."""
+    """Return whether the caller may see an account; the operator of a rehearsal sees all."""
     return request.caller == OPERATOR or request.caller.account == account
 
 

@@ -20,7 +20,7 @@ _PREFIX = "sagemaker_"
 
 
 def starts(request: Mapping[str, Any]) -> bool:
-    """Whether the toolkit starts a job."""
+    """Return whether the toolkit starts a job."""
     entrypoint = (request.get("AlgorithmSpecification") or {}).get("ContainerEntrypoint")
     return not entrypoint and PROGRAM in (request.get("HyperParameters") or {})
 

@@ -61,7 +61,7 @@ class TuningJobRecord:
 
     @property
     def over(self) -> bool:
-        """Whether the tuning job has ended."""
+        """Return whether the tuning job has ended."""
         return self.status in _OVER
 
     @property

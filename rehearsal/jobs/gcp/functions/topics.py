@@ -72,7 +72,7 @@ class TopicFunctions:
                         break
 
     def _processed(self, function: Record, message: Mapping[str, Any]) -> bool:
-        """Whether the function processed a message without an error."""
+        """Return whether the function processed a message without an error."""
         name = function.id.rpartition("/")[2]
         if not self._may_call(function, name):
             _LOG.warning("%s: The request was not authenticated: the trigger may not call it", name)
@@ -99,7 +99,7 @@ class TopicFunctions:
                 del self._running[name]
 
     def _may_call(self, function: Record, name: str) -> bool:
-        """Whether the trigger's account may call the function's service."""
+        """Return whether the trigger's account may call the function's service."""
         email = str(block(function.inputs, "eventTrigger").get("serviceAccountEmail"))
         services = self._state.find(type=_SERVICE)
         behind = next((one for one in services if one.id.endswith(f"/services/{name}")), None)

@@ -54,7 +54,7 @@ class CustomJob:
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended."""
+        """Return whether the job has ended."""
         return self.state in OVER
 
     @property
@@ -71,7 +71,7 @@ class CustomJob:
 
     @property
     def spot(self) -> bool:
-        """Whether the job uses Spot VMs."""
+        """Return whether the job uses Spot VMs."""
         return self.scheduling.get("strategy") == "SPOT"
 
     @property

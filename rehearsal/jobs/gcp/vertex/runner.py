@@ -78,7 +78,7 @@ class CustomJobContext:
     interruption: Callable[[str], float | None]
     """Seconds of running until a spot job of this name is preempted, once; None: never."""
     crowded: Callable[[CustomJob], bool]
-    """Whether other jobs leave no room for this one within the project's quotas."""
+    """True when other jobs leave no room for this one within the project's quotas."""
     gate: threading.Lock = field(default_factory=threading.Lock)
     """Held while a job checks the quotas and reserves its usage."""
 
@@ -170,7 +170,7 @@ class CustomJobRunner(JobThread[CustomJob, JobReplica]):
         return end
 
     def _admitted(self) -> bool:
-        """Whether the quotas leave room, which the job then occupies."""
+        """Return whether the quotas leave room, which the job then occupies."""
         with self._shared.gate:
             if self._shared.crowded(self._job):
                 return False

@@ -44,7 +44,7 @@ def _stays(inputs: Properties, world: ClusterView) -> Iterator[Violation]:
 
 
 def _watched(inputs: Properties, world: ClusterView) -> bool:
-    """Whether Kueue manages the Jobs of a namespace."""
+    """Return whether Kueue manages the Jobs of a namespace."""
     found = configuration(world.releases())
     space = world.get("Namespace", "", namespace(inputs))
     labels = mapping(at(space.inputs, "metadata.labels")) if space else {}

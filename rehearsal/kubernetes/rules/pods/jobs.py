@@ -218,7 +218,7 @@ def _schedule(inputs: Properties) -> Iterator[Violation]:
 
 
 def _known_zone(name: str) -> bool:
-    """Whether a text is an IANA time zone; without the database, whether it has the form of one."""
+    """Return whether a text is an IANA time zone; without the database, whether it has the form of one."""
     if not all(_ZONE_PART.fullmatch(part) and part not in (".", "..") for part in name.split("/")):
         return False
     return name.lower() != "local" and (name in _zones() or not _zones())

@@ -18,7 +18,7 @@ _FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkK
 
 
 def overcommits(name: str) -> bool:
-    """Whether requests may be below limits: not for devices and huge pages."""
+    """Return whether requests may be below limits: not for devices and huge pages."""
     native = "/" not in name or "kubernetes.io/" in name
     return native and not name.startswith("hugepages-")
 

@@ -15,7 +15,7 @@ _DOCS = "pulumi-kubernetes 4.34.2 apps/v1 RollingUpdateDeployment.max_unavailabl
 
 
 def matches(selector: Any, labels: Mapping[str, Any]) -> bool:
-    """Whether a label selector selects something with these labels."""
+    """Return whether a label selector selects something with these labels."""
     selector = mapping(selector)
     if any(labels.get(key) != value for key, value in mapping(selector.get("matchLabels")).items()):
         return False
