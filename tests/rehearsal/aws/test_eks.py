@@ -79,7 +79,7 @@ def test_efa_interfaces_are_counted_against_the_machine_type(aws: Driver) -> Non
         token, instanceType="p4d.24xlarge", networkInterfaces=interfaces(5)
     )
     found = aws.check(token, instanceType="g5.xlarge", networkInterfaces=interfaces(1))
-    assert "does not support EFA" in found["networkInterfaces[0].interfaceType"]
+    assert "AWS-EC2-006" in found["networkInterfaces[0].interfaceType"]
 
 
 def test_a_launch_template_gets_a_new_version_by_each_change(aws: Driver) -> None:
@@ -190,7 +190,7 @@ def test_an_addon_that_finds_no_node_is_there_and_degraded(aws: Driver, name: st
     aws.cloud.delete(aws.call(f"aws:{ADDON}", "addon"), f"dev:{name}", {})
     _nodes(aws, "asleep", scalingConfig={"minSize": 0, "maxSize": 2, "desiredSize": 0})
     _nodes(aws, "gpus", taints=[GPU_TAINT])
-    with pytest.raises(InitFailedError, match=rf"{name} does not tolerate \(nvidia\.com/gpu\)"):
+    with pytest.raises(InitFailedError, match=rf"{name} .*\(nvidia\.com/gpu\)"):
         aws.create(ADDON, "addon", **wanted)
     _nodes(aws, "system", taints=[{**GPU_TAINT, "effect": "PREFER_NO_SCHEDULE"}])
     aws.cloud.delete(aws.call(f"aws:{ADDON}", "addon"), f"dev:{name}", {})
@@ -254,4 +254,4 @@ def test_the_role_of_an_addon_must_trust_its_service_accounts(aws: Driver) -> No
         aws.create(ADDON, name, **{"clusterName": "dev", "addonName": "vpc-cni", **more})
         aws.delete(name)
     (warning,) = aws.said
-    assert "service account kube-system/aws-node will get AccessDenied" in warning and "(role bad)" in warning
+    assert all(fact in warning for fact in ("kube-system/aws-node", "AccessDenied", "(role bad)"))

@@ -39,7 +39,7 @@ def test_a_failed_build_before_the_tests_is_reported_and_not_fatal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert binaries.main() == 0
-    assert "control plane: not available on this machine" in capsys.readouterr().out
+    assert "control plane:" in capsys.readouterr().out
 
 
 def test_a_released_binary_of_exactly_the_version_is_used(

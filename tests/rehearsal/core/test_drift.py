@@ -67,6 +67,6 @@ def test_impossible_changes_are_refused(
 
     assert refused("vpc", "x=1").codes == (("drift-refused", "URN"),)
     stack(network).up()
-    assert "did you mean enableDnsSupport" in str(refused("vpc", "enableDnsSuport=false"))
+    assert "enableDnsSupport" in str(refused("vpc", "enableDnsSuport=false"))
     assert "did you mean" in str(refused("vpcc", "enableDnsSupport=false"))
     assert refused("vpc", "enableDnsSupport").codes == (("drift-not-an-assignment", "KEY=VALUE"),)

@@ -45,7 +45,7 @@ def test_a_program_may_refer_to_what_was_seeded(google: Driver) -> None:
 def test_a_resource_without_a_project_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "existing.yaml"
     file.write_text("- {type: gcp:pubsub/topic:Topic, id: alerts}")
-    with pytest.raises(UserError, match="its project is not known"):
+    with pytest.raises(UserError, match="seed-needs-project"):
         list(_resources(file))
     file.write_text("- {type: gcp:pubsub/topic:Topic, id: alerts, project: research}")
     assert len(list(_resources(file))) == 1

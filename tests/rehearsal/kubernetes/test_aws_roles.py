@@ -55,9 +55,8 @@ def _warnings(rehearsed: Rehearsed, trust: str, **annotations: str) -> list[str]
 )
 def test_a_token_that_the_role_does_not_trust_is_reported(rehearsed: Rehearsed, trust: str, why: str) -> None:
     (said,) = _warnings(rehearsed, trust)
-    assert "pods of the service account lab/reader will get AccessDenied" in said
+    assert "lab/reader" in said and "AccessDenied" in said and why in said
     assert "Not authorized to perform sts:AssumeRoleWithWebIdentity" in said
-    assert why in said
 
 
 @pytest.mark.parametrize(
@@ -88,4 +87,4 @@ def test_accounts_of_a_chart_are_checked(rehearsed: Rehearsed) -> None:
         values = {"controller": [{"serviceAccount": account}]}
         rehearsed.log.clear()
         rehearsed.create(RELEASE, {**chart, "repositoryOpts": repository, "values": values}, name)
-        assert any(f"lab/{name} will get AccessDenied" in text for _, text in rehearsed.log) == warned
+        assert any(f"lab/{name}" in text and "AccessDenied" in text for _, text in rehearsed.log) == warned

@@ -85,9 +85,7 @@ def test_refused_releases(rehearsed: Rehearsed) -> None:
 
 def test_an_unknown_chart_is_accepted_with_a_warning(rehearsed: Rehearsed) -> None:
     rehearsed.create(RELEASE, {**KUEUE, "chart": "oci://example.com/charts/mystery"}, "mystery")
-    assert any(
-        "does not know chart" in message for severity, message in rehearsed.log if severity == "warning"
-    )
+    assert any(severity == "warning" and "mystery" in message for severity, message in rehearsed.log)
     # It may bring unknown kinds.
     rehearsed.create("kubernetes:example.com/v1:Mystery", {"metadata": {"name": "m"}}, "m")
 
@@ -181,7 +179,7 @@ def test_an_interrupted_install_has_failed_and_one_that_was_killed_is_pending(re
     # For the next engine this is the same as after a killed daemon.
     with pytest.raises(RefusalError, match="another operation") as refused:
         upgrade()
-    assert "helm rollback kueue --namespace kueue-system" in str(refused.value)
+    assert "helm rollback kueue" in str(refused.value)
     rehearsed.cancelled.set()
     waiting.join()
     assert status(rehearsed, key) == ("failed", 2)

@@ -25,7 +25,7 @@ def test_kinds_that_the_provider_does_not_await_are_accepted_with_a_warning(rehe
     nightly["spec"]["jobTemplate"]["spec"]["template"]["spec"]["hostNetwork"] = True
     assert rehearsed.create(CRON_JOB, nightly, "nightly")[0] == "lab/nightly"
     assert len(warned(rehearsed)) == 1
-    assert "accepts the CronJob itself but none of its pods." in warned(rehearsed)[0]
+    assert "accepts the CronJob" in warned(rehearsed)[0]
     assert rehearsed.create(REPLICA_SET, web(), "web")[0] == "lab/web"
     assert len(warned(rehearsed)) == 1
     shared = web("shared")
@@ -50,5 +50,5 @@ def test_a_job_that_is_not_awaited_is_accepted_and_gets_no_pods(
 def test_what_is_awaited_is_refused(rehearsed: Rehearsed) -> None:
     inputs = web()
     inputs["spec"]["template"]["spec"]["hostNetwork"] = True
-    with pytest.raises(RefusalError, match="a real update waits for them in vain"):
+    with pytest.raises(RefusalError, match="in vain"):
         rehearsed.create(DEPLOYMENT, inputs, "web")

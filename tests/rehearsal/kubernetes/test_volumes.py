@@ -68,7 +68,7 @@ def test_a_pod_waits_for_a_second_volume_of_the_same_handle(rehearsed: Rehearsed
     rehearsed.namespace()
     lustre_claims(rehearsed, work="fs-1", again="fs-1", other="fs-1::other")
     mounted(rehearsed, tmp_path, "work", "other")
-    with pytest.raises(WaitingError, match=r"\[again\].*fast-again and fast-work have the same"):
+    with pytest.raises(WaitingError, match=r"\[again\].*fast-again.*fast-work"):
         mounted(rehearsed, tmp_path, "work", "again")
 
 

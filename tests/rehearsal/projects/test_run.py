@@ -41,7 +41,7 @@ def test_a_program_passes_and_its_folder_is_not_touched(rehearsal: Rehearsal, na
     before = fingerprint(PROGRAMS / name)
     done = run(rehearsal, name)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{name} passes the rehearsal" in done.stdout
+    assert f"{name} passes" in done.stdout
     assert fingerprint(PROGRAMS / name) == before
 
 
@@ -113,8 +113,8 @@ def test_missing_packages_are_named_with_their_distribution(tmp_path: Path) -> N
     assert dependencies.other_versions(tmp_path)[0].startswith("pulumi<1 (here 3.")
     with pytest.raises(UserError) as error:
         project_run._refuse_missing(found)
-    assert "uv pip install Absent.One" in str(error.value)
-    assert "the rehearsal emulates aws, gcp, kubernetes, random, tls" in str(error.value)
+    assert {code for code, _ in error.value.codes} == {"program-module-missing"}
+    assert "install Absent.One" in str(error.value) and "aws, gcp, kubernetes" in str(error.value)
 
 
 def test_the_stack_is_chosen_when_it_is_clear(tmp_path: Path) -> None:
@@ -153,9 +153,7 @@ def test_a_stack_of_a_checkout_is_copied_without_what_cannot_be_decrypted(
     stack.write_text(text)
     found = project(tmp_path, "name: x\nruntime: python\nstackConfigDir: stacks/config\n")
     workspace = workspaces.of_checkout(found, "dev", rehearsal, install.require().path)
-    assert workspace.notes == [
-        "secret x:p of the stack file is encrypted elsewhere; the rehearsal has no value for it"
-    ]
+    assert ["x:p" in note for note in workspace.notes] == [True]
     copy = stack_file.load(Path(workspace.environment["PULUMI_OPTION_CONFIG_FILE"]))
     assert copy["config"] == {"x:a": "one"} and {"encryptionsalt", "config"} == set(copy)
     assert stack.read_text() == text

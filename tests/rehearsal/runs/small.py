@@ -146,8 +146,8 @@ class Lives:
 
     def test_a_run_shows_its_price_and_its_budgets_before_it_starts(self, lived: Any) -> None:
         output = lived.ran["finetune"].stdout
-        assert f"price      at most {self.price}" in output, output
-        assert "budget     team vision: $" in output and " of $3,000.00 spent this month" in output
+        assert f"at most {self.price}" in output, output
+        assert "team vision: $" in output and "$3,000.00" in output
 
     def test_an_interrupted_spot_machine_is_shown_and_costs_no_result(self, lived: Any) -> None:
         output = lived.ran["finetune"].stdout

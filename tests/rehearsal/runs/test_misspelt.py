@@ -73,4 +73,4 @@ def test_the_path_and_the_nearest_name_are_reported(
     schema = schemas[token.partition(":")[0]].resource(token)
     assert schema is not None
     reasons = {failure.property: failure.reason for failure in validate(schema, inputs)}
-    assert f"did you mean {meant}" in reasons.get(path, str(reasons))
+    assert f"mean {meant}" in reasons.get(path, str(reasons))

@@ -126,14 +126,14 @@ def test_training_opens_the_gate_on_the_nodes_of_the_pool(lived: Life) -> None:
     assert lived.result["verdict"] in ("PASS", "INCONCLUSIVE")
     assert len(lived.result["cluster"]["ranks"]) == 2
     assert len({str(rank["host"]) for rank in lived.result["cluster"]["ranks"]}) == 2
-    assert f"on 2 nodes of pool {POOLS[lived.stack]}" in lived.status
+    assert f"of pool {POOLS[lived.stack]}" in lived.status
 
 
 def test_the_result_is_read_from_the_bucket(lived: Life) -> None:
     uri = rf"(s3|gs)://{lived.stack}-storage-checkpoints-\w+/smoke/smoke-\w+/result\.json"
-    assert re.search(rf"^results    {uri}$", lived.status, re.MULTILINE), lived.status
+    assert re.search(rf"^results +{uri}$", lived.status, re.MULTILINE), lived.status
     verdict = lived.result["verdict"]
-    assert re.search(rf"^nodes      \S+, \S+: {verdict} ", lived.status, re.MULTILINE), lived.status
+    assert re.search(rf"^nodes +\S+, \S+: {verdict} ", lived.status, re.MULTILINE), lived.status
 
 
 def test_a_preview_shows_the_price(lived: Life) -> None:

@@ -166,7 +166,7 @@ def test_the_plan_of_a_container() -> None:
 
 def test_a_bucket_that_does_not_exist_is_refused() -> None:
     container = {"command": ["python", "/opt/app/x"], "env": [{"name": "OUT", "value": "s3://missing/x"}]}
-    with pytest.raises(ContainerConfigError, match="bucket 'missing' does not exist"):
+    with pytest.raises(ContainerConfigError, match="bucket 'missing'"):
         plan(container, POD, around())
 
 

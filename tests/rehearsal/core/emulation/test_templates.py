@@ -45,5 +45,5 @@ def test_an_output_may_use_the_id_the_link_and_other_outputs() -> None:
 
 
 def test_templates_that_use_each_other_are_an_error() -> None:
-    with pytest.raises(ValueError, match="p:t: the templates of a, b use each other"):
+    with pytest.raises(ValueError, match=r"p:t: .* a, b "):
         fill_in(Row("p:t", "x", outputs={"a": "{b}", "b": "{a}"}), "arn", "seed", {}, {})

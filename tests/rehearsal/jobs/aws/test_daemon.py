@@ -64,7 +64,7 @@ def test_a_port_that_another_program_has_is_named(rehearsal: Rehearsal) -> None:
     url = rehearsal.environment()["AWS_ENDPOINT_URL_S3"]
     with (
         socket.create_server(("127.0.0.1", int(url.rpartition(":")[2]))),
-        pytest.raises(control.ControlError, match=f"{url} of this rehearsal is taken by another program"),
+        pytest.raises(control.ControlError, match=url),
         rehearsal.serving(),
     ):
         pass

@@ -160,7 +160,7 @@ def test_an_entrypoint_of_the_image_is_refused(account: Account) -> None:
     algorithm = {"TrainingImage": "image", "TrainingInputMode": "File"}
     found = account.run(AlgorithmSpecification=algorithm)
     assert found["TrainingJobStatus"] == "Failed"
-    assert "the rehearsal cannot run the entrypoint of an image" in found["FailureReason"]
+    assert "entrypoint" in found["FailureReason"]
 
 
 def test_stopping_sends_sigterm_and_uploads(account: Account) -> None:
@@ -199,7 +199,7 @@ def test_channels_that_are_empty_or_piped(account: Account) -> None:
     assert 'No S3 objects found under S3 URL "s3://code-bucket/nothing/"' in found["FailureReason"]
     put(account, "a")
     piped = {**channel("code", "s3://code-bucket/a"), "InputMode": "Pipe"}
-    assert "not in Pipe mode" in account.run("job-2", InputDataConfig=[piped])["FailureReason"]
+    assert "Pipe mode" in account.run("job-2", InputDataConfig=[piped])["FailureReason"]
 
 
 def test_a_job_that_takes_too_long_is_stopped(account: Account) -> None:

@@ -212,7 +212,7 @@ def test_tags(account: Account) -> None:
 def test_jobs_that_do_not_exist(account: Account) -> None:
     with pytest.raises(ClientError, match="Requested resource not found"):
         account.client("sagemaker").describe_training_job(TrainingJobName="nothing")
-    with pytest.raises(ClientError, match="CreateProcessingJob is not emulated"):
+    with pytest.raises(ClientError, match="CreateProcessingJob"):
         account.client("sagemaker", config=RAW).create_processing_job()
 
 

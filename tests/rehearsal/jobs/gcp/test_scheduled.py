@@ -179,4 +179,4 @@ def test_missing_resources_and_foreign_urls_are_reported(project: Project) -> No
     assert run(project).status_code == 404
     elsewhere = {"schedule": "0 5 * * 1", "httpTarget": {"uri": "https://example.com/hook"}}
     project.add("cloudscheduler/job:Job", JOB, elsewhere)
-    assert "APIs of Google only" in run(project).json()["error"]["message"]
+    assert "Google only" in run(project).json()["error"]["message"]
