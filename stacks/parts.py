@@ -17,7 +17,7 @@ from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.volumes import VolumeArgs
-from infra.jobs.roles import JobClass
+from infra.job_roles import JobClass
 from infra.stackspec.layouts import JobMachineSpec
 
 

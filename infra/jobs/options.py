@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import Problem, UserError
-from infra.jobs.aws.limits import LIMITS as SAGEMAKER
-from infra.jobs.aws.search.tuning import TuningSpec
-from infra.jobs.gcp.limits import LIMITS as VERTEX
+from infra.job_roles import JobClass
+from infra.jobs.limits import LIMITS
 from infra.jobs.pack import DEFAULT_SCRIPT
-from infra.jobs.roles import JobClass
-from infra.jobs.service import CallerIdentity
+from infra.jobs.service import CallerIdentity, TuningSpec
 from infra.outputs.jobs import JobMachineOutputs, JobOutputs, Person
 
 DEFAULT_TASK = "training"
@@ -21,7 +19,6 @@ _EVALUATIONS = ("evaluate", "evaluation", "processing")
 # MaxRuntimeInSeconds of SageMaker: 28 days (StoppingCondition of its API).
 MOST_HOURS = 28 * 24
 _RECORD_LENGTH = 200
-_LIMITS = {"sagemaker": SAGEMAKER, "vertex": VERTEX}
 _BUCKET = r"[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]"
 
 
@@ -182,7 +179,7 @@ def _amounts(
 
 
 def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:
-    limits = _LIMITS[outputs.service]
+    limits = LIMITS[outputs.service]
     if not 0 <= options.keep_warm_minutes <= limits.keep_warm_minutes:
         most = limits.keep_warm_minutes
         fix = f"Choose 0 to {most}." if most else "Leave --keep-warm out."
@@ -215,7 +212,7 @@ def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs 
     """Searches need SageMaker, and machines bought by the hour: no source covers training plans."""
     if options.tune is None:
         return
-    if not _LIMITS[outputs.service].searches:
+    if not LIMITS[outputs.service].searches:
         rule, fix = "searches are supported on SageMaker only", "Search inside of a run: examples/sweep."
         yield Problem("--tune", None, rule, fix, code="search-not-supported")
     for option, value in (("--keep-warm", options.keep_warm_minutes), ("--resume", options.resume)):
@@ -234,7 +231,7 @@ def _spot(options: RunOptions, machine: JobMachineOutputs) -> bool:
 
 
 def _data(outputs: JobOutputs, options: RunOptions) -> Iterator[Problem]:
-    scheme = _LIMITS[outputs.service].scheme
+    scheme = LIMITS[outputs.service].scheme
     if not options.dataset and not options.data:
         fix = f"Add --dataset NAME or --data {scheme}...; --dataset synthetic and none are accepted, too."
         yield Problem("--dataset", None, "is required: a run records its data", fix, code="dataset-missing")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from infra.errors import Problem, UserError
-from infra.jobs.aws.search.tuning import MOST_OF_A_NAME as MOST_OF_A_SEARCH
+from infra.jobs.limits import MOST_OF_A_SEARCH
 from infra.jobs.options import RunOrder
 from infra.jobs.pack import CodePack
 from infra.jobs.service import Moment

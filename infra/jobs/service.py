@@ -1,13 +1,12 @@
 """Interface of a managed training service for `trainstack run`, and its records."""
 
 import datetime
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from infra.errors import Problem, UserError
-from infra.jobs.aws.search.tuning import TuningSpec
 from smoke_training.launchers.runplan import RunPlan
 
 Moment = datetime.datetime
@@ -170,6 +169,20 @@ class JobService(Protocol):
     def logs(self, name: str) -> JobLogs:
         """Log lines of its nodes, from the beginning."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningSpec:
+    """At most `trials` trials, `parallel` of them at a time, for the best value of a metric in their log."""
+
+    trials: int
+    parallel: int
+    strategy: str
+    metric: str
+    regex: str
+    goal: str
+    ranges: Mapping[str, Mapping[str, Any]]
+    """Ranges by parameter: `values`, or `from`, `to` and `scale`."""
 
 
 @runtime_checkable

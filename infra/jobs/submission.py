@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from infra.errors import Problem, UserError
+from infra.job_roles import account_of
 from infra.jobs import money
 from infra.jobs.options import RunOptions, RunOrder, resolve
 from infra.jobs.pack import CodePack, pack
 from infra.jobs.plan import run_name, run_plan
-from infra.jobs.roles import account_of
 from infra.jobs.service import CallerIdentity, JobService, LostError, Moment, Searching
 from infra.jobs.service_part import RunService
 from infra.outputs.jobs import JobOutputs

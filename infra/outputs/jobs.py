@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from infra.jobs.roles import JobClass
+from infra.job_roles import JobClass
 from infra.outputs import cluster as outputs
 
 SCHEMA = "trainstack.job-outputs/1"

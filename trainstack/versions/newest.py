@@ -8,14 +8,11 @@ from typing import Any
 import requests
 from ruamel.yaml import YAML
 
+from trainstack.version_order import order
+
 _TIMEOUT_S = 20
 
 Fetch = Callable[[str], bytes]
-
-
-def order(version: str) -> tuple[int, ...]:
-    """The numbers of a version, for comparison."""
-    return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
 def chart(name: str, repository: str | None, fetch: Fetch) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout
-from trainstack.versions.newest import order
+from trainstack.version_order import order
 
 NOTHING = "nothing"
 

@@ -10,7 +10,7 @@ from typing import Final
 from components.aws import iam
 from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS, PersonResources, Who
 from components.aws.teams.team_data import reading_rights, team_rights
-from infra.jobs.roles import JobClass
+from infra.job_roles import JobClass
 
 
 def training_rights(place: PersonResources, who: Who) -> list[str]:

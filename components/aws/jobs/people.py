@@ -14,7 +14,7 @@ from components.aws.jobs.person_rights import PersonResources, Who, rights
 from components.aws.jobs.running_rights import running_rights
 from components.base import Component
 from components.ordering import after
-from infra.jobs.roles import JobClass
+from infra.job_roles import JobClass
 
 
 class PersonArgs(TypedDict):

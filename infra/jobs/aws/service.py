@@ -17,9 +17,9 @@ from infra.jobs.aws import refusals
 from infra.jobs.aws.described import STACK_VARIABLE, described
 from infra.jobs.aws.logs import CloudWatchLogs
 from infra.jobs.aws.search.described import described_search, is_of
-from infra.jobs.aws.search.tuning import TuningSpec, is_search
+from infra.jobs.aws.search.tuning import is_search
 from infra.jobs.aws.search.tuning import request as tuning_request
-from infra.jobs.service import CallerIdentity, LostError, Moment, ServiceJob
+from infra.jobs.service import CallerIdentity, LostError, Moment, ServiceJob, TuningSpec
 from infra.naming import TAG_PREFIX
 from smoke_training.launchers.aws import sagemaker
 from smoke_training.launchers.runplan import RunPlan

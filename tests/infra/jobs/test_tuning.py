@@ -9,10 +9,10 @@ import pytest
 from infra.errors import UserError
 from infra.jobs import money
 from infra.jobs.aws.plan import part
-from infra.jobs.aws.search.tuning import TuningSpec, is_search, read, request
+from infra.jobs.aws.search.tuning import is_search, read, request
 from infra.jobs.plan import run_name, run_plan
 from infra.jobs.report import row
-from infra.jobs.service import JobState
+from infra.jobs.service import JobState, TuningSpec
 from infra.jobs.stopping import stopped
 from infra.jobs.submission import start
 from smoke_training.launchers.aws import sagemaker

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from infra.job_roles import account_of
 from infra.jobs.gcp.described import described, moment
-from infra.jobs.roles import account_of
 from infra.jobs.service import JobPhase, JobState
 
 TIMES = {

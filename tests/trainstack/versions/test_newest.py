@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from trainstack.version_order import order
 from trainstack.versions import newest
 
 
@@ -30,4 +31,4 @@ def test_charts_of_a_registry_are_its_tags() -> None:
 
 @pytest.mark.parametrize(("one", "other"), [("1.9", "1.10"), ("v1.21.1-eksbuild.9", "v1.21.1-eksbuild.10")])
 def test_order(one: str, other: str) -> None:
-    assert newest.order(one) < newest.order(other)
+    assert order(one) < order(other)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from trainstack.versions.newest import order
+from trainstack.version_order import order
 
 # Updated one minor version at a time. Source: EKS user guide, "Assign IPs to Pods with the Amazon VPC CNI".
 _ONE_MINOR_AT_A_TIME = ("vpc-cni",)

@@ -8,15 +8,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from infra.errors import Problem, UserError
+from infra.jobs.limits import MOST_OF_A_SEARCH
+from infra.jobs.service import TuningSpec
 from smoke_training.launchers.aws import trial
 from smoke_training.launchers.pods import Body
 
-MOST_OF_A_NAME = 32
 # `<stack>-<person>-<second in hex>`, unlike a trial: `<search>-<number>-<8 hex digits>`.
 _SEARCH, _TRIAL = re.compile(r".+-[0-9a-f]{8}"), re.compile(r".+-[0-9]{3}-[0-9a-f]{8}")
 _MOST_RANGES, _MOST_VALUES, _MOST_TRIALS = 30, 30, 750
@@ -32,23 +32,9 @@ _CARRIED = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class TuningSpec:
-    """At most `trials` trials, `parallel` of them at a time, for the best value of a metric in their log."""
-
-    trials: int
-    parallel: int
-    strategy: str
-    metric: str
-    regex: str
-    goal: str
-    ranges: Mapping[str, Mapping[str, Any]]
-    """Ranges by parameter: `values`, or `from`, `to` and `scale`."""
-
-
 def is_search(name: str) -> bool:
     """Whether a run of this name is a search, by the form of its name."""
-    return len(name) <= MOST_OF_A_NAME and bool(_SEARCH.fullmatch(name)) and not _TRIAL.fullmatch(name)
+    return len(name) <= MOST_OF_A_SEARCH and bool(_SEARCH.fullmatch(name)) and not _TRIAL.fullmatch(name)
 
 
 def read(folder: Path, name: str) -> TuningSpec:

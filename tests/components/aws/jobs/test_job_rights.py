@@ -10,7 +10,7 @@ import pytest
 
 from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.person_rights import PersonResources, Who, rights
-from infra.jobs.roles import JobClass
+from infra.job_roles import JobClass
 from tests.rehearsal.jobs.aws.account import ACCOUNT, REGION, ROLE, Account
 
 PLACE = PersonResources(

@@ -7,7 +7,7 @@ import pytest
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from tests.trainstack.preflight.gcp.asking import spec
-from trainstack.versions.gcp import gke
+from trainstack.preflight.gcp import versions as gke
 from trainstack.versions.gcp import pins as gke_pins
 from trainstack.versions.pins import NOTHING
 

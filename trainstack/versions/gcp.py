@@ -12,9 +12,9 @@ from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.model import demanded
+from trainstack.preflight.gcp import versions as gke
 from trainstack.preflight.gcp.project import Project
 from trainstack.versions import newest
-from trainstack.versions.gcp import gke
 from trainstack.versions.pins import NOTHING, Pin, Row, cluster_layout, every_node
 
 _ATTEMPTS = 4
