@@ -31,7 +31,7 @@ class Gate:
 
     @property
     def is_open(self) -> bool:
-        """Whether resources that depend on this validation exist or may be created."""
+        """Return whether resources that depend on this validation exist or may be created."""
         return self.state == "passed"
 
     @property
@@ -79,7 +79,7 @@ def undecided(errors: Iterable[str]) -> bool:
 
 
 def why(errors: Sequence[str]) -> str:
-    """Why a validation did not pass: the record of its watcher in an engine's errors, else the last error."""
+    """The reason of a failed validation: the record of its watcher in an engine's errors, else the last error."""
     messages = (found.message for text in errors for found in records(text))
     return next(messages, errors[-1].partition("\n")[0])
 

@@ -19,7 +19,7 @@ _LEFT_OUT = ("description", "x-kubernetes-list-type", "x-kubernetes-validations"
 
 
 def module() -> dict[str, str]:
-    """Where the module lies, and its version. Raises RuntimeError without Go, or where it cannot be had."""
+    """The folder and version of the module. Raises RuntimeError without Go, or where it cannot be had."""
     go = shutil.which("go")
     if go is None:
         raise RuntimeError("no Go here to fetch Kueue's CustomResourceDefinitions with")

@@ -29,10 +29,10 @@ def bucket_limits_gb(spec: StackSpec) -> Mapping[int, float]:
 
 
 def on_aws(spec: StackSpec) -> bool:
-    """Whether a stack on AWS has such alarms; EFS grows automatically and needs none."""
+    """Return whether a stack on AWS has such alarms; EFS grows automatically and needs none."""
     return spec.data.shared_fs is not None or bool(bucket_limits_gb(spec))
 
 
 def on_gcp(spec: StackSpec) -> bool:
-    """Whether a stack on Google Cloud has such alerts; Filestore has a size."""
+    """Return whether a stack on Google Cloud has such alerts; Filestore has a size."""
     return on_aws(spec) or spec.data.homes

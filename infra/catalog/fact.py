@@ -36,5 +36,5 @@ class DatedPrice(Fact):
     good_for_days: Count
 
     def old(self, on: datetime.date) -> bool:
-        """Whether the price is older on a day than its source allows."""
+        """Return whether the price is older on a day than its source allows."""
         return (on - self.date).days > self.good_for_days

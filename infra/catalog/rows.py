@@ -46,7 +46,7 @@ class Duration(Fact):
         return max(self.seconds)
 
     def fits(self, inputs: Mapping[str, Any]) -> bool:
-        """Whether the row matches a resource with these inputs."""
+        """Return whether the row matches a resource with these inputs."""
         return all(inputs.get(name) == value for name, value in self.where.items())
 
 

@@ -12,5 +12,5 @@ class OwnUserHttpServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Whether a connection comes from a process of this user."""
+        """Return whether a connection comes from a process of this user."""
         return is_own(request.getsockname(), client_address)

@@ -34,7 +34,7 @@ class Packs:
         )
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether there are any."""
         return bool(self.paths)
 
     @property

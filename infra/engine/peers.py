@@ -52,7 +52,7 @@ def peer_uid(local: Address, peer: Address) -> int | None:
 
 
 def is_own(local: Address, peer: Address) -> bool:
-    """Whether a process of this user is at the other end; False if unknown."""
+    """Return whether a process of this user is at the other end; False if unknown."""
     return peer_uid(local, peer) == os.geteuid()
 
 

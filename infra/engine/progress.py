@@ -27,7 +27,7 @@ def short(urn: str) -> str:
 
 
 def is_component(urn: str) -> bool:
-    """Whether the URN is that of a component or of the stack, which exist only in the state."""
+    """Return whether the URN is that of a component or of the stack, which exist only in the state."""
     return urn.split("::")[2].rsplit("$", 1)[-1].startswith(("trainstack:", "pulumi:pulumi:"))
 
 

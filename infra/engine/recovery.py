@@ -30,7 +30,7 @@ class Lock:
 
     @property
     def is_stale(self) -> bool:
-        """Whether its process has ended: it ran on this host, and its pid is unused or reused."""
+        """Return whether its process has ended: it ran on this host, and its pid is unused or reused."""
         if not self.host:  # partially written: its writer was killed, or is writing
             return time.time() - self.since.timestamp() > _CLOCK_S
         if self.host != socket.gethostname():

@@ -115,12 +115,12 @@ class OperationOutcome:
 
     @property
     def refused(self) -> bool:
-        """Whether the program refused its input: a user error, as before the start of the engine."""
+        """Return whether the program refused its input: a user error, as before the start of the engine."""
         return self.unstarted or any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
 
     @property
     def violated(self) -> bool:
-        """Whether it failed with a violation of a mandatory policy."""
+        """Return whether it failed with a violation of a mandatory policy."""
         return not self.succeeded and any(one.level == "mandatory" for one in self.findings)
 
 

@@ -28,7 +28,7 @@ class IgnoreFile(NamedTuple):
     patterns: GitIgnoreSpec
 
     def includes(self, path: str, *, is_folder: bool) -> bool | None:
-        """Whether the last pattern that matches `path` includes it again; None where no pattern matches."""
+        """True when the last pattern that matches `path` includes it again; None where no pattern matches."""
         if self.base and not path.startswith(f"{self.base}/"):
             return None
         own = path[len(self.base) + 1 :] if self.base else path
@@ -42,7 +42,7 @@ def read_patterns(lines: Iterable[str], base: str = "") -> IgnoreFile:
 
 
 def ignored(path: str, files: Sequence[IgnoreFile], *, is_folder: bool) -> bool:
-    """Whether a run leaves `path` out, if it does not leave out its folder."""
+    """Return whether a run leaves `path` out, if it does not leave out its folder."""
     name = path.rpartition("/")[2]
     if name in NEVER or name.endswith((".pyc", ".egg-info")):
         return True

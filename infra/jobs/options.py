@@ -80,7 +80,7 @@ class RunOrder:
 
     @property
     def reads_only(self) -> bool:
-        """Whether it may not write checkpoints: then it has none."""
+        """Return whether it may not write checkpoints: then it has none."""
         return self.kind == "evaluation" and self.kind in self.person.job_roles
 
 
@@ -226,7 +226,7 @@ def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs 
 
 
 def _spot(options: RunOptions, machine: JobMachineOutputs) -> bool:
-    """Whether the run uses spot: by its option, else by the default of the machine."""
+    """Return whether the run uses spot: by its option, else by the default of the machine."""
     return machine.purchase == "spot" if options.spot is None else options.spot
 
 

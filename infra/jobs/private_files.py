@@ -20,7 +20,7 @@ _HEAD = 4096
 
 
 def named_like_a_secret(path: str) -> bool:
-    """Whether the name of a file, or of a folder above it, is typical of a secret."""
+    """Return whether the name of a file, or of a folder above it, is typical of a secret."""
     *folders, name = path.lower().split("/")
     if _FOLDERS & set(folders):
         return True
@@ -30,5 +30,5 @@ def named_like_a_secret(path: str) -> bool:
 
 
 def holds_a_key(content: bytes) -> bool:
-    """Whether a file begins with a private key (RFC 7468)."""
+    """Return whether a file begins with a private key (RFC 7468)."""
     return _PRIVATE_KEY.search(content[:_HEAD]) is not None

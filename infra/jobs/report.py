@@ -35,7 +35,7 @@ def ending(job: ServiceJob, known: Prices) -> Iterator[str]:
 
 
 def reason(job: ServiceJob) -> str:
-    """Why a job did not succeed; empty for one that did, or still runs."""
+    """The reason that a job did not succeed; empty for one that did, or still runs."""
     if job.state in (JobState.FAILED, JobState.STOPPED):
         if any(text in job.reason for text in _NO_MACHINES):
             return "the cloud has no such machines now. Try later, another machine, or --spot / --no-spot"

@@ -36,7 +36,7 @@ class JobState(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether it has ended."""
+        """Return whether it has ended."""
         return self in (JobState.COMPLETED, JobState.FAILED, JobState.STOPPED)
 
 

@@ -11,7 +11,7 @@ from smoke_training.launchers.runplan import SageMakerOptions, VertexOptions
 
 @dataclass(frozen=True, kw_only=True)
 class ServicePart:
-    """How one service runs a folder: the machine's hardware, the command, the service's own part."""
+    """One service's way to run a folder: the machine's hardware, the command, the service's own part."""
 
     command: tuple[str, ...]
     machine: str

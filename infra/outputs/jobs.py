@@ -101,7 +101,7 @@ class JobOutputs(_Record):
 
 
 def is_of_jobs(exported: Mapping[str, Any]) -> bool:
-    """Whether stack outputs are those of a stack without a cluster."""
+    """Return whether stack outputs are those of a stack without a cluster."""
     return bool(dict(exported.get(outputs.KEY) or {}).get("schema_version") == SCHEMA)
 
 

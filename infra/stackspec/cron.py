@@ -27,7 +27,7 @@ def problem(expression: str) -> str | None:
 
 
 def often(expression: str) -> bool:
-    """Whether a valid expression names more than one minute of an hour."""
+    """Return whether a valid expression names more than one minute of an hour."""
     return re.fullmatch(r"\d+", expression.split(maxsplit=1)[0]) is None
 
 

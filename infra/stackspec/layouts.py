@@ -181,7 +181,7 @@ class ClusterLayout(Model):
 
     @property
     def interruptible(self) -> bool:
-        """Whether the cloud may reclaim nodes of a training job."""
+        """Return whether the cloud may reclaim nodes of a training job."""
         return any(pool.purchase.kind in _INTERRUPTIBLE for pool in self.training_pools)
 
     def validated(self, named: Sequence[str] | None) -> list[str]:
@@ -287,7 +287,7 @@ class SmallLayout(Model):
 
     @property
     def interruptible(self) -> bool:
-        """Whether the cloud may reclaim the machines of a job."""
+        """Return whether the cloud may reclaim the machines of a job."""
         return any(machine.purchase.kind == "spot" for machine in self.machines)
 
     def validated(self, named: Sequence[str] | None) -> list[str]:

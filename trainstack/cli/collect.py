@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Cloud(StrEnum):
-    """What can be asked."""
+    """Clouds and clusters that can be asked."""
 
     AWS = "aws"
     GCP = "gcp"

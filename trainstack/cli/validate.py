@@ -88,7 +88,7 @@ def in_turns(ask: Ask, run: "ValidationRun", pool: str, patience_s: float) -> bo
 def _turn(
     ask: Ask, inside: str, cron_job: Any, group: node_turns.Group, patience_s: float
 ) -> tuple[bool | None, str]:
-    """Whether a run on these nodes completed, and its result; None when they were not idle in time."""
+    """Return whether a run on these nodes completed, and its result; None when they were not idle in time."""
     name = f"{cron_job['metadata']['name']}-{uuid.uuid4().hex[:6]}"
     ask([inside, "create", "--filename=-"], json.dumps(node_turns.job(cron_job, name, group)))
     until = time.monotonic() + patience_s

@@ -48,7 +48,7 @@ _MESSAGES: tuple[tuple[str, Kind], ...] = (
 
 
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
-    """Why a job that is not finished does not run yet."""
+    """The reason that an unfinished job does not run yet."""
     if not job.active:
         # The budget check deactivates jobs (agents/gpu_ledger/check.py).
         if any(one.state != "Ready" and one.message for one in job.checks):

@@ -65,7 +65,7 @@ class JobMachineType:
 
     @property
     def has_nvme(self) -> bool:
-        """Whether it has local disks: the service then attaches no volume, and accepts no key for one."""
+        """True with local disks: the service then attaches no volume, and accepts no key for one."""
         found = facts.instance_types.get(self.ec2)
         return found is not None and found.local_nvme_gb is not None
 

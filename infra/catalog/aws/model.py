@@ -118,7 +118,7 @@ class Region(Fact):
     instance_types: dict[str, tuple[Name, ...]]  # type -> ids of the zones that offer it
 
     def offers(self, instance_type: str) -> bool:
-        """Whether any zone of the region offers the type."""
+        """Return whether any zone of the region offers the type."""
         return instance_type in self.instance_types
 
 

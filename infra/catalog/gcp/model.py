@@ -100,7 +100,7 @@ class CpuType:
 
 
 class Offer(Fact):
-    """Where machine types with GPUs are offered: letters of zones by region; empty: no source names them."""
+    """Zones that offer machine types with GPUs: letters of zones by region; empty: no source names them."""
 
     machines: tuple[Name, ...] = Field(min_length=1)
     zones: dict[Name, tuple[Name, ...]]
@@ -201,7 +201,7 @@ def family_of(machine: str) -> str:
 
 
 def in_bands(size: int, bands: tuple[Band, ...]) -> bool:
-    """Whether a size is one of the steps of a band."""
+    """Return whether a size is one of the steps of a band."""
     return any(low <= size <= high and (size - low) % step == 0 for low, high, step in bands)
 
 

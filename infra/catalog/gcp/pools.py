@@ -192,7 +192,7 @@ def local_ssd_problems(path: str, count: int, machine: str) -> Iterator[Problem]
 
 
 def stays_idle(machine: str, least: int) -> bool:
-    """Whether idle GPU nodes of a pool stay: the autoscaler removes nodes above the minimum."""
+    """Return whether idle GPU nodes of a pool stay: the autoscaler removes nodes above the minimum."""
     return least > 0 and facts.cpu_type(machine) is None
 
 

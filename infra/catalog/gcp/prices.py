@@ -79,5 +79,5 @@ def _local_ssds(machine: str, region: str) -> tuple[DatedPrice, float] | None:
 
 
 def _covers_all(accelerator: str) -> bool:
-    """Whether the price of a GPU includes its part of the machine."""
+    """Return whether the price of a GPU includes its part of the machine."""
     return any(row.whole_machine for row in facts.gpu_prices.values() if row.accelerator == accelerator)

@@ -43,7 +43,7 @@ class SageMakerService:
         self.unseen = 0
 
     def caller(self) -> CallerIdentity:
-        """Who is logged in."""
+        """The identity of the login."""
         with _asked("read the identity of the login"):
             found = self._client("sts").get_caller_identity()
         return CallerIdentity(found["Account"], found["Arn"].rpartition("/")[2])
@@ -186,7 +186,7 @@ class SageMakerService:
                 yield described(found)
 
     def _made(self, request: Mapping[str, Any]) -> bool:
-        """Whether the service has a job of exactly this request."""
+        """Return whether the service has a job of exactly this request."""
         try:
             found = self._describe(request["TrainingJobName"])
         except (UserError, LostError):
@@ -228,7 +228,7 @@ def _unless_missing(describe: Callable[..., Mapping[str, Any]], **asked: str) ->
 
 
 def _is_unavailable(error: exceptions.ClientError) -> bool:
-    """Whether the same request may succeed later."""
+    """Return whether the same request may succeed later."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return code_and_message(error)[0] in refusals.UNAVAILABLE or status >= 500
 

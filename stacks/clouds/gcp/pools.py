@@ -25,7 +25,7 @@ from stacks.parts import NodePool
 
 
 def is_classic(pool: PoolSpec, on: GcpSpec) -> bool:
-    """Whether this stack creates the networks beside the GPUs of a pool."""
+    """Return whether this stack creates the networks beside the GPUs of a pool."""
     return pool.rdma and making(pool.machine, demanded(on.accelerator_networks)) == "classic"
 
 

@@ -34,7 +34,7 @@ def room(account: Account) -> Iterator[Answer]:
 
 
 def left(account: Account) -> Mapping[str, float]:
-    """What others leave of each quota that the stack needs; without quotas that could not be read."""
+    """The rest that others leave of each quota that the stack needs; without unreadable quotas."""
     found: dict[str, float] = {}
     use = Use(account)
     for key in by_quota(needs(account.spec).most):

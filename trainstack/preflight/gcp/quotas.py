@@ -42,7 +42,7 @@ def room(project: Project) -> Iterator[Answer]:
 
 
 def left(project: Project) -> Mapping[str, float]:
-    """What others leave of each quota that the stack needs; without quotas that could not be read."""
+    """The rest that others leave of each quota that the stack needs; without unreadable quotas."""
     found: dict[str, float] = {}
     use = Use(project)
     for key in by_quota(needs(project.spec).most):

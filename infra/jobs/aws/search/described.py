@@ -56,7 +56,7 @@ def described_search(found: Mapping[str, Any], trials: Iterable[ServiceJob] = ()
 
 
 def is_of(found: Mapping[str, Any], stack: str) -> bool:
-    """Whether a search belongs to this stack, by the environment of its trials."""
+    """Return whether a search belongs to this stack, by the environment of its trials."""
     environment = found.get("TrainingJobDefinition", {}).get("Environment", {})
     return bool(environment.get(STACK_VARIABLE) == stack)
 

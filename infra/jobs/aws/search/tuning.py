@@ -33,7 +33,7 @@ _CARRIED = (
 
 
 def is_search(name: str) -> bool:
-    """Whether a run of this name is a search, by the form of its name."""
+    """Return whether a run of this name is a search, by the form of its name."""
     return len(name) <= MOST_OF_A_SEARCH and bool(_SEARCH.fullmatch(name)) and not _TRIAL.fullmatch(name)
 
 
