@@ -79,7 +79,7 @@ def undecided(errors: Iterable[str]) -> bool:
 
 
 def why(errors: Sequence[str]) -> str:
-    """The reason of a failed validation: the record of its watcher in an engine's errors, else the last error."""
+    """The reason of a failed validation: its watcher's record in an engine's errors, else the last error."""
     messages = (found.message for text in errors for found in records(text))
     return next(messages, errors[-1].partition("\n")[0])
 

@@ -126,7 +126,7 @@ class Room:
 
     @property
     def broken(self) -> bool:
-        """True when the run could exceed the budget; without a known price, when the budget is already spent."""
+        """True when the run could exceed the budget; without a known price, when it is already spent."""
         return self.spent.total + (self.asked.usd or 0.0) > self.budget.monthly_usd
 
     @property
