@@ -1,5 +1,6 @@
 """User errors, reported together with fixes."""
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -39,6 +40,12 @@ class Problem:
         found += [f"{self.against} is from {self.against_origin}"] if self.against_origin else []
         details = f" ({', '.join(found)})" if found else ""
         return f"{self.path}: {self.rule}{details}. {self.fix} [{self.code}]"
+
+
+def did_you_mean(value: object, known: Iterable[str], otherwise: str) -> str:
+    """A fix that names the nearest of the `known` values; `otherwise` where none is near."""
+    near = difflib.get_close_matches(str(value), [*known], n=1)
+    return f"Did you mean `{near[0]}`?" if near else otherwise
 
 
 class UserError(Exception):

@@ -67,7 +67,7 @@ OF_COMMAND: Mapping[str, Mapping[int, str]] = {
 
 def help_text(command: str) -> str:
     """The exit codes of a command, for the end of its help."""
-    meanings = OF_COMMAND[command]
+    meanings = OF_COMMAND.get(command, {})
     if command != "smoke":
         meanings = {**{code: EVERY[code] for code in (0, 1, 2)}, **meanings}
     return f"Exit codes: {', '.join(f'{int(code)} {text}' for code, text in sorted(meanings.items()))}."

@@ -50,10 +50,11 @@ class Rehearsal:
         if (cluster or provider) and choose(self.home, cluster, provider, self.status()["resources"]):
             self.stop()  # the next daemon uses the choice
         if chosen(self.home).provider is ProviderKind.REAL and real_provider.installed() is None:
-            where = "neither on PATH nor in the plug-in folder of Pulumi. `pulumi plugin install` gets it."
-            raise SetupError(f"--provider real: {real_provider.NAME} is {where}")
+            where = "neither on PATH nor in the plug-in folder of Pulumi"
+            fix = "Run `pulumi plugin install resource kubernetes`."
+            raise SetupError(f"--provider real: {real_provider.NAME} is {where}", fix)
         if real_cluster(self.home) and binaries.ready() is None:
-            raise SetupError("--cluster real: the control plane is not built here. Run `make binaries`.")
+            raise SetupError("--cluster real: the control plane is not built here", "Run `make binaries`.")
 
     def environment(self) -> dict[str, str]:
         """Variables under which any Pulumi command runs against the emulated clouds and nothing else.

@@ -41,6 +41,8 @@ _ROOT = Path(__file__).resolve().parents[1]
 class ControlError(Exception):
     """The daemon could not be started or did not respond."""
 
+    fix = "Wait for other rehearsals, or run `trainstack rehearse stop`, then repeat the command."
+
 
 class GoneError(ControlError):
     """The daemon ended before it responded."""

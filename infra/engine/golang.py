@@ -17,7 +17,11 @@ _BUILDS: set[subprocess.Popen[str]] = set()
 
 
 class SetupError(Exception):
-    """Set-up cannot continue; the message names what is missing and the fix."""
+    """A needed program is missing or fails; `fix` is that of a command of `trainstack`."""
+
+    def __init__(self, text: str, fix: str = "Run `make setup`, then repeat the command.") -> None:
+        super().__init__(text)
+        self.fix = fix
 
 
 def find_go() -> str | None:

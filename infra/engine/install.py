@@ -160,5 +160,5 @@ def require() -> Cli:
     """The CLI that set-up chose. Raises SetupError when there is none."""
     cli = current() or find()
     if cli is None:
-        raise SetupError("no Pulumi CLI is set up. Run `make setup` first.")
+        raise SetupError("no Pulumi CLI is set up")
     return cli

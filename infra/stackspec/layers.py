@@ -1,9 +1,8 @@
 """The layers of a spec: profile, cloud overlay, client, stack file; each a YAML file, later over earlier."""
 
-import difflib
 from pathlib import Path
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec.document import Branch, Node, Origin, node, read
 from infra.stackspec.supported import CLOUDS, PROFILES, SUPPORTED, pairs
 
@@ -39,8 +38,7 @@ def _choice_problems(profile: str, cloud: str) -> list[Problem]:
 
 
 def _nearest(value: object, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(str(value), known, n=1)
-    return f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}. Supported: {pairs()}."
+    return did_you_mean(value, known, f"Choose from {', '.join(known)}. Supported: {pairs()}.")
 
 
 def _client_problems(client: str | None) -> list[Problem]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec import layers, merge
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
 from infra.stackspec.problems import from_validation, placed, steps_of
@@ -58,16 +58,21 @@ class LoadedSpec:
         return Provenance(path, content, origin, description_in(self.spec, steps))
 
 
+def require_file(stack: str, folder: Path = CONFIG) -> None:
+    """Raise UserError where a stack has no file `Pulumi.<stack>.yaml`."""
+    known = sorted(file.stem.removeprefix("Pulumi.") for file in folder.glob("Pulumi.*.yaml"))
+    if stack not in known:
+        names = ", ".join(known) or "none"
+        fix = did_you_mean(stack, known, f"Choose from {names}, or copy the file of one of them.")
+        rule = f"has no file in {folder.parent.name}/{folder.name}"
+        raise UserError([Problem("stack", stack, rule, fix, code="stack-file-missing")])
+
+
 def load_file(stack: str, folder: Path = CONFIG) -> LoadedSpec:
     """Load the stack file `Pulumi.<stack>.yaml`. Raises UserError with every problem."""
+    require_file(stack, folder)
     source = f"Pulumi.{stack}.yaml"
-    path = folder / source
-    if not path.is_file():
-        known = sorted(file.name.split(".")[1] for file in folder.glob("Pulumi.*.yaml"))
-        fix = f"Stacks with a file: {', '.join(known) or 'none'}. Copy one of them to {path.name}."
-        rule = f"there is no {folder.name}/{source}"
-        raise UserError([Problem("stack", stack, rule, fix, code="stack-file-missing")])
-    content = read(path, source)
+    content = read(folder / source, source)
     config = content.get("config") if isinstance(content, Mapping) else None
     if not isinstance(config, Mapping):
         rule = "a stack file needs a mapping under the key `config`"

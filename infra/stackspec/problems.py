@@ -1,6 +1,5 @@
 """Converts validation errors to problems: path, value, layer, rule, fix, code."""
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from infra.errors import Problem
+from infra.errors import Problem, did_you_mean
 from infra.stackspec.document import Origin
 from infra.stackspec.model import FORMS
 from infra.stackspec.stack import StackSpec
@@ -88,8 +87,7 @@ def _wrong_tag(
     known = [*arms(field)]
     value = detail["input"]
     given = value.get(field.discriminator) if isinstance(value, Mapping) else None
-    near = difflib.get_close_matches(str(given), known, n=1)
-    fix = f"Did you mean `{near[0]}`?" if near else f"Choose from {', '.join(known)}."
+    fix = did_you_mean(given, known, f"Choose from {', '.join(known)}.")
     rule, code = (
         ("required key is missing", "required-key-missing")
         if given is None
@@ -106,8 +104,7 @@ def _unknown_key(path: str, steps: list[int | str], models: list[type[BaseModel]
     if having:
         rule = f"a key of {discriminator} {' or '.join(having)}, and {discriminator} is {tag}"
         return Problem(path, None, rule, f"Remove it, or change {discriminator}.", code="key-of-other-choice")
-    near = difflib.get_close_matches(key, known, n=1)
-    fix = f"Did you mean `{near[0]}`?" if near else f"Known here: {', '.join(known)}."
+    fix = did_you_mean(key, known, f"Known here: {', '.join(known)}.")
     return Problem(path, None, "unknown key", fix, code="unknown-key")
 
 

@@ -45,9 +45,11 @@ def main(arguments: list[str] | None = None, program: str = "smoke_training") ->
     parser = _Parser(
         prog=program, description="Validation of distributed training: measure, decide, attribute, record."
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    codes = f"exit codes: {', '.join(f'{code} {name}' for name, code in EXIT_CODES.items())}"
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for command in COMMANDS:
-        command.add(commands.add_parser(command.NAME, help=command.HELP))
+        own = None if command in (announce, job) else codes
+        command.add(commands.add_parser(command.NAME, help=command.HELP, epilog=own))
     chosen = parser.parse_args(arguments)
     try:
         return int(next(c for c in COMMANDS if chosen.command == c.NAME).main(chosen))

@@ -26,7 +26,7 @@ def text(path: Path) -> str:
     except (EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DocumentError([f"{path}: damaged or cut: {error}"]) from error
     except OSError as error:
-        raise DocumentError([f"{path}: {error.strerror or error}"]) from error
+        raise DocumentError([f"{path}: {error.strerror or error}; name a readable file"]) from error
 
 
 def write(path: Path | None, content: str) -> None:

@@ -10,7 +10,7 @@ from smoke_training.cli import files
 from smoke_training.evidence.world import PlanText
 from smoke_training.model import EXIT_CODES
 from smoke_training.reader import DocumentError
-from smoke_training.record import termination
+from smoke_training.record import run_record, termination
 
 NAME = "judge"
 HELP = "judge recorded samples again, offline"
@@ -25,6 +25,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def main(chosen: argparse.Namespace) -> int:
     """Print the termination message; return the exit code of the verdict."""
     found = evidence.parse(files.text(chosen.samples).splitlines())
+    if found.unreadable and not found.records:
+        raise DocumentError([f"{chosen.samples}: not a samples file; name the {run_record.SAMPLES} of a run"])
     recorded = found.of(PlanText)
     if chosen.plan is not None:
         plan = files.planned(chosen.plan)

@@ -192,4 +192,4 @@ def kubectl(
     try:
         return subprocess.run(command, check=False, capture_output=capture, text=True, input=given)
     except FileNotFoundError as error:
-        raise SetupError("kubectl is not installed: kubernetes.io/docs/tasks/tools") from error
+        raise SetupError("kubectl is not installed", "See kubernetes.io/docs/tasks/tools.") from error

@@ -1,7 +1,8 @@
 """Commands of `trainstack`, in groups; what a command needs is imported when it runs."""
 
 from collections.abc import Callable
-from typing import Any
+from importlib import metadata
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +31,8 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
+    rich_markup_mode=None,  # panels cut names of options in narrow terminals
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
     "Deploy": {
@@ -49,10 +52,27 @@ GROUPS: dict[str, dict[str, Callable[..., Any] | typer.Typer]] = {
 }  # fmt: skip
 """Commands by name, by panel of the help."""
 
+
+def _show(version: bool) -> None:
+    if version:
+        typer.echo(f"trainstack {metadata.version('trainstack')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _overview(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None: ...
+
+
 for _panel, _commands in GROUPS.items():
     for _name, _command in _commands.items():
-        _codes = exit_codes.help_text(_name) if _name in exit_codes.OF_COMMAND else None
+        _codes = exit_codes.help_text(_name)
         if isinstance(_command, typer.Typer):
             app.add_typer(_command, name=_name, rich_help_panel=_panel, epilog=_codes)
+            for _part in _command.registered_commands:
+                _part.epilog = _codes
         else:
             app.command(_name, rich_help_panel=_panel, epilog=_codes)(_command)

@@ -50,7 +50,7 @@ def cluster(nodes: Nodes = None, home: Home = HOME) -> None:
                 if plane.process.poll() is not None:
                     raise StartError(f"the control plane ended unexpectedly; see the logs in {home}")
     except StartError as error:
-        raise SetupError(str(error)) from error
+        raise SetupError(str(error), "See its log files, or run `make binaries` again.") from error
 
 
 def _counts(nodes: list[str]) -> dict[str, int]:

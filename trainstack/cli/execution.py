@@ -1,10 +1,12 @@
 """Run a command line to its exit code: errors without a traceback, as text or as JSON."""
 
+import errno
 import json
 import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,19 +16,21 @@ from infra.engine.golang import SetupError
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from rehearsal.control import ControlError
+from smoke_training.__main__ import ERROR
 
 ERROR_SCHEMA = "trainstack.error/1"
 DEBUG_VARIABLE = "TRAINSTACK_DEBUG"
 _PASSED_ON = "smoke"
 """The command whose options belong to another program."""
+_CHANGING = {"up", "refresh", "destroy", "run", "stop"}
+"""Commands whose user errors are reported before the first change."""
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC)
 _Failure = tuple[tuple[type[BaseException], ...], ExitCode, str, str]
-_FAILURES: Sequence[_Failure] = (
-    ((SetupError,), ExitCode.FAILED, "setup-incomplete", ""),
-    ((ControlError,), ExitCode.FAILED, "rehearsal-unavailable", ""),
+_ENDINGS: Sequence[_Failure] = (
     ((typer.Abort, EOFError), ExitCode.FAILED, "aborted", "Aborted; nothing was changed."),
     ((KeyboardInterrupt,), ExitCode.INTERRUPTED, "interrupted", "Interrupted."),
 )
-"""Exceptions with exit code, code of the problem, and text; without text, that of the exception."""
+"""Exceptions by which a user ends a command, with exit code, code of the problem, and text."""
 
 
 def execute(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -34,49 +38,64 @@ def execute(app: typer.Typer, arguments: Sequence[str]) -> int:
 
     With the variable TRAINSTACK_DEBUG, an internal error is raised with its traceback.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end of the process
     try:
         code = _run(app, arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except (OSError, SystemExit) as error:
+        failed = error.__context__ if isinstance(error, SystemExit) else error  # Rich exits on a closed pipe
+        if not isinstance(failed, OSError) or failed.errno not in _UNWRITABLE:
+            raise
         # Python flushes once more at its end, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE
+        if failed.errno == errno.EPIPE:
+            return ExitCode.BROKEN_PIPE
+        typer.echo(f"cannot write: {failed}", err=True)
+        return ExitCode.FAILED
     return code
 
 
 def _run(app: typer.Typer, arguments: Sequence[str]) -> int:
     as_json = wants_json(arguments)
     command = typer.main.get_command(app)
+    command.rich_markup_mode = "rich"  # type: ignore[attr-defined]  # panels of the overview
     try:
         with command.make_context("trainstack", [*arguments]) as context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except TyperException as error:
-        return _usage(error, as_json)
+        return _usage(error, as_json, ERROR if _PASSED_ON in arguments[:1] else error.exit_code)
     except UserError as error:
-        count = len(error.problems)
-        heading = f"{count} problem{'s' if count > 1 else ''}; nothing was changed:"
-        lines = [heading, *(f"  {problem}" for problem in error.problems)]
-        return _fail(lines, error.problems, ExitCode.USAGE, as_json)
-    except BrokenPipeError:
-        raise
+        unchanged = "; nothing was changed" if {*arguments[:1]} & _CHANGING else ""
+        return _fail(_listed(error.problems, unchanged), error.problems, ExitCode.USAGE, as_json)
+    except (SetupError, ControlError) as error:
+        kind = "setup-incomplete" if isinstance(error, SetupError) else "rehearsal-unavailable"
+        problem = Problem("trainstack", None, str(error), error.fix, code=kind)
+        return _fail(_listed([problem]), [problem], ExitCode.FAILED, as_json)
     except (Exception, KeyboardInterrupt) as error:
-        found = next((one for one in _FAILURES if isinstance(error, one[0])), None)
-        if found is None and os.environ.get(DEBUG_VARIABLE):
+        found = next((one for one in _ENDINGS if isinstance(error, one[0])), None)
+        unwritable = isinstance(error, OSError) and error.errno in _UNWRITABLE
+        if unwritable or (found is None and os.environ.get(DEBUG_VARIABLE)):
             raise
-        return _failure(error, found, as_json)
+        return _ended(error, found, as_json)
     return ExitCode.DONE
 
 
-def _failure(error: BaseException, found: _Failure | None, as_json: bool) -> int:
+def _listed(problems: Sequence[Problem], unchanged: str = "") -> list[str]:
+    plural = "s" if len(problems) > 1 else ""
+    return [f"{len(problems)} problem{plural}{unchanged}:", *(f"  {problem}" for problem in problems)]
+
+
+def _ended(error: BaseException, found: _Failure | None, as_json: bool) -> int:
     if found is None:
         text = f"internal error: {type(error).__name__}: {error}"
         problem = Problem("trainstack", None, text, f"{DEBUG_VARIABLE}=1 shows where.", code="internal-error")
         return _fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
     _, code, kind, text = found
-    problem = Problem("trainstack", None, text or str(error), "", code=kind)
-    return _fail([problem.rule], [problem], code, as_json)
+    return _fail([text], [Problem("trainstack", None, text, "", code=kind)], code, as_json)
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
@@ -88,17 +107,17 @@ def wants_json(arguments: Sequence[str]) -> bool:
     return "json" in given or bool({"--format=json", "-fjson"} & {*own})
 
 
-def _usage(error: TyperException, as_json: bool) -> int:
+def _usage(error: TyperException, as_json: bool, code: int) -> int:
     if as_json:
         context = getattr(error, "ctx", None)
         fix = f"Run `{context.command_path} --help`." if context else ""
         path = getattr(error, "option_name", None) or "arguments"
         problem = Problem(path, None, error.format_message().rstrip("."), fix, code="usage-error")
-        return _fail([], [problem], error.exit_code, as_json)
+        return _fail([], [problem], code, as_json)
     from typer.rich_utils import rich_format_error  # noqa: PLC0415 - slow to import
 
     rich_format_error(error)  # type: ignore[arg-type]  # every TyperException is one of click's
-    return error.exit_code
+    return code
 
 
 def _fail(lines: Sequence[str], problems: Sequence[Problem], code: int, as_json: bool) -> int:

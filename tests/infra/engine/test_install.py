@@ -68,7 +68,7 @@ def test_a_choice_whose_cli_is_gone_or_whose_record_is_broken_is_forgotten(tmp_p
     assert install.current() is None
     (tmp_path / "home" / "engine.json").write_text("{ half")
     assert install.current() is None
-    with pytest.raises(golang.SetupError, match="make setup"):
+    with pytest.raises(golang.SetupError, match="no Pulumi CLI"):
         install.require()
 
 

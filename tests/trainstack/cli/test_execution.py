@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 import typer
@@ -13,6 +14,7 @@ from infra.engine.golang import ROOT, SetupError
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from policies.exit_codes import AuditExitCode
+from rehearsal.control import ControlError
 from smoke_training.model import EXIT_CODES
 from tests.trainstack.cli.command import SCHEMAS, checked, run_json, schemas
 from trainstack.cli import app as application
@@ -48,6 +50,7 @@ def test_an_unknown_command_or_option_names_the_nearest_one(
     [
         (UserError([PROBLEM]), ExitCode.USAGE, PROBLEM.code),
         (SetupError("kubectl is not installed"), ExitCode.FAILED, "setup-incomplete"),
+        (ControlError("the daemon ended"), ExitCode.FAILED, "rehearsal-unavailable"),
         (typer.Abort(), ExitCode.FAILED, "aborted"),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED, "interrupted"),
         (ValueError("no"), ExitCode.FAILED, "internal-error"),
@@ -71,7 +74,8 @@ def test_errors_are_text_or_json_with_one_exit_code(
     shown = capsys.readouterr()
     document = checked(shown.out)
     assert not shown.err and document["exit_code"] == exit_code
-    assert [row["code"] for row in document["problems"]] == [code]
+    (row,) = document["problems"]
+    assert row["code"] == code
     if code == "internal-error":
         monkeypatch.setenv(DEBUG_VARIABLE, "1")
         with pytest.raises(ValueError, match="no"):
@@ -90,14 +94,21 @@ def test_json_is_recognized_before_parsing(arguments: str, expected: bool) -> No
     assert wants_json(arguments.split()) is expected
 
 
-def test_a_broken_pipe_ends_quietly() -> None:
+@pytest.mark.parametrize("arguments", ["--help", "explain"])
+@pytest.mark.parametrize(
+    ("output", "code", "errors"), [("broken", 141, b""), ("closed", 0, b""), ("full", 1, b"cannot write")]
+)
+def test_an_output_that_cannot_be_written_is_no_internal_error(
+    arguments: str, output: str, code: int, errors: bytes
+) -> None:
     program = "import sys; from trainstack.cli import main; sys.argv[0] = 'trainstack'; main()"
-    reader, writer = os.pipe()
+    reader, broken = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-c", program, "explain"]
-    done = subprocess.run(command, cwd=ROOT, stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (ExitCode.BROKEN_PIPE, b"")
+    target = {"broken": "", "closed": ">&-", "full": ">/dev/full"}[output]
+    command = ["sh", "-c", f'exec "$0" -c "$1" {arguments} {target}', sys.executable, program]
+    done = subprocess.run(command, cwd=ROOT, stdout=broken, stderr=subprocess.PIPE, check=False)
+    os.close(broken)
+    assert done.returncode == code and done.stderr.partition(b":")[0] == errors
 
 
 def test_the_page_has_the_exit_codes_of_every_command() -> None:
@@ -162,8 +173,48 @@ def test_output_of_help_is_grouped(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exit codes: 0 done, 1" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_stack_without_a_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["runs", "-s", "no-such-stack", "--rehearse", "-f", "json"]
+def test_no_name_of_an_option_is_cut_in_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    for arguments, name in (("run", "--max-hours"), ("advise own", "--cloud-usd-per-gpu-hour <float>")):
+        assert execute(application.app, [*arguments.split(), "-h"]) == ExitCode.DONE
+        assert name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("group", application.GROUPS)
+def test_the_help_of_every_command_lists_its_exit_codes(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in application.GROUPS[group]:
+        assert execute(application.app, [name, "--help"]) == ExitCode.DONE
+        assert "Exit codes: 0 " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [("smoke",), ("smoke", "rnu"), ("smoke", "--rnu")])
+def test_a_usage_error_of_smoke_is_not_the_code_of_inconclusive(arguments: tuple[str, ...]) -> None:
+    assert execute(application.app, arguments) == 3
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(application.app, ["--version"]) == ExitCode.DONE
+    assert capsys.readouterr().out == f"trainstack {metadata.version('trainstack')}\n"
+
+
+@pytest.mark.parametrize("command", ["runs", "explain", "rehearse login"])
+@pytest.mark.parametrize(("stack", "fix"), [("dev-asw", "`dev-aws`"), ("", "dev-aws, dev-gcp")])
+def test_a_stack_without_a_file_gets_a_near_name(
+    command: str, stack: str, fix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rehearsed = ["--rehearse"] if command == "runs" else []
+    arguments = [*command.split(), "-s", stack, *rehearsed]
     assert execute(application.app, arguments) == ExitCode.USAGE
-    document = checked(capsys.readouterr().out)
-    assert [(row["code"], row["path"]) for row in document["problems"]] == [("stack-file-missing", "stack")]
+    shown = capsys.readouterr().err
+    assert "[stack-file-missing]" in shown and fix in shown and "stacks/config" in shown
+
+
+def test_an_option_of_rehearsals_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["preview", "-s", "dev-aws", "--provider", "real", "--format", "json"]
+    assert execute(application.app, arguments) == ExitCode.USAGE
+    (row,) = checked(capsys.readouterr().out)["problems"]
+    assert (row["code"], row["path"], row["value"]) == ("option-needs-rehearse", "--provider", "real")

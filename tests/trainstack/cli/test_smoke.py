@@ -43,6 +43,16 @@ def test_the_exit_code_is_the_verdicts(tmp_path: Path) -> None:
     assert RUN.invoke(app, ["smoke", "plan", "--ranks", "2"]).exit_code == 0
 
 
+def test_a_file_of_another_kind_is_one_problem() -> None:
+    done = RUN.invoke(app, ["smoke", "judge", __file__])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (3, 2) and __file__ in done.stderr
+
+
+def test_commands_of_containers_are_not_listed() -> None:
+    done = RUN.invoke(app, ["smoke", "judge", "x", "--format", "json"])
+    assert done.exit_code == 3 and "announce" not in done.stderr
+
+
 def test_a_run_plan_is_rendered_to_a_file(tmp_path: Path) -> None:
     plan, target = tmp_path / "run.json", tmp_path / "job.yaml"
     plan.write_text(runplan.render(plans.training()))

@@ -15,7 +15,7 @@ from rehearsal import isolation
 from rehearsal.client import Rehearsal
 from rehearsal.core import faults as rehearsal_faults
 from trainstack.cli.clouds.choice import services_of
-from trainstack.cli.operations.session import not_deployed, open_engine, refuse_faults
+from trainstack.cli.operations.session import not_deployed, open_engine, refuse_rehearsed
 
 # Emulated requests are free, and emulated jobs take seconds.
 _REHEARSED_LOOK_S = 0.3
@@ -48,7 +48,7 @@ def opened(stack: str, *, rehearse: bool, faults: Sequence[str] = ()) -> Iterato
     Raises UserError for a stack that is not deployed or has a cluster instead, and without a login.
     """
     if not rehearse:
-        refuse_faults(faults)
+        refuse_rehearsed({"--fault": ", ".join(faults)})
     parsed = rehearsal_faults.parse(faults, None)
     engine, rehearsal = open_engine(stack, rehearse=rehearse)
     found = {key: output.value for key, output in engine.outputs().items()}

@@ -2,7 +2,7 @@
 
 import datetime
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,11 +37,8 @@ from trainstack.protection import protected
 
 def checkout_workspace(stack: str) -> Workspace:
     """The workspace of a rehearsed stack of this checkout, created if absent. Raises UserError."""
-    project = read(ROOT)
-    if stack not in project.stacks():
-        fix = f"Stacks with a file: {', '.join(sorted(project.stacks()))}."
-        raise UserError([Problem("stack", stack, "has no stack file", fix, code="stack-file-missing")])
-    return of_checkout(project, stack, homes.of_checkout(), require().path)
+    stackspec.require_file(stack)
+    return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
 
 
 @dataclass(frozen=True)
@@ -202,11 +199,16 @@ def not_deployed(stack: str, *, rehearse: bool) -> UserError:
     return UserError([Problem("stack", stack, f"nothing is deployed{where}", fix, code="not-deployed")])
 
 
-def refuse_faults(faults: Sequence[str]) -> None:
-    """Raise UserError for faults outside of a rehearsal."""
-    if faults:
-        rule, fix = "faults exist only in a rehearsal", "Add --rehearse, or leave the fault out."
-        raise UserError([Problem("--fault", [*faults], rule, fix, code="option-needs-rehearse")])
+def refuse_rehearsed(given: Mapping[str, object]) -> None:
+    """Raise UserError for options of a rehearsal that are given outside of one."""
+    fix = "Add --rehearse, or leave it out."
+    problems = [
+        Problem(option, f"{value}", "is an option of rehearsals", fix, code="option-needs-rehearse")
+        for option, value in given.items()
+        if value
+    ]
+    if problems:
+        raise UserError(problems)
 
 
 def open_session(
@@ -221,11 +223,13 @@ def open_session(
     """Check the spec, then open the stack. Raises UserError and SetupError before anything is started."""
     loaded = stackspec.load_file(stack)
     if not rehearse:
-        if kinds != Kinds():
-            value, fix = f"{kinds.cluster or kinds.provider}", "Add --rehearse, or leave it out."
-            rule = "only a rehearsal can choose its cluster"
-            raise UserError([Problem("--cluster", value, rule, fix, code="option-needs-rehearse")])
-        refuse_faults([*faults, *([str(scenario)] if scenario else [])])
+        given = {
+            "--cluster": kinds.cluster,
+            "--provider": kinds.provider,
+            "--fault": ", ".join(faults),
+            "--faults": scenario,
+        }
+        refuse_rehearsed(given)
         return Session(loaded, *open_engine(stack, rehearse=False, packs=packs))
     parsed = rehearsal_faults.parse(faults, scenario)
     homes.of_checkout().choose(kinds.cluster, kinds.provider)
