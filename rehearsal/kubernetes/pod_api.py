@@ -11,14 +11,14 @@ import secrets
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
+from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 from rehearsal.kubernetes import pod_secrets
 from rehearsal.kubernetes.api import authorization
 from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
@@ -47,14 +47,14 @@ class PodApi:
         self._home, self._kubelet = home, kubelet
         self._accounts: dict[str, tuple[KubeCluster, str, str]] = {}  # token -> cluster, namespace, account
         self._tokens: dict[tuple[str, str, str], str] = {}
-        self._server: ThreadingHTTPServer | None = None
+        self._server: LoopbackServer | None = None
         self._authority: Authority | None = None
         self._lock = threading.Lock()
 
     def environment(self) -> Mapping[str, str]:
         """Variables with the server's address."""
-        port = self._started().server_address[1]
-        return {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(port)}
+        port = str(self._started().port)
+        return {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": port}
 
     def token(self, cluster: KubeCluster, pod: Pod) -> bytes:
         """Token of a pod's service account."""
@@ -74,8 +74,7 @@ class PodApi:
     def stop(self) -> None:
         """Close the port."""
         if self._server:
-            self._server.shutdown()
-            self._server.server_close()
+            self._server.stop()
 
     def answer(
         self, token: str, target: str, new: Object | None = None, method: str = "GET"
@@ -126,23 +125,14 @@ class PodApi:
 
     # --------------------------------------------------------------------------------------------------
 
-    def _started(self) -> ThreadingHTTPServer:
+    def _started(self) -> LoopbackServer:
         with self._lock:
             if self._server is None:
                 self._authority = Authority(self._home / "pod-api", "kubernetes")
                 pair = self._authority.sign("pod-api")
                 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
                 context.load_cert_chain(pair.certificate, pair.key)
-                api = self
-
-                class Handler(_Handler):
-                    pods = api
-
-                self._server = OwnUserHttpServer(("127.0.0.1", 0), Handler)
-                self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-                threading.Thread(
-                    target=self._server.serve_forever, args=(0.1,), name="pod api", daemon=True
-                ).start()
+                self._server = LoopbackServer(_Handler, tls=context, pods=self)
             return self._server
 
     def _job(self, cluster: KubeCluster, namespace: str, name: str) -> tuple[int, Object]:
@@ -245,12 +235,8 @@ def _status(code: int, reason: str, message: str) -> Object:
     return {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
     pods: PodApi
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: requests contain tokens."""
 
     def do_GET(self) -> None:
         """One read by a pod."""

@@ -7,14 +7,12 @@ identified by the access key and session token.
 
 import logging
 import re
-import threading
 import uuid
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws.http import FilePart, Request, Response, Service, ServiceError, json_response
 from rehearsal.dataplane.aws.identity import Caller, Denied, Identities
@@ -22,6 +20,7 @@ from rehearsal.dataplane.aws.s3.bodies import body_of
 from rehearsal.dataplane.aws.s3.rest import S3
 from rehearsal.dataplane.aws.secrets_manager import SecretsManager
 from rehearsal.dataplane.aws.sts import Sts
+from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 
 _LOG = logging.getLogger("rehearsal")
 CREDENTIALS_PATH = "/v1/credentials"
@@ -42,25 +41,16 @@ class Dataplane:
             "s3": S3(state),
             **(services or {}),
         }
-        plane = self
-
-        class Handler(_Handler):
-            dataplane = plane
-
-        self._server = OwnUserHttpServer(("127.0.0.1", port), Handler)
-        threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="dataplane", daemon=True
-        ).start()
+        self._server = LoopbackServer(_Handler, port=port, dataplane=self)
 
     @property
     def url(self) -> str:
         """URL of the server."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://{self._server.host}"
 
     def stop(self) -> None:
         """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     def service(self, name: str) -> Service:
         """A service by the name in signatures. Raises ServiceError when it is not emulated."""
@@ -69,13 +59,8 @@ class Dataplane:
         return self.services[name]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
     dataplane: Dataplane
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: requests carry tokens."""
 
     def do_GET(self) -> None:
         """Serve the credentials of a program, or a request for a service."""

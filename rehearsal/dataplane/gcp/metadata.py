@@ -6,13 +6,12 @@ documentation, "About Workload Identity Federation for GKE" (the part that pods 
 """
 
 import json
-import threading
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
-from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.accounts import project_number
 from rehearsal.dataplane.gcp.identity import LIFETIME_S, Denied, GoogleIdentities, PodIdentity
+from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 
 _ROOT = "/computeMetadata/v1"
 _SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -23,28 +22,12 @@ _REFUSED = (
 )
 
 
-class MetadataServer:
-    """HTTP server in threads of this process, from the start until `stop`."""
+class MetadataServer(LoopbackServer):
+    """Its `host` is the address and port that GCE_METADATA_HOST takes."""
 
     def __init__(self, identity: PodIdentity, identities: GoogleIdentities) -> None:
-        server = self
+        super().__init__(_Handler, metadata=self)
         self.identity, self._identities = identity, identities
-
-        class Handler(_Handler):
-            metadata = server
-
-        self._server = OwnUserHttpServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="metadata", daemon=True).start()
-
-    @property
-    def host(self) -> str:
-        """Address and port, as GCE_METADATA_HOST takes them."""
-        return f"127.0.0.1:{self._server.server_address[1]}"
-
-    def stop(self) -> None:
-        """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
 
     def answer(self, target: str) -> tuple[int, str, str]:
         """Status, content type and body of a request for a path with its query."""
@@ -98,12 +81,8 @@ class MetadataServer:
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
     metadata: MetadataServer
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: responses carry tokens."""
 
     def do_GET(self) -> None:
         """Serve any path of the metadata, but only with the header that no browser sends."""

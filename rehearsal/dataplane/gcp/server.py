@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from infra.engine.http_peers import OwnUserHttpServer
 from rehearsal.core.state import State
 from rehearsal.dataplane.gcp.credentials import Credentials
 from rehearsal.dataplane.gcp.http import Answer, Api, ApiCall, Content, ServiceError, find
@@ -19,6 +18,7 @@ from rehearsal.dataplane.gcp.metadata import MetadataServer
 from rehearsal.dataplane.gcp.pubsub import PubSub
 from rehearsal.dataplane.gcp.scheduler import CloudScheduler
 from rehearsal.dataplane.gcp.secret_manager import SecretManager
+from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 from rehearsal.service_ports import LOGIN_PATH
 
 _MOST = 256 << 20  # bytes of a request's body
@@ -42,18 +42,12 @@ class GooglePlane:
         ]
         self._servers: dict[PodIdentity, MetadataServer] = {}
         self._lock = threading.Lock()
-        plane = self
-
-        class Handler(_Handler):
-            google = plane
-
-        self._server = OwnUserHttpServer(("127.0.0.1", port), Handler)
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="google", daemon=True).start()
+        self._server = LoopbackServer(_Handler, port=port, google=self)
 
     @property
     def url(self) -> str:
         """URL of the APIs, with a final slash like Google's own."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/"
+        return f"http://{self._server.host}/"
 
     def metadata_host(self, identity: PodIdentity) -> str:
         """The metadata server of the programs of a service account."""
@@ -68,8 +62,7 @@ class GooglePlane:
             for server in self._servers.values():
                 server.stop()
             self._servers.clear()
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
     def answer(self, verb: str, target: str, content: bytes, headers: Mapping[str, str]) -> Answer | Content:
         """The response to one request for a path with its query. Raises ServiceError."""
@@ -96,13 +89,8 @@ class GooglePlane:
         return {"access_token": token, "expires_in": LIFETIME_S, "token_type": "Bearer"}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
     google: GooglePlane
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: requests carry tokens and values of secrets."""
 
     def do_GET(self) -> None:
         """Serve any method."""

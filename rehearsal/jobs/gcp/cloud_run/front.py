@@ -1,12 +1,11 @@
 """Google's front end of a service: checks the proxy's decision, waits for an instance, forwards requests."""
 
 import http.client
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 
-from infra.engine.http_peers import OwnUserHttpServer
+from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
 from rehearsal.jobs.gcp.cloud_run.iap import IapDeniedError
 
 # Source: Cloud Run documentation, "Quotas and limits" (HTTP/1 requests).
@@ -23,30 +22,16 @@ class Backend:
     connect: Callable[[], http.client.HTTPConnection]
 
 
-class Front:
+class Front(LoopbackServer):
     """Serves at an address of its own until `stop`."""
 
     def __init__(self, address: str, port: int, behind: Backend) -> None:
-        class Handler(_Handler):
-            service = behind
-
-        self.url = f"http://{address}:{port}"
-        self._server = OwnUserHttpServer((address, port), Handler)
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name=self.url, daemon=True).start()
-
-    def stop(self) -> None:
-        """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        super().__init__(_Handler, address, port, service=behind)
+        self.url = f"http://{self.host}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
     service: Backend
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def log_message(self, *_: object) -> None:
-        """Log nothing: requests contain tokens."""
 
     def do_GET(self) -> None:
         """Forward a request of any method."""
