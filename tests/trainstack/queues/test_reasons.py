@@ -1,5 +1,6 @@
 """Reasons why jobs wait, from messages of Kueue 0.19.2 (as in tests/cluster/queues) and from nodes."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -26,29 +27,31 @@ def why(one: Job, *others: Job, **more: Any) -> Reason:
     return of(state([one, *others], **more), one)
 
 
+def figures(said: Reason) -> tuple[str, list[int]]:
+    return said.kind, [int(number) for number in re.findall(r"\b\d+\b", said.text)]
+
+
 def of(made: State, one: Job) -> Reason:
     return reason(one, Capacity(made), places(made))
 
 
 def test_quota_is_given_in_gpus_of_each_pool() -> None:
     said = why(job("c", conditions=refused(f"{UNUSED}, 4 more needed")), running("a"), running("b", gpus=4))
-    assert said == Reason("quota", "needs 8 GPUs in one pool; free: 4 of 16 in a100")
+    assert figures(said) == ("quota", [8, 4, 16])
 
 
 def test_more_than_there_is_never_fits() -> None:
     said = why(job("c", gpus=8, pods=3, conditions=refused(EXCEEDS)))
-    assert said == Reason("never fits", "needs 24 GPUs in one pool; there are 16 in a100")
+    assert figures(said) == ("never fits", [24, 16])
 
 
 def test_a_borrowing_limit_differs_from_quota() -> None:
     limited = [queue("red", 8, limit=Decimal(0)), queue("blue", 8)]
     whole = why(job("c", gpus=8, pods=2, conditions=refused(EXCEEDS)), queues=limited)
-    assert whole == Reason("borrowing limit", "needs 16 GPUs in one pool; its queue may hold 8 of 16 in a100")
+    assert figures(whole) == ("borrowing limit", [16, 8, 16])
     words = refused(f"{UNUSED}, 8 more needed")
     now = why(job("c", conditions=words), running("a"), queues=limited)
-    assert now == Reason(
-        "borrowing limit", "needs 8 GPUs in one pool; its queue may have 0 of 8 in a100 that are free"
-    )
+    assert figures(now) == ("borrowing limit", [8, 0, 8])
 
 
 def test_gpus_that_are_free_on_too_many_nodes_are_fragmented() -> None:
@@ -59,20 +62,19 @@ def test_gpus_that_are_free_on_too_many_nodes_are_fragmented() -> None:
     waiting = Pod("red", "job-c", "", 8)
     queues = [queue("red", 12), queue("blue", 12)]
     made = state([starting, *busy], gpus=(8, 8, 8), queues=queues, pods=(*pods, waiting))
-    text = "12 GPUs are free in a100, at most 4 on one node; a pod needs 8"
-    assert of(made, starting) == Reason("fragmentation", text)
+    assert figures(of(made, starting)) == ("fragmentation", [12, 4, 8])
     # Where the pool can still grow, a node comes.
     larger = state([starting, *busy], gpus=(8, 8, 8), queues=[queue("red", 99)], pods=(*pods, waiting))
-    assert of(larger, starting) == Reason("nodes booting", "1 pods wait for room on nodes of a100")
+    assert figures(of(larger, starting)) == ("nodes booting", [1])
     # The same in the words of a pool with a topology.
     apart = job("d", conditions=refused(APART))
-    assert of(state([apart, *busy], gpus=(8, 8, 8), queues=queues, pods=pods), apart).text == text
+    same = of(state([apart, *busy], gpus=(8, 8, 8), queues=queues, pods=pods), apart)
+    assert same.text == of(made, starting).text
 
 
 def test_nodes_that_are_free_and_far_apart_are_a_matter_of_topology() -> None:
     said = why(job("c", pods=2, conditions=refused(APART)))
-    assert said.kind == "topology"
-    assert "only 1 out of 2 pod(s); 16 GPUs are free in a100, but not close together" in said.text
+    assert said.kind == "topology" and "16 GPUs" in said.text
 
 
 def test_pods_with_nodes_are_starting() -> None:
@@ -106,7 +108,7 @@ def test_other_messages_of_kueue(words: str, kind: str) -> None:
 
 def test_reasons_without_a_condition() -> None:
     assert why(job("a"), job("b", created=NOW)).kind == "other"
-    assert why(job("b", created=NOW), job("a")) == Reason("behind others", "1 jobs of its queue come first")
+    assert figures(why(job("b", created=NOW), job("a"))) == ("behind others", [1])
     assert why(job("a"), queues=[queue("red", 8, stopped=True)]).kind == "stopped"
     assert why(job("a"), local_queues=(LocalQueue("red", "default", "red", stopped=True),)).kind == "stopped"
     assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("at 12:30 UTC")
@@ -125,7 +127,7 @@ def test_a_job_that_asks_for_the_same_as_one_that_was_refused_waits_for_the_same
     first = job("first", gpus=4, conditions=refused(f"{UNUSED}, 4 more needed"))
     busy = (running("a"), running("b"))
     same = why(job("second", gpus=4, created=NOW), first, *busy)
-    assert same == why(first, *busy) == Reason("quota", "needs 4 GPUs in one pool; free: 0 of 16 in a100")
+    assert same == why(first, *busy) and figures(same) == ("quota", [4, 0, 16])
     assert why(job("other", gpus=2, created=NOW), first, *busy).kind == "behind others"
 
 
@@ -134,7 +136,7 @@ def test_who_may_not_see_the_queues_gets_kueues_own_words() -> None:
     assert why(one, cluster_queues=None) == Reason("quota", f"{UNUSED}, 8 more needed")
     apart = job("d", conditions=refused(APART))
     made = replace(state([apart]), whole=False)
-    assert of(made, apart) == Reason("topology", 'topology "network-1" allows to fit only 1 out of 2 pod(s)')
+    assert of(made, apart) == Reason("topology", APART.partition("main: ")[2])
 
 
 def test_a_pool_has_quota_and_nodes() -> None:

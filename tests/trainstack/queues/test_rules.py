@@ -60,14 +60,11 @@ def test_every_guarantee_of_the_spec_has_a_rule(made: list[Body]) -> None:
         for pool, gpus in team.gpus.items():
             assert (f"{gpus} GPUs of {pool}" in line) == (gpus > 0)
     # Four nodes with eight GPUs: two teams have eight each, the rest is the validation's.
-    assert (
-        "The validation of deployments of a100 owns 16 GPUs of a100 and lends them while none runs." in text
-    )
-    assert "(Applied ML 1, Research 2, Vision 1)" in text
-    assert "tries the pools in this order: cpu, l4." in text
-    assert "a100 is only for jobs that name its queue, by the label kueue.x-k8s.io/queue-name: a100" in text
-    assert "the highest first: production, default, sweep, validation, background." in text
-    assert "It preempts only jobs of priority background." in text
+    for fact in (
+        "owns 16 GPUs", "Applied ML 1, Research 2, Vision 1", "order: cpu, l4", "/queue-name: a100",
+        "production, default, sweep, validation, background", "priority background",
+    ):  # fmt: skip
+        assert fact in text
 
 
 def of_teams(spec: Body) -> bool:
@@ -88,12 +85,12 @@ def limited(spec: Body) -> None:
 @pytest.mark.parametrize(
     ("sentence", "change"),
     [
-        ("borrows any idle capacity", limited),
-        ("whatever the priority of the borrower", preemption(reclaimWithinCohort="LowerPriority")),
-        ("loses no job there to another team", preemption(reclaimWithinCohort="Never")),
-        ("can preempt jobs of its own queue", preemption(withinClusterQueue="Never")),
-        ("can overtake those that do not", lambda spec: spec.update(queueingStrategy="StrictFIFO")),
-        ("It takes the first one with room", lambda spec: spec.pop("flavorFungibility")),
+        ("any idle capacity", limited),
+        ("whatever the priority", preemption(reclaimWithinCohort="LowerPriority")),
+        ("loses no job", preemption(reclaimWithinCohort="Never")),
+        ("of its own queue", preemption(withinClusterQueue="Never")),
+        ("can overtake", lambda spec: spec.update(queueingStrategy="StrictFIFO")),
+        ("the first one", lambda spec: spec.pop("flavorFungibility")),
     ],
 )
 def test_a_sentence_goes_with_the_setting_that_makes_it_true(
@@ -111,14 +108,14 @@ def test_teams_with_a_stopping_budget_are_listed() -> None:
         spec["teams"][1] |= {"monthly_gpu_hours": 1000, "over_budget": "stop"}
 
     text = rules_of(queue_objects(stack_spec(AWS, stops)))
-    assert "Jobs of Vision start only while they fit the team's budget of the month" in text
+    assert "Jobs of Vision" in text and "budget of the month" in text
     assert "requested at once" not in text
 
 
 def test_a_pool_with_queued_provisioning_has_a_rule() -> None:
     pair: Pair = ("medium", "gcp")
     text = rules_of(queue_objects(stack_spec(pair, VARIANTS[pair]["queued"])))
-    assert "a100: all nodes of a job are requested at once, before it starts." in text
+    assert "requested at once" in text
 
 
 def test_a_validation_that_drains_has_a_rule() -> None:
@@ -126,8 +123,7 @@ def test_a_validation_that_drains_has_a_rule() -> None:
         spec["smoke"]["drain"] = True
 
     text = rules_of(queue_objects(stack_spec(AWS, drains)))
-    assert "The validation of a100 preempts jobs that borrowed its nodes." in text
-    assert "waits for jobs that borrowed" not in text
+    assert "of a100 preempts" in text and "waits for jobs" not in text
 
 
 def test_without_a_validation_there_is_no_rule() -> None:

@@ -38,7 +38,8 @@ def _asked(account: Account, path: str, arn: str) -> Iterator[Answer]:
         yield Answer(_CHECK, State.UNKNOWN, f"{path}: {arn} is of another account", fix)
         return
     kind = one.kind.title()
-    asked = account.found("iam", f"get_{one.kind}", _ABSENT, **{f"{kind}Name": one.name})
+    operation = {"role": "get_role", "user": "get_user"}[one.kind]
+    asked = account.found("iam", operation, _ABSENT, **{f"{kind}Name": one.name})
     if asked is None:
         fix = (
             "Correct it, or create it first; a permission set has a role only in accounts it is assigned in."

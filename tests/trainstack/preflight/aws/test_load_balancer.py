@@ -41,10 +41,8 @@ def secret(**found: Any) -> Any:
 )
 def test_a_certificate_for_the_host_says_until_when(names: dict[str, Any]) -> None:
     (answer,) = certificate(**names)
-    assert (answer.state, answer.text) == (
-        State.READY,
-        "the certificate of mlflow.example.com is valid until 2027-03-01",
-    )
+    assert answer.state is State.READY
+    assert "mlflow.example.com" in answer.text and "2027-03-01" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_a_missing_resource_is_short_and_a_denied_request_unknown() -> None:
     cloud.refuses("secretsmanager", "describe_secret", "AccessDeniedException")
     of = account(cloud, on__load_balancer=LOAD_BALANCER)
     (answer,) = asked(load_balancer.certificate, of)
-    assert answer.state is State.SHORT and "does not exist here" in answer.text
+    assert answer.state is State.SHORT and "not exist" in answer.text
     (answer,) = asked(load_balancer.client_secret, of)
     assert answer.state is State.UNKNOWN and "docs/reference/preflight.md" in answer.fix
 

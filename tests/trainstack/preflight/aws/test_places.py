@@ -71,8 +71,8 @@ def test_a_type_that_a_zone_lacks_is_named_with_the_zones_that_have_it() -> None
     rows = [row for row in ALL if row[0] != "p4d.24xlarge"] + [("p4d.24xlarge", "use1-az6")]
     (answer,) = asked(places.types, account(offering(rows)))
     assert answer.state is State.SHORT
-    assert "layout.pools[0]: p4d.24xlarge is not offered in us-east-1b (use1-az1)" in answer.text
-    assert answer.fix == "It is offered in us-east-1a."
+    assert {"layout.pools[0]:", "p4d.24xlarge", "us-east-1b"} <= {*answer.text.split()}
+    assert "us-east-1a" in answer.fix
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def unreachable() -> str:
 def test_a_private_api_of_a_network_that_does_not_exist_yet() -> None:
     (answer,) = asked(way_in.api, account(none_yet(), at("198.51.100.7"), layout__api_access=[]))
     assert answer.state is State.SHORT
-    assert "the first up could not reach it" in answer.text and "layout.api_access" in answer.fix
+    assert "layout.api_access" in answer.fix
 
 
 def test_this_machine_is_within_the_ranges_that_may_reach_it() -> None:

