@@ -23,19 +23,24 @@ from rehearsal.core.rules.model import Book, Rule, Violation
 _Row = Mapping[str, Any]
 
 
-def add_combinations(book: Book[Any], package: str, folder: Path) -> None:
-    """Put a rule for every row of the files of a folder into a book."""
+def add_combinations(book: Book[Any], package: str, folder: Path, *, unknown_conflicts: bool) -> None:
+    """Put a rule for every row of the files of a folder into a book.
+
+    With `unknown_conflicts`, a value that a preview does not know yet is a given one that excludes others.
+    """
     for file in sorted(folder.glob("*.toml")):
         for row in tomllib.loads(file.read_text())["combination"]:
             types = tuple(f"{package}:{token}" for token in row["types"])
-            book.add(Rule(row["id"], types, row["rule"], row["source"], alone=_check(row)))
+            book.add(Rule(row["id"], types, row["rule"], row["source"], alone=_check(row, unknown_conflicts)))
 
 
-def _check(row: _Row) -> Callable[[Properties], Iterator[Violation]]:
+def _check(row: _Row, unknown: bool) -> Callable[[Properties], Iterator[Violation]]:
     def check(inputs: Properties) -> Iterator[Violation]:
         for place, item in each(inputs, row["within"]) if "within" in row else (("", inputs),):
-            for name in _faults(row, item) if isinstance(item, Mapping) and _applies(row, item) else ():
-                first = next(iter(_given(row.get("at_most_one", ()), item)), "")
+            if not isinstance(item, Mapping) or not _applies(row, item, unknown):
+                continue
+            for name in _faults(row, item, unknown):
+                first = next(iter(_given(row.get("at_most_one", ()), item, unknown)), "")
                 words = {**row.get("usual", {}), **item, "name": name, "first": first}
                 path = ".".join(part for part in (place, row.get("path", name)) if part)
                 fix = row.get("fix", "").format_map(words)
@@ -44,7 +49,7 @@ def _check(row: _Row) -> Callable[[Properties], Iterator[Violation]]:
     return check
 
 
-def _applies(row: _Row, item: Mapping[str, Any]) -> bool:
+def _applies(row: _Row, item: Mapping[str, Any], unknown: bool) -> bool:
     def value(path: str) -> Any:
         found = at(item, path)
         return row.get("usual", {}).get(path) if found is None else found
@@ -55,23 +60,23 @@ def _applies(row: _Row, item: Mapping[str, Any]) -> bool:
             known(value(path)) and value(path) not in _many(others)
             for path, others in row.get("unless", {}).items()
         )
-        and _given(row.get("given", []), item) == row.get("given", [])
+        and _given(row.get("given", []), item, unknown) == row.get("given", [])
     )
 
 
-def _faults(row: _Row, item: Mapping[str, Any]) -> Iterator[str]:
+def _faults(row: _Row, item: Mapping[str, Any], unknown: bool) -> Iterator[str]:
     yield from (path for path in row.get("needs", ()) if not _given([path], item))
-    yield from _given(row.get("excludes", ()), item)
+    yield from _given(row.get("excludes", ()), item, unknown)
     if "some" in row and not _given(row["some"], item):
         yield row["some"][0]
     if "exactly_one" in row and len(_given(row["exactly_one"], item)) != 1:
         yield ""
     if "at_most_one" in row:
-        yield from _given(row["at_most_one"], item)[1:2]
+        yield from _given(row["at_most_one"], item, unknown)[1:2]
 
 
-def _given(paths: Any, item: Mapping[str, Any]) -> list[str]:
-    return [path for path in paths if at(item, path) is UNKNOWN or at(item, path)]
+def _given(paths: Any, item: Mapping[str, Any], unknown: bool = True) -> list[str]:
+    return [path for path in paths if at(item, path) or (unknown and at(item, path) is UNKNOWN)]
 
 
 def _many(value: Any) -> list[Any]:

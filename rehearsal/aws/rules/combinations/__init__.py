@@ -5,4 +5,4 @@ from pathlib import Path
 from rehearsal.aws.rules.book import BOOK
 from rehearsal.core.rules.combinations import add_combinations
 
-add_combinations(BOOK, "aws", Path(__file__).parent)
+add_combinations(BOOK, "aws", Path(__file__).parent, unknown_conflicts=True)

@@ -5,4 +5,4 @@ from pathlib import Path
 from rehearsal.core.rules.combinations import add_combinations
 from rehearsal.gcp.rules.book import BOOK
 
-add_combinations(BOOK, "gcp", Path(__file__).parent)
+add_combinations(BOOK, "gcp", Path(__file__).parent, unknown_conflicts=False)
