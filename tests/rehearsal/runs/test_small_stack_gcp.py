@@ -5,7 +5,7 @@ import datetime
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from rehearsal.client import Rehearsal
 from rehearsal.core.state import State
 from tests.rehearsal.runs import life, small
 from tests.rehearsal.runs.life import NOTHING, Done, Seen, do
-from tests.rehearsal.runs.small import ADA, EXAMPLES, SMALL, Begun, Lives
+from tests.rehearsal.runs.small import ADA, EXAMPLES, OTHERS, SMALL, Begun, Lives
 
 STACK = "small-gcp"
 ACCOUNT = "small-gcp-job-ada@example-ml-jobs.iam.gserviceaccount.com"
@@ -53,16 +53,17 @@ class Life:
     destroyed: Seen
 
 
-@pytest.fixture(scope="module")
-def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
+# The other templates end as they do on AWS (test_small_stack.py).
+@pytest.fixture(scope="module", params=[(), pytest.param(OTHERS, marks=pytest.mark.more)], ids=len)
+def lived(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
     for home in life.home(tmp_path_factory.mktemp(STACK)):
-        yield _live(home, tmp_path_factory.mktemp("code"))
+        yield _live(home, tmp_path_factory.mktemp("code"), request.param)
 
 
-def _live(home: Path, code: Path) -> Life:
+def _live(home: Path, code: Path, others: Sequence[str]) -> Life:
     begun = small.begin(home, STACK)
     grown = small.grown(home, STACK, _as_medium)
-    ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"))
+    ran = small.templates(home, STACK, lambda: _interrupted(home, code / "finetune"), others)
     stopped = small.endless(home, STACK, code / "forever")
     _notify(home)
     small.until(lambda: len(small.records(home)) == 2 and stopped in _over(home))
@@ -191,12 +192,13 @@ class TestLife(Lives):
     def test_a_run_continues_from_its_checkpoint(self, lived: Life) -> None:
         assert "step 20" in lived.ran["finetune"].stdout
 
-    @pytest.mark.parametrize("template", ["finetune", "evaluate", "ddp", "sweep"])
-    def test_mlflow_behind_the_proxy_has_every_run(self, lived: Life, template: str) -> None:
-        (run,) = (one for one in lived.recorded if str(one["name"]).startswith(f"{STACK}-ada-{template}-"))
-        assert (run["status"], run["owner"], run["team"]) == ("FINISHED", "ada", "vision")
-        assert run["dataset"] and run["trainstack.code_version"] and run["job/duration_seconds"] > 0
-        assert run["trainstack.interruptions"] == ("1" if template == "finetune" else "0")
+    def test_mlflow_behind_the_proxy_has_every_run(self, lived: Life) -> None:
+        for template in lived.ran:
+            name = f"{STACK}-ada-{template}-"
+            (run,) = (one for one in lived.recorded if str(one["name"]).startswith(name))
+            assert (run["status"], run["owner"], run["team"]) == ("FINISHED", "ada", "vision")
+            assert run["dataset"] and run["trainstack.code_version"] and run["job/duration_seconds"] > 0
+            assert run["trainstack.interruptions"] == ("1" if template == "finetune" else "0")
 
     def test_a_budget_stops_jobs_above_it_and_reports_them(self, lived: Life) -> None:
         stopped = {record["kind"]: record for record in lived.records}

@@ -1,5 +1,6 @@
 """Whole stacks composed against mocks, from the stack files of supported pairs."""
 
+import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,15 @@ def stack_spec(pair: Pair, change: Change | None = None) -> stackspec.StackSpec:
 
 
 def composed(pair: Pair, change: Change | None = None) -> Graph:
-    """Everything that the pair's stack asks the clouds for."""
-    spec = stack_spec(pair, change)
+    """Everything that the pair's stack requests from the clouds; tests share the graph without a change."""
+    return deployed(stack_spec(pair, change)) if change else _unchanged(pair)
+
+
+def deployed(spec: stackspec.StackSpec) -> Graph:
+    """Everything that a stack requests from the clouds."""
     return deploy_graph(lambda: compose(spec), {**aws.COMPUTED, **gcp.COMPUTED})
+
+
+@functools.cache
+def _unchanged(pair: Pair) -> Graph:
+    return deployed(stack_spec(pair))

@@ -9,6 +9,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -21,19 +22,21 @@ from infra.stackspec import StackSpec
 from tests.components.graph import Graph
 from tests.stacks.composition import files, google
 from tests.stacks.composition.composed import Pair, composed, stack_spec
-from tests.stacks.composition.variants import VARIANTS
+from tests.stacks.composition.variants import OFTEN, VARIANTS
 from trainstack.preflight.aws.needs import needs
 
 AWS, GCP = ("medium", "aws"), ("medium", "gcp")
 Check = Callable[[Graph, StackSpec], None]
-ALL = [(pair, name) for pair, variants in VARIANTS.items() for name in variants]
+
+
+def names(pair: Pair) -> list[Any]:
+    """The variants of a pair; those that are not often composed are in `make more`."""
+    return [pytest.param(name, marks=() if name in OFTEN else pytest.mark.more) for name in VARIANTS[pair]]
+
+
+ALL = [pytest.param(pair, *each.values, marks=each.marks) for pair in VARIANTS for each in names(pair)]
 # What the program reads from a cloud and never makes there.
 PROVIDERS = {"aws": "dev-aws", "gcp": "dev-gcp", "kubernetes": "dev-kubernetes"}
-
-
-@functools.cache
-def base(pair: Pair) -> Graph:
-    return composed(pair)
 
 
 @functools.cache
@@ -43,12 +46,14 @@ def variant(pair: Pair, name: str) -> Graph:
 
 @pytest.mark.parametrize("pair", VARIANTS, ids="-on-".join)
 def test_the_graph_is_the_reviewed_one(pair: Pair) -> None:
-    assert files.graph_file(pair).read_text() == files.graph_text(base(pair))
+    assert files.graph_file(pair).read_text() == files.graph_text(composed(pair))
 
 
 @pytest.mark.parametrize(("pair", "name"), ALL)
 def test_the_variant_differs_as_reviewed(pair: Pair, name: str) -> None:
-    assert files.variant_file(pair, name).read_text() == files.variant_text(base(pair), variant(pair, name))
+    assert files.variant_file(pair, name).read_text() == files.variant_text(
+        composed(pair), variant(pair, name)
+    )
 
 
 @pytest.mark.parametrize(("pair", "name"), ALL)
@@ -117,7 +122,7 @@ def test_every_namespace_of_ours_is_fenced(pair: Pair, name: str) -> None:
         assert "pod-security.kubernetes.io/enforce" in space["labels"], space["name"]
 
 
-@pytest.mark.parametrize("name", VARIANTS[AWS])
+@pytest.mark.parametrize("name", names(AWS))
 def test_the_estimate_counts_what_the_graph_has(name: str) -> None:
     made, spec = variant(AWS, name).cloud, stack_spec(AWS, VARIANTS[AWS][name])
     names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
@@ -141,7 +146,7 @@ def test_the_estimate_counts_what_the_graph_has(name: str) -> None:
     assert reported == {str(size) for size in sizes}
 
 
-@pytest.mark.parametrize("name", VARIANTS[AWS])
+@pytest.mark.parametrize("name", names(AWS))
 def test_alarms_watch_costs_and_have_a_recipient(name: str) -> None:
     graph = variant(AWS, name)
     defaults = graph.find("providers:aws")["defaultTags"]
@@ -172,12 +177,13 @@ def test_alarms_watch_costs_and_have_a_recipient(name: str) -> None:
     assert received == set(graph.all("Topic"))
 
 
-@pytest.mark.parametrize("name", VARIANTS[GCP])
+@pytest.mark.parametrize("name", names(GCP))
 @pytest.mark.parametrize("check", google.CHECKS, ids=lambda check: check.__name__)
 def test_what_an_expert_of_google_cloud_looks_for(check: Check, name: str) -> None:
     check(variant(GCP, name), stack_spec(GCP, VARIANTS[GCP][name]))
 
 
+@pytest.mark.more
 def test_each_type_that_a_deployer_must_be_allowed_is_made_by_a_variant() -> None:
     """Else nothing would hold the preflight's conditions against what makes the type."""
     made = [{asked.type for asked in variant(GCP, name).cloud.asked} for name in VARIANTS[GCP]]
@@ -185,7 +191,7 @@ def test_each_type_that_a_deployer_must_be_allowed_is_made_by_a_variant() -> Non
     assert wanted - {"kubernetes:"} <= set().union(*made)
 
 
-@pytest.mark.parametrize("name", VARIANTS[GCP])
+@pytest.mark.parametrize("name", names(GCP))
 def test_the_estimate_counts_what_the_graph_has_on_google_cloud(name: str) -> None:
     graph, spec = variant(GCP, name), stack_spec(GCP, VARIANTS[GCP][name])
     names = {item.name for item in cost.estimate(spec, datetime.date(2026, 11, 21)).items}
@@ -208,13 +214,13 @@ def test_durations_are_of_types_of_the_provider(token: str) -> None:
 def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(
     pair: Pair,
 ) -> None:
-    for asked in base(pair).cloud.asked:
+    for asked in composed(pair).cloud.asked:
         rows = durations().get(asked.type, ())
         assert sum(row.fits(asked.properties) for row in rows) <= 1, asked.name
         assert {name for row in rows for name in row.where} <= set(asked.properties), asked.name
 
 
-@pytest.mark.parametrize("name", VARIANTS[AWS])
+@pytest.mark.parametrize("name", names(AWS))
 def test_the_preflight_knows_what_each_variant_takes_of_an_account(name: str) -> None:
     types = [asked.type for asked in variant(AWS, name).cloud.asked if asked.type.startswith("aws:")]
     assert set(types) <= set(facts.permissions)
@@ -243,5 +249,6 @@ def test_permissions_are_simulated_with_names_that_the_stack_gives(row: Simulate
 
 
 def test_no_file_is_left_of_a_variant_that_is_gone() -> None:
-    expected = {files.graph_file(pair) for pair in VARIANTS} | {files.variant_file(*each) for each in ALL}
+    expected = {files.graph_file(pair) for pair in VARIANTS}
+    expected |= {files.variant_file(pair, name) for pair in VARIANTS for name in VARIANTS[pair]}
     assert set(files.FOLDER.iterdir()) == expected

@@ -140,3 +140,25 @@ VARIANTS: dict[Pair, dict[str, Change]] = {
     ("medium", "aws"): MEDIUM_AWS,
     ("medium", "gcp"): MEDIUM_GCP,
 }
+# Variants whose graphs have other parts, not only other values: `make test` composes these. Each field has a
+# row in tests/stacks/parity, so the others are in `make more`.
+OFTEN = frozenset(
+    {
+        "b200",
+        "block",
+        "claimed-devices",
+        "flex-start",
+        "ip-endpoint",
+        "load-balancer",
+        "no-rdma",
+        "partitions",
+        "protected",
+        "rack",
+        "rdma-classic",
+        "shared-file-system-over-rdma",
+        "tcpx",
+        "tcpxo",
+        "third-pool",
+        "validation-off",
+    }
+)
