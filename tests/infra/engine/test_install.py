@@ -74,7 +74,7 @@ def test_a_choice_whose_cli_is_gone_or_whose_record_is_broken_is_forgotten(tmp_p
 
 def test_without_go_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(golang.SetupError, match=r"no Go to build it with. Install Pulumi or Go"):
+    with pytest.raises(golang.SetupError, match="Install Pulumi or Go"):
         install.build_from_source(Path("python3"), lambda _: None)
 
 
@@ -85,7 +85,7 @@ def test_a_build_that_fails_reports_the_compilers_words_and_leaves_no_cli(
     go.parent.mkdir()
     go.write_text("#!/bin/sh\necho 'write /tmp/x: no space left on device' >&2\nexit 1\n")
     go.chmod(0o755)
-    with pytest.raises(golang.SetupError, match="Free some disk space"):
+    with pytest.raises(golang.SetupError, match="disk space"):
         install.build_from_source(Path("python3"), lambda _: None)
     assert not (tmp_path / "home" / "bin" / "pulumi").exists()
     assert not (tmp_path / "home" / "engine.json").exists()

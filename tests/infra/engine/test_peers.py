@@ -85,7 +85,7 @@ def test_a_second_user_is_refused(server: int) -> None:
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
     assert call(os.geteuid()) == version("pulumi")
-    assert call(STRANGER) == "PERMISSION_DENIED this server accepts requests of its own user only"
+    assert call(STRANGER).startswith("PERMISSION_DENIED ")
 
 
 def test_without_the_kernels_answer_nothing_is_served(server: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,8 +80,8 @@ def test_a_lost_connection_is_reported_once_and_retried_with_a_backoff() -> None
     )
     found, reported, pauses = followed(service)
     assert found is DONE
-    assert [line for line in reported if "connect" in line] == [
-        "connection lost: Could not connect to the endpoint URL. The run continues; retrying",
+    assert [line.partition(":")[0] for line in reported if "connect" in line] == [
+        "connection lost",
         "connected again",
     ]
     assert pauses[:9] == [5, 1, 2, 4, 8, 16, 32, 60, 60]
@@ -117,7 +117,7 @@ def test_stopping_waits_until_it_is_over_and_asks_once() -> None:
     service = Scripted([LostError("gone"), TRAINING, ended], stops=[LostError("gone"), None])
     found = stopped(service, "run", reported.append, lambda _: None, 1.0)  # type: ignore[arg-type]
     assert found is ended and service.asked_to_stop == 2
-    assert reported.count("stopping: its script has two minutes to write a checkpoint") == 1
+    assert sum(line.startswith("stopping: ") for line in reported) == 1
 
 
 def test_stopping_gives_up_without_a_response() -> None:

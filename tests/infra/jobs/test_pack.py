@@ -100,7 +100,7 @@ def test_a_private_key_is_found_under_any_name(folder: Path) -> None:
 
 
 def test_a_folder_without_its_script_says_which_scripts_it_has(folder: Path) -> None:
-    assert "Name one with --script: run.sh, train.py. [script-missing]" in refused(folder, "fit.py")
+    assert "run.sh, train.py. [script-missing]" in refused(folder, "fit.py")
     (folder / ".trainstackignore").write_text("train.py\n")
     assert "!train.py" in refused(folder)
 

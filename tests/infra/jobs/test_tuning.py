@@ -53,7 +53,7 @@ def test_the_search_of_the_template_is_what_the_service_takes() -> None:
 
 def test_the_price_is_that_of_all_trials() -> None:
     price = money.price(order(tune=SEARCH, spot=False))
-    assert price.usd == pytest.approx(2 * 2 * 1.127) and "2 trials x 1 x 2 h" in str(price)
+    assert price.usd == pytest.approx(2 * 2 * 1.127) and "2 trials x" in str(price)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_more_gpus_never_need_more_on_each(parameters: float, method: str, conte
 
 def test_the_arithmetic_shows_its_figures() -> None:
     found = need(Question(7e9, 1e9, "qlora"))
-    assert "7,000,000,000 frozen x 0.516 bytes, 14,000,000 of adapters x 16" in found.arithmetic
+    assert "7,000,000,000 frozen x 0.516" in found.arithmetic and "14,000,000 of adapters" in found.arithmetic
 
 
 def test_every_assumption_has_a_source_and_a_day() -> None:

@@ -76,8 +76,7 @@ def test_a_port_is_forwarded_and_the_login_is_shown_on_a_terminal(
     monkeypatch.setattr(access, "on_terminal", lambda: True)
     done = opened("--team", "Vision Lab", "--port", "5050")
     assert done.exit_code == 0, done.output
-    assert "url       http://localhost:5050" in done.stdout
-    assert "username  team-vision-lab" in done.stdout and "password  s3cret-word" in done.stdout
+    assert {"http://localhost:5050", "team-vision-lab", "s3cret-word"} <= {*done.stdout.split()}
     asked, forwarded = calls.read_text().splitlines()
     assert asked.endswith("--namespace=team-vision-lab get secret mlflow-login --output=json")
     assert forwarded.endswith("--namespace=mlflow port-forward service/mlflow 5050:5000")
@@ -94,17 +93,17 @@ def test_behind_a_load_balancer_its_address_is_shown_and_a_port_forwarded_on_req
     monkeypatch.setattr(access, "on_terminal", lambda: True)
     done = opened("--team", "Vision Lab")
     assert done.exit_code == 0, done.output
-    assert "url       https://mlflow.example.com" in done.stdout and "s3cret-word" in done.stdout
+    assert {"https://mlflow.example.com", "s3cret-word"} <= {*done.stdout.split()}
     assert len(calls.read_text().splitlines()) == 1, "only the login is requested"
     done = opened("--team", "Vision Lab", "--port", "5050")
-    assert "url       http://localhost:5050" in done.stdout
+    assert "http://localhost:5050" in done.stdout
     assert calls.read_text().splitlines()[-1].endswith("port-forward service/mlflow 5050:5000")
 
 
 def test_without_a_terminal_the_password_is_hidden(calls: Path) -> None:
     done = opened("--team", "Vision Lab")
     assert "s3cret-word" not in done.output
-    assert "password  shown on a terminal only" in done.stdout
+    assert "on a terminal" in done.stdout
 
 
 def test_a_login_without_access_is_refused_with_the_reason(calls: Path) -> None:
@@ -123,7 +122,7 @@ def test_grafana_is_opened_with_the_login_of_its_one_user(
     monkeypatch.setattr(access, "on_terminal", lambda: True)
     done = RUN.invoke(app, ["open", "grafana", "-s", "dev"])
     assert done.exit_code == 0, done.output
-    assert "url       http://localhost:3000" in done.stdout and "username  admin" in done.stdout
+    assert {"http://localhost:3000", "admin"} <= {*done.stdout.split()}
     asked, forwarded = calls.read_text().splitlines()
     assert asked.endswith("--namespace=monitoring get secret grafana-login --output=json")
     assert forwarded.endswith("--namespace=monitoring port-forward service/grafana 3000:3000")

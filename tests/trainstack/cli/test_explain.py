@@ -21,7 +21,7 @@ def test_a_value_of_google_cloud_is_explained_with_its_layer_and_reason() -> Non
     value, layer, reason, meaning = said.splitlines()
     assert value == "on.maintenance.hold_nodes = True"
     assert "profiles/medium.gcp.yaml:" in layer
-    assert "ends the runs on them" in reason and "drains every node" in meaning
+    assert "ends the runs" in reason and "drains" in meaning
 
 
 def test_a_key_of_the_other_cloud_is_refused_with_near_ones() -> None:

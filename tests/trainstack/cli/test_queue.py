@@ -15,7 +15,7 @@ from trainstack.cli import queue
 def test_the_rules_need_only_a_stack_file() -> None:
     code, text = run("queue", "rules", "-s", "dev-aws")
     _, found = run_json("queue", "rules", "-s", "dev-aws")
-    assert code == 0 and "- Research is guaranteed" in text
+    assert code == 0 and "Research is guaranteed" in text
     assert [f"{row['title']}:" for row in found["sections"]] == [
         line for line in text.splitlines() if not line.startswith(" ")
     ]

@@ -80,7 +80,7 @@ def test_what_is_served_otherwise_is_not_absent(
 ) -> None:
     answered = collected(Scripted(**version), monkeypatch).answers["batch.jobs"]
     (refusal,) = answered.refusals
-    assert str(refusal) == f"list jobs.batch was not answered ({said})"
+    assert str(refusal).startswith("list jobs.batch ") and f"({said})" in str(refusal)
 
 
 def test_a_cluster_that_says_nothing_of_itself_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

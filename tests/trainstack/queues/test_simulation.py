@@ -96,7 +96,7 @@ def test_where_deadlines_are_missing_past_waits_answer() -> None:
     assert (result.kind, result.start, result.waits) == ("history", NOW - hours(1) + hours(29.5), 59)
     # Another class of jobs: half of the GPUs.
     other = estimates(state([*jobs, job("d", gpus=4)]))["red", "job-d"]
-    assert (other.kind, other.why) == ("unknown", "0 past waits of jobs like it, 59 are needed")
+    assert other.kind == "unknown" and "59" in (other.why or "")
 
 
 JOBS = st.lists(

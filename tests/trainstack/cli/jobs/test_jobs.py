@@ -93,9 +93,8 @@ def name_in(said: str) -> str:
 def test_a_run_from_its_price_to_its_verdict_and_the_table(door: Door) -> None:
     code, said = door.run("print('training')")
     assert code == 0, said
-    assert "price      at most $1.13 (1 x 1 h x $1.127)" in said
-    assert "budget     person ada: $0.00 of $100.00 spent this month, $1.13 at most with this run" in said
-    assert "code       uploaded to s3://code-bucket/code/" in said
+    for fact in ("$1.13 (1 x", "person ada: $0.00 of", "to s3://code-bucket/code/"):
+        assert fact in said
     assert "\ntraining\n" in said and f"COMPLETED  {name_in(said)}" in said
     code, found = run_json("runs", "-s", "small-aws", "--rehearse")
     (row,) = found["runs"]
@@ -117,9 +116,8 @@ lr = {values = [0.5]}
     )
     code, said = door.run("print('loss 0.5')", "--tune", "sweep.toml")
     assert code == 0, said
-    assert "price      at most $2.25 (2 trials x 1 x 1 h x $1.127)" in said
-    assert "search     minimize loss over lr: 2 trials at most, 1 at a time" in said
-    assert f"\nbest         loss 0.5 by {name_in(said)}-00" in said and "(lr 0.5)" in said
+    assert "$2.25 (2 trials" in said and "minimize loss over lr" in said
+    assert f"loss 0.5 by {name_in(said)}-00" in said and "(lr 0.5)" in said
     _, found = run_json("runs", "-s", "small-aws", "--rehearse")
     assert sorted(row["search"] for row in found["runs"]) == [False, False, True]
     with pytest.raises(UserError) as caught:
@@ -201,7 +199,7 @@ def test_an_unknown_price_needs_a_yes_and_starts_nothing_without(door: Door) -> 
 
 def test_a_fault_of_the_rehearsal_affects_one_run(door: Door) -> None:
     code, said = door.run("print('x')", "--fault", "aws:sagemaker/trainingJob:capacity")
-    assert code == 1 and "the cloud has no such machines now" in said
+    assert code == 1 and "FAILED" in said and "no such machines" in said
     assert door.run("print('x')")[0] == 0
 
 
