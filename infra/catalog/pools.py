@@ -1,6 +1,6 @@
 """Checks of node pools and their zones on every cloud."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from infra.catalog.errors import UnknownFactError
@@ -28,6 +28,15 @@ def cpu_type_problems(path: str, name: str, known: Collection[str]) -> Iterator[
         near = UnknownFactError("CPU type", name, known).nearest
         rule, fix = "unknown CPU type", f"Near it are {', '.join(near)}."
         yield Problem(path, name, rule, fix, code="unknown-cpu-type")
+
+
+def gpu_type_problems(path: str, name: str, find: Callable[[str], object]) -> Iterator[Problem]:
+    """The type has GPUs and is in the catalog, where `find` finds it."""
+    try:
+        find(name)
+    except UnknownFactError as error:
+        rule, fix = "unknown GPU type", f"Near it are {', '.join(error.nearest)}."
+        yield Problem(path, name, rule, fix, code="unknown-gpu-type")
 
 
 def once_problems(path: str, zones: Sequence[str]) -> Iterator[Problem]:

@@ -126,7 +126,6 @@ class JobLogs(Protocol):
 
     def read(self) -> Sequence[LogLine]:
         """New lines since the last call; lines of one host in order. Raises LostError."""
-        ...
 
 
 class JobService(Protocol):
@@ -140,35 +139,27 @@ class JobService(Protocol):
 
     def caller(self) -> CallerIdentity:
         """The identity of the login."""
-        ...
 
     def keep(self, uri: str, content: bytes) -> bool:
         """Write an object unless it exists; return whether it was missing."""
-        ...
 
     def content(self, uri: str) -> bytes:
         """The content of an object, such as a result."""
-        ...
 
     def submit(self, plan: RunPlan) -> None:
         """Start a job. If this raises UserError, no job was created."""
-        ...
 
     def job(self, name: str) -> ServiceJob | None:
         """The job of that name; None if it does not exist."""
-        ...
 
     def jobs(self, since: Moment | None = None) -> Iterator[ServiceJob]:
         """Jobs of the stack that changed since then, newest first, of all people."""
-        ...
 
     def stop(self, name: str) -> None:
         """Stop a job. No effect on one that is over or stopping."""
-        ...
 
     def logs(self, name: str) -> JobLogs:
         """Log lines of its nodes, from the beginning."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,4 +185,3 @@ class Searching(Protocol):
 
         Raises UserError where it is refused, LostError where the outcome is unknown.
         """
-        ...

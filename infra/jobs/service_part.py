@@ -36,4 +36,3 @@ class RunService(JobService, Protocol):
 
     def part(self, order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
         """The part of a run's plan that is this service's; see `run_plan`."""
-        ...

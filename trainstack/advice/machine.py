@@ -48,15 +48,12 @@ class MachineTypes(Protocol):
 
     def machines(self) -> Iterator[Machine]:
         """The machine types with whole GPUs."""
-        ...
 
     def regions(self) -> tuple[str, ...]:
         """The regions in the catalog."""
-        ...
 
     def price(self, name: str, region: str, market: Market) -> Price | None:
         """The hourly price of a machine type."""
-        ...
 
 
 def network_gb_s(gbit_s: float) -> float:

@@ -172,7 +172,6 @@ def _checked(job: Job) -> Reason:
 
 
 def _starting(job: Job, capacity: Capacity) -> Reason:
-    """The reason why pods of an admitted job are not ready."""
     pods = [pod for pod in capacity.state.pods if (pod.namespace, pod.workload) == job.key]
     unscheduled = [pod for pod in pods if not pod.node]
     if pods and not unscheduled:

@@ -1,6 +1,5 @@
 """The report on a queue: running jobs, waiting jobs with reasons, free capacity of pools."""
 
-import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -124,20 +123,10 @@ def _notes(state: State, seen: Iterable[Job], standing: Mapping[tuple[str, str],
 
 
 def document(found: Report) -> dict[str, Any]:
-    """The report in the form of `SCHEMA`; times as RFC 3339 in UTC, null where unknown."""
-    plain = _plain(asdict(found))
+    """The report in the form of `SCHEMA`; null where unknown."""
+    plain = asdict(found)
     for row, pool in zip(plain["pools"], found.pools, strict=True):
         row["free"] = pool.free
     for place in filter(None, (row["place"] for row in plain["waiting"])):
         place["told"] = place.pop("reported")
-    return dict(plain)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, datetime.datetime):
-        return f"{value.astimezone(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
-    return value
+    return plain

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from infra.catalog import windows
-from infra.catalog.kubernetes import kueue
+from infra.catalog.kubernetes import kueue, limits
 from infra.errors import Problem, UserError
 from infra.naming import flavor_name, team_namespace
 
@@ -12,7 +12,7 @@ from infra.naming import flavor_name, team_namespace
 def check(flavors: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs) -> None:
     """Raise a UserError with every violated rule."""
     problems = [
-        *kueue.pool_count_problems("flavors", len(flavors)),
+        *limits["kueue_flavors"].problems("flavors", len(flavors)),
         *kueue.name_problems("flavors", [flavor["name"] for flavor in flavors], flavor_name),
         *kueue.own_queue_problems(
             "flavors", [(flavor["name"], flavor.get("own_queue", False)) for flavor in flavors]
@@ -58,7 +58,7 @@ def _flavor_problems(index: int, flavor: FlavorArgs) -> Iterator[Problem]:
 
 def _team_problems(index: int, team: TeamArgs, flavors: Sequence[FlavorArgs]) -> Iterator[Problem]:
     path = f"teams[{index}]"
-    yield from kueue.weight_problems(f"{path}.weight", team["weight"])
+    yield from limits["kueue_weight"].problems(f"{path}.weight", team["weight"])
     gpus = {flavor["name"]: flavor["gpus"] for flavor in flavors}
     for name, units in team.get("gpus", {}).items():
         if not gpus.get(name):

@@ -6,7 +6,6 @@ from typing import Final
 
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
-from infra.catalog.errors import UnknownFactError
 from infra.errors import Problem
 
 SYSTEM_DISK_GIB: Final = 50
@@ -23,15 +22,6 @@ NETWORK_LAYERS: Final = tuple(f"topology.k8s.aws/network-node-layer-{layer}" for
 """Labels of nodes from the widest layer of switches to the narrowest, which EKS sets where EC2 reports
 them (`layers`). `topology.k8s.aws/ultraserver-id` is set on nodes of HyperPod alone. Sources: EKS User Guide,
 node-topology; SageMaker Developer Guide, scheduling by task governance; NVIDIA/topograph docs; 2026-11-25."""
-
-
-def type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type is a GPU type of EC2 in the catalog."""
-    try:
-        facts.instance_type(name)
-    except UnknownFactError as error:
-        rule, fix = "unknown GPU type", f"Near it are {', '.join(error.nearest)}."
-        yield Problem(path, name, rule, fix, code="unknown-gpu-type")
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:

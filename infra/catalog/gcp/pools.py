@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from infra.catalog.errors import UnknownFactError
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.model import MachineType
 from infra.errors import Problem
@@ -57,15 +56,6 @@ def reservation(text: str) -> Reservation | None:
     """The reservation of a full name; None for other forms."""
     found = _RESERVATION.fullmatch(text)
     return Reservation(found["project"], found["name"], found["block"]) if found else None
-
-
-def type_problems(path: str, name: str) -> Iterator[Problem]:
-    """The type has built-in GPUs and is in the catalog."""
-    try:
-        facts.machine_type(name)
-    except UnknownFactError as error:
-        rule, fix = "unknown GPU type", f"Near it are {', '.join(error.nearest)}."
-        yield Problem(path, name, rule, fix, code="unknown-gpu-type")
 
 
 def cpu_problems(path: str, name: str) -> Iterator[Problem]:

@@ -13,11 +13,6 @@ DEFAULT_QUEUE = "default"
 PRIORITIES = ("production", "default", "sweep")
 
 
-def weight_problems(path: str, weight: float) -> Iterator[Problem]:
-    """A team's share of borrowed capacity, relative to other teams."""
-    yield from limits["kueue_weight"].problems(path, weight)
-
-
 def name_problems(path: str, names: Sequence[str], become: Callable[[str], str]) -> Iterator[Problem]:
     """Names of pools or teams stay different once `become` turns them into Kubernetes names (`infra.naming`).
 
@@ -39,11 +34,6 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
             rule = "the name is taken" if other == name else f"becomes {label!r}, as {other!r} does"
             fix = "Choose names that differ in their letters or digits."
             yield Problem(at, name, rule, fix, code="name-taken")
-
-
-def pool_count_problems(path: str, count: int) -> Iterator[Problem]:
-    """Number of pools that one cohort of queues covers."""
-    yield from limits["kueue_flavors"].problems(path, count)
 
 
 def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator[Problem]:

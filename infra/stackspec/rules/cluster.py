@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator
 
 from infra.catalog import pools
-from infra.catalog.kubernetes import kueue
+from infra.catalog.kubernetes import kueue, limits
 from infra.errors import Problem
 from infra.naming import flavor_name
 from infra.stackspec.layouts import ClusterLayout
@@ -57,7 +57,7 @@ def sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Pools have unique names, one set of queues covers them all, and one is open to every job."""
     yield from kueue.name_problems("layout.pools", [pool.name for pool in layout.pools], flavor_name)
-    yield from kueue.pool_count_problems("layout.pools", len(layout.pools))
+    yield from limits["kueue_flavors"].problems("layout.pools", len(layout.pools))
     own = [(pool.name, pool.own_queue) for pool in layout.pools]
     yield from kueue.own_queue_problems("layout.pools", own)
 
@@ -65,7 +65,7 @@ def pool_names(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
 def weights(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """Weights of teams are accepted by Kueue."""
     for index, team in enumerate(spec.teams):
-        yield from kueue.weight_problems(f"teams[{index}].weight", team.weight)
+        yield from limits["kueue_weight"].problems(f"teams[{index}].weight", team.weight)
 
 
 def guarantees(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

@@ -215,7 +215,6 @@ class AwsJobs:
 
     @functools.cached_property
     def _alert_topic(self) -> AwsAlertTopic:
-        """The topic of the stack's owner."""
         args: AwsAlertTopicArgs = {"emails": self._spec.budget.alert_emails}
         if self._spec.smoke.schedule:
             # An alarm reports failed starts.

@@ -93,7 +93,7 @@ def test_a_machine_has_an_accelerator_that_exists(tmp_path: Path) -> None:
     for name in ("accelerators.toml", "machine_types.toml"):
         text = (DATA / name).read_text()
         (tmp_path / name).write_text(text.replace('accelerator = "nvidia-l4"', 'accelerator = "nvidia-l5"'))
-    with pytest.raises(CatalogError, match="g2-standard-4: no accelerator 'nvidia-l5'"):
+    with pytest.raises(CatalogError, match=r"g2-standard-4: .*'nvidia-l5'"):
         _ = GcpCatalog(tmp_path).machine_types
 
 

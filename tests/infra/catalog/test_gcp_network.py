@@ -17,7 +17,7 @@ def test_a_range_that_holds_a_stack(cidr: str) -> None:
         ("10.0.0.0/15", "network-size-not-supported"),
         ("10.0.0.0/21", "network-size-not-supported"),
         ("10.0.0.1/16", "Write 10.0.0.0/16."),
-        ("ten", "Write a network such as 10.0.0.0/16."),
+        ("ten", "such as 10.0.0.0/16"),
         ("192.169.0.0/16", "network-not-private"),  # what a public blueprint uses
         ("172.17.0.0/16", "network-range-in-use"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from infra.catalog.gcp import facts, pools
-from infra.catalog.pools import cpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems
 from tests.infra.catalog.problems import said
 
 
@@ -25,8 +25,8 @@ def test_a_type_is_wanted_in_zones_that_have_it() -> None:
 
 
 def test_types_are_known() -> None:
-    assert "a3-megagpu-8g" in said(pools.type_problems("type", "a3-megagpu-4g"))
-    assert said(pools.type_problems("type", "e2-standard-4"))
+    assert "a3-megagpu-8g" in said(gpu_type_problems("type", "a3-megagpu-4g", facts.machine_type))
+    assert said(gpu_type_problems("type", "e2-standard-4", facts.machine_type))
     assert said(cpu_type_problems("type", "e2-standard-4", facts.cpu_types)) == ""
     assert "e2-standard-4" in said(cpu_type_problems("type", "e2-standard-5", facts.cpu_types))
     assert said(pools.cpu_problems("type", "n2-standard-16")) == ""
@@ -86,7 +86,7 @@ def test_gpus_are_shared_in_interactive_pools() -> None:
         ("a2-ultragpu-1g", "1g.10gb", ""),
         ("a3-highgpu-1g", "1g.20gb", ""),
         ("g2-standard-4", "1g.5gb", "gpu-without-partitions"),
-        ("a2-highgpu-1g", "half", "It has 1g.5gb, 2g.10gb"),
+        ("a2-highgpu-1g", "half", "1g.5gb, 2g.10gb"),
         ("a3-highgpu-1g", "4g.40gb", "unknown-partition"),  # NVIDIA has it, GKE's device plugin has not
     ],
 )

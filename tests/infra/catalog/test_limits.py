@@ -14,12 +14,12 @@ LIMITS = {**facts.limits, **kubernetes.limits}
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("node_group_max", 0, "must be 1 to 450 nodes (got 0). Set 1."),
+        ("node_group_max", 0, "1 to 450"),
         ("node_group_max", 451, "Set 450."),
-        ("aurora_min_acu", 0.7, "must be 0 to 256 in steps of 0.5 ACU (got 0.7). Set 0.5."),
+        ("aurora_min_acu", 0.7, "Set 0.5."),
         ("aurora_max_acu", 0.5, "Set 1."),
         ("log_retention_days", 100, "Set 90."),
-        ("kueue_weight", 5000, "must be 0.001 to 1000 (got 5000). Set 1000."),
+        ("kueue_weight", 5000, "0.001 to 1000"),
         ("kueue_weight", float("nan"), "Set 0.001."),
         ("kueue_weight", float("inf"), "Set 1000."),
     ],

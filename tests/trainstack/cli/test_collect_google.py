@@ -63,12 +63,12 @@ def unknown(_: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("key", "answer", "said"),
     [
-        (ABOUT, denied, r"--project: .*resourcemanager.projects.get .*PERMISSION_DENIED.*Look at its id"),
-        (ABOUT, unknown, r"--project: .*NOT_FOUND.*Look at its id"),
-        (FIRST, lambda _: disabled(NUMBER), r"SERVICE_DISABLED.*gcloud services enable .*cloudasset.google"),
-        (FIRST, lambda _: refused(429, "RESOURCE_EXHAUSTED"), r"RESOURCE_EXHAUSTED.*Try again later"),
-        (FIRST, lambda _: (200, b'{"assets": ['), r"UnreadableAnswer.*Try again later"),
-        (FIRST, lambda _: refused(401, "UNAUTHENTICATED", "expired"), r"credentials: .*expired. Log in"),
+        (ABOUT, denied, r"--project: .*resourcemanager.projects.get .*PERMISSION_DENIED"),
+        (ABOUT, unknown, r"--project: .*NOT_FOUND"),
+        (FIRST, lambda _: disabled(NUMBER), r"SERVICE_DISABLED.*cloudasset.google"),
+        (FIRST, lambda _: refused(429, "RESOURCE_EXHAUSTED"), r"RESOURCE_EXHAUSTED"),
+        (FIRST, lambda _: (200, b'{"assets": ['), r"UnreadableAnswer"),
+        (FIRST, lambda _: refused(401, "UNAUTHENTICATED", "expired"), r"credentials: .*expired"),
     ],
 )
 def test_a_project_that_cannot_be_asked_is_an_error(

@@ -19,11 +19,9 @@ class PinnedVersions(Protocol):
 
     def rows(self, spec: "StackSpec") -> list["Row"]:
         """Every pin with its newest version."""
-        ...
 
     def update_problem(self, spec: "StackSpec", /) -> "Problem | None":
         """The problem of writing versions into the stack file; None where that is possible."""
-        ...
 
 
 class CloudServices(Protocol):
@@ -31,20 +29,15 @@ class CloudServices(Protocol):
 
     def job_service(self, outputs: "JobOutputs") -> "RunService":
         """The managed training service of a stack. Raises UserError without a login."""
-        ...
 
     def read_secret(self, exported: "StackOutputs") -> dict[str, Any]:
         """The secret with the MLflow administrator's login."""
-        ...
 
     def preflight(self, spec: "StackSpec") -> "Preflight":
         """The checks before a deployment."""
-        ...
 
     def beyond(self, spec: "StackSpec", overrides: Mapping[str, float], *, largest: bool) -> list["Short"]:
         """The quotas that a deployment exceeds."""
-        ...
 
     def versions(self) -> PinnedVersions:
         """Pinned and newest versions."""
-        ...

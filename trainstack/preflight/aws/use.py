@@ -30,8 +30,7 @@ class Use:
 
     def of(self, key: str) -> float:
         """The use, in the unit of the quota. Raises ClientError."""
-        counted = self._counted.get(key)
-        return counted() if counted else self._vcpus.get(key, 0.0)
+        return self._counted[key]() if key in self._counted else self._vcpus.get(key, 0.0)
 
     def _others(self, operation: str, key: str) -> float:
         rows = self._account.pages("ec2", operation, key)

@@ -54,8 +54,7 @@ class Use:
 
     def of(self, key: str) -> float:
         """The use, in the unit of the quota. Raises ApiRequestError."""
-        counted = self._counted.get(key)
-        return counted() if counted else self._machines.get(key, 0.0)
+        return self._counted[key]() if key in self._counted else self._machines.get(key, 0.0)
 
     def _networks(self) -> float:
         """Networks have no labels: those of the stack begin with its name."""

@@ -7,7 +7,7 @@ from infra.catalog.aws import access, facts, load_balancer, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
-from infra.catalog.pools import cpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -132,7 +132,7 @@ def pool_hardware(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if pool.machine in facts.cpu_types:
             yield from _without_gpus(path, pool)
             continue
-        yield from pools.type_problems(f"{path}.machine", pool.machine)
+        yield from gpu_type_problems(f"{path}.machine", pool.machine, facts.instance_type)
         yield from facts.limits["root_volume_gib"].problems(f"{path}.disk_gib", pool.disk_gib)
         machine = facts.instance_types.get(pool.machine)
         if machine and pool.rdma:

@@ -7,7 +7,7 @@ from infra.catalog.gcp import access, database, fabrics, facts, lustre, network,
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
-from infra.catalog.pools import cpu_type_problems
+from infra.catalog.pools import cpu_type_problems, gpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
@@ -165,7 +165,7 @@ def pool_hardware(_: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterat
         if pool.machine in facts.cpu_types:
             yield from _without_gpus(path, on, pool, extra)
             continue
-        yield from pools.type_problems(f"{path}.machine", pool.machine)
+        yield from gpu_type_problems(f"{path}.machine", pool.machine, facts.machine_type)
         machine = facts.machine_types.get(pool.machine)
         if machine is None:
             continue

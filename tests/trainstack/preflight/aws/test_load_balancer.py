@@ -50,8 +50,8 @@ def test_a_certificate_for_the_host_says_until_when(names: dict[str, Any]) -> No
     [
         ({"Status": "PENDING_VALIDATION"}, "is PENDING_VALIDATION"),
         ({"Status": "EXPIRED"}, "is EXPIRED"),
-        ({"DomainName": "example.com"}, "is for example.com, not for mlflow.example.com"),
-        ({"DomainName": "*.com"}, "is for *.com, not for mlflow.example.com"),
+        ({"DomainName": "example.com"}, "is for example.com,"),
+        ({"DomainName": "*.com"}, "is for *.com,"),
     ],
 )
 def test_an_unsuitable_certificate_is_reported(changes: dict[str, Any], words: str) -> None:
@@ -67,8 +67,8 @@ def test_a_secret_with_a_value_is_not_read() -> None:
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ({}, "has no value yet"),
-        ({"VersionIdsToStages": {"1" * 32: ["AWSPENDING"]}}, "has no value yet"),
+        ({}, "no value"),
+        ({"VersionIdsToStages": {"1" * 32: ["AWSPENDING"]}}, "no value"),
         ({"DeletedDate": datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)}, "is being deleted"),
     ],
 )

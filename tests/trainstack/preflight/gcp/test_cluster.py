@@ -105,7 +105,7 @@ def test_the_plugin_that_logs_in() -> None:
     [
         ({}, ""),
         ({"enabled": False}, "is disabled"),
-        ({"verificationStatus": "UNVERIFIED"}, "waits for a confirmation"),
+        ({"verificationStatus": "UNVERIFIED"}, "a confirmation"),
         ({"enabled": False, "displayName": "of others"}, ""),
         ({"enabled": False, "labels": {"email_address": "other@example.com"}}, ""),
     ],

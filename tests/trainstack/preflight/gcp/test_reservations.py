@@ -63,7 +63,7 @@ def test_a_reservation_that_fits_says_what_is_free_and_until_when() -> None:
         ({"status": "CREATING"}, "is creating"),
         ({"specificReservationRequired": False}, "without --require-specific-reservation"),
         ({"specificReservation": {**FOUND["specificReservation"], "count": "3"}}, "holds 3 machines"),
-        ({"specificReservation": None, "aggregateReservation": {}}, "no machines of one type"),
+        ({"specificReservation": None, "aggregateReservation": {}}, "one type"),
     ],
 )
 def test_a_mismatch_is_reported(changes: dict[str, Any], words: str) -> None:
@@ -75,13 +75,13 @@ def test_a_mismatch_is_reported(changes: dict[str, Any], words: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"machineType": "a3-highgpu-8g"}, "holds a3-highgpu-8g, not a3-megagpu-8g"),
+        ({"machineType": "a3-highgpu-8g"}, "a3-highgpu-8g, not"),
         (
             {"guestAccelerators": [{"acceleratorType": "nvidia-h100-80gb", "acceleratorCount": 8}]},
-            "a3-megagpu-8g has 8 nvidia-h100-mega-80gb",
+            "8 nvidia-h100-mega-80gb",
         ),
-        ({"localSsds": []}, "has 0 local SSDs in each machine, the nodes of the pool have 16"),
-        ({"localSsds": [{"diskSizeGb": "375", "interface": "SCSI"}] * 16}, "local SSDs with SCSI"),
+        ({"localSsds": []}, "0 local SSDs"),
+        ({"localSsds": [{"diskSizeGb": "375", "interface": "SCSI"}] * 16}, "with SCSI"),
     ],
 )
 def test_other_machines_than_those_of_the_nodes_are_reported(changes: dict[str, Any], words: str) -> None:
@@ -129,7 +129,7 @@ def test_a_reservation_of_another_project_must_be_shared(settings: dict[str, Any
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        (ABSENT, "has no such block"),
+        (ABSENT, "no such block"),
         ({"resource": {"name": "b1", "status": "READY", "count": 2}}, "holds 2 machines"),
         ({"resource": {"name": "b1", "status": "CREATING", "count": 4}}, "is creating"),
         ({"resource": {"name": "b1", "status": "READY", "count": 4}}, ""),
@@ -169,8 +169,8 @@ def test_the_end_of_a_block_of_time_is_that_of_compute_engine() -> None:
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ({"reservationName": "h100", "status": {"procurementStatus": "APPROVED"}}, "It begins at 2026-12-01"),
-        ({"namePrefix": "h1", "status": {"procurementStatus": "COMMITTED"}}, "It begins at 2026-12-01"),
+        ({"reservationName": "h100", "status": {"procurementStatus": "APPROVED"}}, "2026-12-01"),
+        ({"namePrefix": "h1", "status": {"procurementStatus": "COMMITTED"}}, "2026-12-01"),
         ({"reservationName": "h100", "status": {"procurementStatus": "DECLINED"}}, "Reserve again"),
     ],
 )
