@@ -41,8 +41,11 @@ class Judge:
         if config is not None:
             binding = read(config, rules, today, environment)
         elif environment:
-            rule, fix = "an environment needs a configuration", "Name a file, or no environment."
-            raise UserError([Problem("config", None, rule, fix, code="configuration-missing")])
+            rule, fix = (
+                "is part of a configuration",
+                "Name its file (--config), or leave the environment out.",
+            )
+            raise UserError([Problem("environment", environment, rule, fix, code="configuration-missing")])
         if waivers is None:
             return Judge(binding)
         from policies.waivers import waiver_file  # noqa: PLC0415 - slow to import

@@ -49,4 +49,6 @@ def _request(urn: str, values: Mapping[str, Any] | None, folder: Path | None) ->
         return home.drift(urn, values)
     except ControlError as error:
         fix = "The names are in `pulumi stack --show-urns`."
-        raise UserError([Problem("URN", urn, str(error), fix, code="drift-refused")]) from error
+        rule = str(error).rstrip(".")
+        code = "resource-not-found" if rule.startswith("NotFound: ") else "drift-refused"
+        raise UserError([Problem("URN", urn, rule.removeprefix("NotFound: "), fix, code=code)]) from error

@@ -137,7 +137,8 @@ def prepare() -> None:
     stamp = HOME / "packages.sha256"
     command = VENV / "bin" / "trainstack"
     installed = command.exists() and stamp.exists() and stamp.read_text() == fingerprint()
-    if installed and install.current():
+    if installed and (cli := install.current()):
+        install.link(cli, VENV / "bin")
         return
     make_environment()
     cli = install.find() or install.install_official(PYTHON, notify)
@@ -149,6 +150,7 @@ def prepare() -> None:
     if build:
         build.wait()
     cli = install.require()
+    install.link(cli, VENV / "bin")
     notify(f"ready: Pulumi CLI {cli.version} ({cli.origin}), packages in .venv")
 
 

@@ -156,6 +156,14 @@ def build_from_source(python: Path, notify: Notify) -> Cli:
     return choose(cli)
 
 
+def link(cli: Cli, folder: Path) -> None:
+    """Make `pulumi` in a folder of PATH a link to a CLI that set-up installed."""
+    name, target = folder / "pulumi", Path(cli.path).resolve()
+    if cli.origin != "path" and name.resolve() != target:
+        name.unlink(missing_ok=True)
+        name.symlink_to(target)
+
+
 def require() -> Cli:
     """The CLI that set-up chose. Raises SetupError when there is none."""
     cli = current() or find()

@@ -234,7 +234,7 @@ def _unreadable(stack: str, error: CommandError) -> Problem:
     message = last_lines(str(error))
     if _LOGGED_OUT in message:
         rule = "not logged in to a Pulumi backend"
-        fix = "Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (README), or use --rehearse."
+        fix = "Run `pulumi login s3://BUCKET`, `gs://BUCKET` or another backend (docs/tutorials, step 5)."
         return Problem("state", None, rule, fix, code="pulumi-not-logged-in")
     if isinstance(error, StackNotFoundError):
         fix = f"Run `pulumi stack init {stack}`, or log in to its backend (`pulumi whoami --verbose`)."

@@ -97,7 +97,7 @@ def _child(parent: Mapping[Any, Any], key: Any, value: Any, above: Origin) -> No
     line, reason = above.line, None
     if isinstance(parent, CommentedMap):
         line = parent.lc.data[key][0] + 1 if key in (parent.lc.data or {}) else None
-        reason = _comment(parent, key)
+        reason = _comment(parent, key) or (above.reason if line == above.line else None)
     return node(value, above.source, Origin(above.source, line, reason))
 
 

@@ -59,16 +59,16 @@ class PoolSpec(Model):
     """Whether nodes have every RDMA interface of their type (EFA on AWS) and are placed close together."""
 
     min_nodes: Nodes = 0
-    """Minimum size; 0 costs nothing while no job runs."""
+    """Minimum number of nodes; 0 costs nothing while no job runs."""
 
     max_nodes: Annotated[int, Field(ge=1)]
-    """Maximum size."""
+    """Maximum number of nodes."""
 
     disk_gib: Annotated[int, Field(ge=100, le=16384)] = 300
     """Encrypted root volume, in GiB; training images often have 20 GiB and more."""
 
     expected_utilization: Annotated[float, Field(ge=0, le=1)] = 0.3
-    """Expected average share of the maximum size; used only for the cost estimate."""
+    """Expected average share of `max_nodes`; used only for the cost estimate."""
 
     preference: int = 0
     """Jobs try pools with a lower value first; among equal values the cheapest that fits, by node price."""
@@ -88,10 +88,10 @@ class SystemPoolSpec(Model):
     """Machine type without an accelerator, such as `m6i.xlarge`."""
 
     min_nodes: Annotated[int, Field(ge=1)]
-    """Minimum size; with two, one may fail."""
+    """Minimum number of nodes; with two, one may fail."""
 
     max_nodes: Nodes
-    """Maximum size."""
+    """Maximum number of nodes."""
 
 
 class InClusterMonitoring(Model):

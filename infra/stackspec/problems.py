@@ -71,10 +71,11 @@ def _problem(detail: ErrorDetails) -> Problem:
     if kind == "missing":
         rule, fix = "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
         return Problem(path, None, rule, fix, code="required-key-missing")
-    rule = detail["msg"].removeprefix("Value error, ")
+    rule = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
-    fix = describe(parent, key) or _SEE_SCHEMA
+    meaning = describe(parent, key)
+    fix = f"Set a value that fits its meaning: {meaning}" if meaning else _SEE_SCHEMA
     return Problem(path, value, rule[:1].lower() + rule[1:], fix, code=kind.replace("_", "-"))
 
 

@@ -82,9 +82,12 @@ def description_in(value: Any, path: Location) -> str:
 
 
 def describe(model: type[BaseModel] | None, key: str) -> str:
-    """Description of a field, as one line; empty if there is no such field."""
+    """Description of a field, as one line; that of its model for the tag of a union, empty for no field."""
     field = model.model_fields.get(key) if model else None
-    return " ".join(((field.description if field else None) or "").split())
+    text = (field.description if field else None) or ""
+    if model and field and text in {f"`{tag}`" for tag in get_args(field.annotation)}:
+        text = model.__doc__ or text
+    return " ".join(text.split())
 
 
 def tolerant(kind: Any, value: Any, field: FieldInfo | None = None) -> Any:

@@ -26,7 +26,7 @@ def find(state: State, urn: str) -> Record:
         )
     whole = urn.startswith("urn:")
     known = [one.urn if whole else one.urn.rsplit("::", 1)[-1] for one in everything if one.urn]
-    near = nearest(urn, known) if known else "nothing exists."
+    near = nearest(urn, known) if known else "none is deployed."
     raise RefusalError("NotFound", f"no emulated resource has the name or URN {urn};", near)
 
 

@@ -1,5 +1,6 @@
 """Faults that a rehearsal injects on demand: model, command-line forms, scenario files and `faults.json`."""
 
+import difflib
 import fnmatch
 import json
 import re
@@ -32,24 +33,19 @@ OrgPolicy = Literal[
     "run.allowedIngress",
 ]
 Victim = Literal["daemon", "engine", "program", "provider"]
-FORMS = {
-    "smoke:slow-rank=RANK": "stops a training rank half of the time, in validations created later",
-    "jobs:interrupted=SECONDS[@NAME]": (
-        "interrupts the next spot training job, or the one called NAME, so long after its training began"
-    ),
-    "TYPE:throttling[=TIMES]": "rejects so many requests for their rate; the provider retries",
-    "TYPE:transient[=TIMES]": "fails so many requests with a 5xx error; the provider retries",
-    "TYPE:slow[=SECONDS]": "delays the operation (10)",
-    "TYPE:capacity": "no machines are left",
-    "TYPE:quota": "the quota of the account is used up",
-    "TYPE:eventual[=SECONDS]": "hides the new resource from other resources for so long (2)",
-    "TYPE:crash-before[=VICTIM]": "kills VICTIM (daemon, engine, program or provider) before the commit",
-    "TYPE:crash-after[=VICTIM]": "kills VICTIM after the commit, before the engine receives the response",
-}
-_SUFFIX = (
-    "TYPE is such as aws:eks/nodeGroup, aws:* or *; TYPE:delete.KIND hits deletions, @2 the second "
-    "operation, @NAME the resource of that name."
+FORMS = (
+    "smoke:slow-rank=RANK",
+    "jobs:interrupted=SECONDS[@NAME]",
+    "TYPE:throttling[=TIMES]",
+    "TYPE:transient[=TIMES]",
+    "TYPE:slow[=SECONDS]",
+    "TYPE:capacity",
+    "TYPE:quota",
+    "TYPE:eventual[=SECONDS]",
+    "TYPE:crash-before[=VICTIM]",
+    "TYPE:crash-after[=VICTIM]",
 )
+_OF_KIND = {re.split(r"[:=[]", form)[1]: form for form in FORMS}
 _ONLY_CREATES = ("capacity", "quota", "eventual")
 _SECONDS = {"slow": 10.0, "eventual": 2.0}
 _TEXT = re.compile(
@@ -182,10 +178,10 @@ def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
             else:
                 found.append(_cloud_fault(text))
         except ValueError as error:
-            fix = "; ".join(f"{form}: {meaning}" for form, meaning in FORMS.items())
-            problems.append(
-                Problem("--fault", text, _why(error), f"Known are: {fix}. {_SUFFIX}", code="unknown-fault")
-            )
+            kind = re.split("[=@]", text.rpartition(":")[2])[0]
+            near = [_OF_KIND[one] for one in difflib.get_close_matches(kind, _OF_KIND, n=1)]
+            fix = " ".join([*(f"Did you mean `{form}`?" for form in near), "See docs/reference/faults.md."])
+            problems.append(Problem("--fault", text, _why(error), fix, code="unknown-fault"))
     if problems:
         raise UserError(problems)
     given = {"smoke": smoke, "faults": tuple(found), "interruptions": tuple(interruptions)}

@@ -6,7 +6,7 @@ An estimate from the catalogs' prices and `assumptions.toml`; it was never compa
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, did_you_mean
 from trainstack.advice.machine import Cloud, Machine, Market, Price
 from trainstack.advice.machines import CLOUDS, OF_CLOUD
 from trainstack.advice.memory import Need, need
@@ -37,7 +37,8 @@ def advise(question: Question, clouds: Sequence[Cloud] = CLOUDS, region: str | N
     """
     if region is not None and not any(region in OF_CLOUD[cloud].regions() for cloud in clouds):
         rule = f"no region of {' or '.join(clouds)} in the catalog"
-        fix = "Leave it out for all regions."
+        known = [name for cloud in clouds for name in OF_CLOUD[cloud].regions()]
+        fix = did_you_mean(region, known, "Leave it out for all regions.")
         raise UserError([Problem("--region", region, rule, fix, code="unknown-region")])
     wanted = need(question)
     found: dict[tuple[str, str], list[Run | Lost]] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, did_you_mean
 
 Method = Literal["full", "lora", "qlora"]
 METHODS: Final = get_args(Method)
@@ -41,8 +41,9 @@ class Question:
                 rule = f"must be above 0 and at most {_LARGEST:g}"
                 yield Problem(f"--{name}", value, rule, "Such as 7e9.", code="figure-out-of-range")
         if self.method not in METHODS:
+            fix = did_you_mean(self.method, METHODS, "Leave it out for full.")
             rule = f"must be one of {', '.join(METHODS)}"
-            yield Problem("--method", self.method, rule, "Choose one.", code="unknown-method")
+            yield Problem("--method", self.method, rule, fix, code="unknown-method")
         if not 1 <= self.context <= 1_048_576:
             rule = "must be 1 to 1048576 tokens"
             yield Problem("--context", self.context, rule, "Such as 4096.", code="figure-out-of-range")

@@ -15,7 +15,7 @@ UNTESTED = "An estimate: untested on hardware. Train for an hour before you buy 
 
 
 def fields(advice: Advice, on: datetime.date, *, granted: bool = False) -> Iterator[tuple[str, str]]:
-    """The best machines, dearer ones and rejected ones; with `granted`, the assumptions."""
+    """The best machines, more expensive ones and excluded ones; with `granted`, the assumptions."""
     yield "memory", advice.need.arithmetic
     if advice.best is None:
         yield "best", "none: no machine of the catalogs meets the limits"
@@ -23,9 +23,9 @@ def fields(advice: Advice, on: datetime.date, *, granted: bool = False) -> Itera
         yield "best", _run(advice.best, on)
     for run in advice.others:
         assert advice.best
-        yield "dearer", f"{_run(run, on)}: {_behind(advice.best, run)}"
+        yield "more expensive", f"{_run(run, on)}: {_behind(advice.best, run)}"
     for row in advice.lost:
-        yield "out", f"{row.machine.gpu} ({row.machine.cloud} {row.machine.name}): {row.why}"
+        yield "excluded", f"{row.machine.gpu} ({row.machine.cloud} {row.machine.name}): {row.why}"
     if granted:
         for item in assumptions().values():
             yield "assumption", f"{item.value:g} {item.unit}: {item.says} [{item.source}, {item.date}]"

@@ -2,11 +2,12 @@
 
 import datetime
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
-from infra.errors import Problem, UserError
+from infra.errors import Problem, UserError, did_you_mean
 from trainstack.cli.output import Format, FormatOption, print_fields, print_json
 
 app = typer.Typer(help="Choose machines for a training run, and compare owning them with renting.")
@@ -18,8 +19,8 @@ _FACTORS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 def advise(
     context: typer.Context,
     *,
-    parameters: Annotated[str, typer.Option(help="Parameters of the model, such as 7B or 350M.")] = "",
-    tokens: Annotated[str, typer.Option(help="Training tokens with repetitions, such as 500M.")] = "",
+    parameters: Annotated[str, typer.Option(help="Required: parameters of the model, such as 7B.")] = "",
+    tokens: Annotated[str, typer.Option(help="Required: tokens with repetitions, such as 500M.")] = "",
     method: Annotated[str, typer.Option(help="Training method: full, lora or qlora.")] = "full",
     length: Annotated[int, typer.Option("--context", help="Sequence length in tokens.")] = 2048,
     deadline: Annotated[float | None, typer.Option(help="Longest duration in hours.")] = None,
@@ -46,6 +47,7 @@ def advise(
     from trainstack.advice.profiles import profile  # noqa: PLC0415
     from trainstack.advice.report import SCHEMA, UNTESTED, document, fields  # noqa: PLC0415
 
+    _require({"--parameters": (parameters, "7B"), "--tokens": (tokens, "500M")})
     asked = Question(
         parameters=_count("--parameters", parameters, "7B"),
         tokens=_count("--tokens", tokens, "500M"),
@@ -56,7 +58,7 @@ def advise(
         spot=spot,
     )
     if cloud not in ("", *CLOUDS):
-        fix = "Leave it out for both."
+        fix = did_you_mean(cloud, CLOUDS, "Leave it out for both.")
         raise UserError([Problem("--cloud", cloud, "must be aws or gcp", fix, code="unknown-cloud")])
     found = advise(asked, (cloud,) if cloud else CLOUDS, region or None)  # type: ignore[arg-type]
     suited = None if people is None else profile(people, month)
@@ -106,6 +108,16 @@ def own(
         print_json("trainstack.advice-own/1", ownership_document(found))
     else:
         print_fields(list(ownership_fields(found)))
+
+
+def _require(figures: Mapping[str, tuple[str, str]]) -> None:
+    problems = [
+        Problem(option, None, "is required", f"Such as {option} {example}.", code="required-option-missing")
+        for option, (text, example) in figures.items()
+        if not text
+    ]
+    if problems:
+        raise UserError(problems)
 
 
 def _count(option: str, text: str, example: str) -> float:

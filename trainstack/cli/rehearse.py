@@ -13,7 +13,7 @@ app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=T
 
 
 @app.command()
-def env(stack: Stack = "dev-aws") -> None:
+def env(stack: Stack) -> None:
     """Print the environment for plain `pulumi` commands on the rehearsed stack: eval "$(...)"."""
     from rehearsal.isolation import credentials  # noqa: PLC0415
     from trainstack.cli.operations.session import checkout_workspace  # noqa: PLC0415
@@ -26,7 +26,7 @@ def env(stack: Stack = "dev-aws") -> None:
 
 
 @app.command()
-def login(stack: Stack = "dev-aws") -> None:
+def login(stack: Stack) -> None:
     """Show the URL and the first user of the rehearsed MLflow server, which exist only on this machine."""
     from trainstack.cli.access import deployed, show_rehearsed  # noqa: PLC0415
 

@@ -1,5 +1,6 @@
 """Commands on a stack: `up`, `preview`, `refresh`, `destroy` and `explain`."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -36,8 +37,7 @@ Fault = Annotated[
     list[str] | None,
     typer.Option(
         "--fault",
-        help="With --rehearse: a fault for this run, smoke:slow-rank=1, aws:eks/nodeGroup:capacity@2 or "
-        "gcp:container/nodePool:capacity.",
+        help="With --rehearse: a fault for this run, such as smoke:slow-rank=1 (docs/reference/faults.md).",
         metavar="FAULT",
     ),
 ]
@@ -126,13 +126,17 @@ def destroy(
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
 
 
+Explained = Annotated[str | None, typer.Option("--stack", "-s", help="The stack; default: dev-aws.")]
 Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine; without one, all keys.")]
 
 
-def explain(key: Key = "", stack: Stack = "dev-aws", form: FormatOption = Format.TEXT) -> None:
+def explain(key: Key = "", stack: Explained = None, form: FormatOption = Format.TEXT) -> None:
     """Show a value of the spec with its origin, its reason and its meaning."""
     from infra import stackspec  # noqa: PLC0415
 
+    if stack is None:
+        stack = "dev-aws"
+        typer.echo(f"stack {stack}; another one by --stack", err=True)
     values = list(stackspec.load_file(stack).explain(key))
     if form is Format.JSON:
         rows = [
@@ -148,6 +152,6 @@ def explain(key: Key = "", stack: Stack = "dev-aws", form: FormatOption = Format
         print_json("trainstack.explain/1", {"stack": stack, "values": rows})
         return
     for found in values:
-        typer.echo(f"{found.path} = {found.value!r}")
+        typer.echo(f"{found.path} = {json.dumps(found.value, ensure_ascii=False)}")
         named = (("from", str(found.origin)), ("reason", found.origin.reason), ("meaning", found.description))
         print_fields([(f"    {name}", text) for name, text in named if text])

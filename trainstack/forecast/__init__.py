@@ -15,7 +15,7 @@ Figure = Literal["seconds_min", "seconds_expected", "seconds_max"]
 class Forecast:
     """Seconds from the first create to the last; `unknown` are the kinds of resources that count as 0.
 
-    With unknown kinds, the figures are lower bounds.
+    Unknown kinds add to the figures.
     """
 
     shortest: float
@@ -27,8 +27,8 @@ class Forecast:
     def line(self) -> str:
         """The forecast as text."""
         low, middle, high = (round(s / 60) for s in (self.shortest, self.expected.seconds, self.longest))
-        bound = "at least" if self.unknown else "about"
-        return f"{bound} {middle} min ({low} to {high}) to create in the real cloud, by public logs"
+        more = "; parts without logs add to it" if self.unknown else ""
+        return f"about {middle} min ({low} to {high}) to create in the real cloud, by public logs{more}"
 
     @property
     def path(self) -> str:

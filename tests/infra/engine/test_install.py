@@ -72,6 +72,15 @@ def test_a_choice_whose_cli_is_gone_or_whose_record_is_broken_is_forgotten(tmp_p
         install.require()
 
 
+def test_an_installed_cli_is_linked_into_a_folder_of_path(tmp_path: Path) -> None:
+    for version, folder in (("v3.259.0", "first"), ("v3.260.0", "second"), ("v3.260.0", "second")):
+        cli = install.Cli(str(fake_cli(tmp_path / folder, version)), version, "source")
+        install.link(cli, tmp_path)
+        assert install.probe(tmp_path / "pulumi", "path") and (tmp_path / "pulumi").resolve() == Path(
+            cli.path
+        )
+
+
 def test_without_go_it_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(golang.SetupError, match="Install Pulumi or Go"):

@@ -39,7 +39,7 @@ def test_the_file_overrides_the_profile_and_explain_names_the_origin(values: Val
     assert cidr.origin.source == "profiles/medium.yaml"
     assert cidr.origin.line and cidr.origin.reason and "address per pod" in cidr.origin.reason
     (kind,) = loaded.explain("layout.pools[0].purchase.kind")
-    assert (kind.value, kind.description) == ("on_demand", "`on_demand`")
+    assert kind.value == "on_demand" and len(kind.description.split()) > 3
     (disk,) = loaded.explain("layout.pools[0].disk_gib")
     assert (disk.value, disk.origin.source) == (300, "default of the spec")
     assert "GiB" in disk.description

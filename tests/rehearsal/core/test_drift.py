@@ -65,7 +65,8 @@ def test_impossible_changes_are_refused(
             drifting.change(urn, [assignment], None)
         return caught.value
 
-    assert refused("vpc", "x=1").codes == (("drift-refused", "URN"),)
+    missing = refused("vpc", "x=1")
+    assert missing.codes == (("resource-not-found", "URN"),) and "NotFound" not in str(missing)
     stack(network).up()
     assert "enableDnsSupport" in str(refused("vpc", "enableDnsSuport=false"))
     assert "did you mean" in str(refused("vpcc", "enableDnsSupport=false"))

@@ -1,6 +1,7 @@
 """Faults of a run, on a minimal cloud."""
 
 import dataclasses
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from infra.engine.golang import ROOT
 from infra.errors import UserError
 from rehearsal.client import Rehearsal
 from rehearsal.core import fault_injection, faults
@@ -165,6 +167,22 @@ def test_a_scenario_with_a_seed_hits_the_same_resources_in_any_order(start: Star
     assert 5 < len(first) < 30
     assert hit(1, names[::-1]) == first
     assert hit(2, names) != first
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [("smoke:slow-rnk=1", "smoke:slow-rank=RANK"), ("aws:*:capcity@2", "TYPE:capacity"), ("dance", None)],
+)
+def test_a_misspelled_fault_gets_the_nearest_form_and_the_page(text: str, form: str | None) -> None:
+    with pytest.raises(UserError) as refused:
+        faults.parse([text])
+    fix = refused.value.problems[0].fix
+    assert "docs/reference/faults.md" in fix and (f"`{form}`" in fix) is (form is not None)
+
+
+def test_the_page_lists_every_form() -> None:
+    page = (ROOT / "docs" / "reference" / "faults.md").read_text()
+    assert re.findall(r"^\| `(.*?)` \|", page, re.MULTILINE) == [*faults.FORMS]
 
 
 def test_every_bad_fault_is_reported_at_once(tmp_path: Path) -> None:

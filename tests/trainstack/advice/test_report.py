@@ -19,9 +19,9 @@ def test_an_old_price_is_marked_beside_the_sum() -> None:
     assert f"old price of {day}" in old
 
 
-def test_dearer_machines_have_their_ratio_of_price() -> None:
+def test_more_expensive_machines_have_their_ratio_of_price() -> None:
     assert FOUND.best
-    dearer = [text for name, text in fields(FOUND, datetime.date.min) if name == "dearer"]
+    dearer = [text for name, text in fields(FOUND, datetime.date.min) if name == "more expensive"]
     ratios = [float(line.rsplit(": ", 1)[1].split()[0]) for line in dearer]
     assert len(ratios) == len(FOUND.others) > 3
     assert ratios == sorted(ratios) and ratios[0] >= 1

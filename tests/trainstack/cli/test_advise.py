@@ -22,7 +22,7 @@ def said(*arguments: str) -> str:
 
 def test_the_answer_has_memory_machine_losers_profile_and_its_limit() -> None:
     kinds = [line.split(" ")[0] for line in said(*ASKED, "--people", "4").splitlines()]
-    assert kinds[:2] == ["memory", "best"] and {"dearer", "out"} <= set(kinds)
+    assert kinds[:2] == ["memory", "best"] and {"more", "excluded"} <= set(kinds)
     assert kinds[-2:] == ["profile", "An"], "the estimate is marked as untested"
 
 
@@ -59,3 +59,21 @@ def test_bad_input_is_named(arguments: tuple[str, ...], path: str) -> None:
     with pytest.raises(UserError) as refused:
         said(*arguments)
     assert path in [problem.path for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "near"),
+    [("--region", "us-eas-1", "us-east-1"), ("--method", "lra", "lora"), ("--cloud", "awss", "aws")],
+)
+def test_a_misspelled_choice_gets_the_nearest_one(option: str, value: str, near: str) -> None:
+    with pytest.raises(UserError) as refused:
+        said(*ASKED, option, value)
+    (problem,) = refused.value.problems
+    assert problem.path == option and f"`{near}`" in problem.fix
+
+
+def test_both_missing_figures_are_reported_as_missing() -> None:
+    with pytest.raises(UserError) as refused:
+        said("advise")
+    code = "required-option-missing"
+    assert refused.value.codes == ((code, "--parameters"), (code, "--tokens"))

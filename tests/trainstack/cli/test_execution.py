@@ -94,7 +94,7 @@ def test_json_is_recognized_before_parsing(arguments: str, expected: bool) -> No
     assert wants_json(arguments.split()) is expected
 
 
-@pytest.mark.parametrize("arguments", ["--help", "explain"])
+@pytest.mark.parametrize("arguments", ["--help", "explain -s dev-aws"])
 @pytest.mark.parametrize(
     ("output", "code", "errors"), [("broken", 141, b""), ("closed", 0, b""), ("full", 1, b"cannot write")]
 )

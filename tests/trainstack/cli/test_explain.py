@@ -19,9 +19,22 @@ def test_a_value_of_google_cloud_is_explained_with_its_layer_and_reason() -> Non
     code, said = run("explain", "-s", "dev-gcp", "on.maintenance.hold_nodes")
     assert code == 0
     value, layer, reason, meaning = said.splitlines()
-    assert value == "on.maintenance.hold_nodes = True"
+    assert value == "on.maintenance.hold_nodes = true"
     assert "profiles/medium.gcp.yaml:" in layer
     assert "ends the runs" in reason and "drains" in meaning
+
+
+@pytest.mark.parametrize("key", ["layout.pools[0].purchase.kind", "layout.monitoring.kind"])
+def test_the_kind_of_a_choice_has_a_reason_and_a_meaning_beyond_its_name(key: str) -> None:
+    _, said = run("explain", key, "-s", "dev-aws")
+    value, _, reason, meaning = said.splitlines()
+    assert reason.split()[0] == "reason" and len(meaning.split()) > 5
+    assert value.endswith('"')
+
+
+def test_a_stack_that_was_not_chosen_is_named() -> None:
+    _, said = run("explain", "budget.anomaly_usd")
+    assert "dev-aws" in said and " = null" in run("explain", "tracking", "-s", "small-aws")[1]
 
 
 def test_a_key_of_the_other_cloud_is_refused_with_near_ones() -> None:

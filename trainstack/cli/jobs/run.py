@@ -29,7 +29,7 @@ Spot = Annotated[
 ]
 Nodes = Annotated[int, typer.Option("--nodes", help="Number of machines.")]
 MaxHours = Annotated[
-    float | None, typer.Option("--max-hours", help="Hours after which the service stops the run.")
+    float | None, typer.Option("--max-hours", help="Hours after which the service stops the run; required.")
 ]
 MaxWait = Annotated[
     float,
@@ -41,7 +41,10 @@ KeepWarm = Annotated[
 ]
 As = Annotated[str, typer.Option("--as", help="The person of the stack who owns the run.")]
 Dataset = Annotated[
-    str, typer.Option("--dataset", help="Name of the dataset, recorded with the run; also synthetic or none.")
+    str,
+    typer.Option(
+        "--dataset", help="Name of the dataset, synthetic or none: recorded; required without --data."
+    ),
 ]
 Data = Annotated[
     str, typer.Option("--data", help="s3://BUCKET/FOLDER/, copied to /opt/ml/input/data/data of each node.")

@@ -166,7 +166,9 @@ def test_the_documented_policy_allows_every_request_and_nothing_else() -> None:
     text = (ROOT / "docs" / "reference" / "preflight.md").read_text()
     policy = json.loads(text.partition("```json")[2].partition("```")[0])
     source = "".join(path.read_text() for path in (ROOT / "trainstack" / "preflight" / "aws").glob("*.py"))
-    for action in policy["Statement"][0]["Action"]:
+    actions = policy["Statement"][0]["Action"]
+    assert len({*actions}) == len(actions)
+    for action in actions:
         operation = action.partition(":")[2]
         words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=AWS)(?=D)", "_", operation).lower()
         assert words in source, action
