@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from importlib import metadata
+from inspect import getdoc
 from typing import Annotated, Any
 
 import typer
@@ -74,5 +75,6 @@ for _panel, _commands in GROUPS.items():
             app.add_typer(_command, name=_name, rich_help_panel=_panel, epilog=_codes)
             for _part in _command.registered_commands:
                 _part.epilog = _codes
+                _part.short_help = (_part.help or getdoc(_part.callback) or "").partition("\n")[0]
         else:
             app.command(_name, rich_help_panel=_panel, epilog=_codes)(_command)

@@ -95,9 +95,9 @@ def audit(
     at: At = None,
     allow_empty: AllowEmpty = False,
 ) -> None:
-    """Judge a stack, an account or a cluster by the rules of the policies (docs/reference/policies.md).
+    """Judge a stack, an account or a cluster by the rules of the policies.
 
-    Only severities of --fail-on and above count.
+    Only severities of --fail-on and above count. Rules: docs/reference/policies.md.
     """
     from policies import run  # noqa: PLC0415
 
