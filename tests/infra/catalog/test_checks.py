@@ -1,21 +1,26 @@
 """Checks of combinations: pure functions of a path and plain values."""
 
+from typing import Any
+
 import pytest
 
 from infra.catalog import clients, money
 from infra.catalog import pools as any_pools
 from infra.catalog.aws import access, database, facts, network, pools
 from infra.catalog.gcp import facts as gcp_facts
+from infra.catalog.gcp import network as gcp_network
 from infra.catalog.kubernetes import kueue
 from infra.naming import team_namespace
 from tests.infra.catalog.problems import said
 
 
+@pytest.mark.parametrize("cloud", [network, gcp_network])
 @pytest.mark.parametrize("cidr", ["10.0.0.0/16", "172.16.0.0/20", "192.168.0.0/18", "100.64.0.0/16"])
-def test_a_range_that_eks_takes(cidr: str) -> None:
-    assert said(network.range_problems("cidr", cidr)) == ""
+def test_a_range_that_holds_a_stack(cloud: Any, cidr: str) -> None:
+    assert said(cloud.range_problems("cidr", cidr)) == ""
 
 
+@pytest.mark.parametrize("cloud", [network, gcp_network])
 @pytest.mark.parametrize(
     ("cidr", "part"),
     [
@@ -27,12 +32,13 @@ def test_a_range_that_eks_takes(cidr: str) -> None:
         ("8.8.0.0/16", "network-not-private"),
         ("127.0.0.0/16", "network-not-private"),
         ("169.254.0.0/16", "network-not-private"),
+        ("192.169.0.0/16", "network-not-private"),  # what a public blueprint uses
         ("172.17.0.0/16", "network-range-in-use"),
         ("172.17.128.0/20", "network-range-in-use"),
     ],
 )
-def test_a_range_that_it_does_not(cidr: str, part: str) -> None:
-    assert part in said(network.range_problems("cidr", cidr))
+def test_a_range_that_does_not(cloud: Any, cidr: str, part: str) -> None:
+    assert part in said(cloud.range_problems("cidr", cidr))
 
 
 @pytest.mark.parametrize("cidr", ["0.0.0.0/0", "0.0.0.0/1", "::/0", "203.0.113.7/24", "office"])

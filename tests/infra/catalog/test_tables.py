@@ -73,75 +73,48 @@ def edited(folder: Path, name: str, old: str, new: str) -> AwsCatalog:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("table", "old", "new", "words"),
     [
-        ('accelerator = "t4"', 'accelerator = "t5"', "g4dn.xlarge: no accelerator 't5'"),
-        ("cards = [1, 31]", "cards = [1, 32]", "names a card beyond the 32 of this type"),
-        ("cards = [1, 31]", "cards = [0, 31]", "carries two EFA devices"),
-        ("cards = [1, 31]", "cards = [0, 30]", "carries two EFA devices"),
-        ('device = 0, type = "efa" }', 'device = 0, type = "efa-only" }', "must be card 0, device 0"),
-        ('device = 0, type = "efa" }', 'device = 0, type = "rdma" }', "'interface', 'efa' or 'efa-only'"),
-        ("cards = [0, 0], device", "card = [0, 0], device", "cards"),
-        ("accelerator_count = 4", "accelerator_count = 0", "accelerator_count"),
-    ],
-)
-def test_impossible_machine_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    book = edited(tmp_path, "instance_types.toml", old, new)
-    with pytest.raises(CatalogError, match=words):
-        _ = book.instance_types
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("usd_per_hour_min = 0.526", "usd_per_hour_min = 0.0", "usd_per_hour_min"),
-        ("usd_per_hour_min = 0.526", "usd_per_hour_min = 9.9", "min <= expected <= max"),
-        ("usd_per_hour_max = 0.526", "usd_per_hour_max = inf", "usd_per_hour_max"),
-        ('capacity = "on_demand"', 'capacity = "free"', "capacity"),
-    ],
-)
-def test_impossible_price_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    book = edited(tmp_path, "prices.toml", old, new)
-    with pytest.raises(CatalogError, match=words):
-        _ = book.prices
-
-
-def test_addon_with_policies_but_no_account_is_refused(tmp_path: Path) -> None:
-    book = edited(tmp_path, "eks.toml", 'service_account = "aws-node", ', "")
-    with pytest.raises(CatalogError, match=r"identities\.0\.service_account: Field required"):
-        _ = book.eks
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("seconds = [447,", "seconds = [-447,", r"seconds\.0: "),
-        ("seconds = [84]", "seconds = []", "seconds: "),
-        ('"kube-proxy"', '"vpc-cni"', "listed twice"),
-    ],
-)
-def test_impossible_duration_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    book = edited(tmp_path, "durations.toml", old, new)
-    with pytest.raises(CatalogError, match=words):
-        _ = book.durations
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ('unit = "ACU-hour"\n', "", "unit: Field required"),
+        ("instance_types", 'accelerator = "t4"', 'accelerator = "t5"', "g4dn.xlarge: .*'t5'"),
+        ("instance_types", "cards = [1, 31]", "cards = [1, 32]", "beyond the 32"),
+        ("instance_types", "cards = [1, 31]", "cards = [0, 31]", "two EFA devices"),
+        ("instance_types", "cards = [1, 31]", "cards = [0, 30]", "two EFA devices"),
         (
+            "instance_types",
+            'device = 0, type = "efa" }',
+            'device = 0, type = "efa-only" }',
+            "card 0, device 0",
+        ),
+        (
+            "instance_types",
+            'device = 0, type = "efa" }',
+            'device = 0, type = "rdma" }',
+            "'efa' or 'efa-only'",
+        ),
+        ("instance_types", "cards = [0, 0], device", "card = [0, 0], device", "cards"),
+        ("instance_types", "accelerator_count = 4", "accelerator_count = 0", "accelerator_count"),
+        ("prices", "usd_per_hour_min = 0.526", "usd_per_hour_min = 0.0", "usd_per_hour_min"),
+        ("prices", "usd_per_hour_min = 0.526", "usd_per_hour_min = 9.9", "expected <= max"),
+        ("prices", "usd_per_hour_max = 0.526", "usd_per_hour_max = inf", "usd_per_hour_max"),
+        ("prices", 'capacity = "on_demand"', 'capacity = "free"', "capacity"),
+        ("eks", 'service_account = "aws-node", ', "", r"identities\.0\.service_account: Field required"),
+        ("durations", "seconds = [447,", "seconds = [-447,", r"seconds\.0: "),
+        ("durations", "seconds = [84]", "seconds = []", "seconds: "),
+        ("durations", '"kube-proxy"', '"vpc-cni"', "listed twice"),
+        ("service_prices", 'unit = "ACU-hour"\n', "", "unit: Field required"),
+        (
+            "service_prices",
             "[service_price.usd]\n",
             "usd = 0.1\n[service_price.us]\n",
-            "usd is not a table of dollars by region",
+            "usd is not a table",
         ),
-        ("af-south-1 = 0.1047", "af-south-1 = 0.0", "usd: Input should be greater than 0"),
-        ("good_for_days = 180\n", "", "good_for_days: Field required"),
-        ("good_for_days = 180\n", "good_for_days = 0\n", "good_for_days: Input should be greater than"),
-        ('key = "ebs_gp3"', 'key = "nat_gateway"', "listed twice"),
+        ("service_prices", "af-south-1 = 0.1047", "af-south-1 = 0.0", "usd: "),
+        ("service_prices", "good_for_days = 180\n", "", "good_for_days: Field required"),
+        ("service_prices", "good_for_days = 180\n", "good_for_days = 0\n", "good_for_days: "),
+        ("service_prices", 'key = "ebs_gp3"', 'key = "nat_gateway"', "listed twice"),
     ],
 )
-def test_impossible_service_price_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
-    book = edited(tmp_path, "service_prices.toml", old, new)
+def test_an_impossible_row_is_refused(tmp_path: Path, table: str, old: str, new: str, words: str) -> None:
+    book = edited(tmp_path, f"{table}.toml", old, new)
     with pytest.raises(CatalogError, match=words):
-        _ = book.service_prices
+        getattr(book, table)
