@@ -30,7 +30,7 @@ WILD = {
             {"days": [], "start": "20:00", "hours": 10, "classes": ["sweep"]},
             {"days": ["SA"], "start": "25:00", "hours": 24, "classes": ["urgent"]},
         ]
-    ),
+    )
 }
 
 

@@ -39,11 +39,7 @@ def test_windows_of_48_hours_in_32_days_are_enough(days: list[str], hours: int, 
 
 @pytest.mark.parametrize(
     ("group", "good"),
-    [
-        ("gke-security-groups@example.com", True),
-        ("ml@example.com", False),
-        ("gke-security-groups", False),
-    ],
+    [("gke-security-groups@example.com", True), ("ml@example.com", False), ("gke-security-groups", False)],
 )
 def test_rbac_knows_the_members_of_one_group(group: str, good: bool) -> None:
     assert (not list(clusters.group_problems("groups", group))) is good

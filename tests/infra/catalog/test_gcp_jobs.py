@@ -3,12 +3,7 @@
 import pytest
 
 from infra.catalog.gcp import facts
-from infra.catalog.gcp.jobs import (
-    jobs,
-    machine_problems,
-    notebook_problems,
-    quota_metric,
-)
+from infra.catalog.gcp.jobs import jobs, machine_problems, notebook_problems, quota_metric
 from infra.catalog.gcp.prices import node_price
 
 REGION = "us-central1"

@@ -102,12 +102,7 @@ def edited(folder: Path, name: str, old: str, new: str) -> AwsCatalog:
         ("durations", "seconds = [84]", "seconds = []", "seconds: "),
         ("durations", '"kube-proxy"', '"vpc-cni"', "listed twice"),
         ("service_prices", 'unit = "ACU-hour"\n', "", "unit: Field required"),
-        (
-            "service_prices",
-            "[service_price.usd]\n",
-            "usd = 0.1\n[service_price.us]\n",
-            "usd is not a table",
-        ),
+        ("service_prices", "[service_price.usd]\n", "usd = 0.1\n[service_price.us]\n", "usd is not a table"),
         ("service_prices", "af-south-1 = 0.1047", "af-south-1 = 0.0", "usd: "),
         ("service_prices", "good_for_days = 180\n", "", "good_for_days: Field required"),
         ("service_prices", "good_for_days = 180\n", "good_for_days = 0\n", "good_for_days: "),

@@ -63,7 +63,7 @@ def test_caches_environments_and_what_ignore_files_name_stay_at_home(folder: Pat
     (folder / ".gitignore").write_text("# written by the run\n/out/\n*.log\n!keep.log\n")
     (folder / ".trainstackignore").write_text("data/**\n")
     assert set(members(pack(folder))) == {
-        *(".gitignore", ".trainstackignore", "deep/out/x", "keep.log", "run.sh", "train.py"),
+        *(".gitignore", ".trainstackignore", "deep/out/x", "keep.log", "run.sh", "train.py")
     }
 
 

@@ -15,10 +15,7 @@ PRICES = money.prices(OUTPUTS.machines)
         (job(), ""),
         (job(state=JobState.FAILED, reason="AlgorithmError: no CUDA"), "AlgorithmError: no CUDA"),
         (job(state=JobState.STOPPED), "by request"),
-        (
-            job(state=JobState.STOPPED, phase=JobPhase.OUT_OF_TIME),
-            "reached --max-hours",
-        ),
+        (job(state=JobState.STOPPED, phase=JobPhase.OUT_OF_TIME), "reached --max-hours"),
         (job(state=JobState.STOPPED, phase=JobPhase.WAITED_TOO_LONG), "no spot machines within --max-wait"),
         (job(state=JobState.RUNNING, phase=JobPhase.WAITING), "waiting for machines"),
     ],

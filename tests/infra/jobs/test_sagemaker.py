@@ -49,13 +49,7 @@ def test_a_run_is_followed_to_its_end(stack: Stack) -> None:
     assert job.state is JobState.COMPLETED, stack.text
     assert "hello from code []" in stack.reported
     phases = [line.split(" ", 2)[2].partition(" (")[0] for line in stack.reported if line.startswith("---")]
-    assert phases == [
-        "waiting for machines",
-        "loading code and data",
-        "training",
-        "saving the model",
-        "over",
-    ]
+    assert phases == ["waiting for machines", "loading code and data", "training", "saving the model", "over"]
     said = list(report.ending(job, money.prices(stack.outputs.machines)))
     assert said[0] == f"COMPLETED  {job.name}"
     assert "ml.g6.xlarge spot" in said[1]

@@ -270,19 +270,13 @@ BROKEN: dict[str, tuple[Any, ...]] = {
     ),
     "a member of two teams": (
         ("teams",),
-        [
-            {"name": "A", "gpus": {}, "members": [_ADA]},
-            {"name": "B", "gpus": {}, "members": [_ADA]},
-        ],
+        [{"name": "A", "gpus": {}, "members": [_ADA]}, {"name": "B", "gpus": {}, "members": [_ADA]}],
         "teams[1].members[0]",
         "member-of-two-teams",
     ),
     "a folder of two teams": (
         ("teams",),
-        [
-            {"name": "Vision", "gpus": {}},
-            {"name": "Video", "gpus": {}, "folder": "vision"},
-        ],
+        [{"name": "Vision", "gpus": {}}, {"name": "Video", "gpus": {}, "folder": "vision"}],
         "teams[1].folder",
         "folder-taken",
     ),

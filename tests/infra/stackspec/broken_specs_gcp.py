@@ -291,10 +291,7 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
         ("on", "pools"): {"a100": {"sharing": {"kind": "time_sharing", "clients": 3}}},
         ("teams", 0, "gpus"): {"a100": 12},
     },
-    "an address of the API server": {
-        ("on", "endpoint"): "ip",
-        ("layout", "api_access"): ["203.0.113.0/24"],
-    },
+    "an address of the API server": {("on", "endpoint"): "ip", ("layout", "api_access"): ["203.0.113.0/24"]},
     "an old Kubernetes in its channel": {
         ("on", "channel"): "extended",
         ("layout", "kubernetes_version"): "1.31",
@@ -302,8 +299,5 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
     "a file system": {("data", "shared_fs"): _LUSTRE},
     "networks by GKE": {(*_FIRST, "machine"): "a3-ultragpu-8g", (*_FIRST, "zones"): ["us-central1-b"]},
     "a Rapid bucket": {("on", "rapid_checkpoints"): "us-central1-a"},
-    "one zone": {
-        ("layout", "zones"): ["us-central1-a"],
-        ("layout", "pools", 1, "zones"): ["us-central1-a"],
-    },
+    "one zone": {("layout", "zones"): ["us-central1-a"], ("layout", "pools", 1, "zones"): ["us-central1-a"]},
 }

@@ -33,10 +33,7 @@ def values() -> Values:
                     }
                 ],
             },
-            "on": {
-                "account_id": "123456789012",
-                "admin_arns": ["arn:aws:iam::123456789012:role/platform"],
-            },
+            "on": {"account_id": "123456789012", "admin_arns": ["arn:aws:iam::123456789012:role/platform"]},
             "data": {"shared_fs": None},
             "teams": [{"name": "Research", "gpus": {"a100": 8}}],
             "budget": {"monthly_usd": 5000, "alert_emails": ["a@example.com"]},

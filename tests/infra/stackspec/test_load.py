@@ -63,11 +63,7 @@ def test_all_problems_are_reported_at_once_with_path_value_rule_and_fix(values: 
     wanted["layout"]["pools"][0]["purchase"] = {"kind": "sport"}
     wanted["layout"]["pools"][0]["zones"] = ["us-east-1a", "us-east-1b"]
     wanted["budget"]["monthly_usd"] = 0
-    wanted["data"]["shared_fs"] = {
-        "capacity_gib": 1300,
-        "throughput_mb_s_per_tib": 125,
-        "zone": "us-east-1a",
-    }
+    wanted["data"]["shared_fs"] = {"capacity_gib": 1300, "throughput_mb_s_per_tib": 125, "zone": "us-east-1a"}
     found = problems(values)
     by_path = {problem.path: problem for problem in found}
     assert {

@@ -215,10 +215,7 @@ def _project(spec: StackSpec) -> Project:
 
 def counted(graph: Graph) -> Mapping[str, int]:
     """Items of the estimate that say how many there are, by what is made."""
-    return {
-        "KMS keys": len(graph.all("CryptoKey")),
-        "secrets": len(graph.all("secretmanager/secret:Secret")),
-    }
+    return {"KMS keys": len(graph.all("CryptoKey")), "secrets": len(graph.all("secretmanager/secret:Secret"))}
 
 
 CHECKS = (

@@ -211,9 +211,7 @@ def test_durations_are_of_types_of_the_provider(token: str) -> None:
 
 
 @pytest.mark.parametrize("pair", VARIANTS, ids="-on-".join)
-def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(
-    pair: Pair,
-) -> None:
+def test_one_duration_at_most_is_of_a_resource_and_asks_for_inputs_it_has(pair: Pair) -> None:
     for asked in composed(pair).cloud.asked:
         rows = durations().get(asked.type, ())
         assert sum(row.fits(asked.properties) for row in rows) <= 1, asked.name

@@ -101,11 +101,7 @@ def test_the_service_takes_the_role_of_a_schedule_for_its_group() -> None:
 @pytest.mark.parametrize(
     "of, metric, counted",
     [
-        (
-            "dropped",
-            ("AWS/Scheduler", "InvocationDroppedCount"),
-            ("ScheduleGroup", f"{_REPEATED}-group"),
-        ),
+        ("dropped", ("AWS/Scheduler", "InvocationDroppedCount"), ("ScheduleGroup", f"{_REPEATED}-group")),
         ("ended", ("AWS/Events", "TriggeredRules"), ("RuleName", f"{_REPEATED}-ended")),
     ],
 )

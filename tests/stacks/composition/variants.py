@@ -136,10 +136,7 @@ MEDIUM_GCP: dict[str, Change] = {
     "regional-database": _merged({"on": {"database": {"availability": "regional"}}}),
     "people-without-groups": _merged({"teams": {"members": ["user:ada@example.com"]}}),
 }
-VARIANTS: dict[Pair, dict[str, Change]] = {
-    ("medium", "aws"): MEDIUM_AWS,
-    ("medium", "gcp"): MEDIUM_GCP,
-}
+VARIANTS: dict[Pair, dict[str, Change]] = {("medium", "aws"): MEDIUM_AWS, ("medium", "gcp"): MEDIUM_GCP}
 # Variants whose graphs have other parts, not only other values: `make test` composes these. Each field has a
 # row in tests/stacks/parity, so the others are in `make more`.
 OFTEN = frozenset(

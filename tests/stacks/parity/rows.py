@@ -85,11 +85,7 @@ GIVEN: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "reserved": {"gcp": {"on.pools": {}}},
     "file system": {
         "gcp": {
-            "data.shared_fs": {
-                "capacity_gib": 9000,
-                "throughput_mb_s_per_tib": 1000,
-                "zone": "us-central1-c",
-            }
+            "data.shared_fs": {"capacity_gib": 9000, "throughput_mb_s_per_tib": 1000, "zone": "us-central1-c"}
         }
     },
     "exempt": dict.fromkeys(BOTH, _STOPS),
@@ -186,10 +182,7 @@ COMMON: dict[str, Row] = dict(
             },
         ),
         both(
-            "fabric",
-            "layout.pools[].rdma",
-            Each(False, True),
-            r"smoke-a100-code data\.plan\.json\.fabric: ",
+            "fabric", "layout.pools[].rdma", Each(False, True), r"smoke-a100-code data\.plan\.json\.fabric: "
         ),
         both(
             "fabric",

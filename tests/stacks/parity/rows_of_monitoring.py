@@ -8,10 +8,7 @@ COMMON: dict[str, Row] = dict(
     [
         both("cluster", "layout.monitoring=in_cluster", _WATCHED, r'retention: "30d" -> "45d"'),
         both(
-            "cluster",
-            "layout.monitoring=in_cluster.retention_days",
-            _WATCHED,
-            r'retention: "30d" -> "45d"',
+            "cluster", "layout.monitoring=in_cluster.retention_days", _WATCHED, r'retention: "30d" -> "45d"'
         ),
         both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
         both(

@@ -30,10 +30,7 @@ def preview(on: datetime.date, **outcome: Any) -> Preview:
 
 @pytest.mark.parametrize(
     ("on", "old"),
-    [
-        (datetime.date(2026, 11, 21), set()),
-        (datetime.date(2027, 3, 1), {"GPU pool l4 (g6.2xlarge, spot)"}),
-    ],
+    [(datetime.date(2026, 11, 21), set()), (datetime.date(2027, 3, 1), {"GPU pool l4 (g6.2xlarge, spot)"})],
 )
 @pytest.mark.parametrize("columns", ["40", "120"])
 def test_a_preview_names_what_has_no_price_and_old_prices(

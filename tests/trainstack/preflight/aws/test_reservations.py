@@ -54,10 +54,7 @@ def test_a_reservation_that_fits_says_until_when() -> None:
         ({"AvailabilityZone": "us-east-1a"}, "us-east-1a, not"),
         ({"TotalInstanceCount": 3}, "holds 3 machines"),
         ({"ReservationType": "capacity-block"}, "capacity-block"),
-        (
-            {"InstancePlatform": "Red Hat Enterprise Linux"},
-            "not for Linux/UNIX",
-        ),
+        ({"InstancePlatform": "Red Hat Enterprise Linux"}, "not for Linux/UNIX"),
         ({"Tenancy": "dedicated"}, "tenancy dedicated"),
     ],
 )

@@ -118,10 +118,7 @@ def test_a_reservation_that_jobs_can_use_is_ready() -> None:
     [
         ({"status": "CREATING"}, "is creating"),
         ({"reservationSharingPolicy": {"serviceShareType": "DISALLOW_ALL"}}, "with Vertex AI"),
-        (
-            {"specificReservation": {**HELD["specificReservation"], "count": "1"}},
-            "holds 1 machines",
-        ),
+        ({"specificReservation": {**HELD["specificReservation"], "count": "1"}}, "holds 1 machines"),
         (
             {"specificReservation": {"count": "2", "instanceProperties": {"machineType": "g2-standard-4"}}},
             "g2-standard-4, not",
