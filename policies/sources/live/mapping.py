@@ -144,6 +144,11 @@ Shape = Mapping[str, str | Reader | Each | One]
 """By property: the path of its value, a function, or a nested shape."""
 
 
+def same(*fields: str) -> dict[str, str]:
+    """Properties that the provider names as the API does, but for a first letter in lower case."""
+    return {field[0].lower() + field[1:]: field for field in fields}
+
+
 def text(path: str) -> Reader:
     """A boolean or number that the provider writes as a string."""
 

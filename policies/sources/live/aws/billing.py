@@ -7,7 +7,7 @@ internal/service/ce of terraform-provider-aws.
 from typing import Any
 
 from policies.resource import UnknownValue
-from policies.sources.live.mapping import Each, LiveKind, QueryRefusedError, Shape, View, shaped
+from policies.sources.live.mapping import Each, LiveKind, QueryRefusedError, Shape, View, same, shaped
 from policies.sources.live.queries import ACCOUNT, ApiQuery, ApiRefusal
 
 _BUDGETS, _NOTES = "budgets.DescribeBudgets", "budgets.DescribeNotificationsForBudget"
@@ -40,9 +40,7 @@ def _notifications(view: View) -> Any:
 
 
 _NOTE: Shape = {
-    "comparisonOperator": "ComparisonOperator",
-    "notificationType": "NotificationType",
-    "threshold": "Threshold",
+    **same("ComparisonOperator", "NotificationType", "Threshold"),
     # The API omits the default.
     "thresholdType": lambda view: view.at("ThresholdType") or "PERCENTAGE",
 }
@@ -76,7 +74,7 @@ KINDS = (
         "{account}:{BudgetName}",
         {
             "accountId": "account",
-            "budgetType": "BudgetType",
+            **same("BudgetType", "TimeUnit"),
             "costFilters": _filters,
             "filterExpression": lambda view: (
                 UnknownValue("filterExpression", "is not read from an account")
@@ -87,7 +85,6 @@ KINDS = (
             "limitUnit": _amount("Unit"),
             "name": "BudgetName",
             "notifications": _notifications,
-            "timeUnit": "TimeUnit",
         },
         name="{BudgetName}",
         arn="arn:{partition}:budgets::{account}:budget/{BudgetName}",
@@ -99,11 +96,7 @@ KINDS = (
         "{account}:{ActionId}:{BudgetName}",
         {
             "accountId": "account",
-            "actionId": "ActionId",
-            "actionType": "ActionType",
-            "approvalModel": "ApprovalModel",
-            "budgetName": "BudgetName",
-            "status": "Status",
+            **same("ActionId", "ActionType", "ApprovalModel", "BudgetName", "Status"),
         },
         regionless=True,
     ),
@@ -113,8 +106,7 @@ KINDS = (
         "{MonitorArn}",
         {
             "arn": "MonitorArn",
-            "monitorDimension": "MonitorDimension",
-            "monitorType": "MonitorType",
+            **same("MonitorDimension", "MonitorType"),
             "name": "MonitorName",
         },
         name="{MonitorName}",
@@ -129,7 +121,7 @@ KINDS = (
             "frequency": "Frequency",
             "monitorArnLists": "MonitorArnList",
             "name": "SubscriptionName",
-            "subscribers": Each("Subscribers", {"address": "Address", "type": "Type"}),
+            "subscribers": Each("Subscribers", same("Address", "Type")),
         },
         name="{SubscriptionName}",
         regionless=True,

@@ -6,7 +6,7 @@ terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View, same
 from policies.sources.live.queries import ACCOUNT, REGION, ApiQuery
 
 _LIST = "s3.ListBuckets"
@@ -64,12 +64,7 @@ def _setting(name: str, operation: str, shape: Shape, when: Reader = bool) -> Li
     )
 
 
-_BLOCKS = {
-    "blockPublicAcls": "BlockPublicAcls",
-    "blockPublicPolicy": "BlockPublicPolicy",
-    "ignorePublicAcls": "IgnorePublicAcls",
-    "restrictPublicBuckets": "RestrictPublicBuckets",
-}
+_BLOCKS = same("BlockPublicAcls", "BlockPublicPolicy", "IgnorePublicAcls", "RestrictPublicBuckets")
 
 
 def _filter(view: View) -> Any:
@@ -101,15 +96,12 @@ _LIFECYCLE: Shape = {
     "abortIncompleteMultipartUpload": One(
         "AbortIncompleteMultipartUpload", {"daysAfterInitiation": "DaysAfterInitiation"}
     ),
-    "expiration": One(
-        "Expiration",
-        {"days": "Days", "date": "Date", "expiredObjectDeleteMarker": "ExpiredObjectDeleteMarker"},
-    ),
+    "expiration": One("Expiration", same("Days", "Date", "ExpiredObjectDeleteMarker")),
     "noncurrentVersionExpiration": One(
         "NoncurrentVersionExpiration",
-        {"noncurrentDays": "NoncurrentDays", "newerNoncurrentVersions": "NewerNoncurrentVersions"},
+        same("NoncurrentDays", "NewerNoncurrentVersions"),
     ),
-    "transitions": Each("Transitions", {"days": "Days", "date": "Date", "storageClass": "StorageClass"}),
+    "transitions": Each("Transitions", same("Days", "Date", "StorageClass")),
 }
 
 
@@ -163,7 +155,7 @@ KINDS = (
     _setting(
         "bucketLogging",
         "GetBucketLogging",
-        {"targetBucket": "TargetBucket", "targetPrefix": "TargetPrefix"},
+        same("TargetBucket", "TargetPrefix"),
         when=lambda view: bool(view.at("TargetBucket")),
     ),
     _setting(
@@ -172,9 +164,7 @@ KINDS = (
         {
             "indexDocument": One("IndexDocument", {"suffix": "Suffix"}),
             "errorDocument": One("ErrorDocument", {"key": "Key"}),
-            "redirectAllRequestsTo": One(
-                "RedirectAllRequestsTo", {"hostName": "HostName", "protocol": "Protocol"}
-            ),
+            "redirectAllRequestsTo": One("RedirectAllRequestsTo", same("HostName", "Protocol")),
         },
     ),
     _setting("bucketPublicAccessBlock", "GetPublicAccessBlock", _BLOCKS),
@@ -188,7 +178,7 @@ KINDS = (
                 {
                     "id": "ID",
                     "status": "Status",
-                    "destination": One("Destination", {"bucket": "Bucket", "account": "Account"}),
+                    "destination": One("Destination", same("Bucket", "Account")),
                 },
             ),
         },

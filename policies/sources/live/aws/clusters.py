@@ -6,7 +6,7 @@ terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.mapping import Each, LiveKind, One, View
+from policies.sources.live.mapping import Each, LiveKind, One, View, same
 from policies.sources.live.queries import ApiQuery
 
 
@@ -61,34 +61,29 @@ _VPC = (
 )
 
 
-def _same(*names: str) -> dict[str, str]:
-    """Properties with the same name in API and provider."""
-    return {name: name for name in names}
-
-
 KINDS = (
     LiveKind(
         "aws:eks/cluster:Cluster",
         "eks.DescribeCluster",
         "{name}",
         {
-            **_same("arn", "deletionProtection", "endpoint", "name", "platformVersion", "roleArn", "status"),
-            "accessConfig": One("accessConfig", _same("authenticationMode")),
-            "computeConfig": One("computeConfig", _same("enabled", "nodePools", "nodeRoleArn")),
+            **same("arn", "deletionProtection", "endpoint", "name", "platformVersion", "roleArn", "status"),
+            "accessConfig": One("accessConfig", same("authenticationMode")),
+            "computeConfig": One("computeConfig", same("enabled", "nodePools", "nodeRoleArn")),
             "enabledClusterLogTypes": _logs,
             "encryptionConfig": _encryption,
             "kubernetesNetworkConfig": One(
                 "kubernetesNetworkConfig",
                 {
-                    **_same("ipFamily", "serviceIpv4Cidr"),
-                    "elasticLoadBalancing": One("elasticLoadBalancing", _same("enabled")),
+                    **same("ipFamily", "serviceIpv4Cidr"),
+                    "elasticLoadBalancing": One("elasticLoadBalancing", same("enabled")),
                 },
             ),
-            "storageConfig": One("storageConfig", {"blockStorage": One("blockStorage", _same("enabled"))}),
-            "upgradePolicy": One("upgradePolicy", _same("supportType")),
+            "storageConfig": One("storageConfig", {"blockStorage": One("blockStorage", same("enabled"))}),
+            "upgradePolicy": One("upgradePolicy", same("supportType")),
             "version": "version",
-            "vpcConfig": One("resourcesVpcConfig", _same(*_VPC)),
-            "zonalShiftConfig": One("zonalShiftConfig", _same("enabled")),
+            "vpcConfig": One("resourcesVpcConfig", same(*_VPC)),
+            "zonalShiftConfig": One("zonalShiftConfig", same("enabled")),
         },
         tags="tags",
         when=lambda view: view.at("status") != "DELETING",
@@ -98,12 +93,12 @@ KINDS = (
         "eks.DescribeNodegroup",
         f"{_CLUSTER}:{{nodegroupName}}",
         {
-            **_same("amiType", "capacityType", "clusterName", "diskSize", "instanceTypes", "labels"),
-            **_same("releaseVersion", "status", "version"),
+            **same("amiType", "capacityType", "clusterName", "diskSize", "instanceTypes", "labels"),
+            **same("releaseVersion", "status", "version"),
             "arn": "nodegroupArn",
-            "launchTemplate": One("launchTemplate", _same("id", "name", "version")),
+            "launchTemplate": One("launchTemplate", same("id", "name", "version")),
             "nodeGroupName": "nodegroupName",
-            "nodeRepairConfig": One("nodeRepairConfig", _same("enabled")),
+            "nodeRepairConfig": One("nodeRepairConfig", same("enabled")),
             "nodeRoleArn": "nodeRole",
             "resources": lambda view: [
                 {
@@ -112,10 +107,10 @@ KINDS = (
                     ]
                 }
             ],
-            "scalingConfig": One("scalingConfig", _same("desiredSize", "maxSize", "minSize")),
+            "scalingConfig": One("scalingConfig", same("desiredSize", "maxSize", "minSize")),
             "subnetIds": "subnets",
-            "taints": Each("taints", _same("effect", "key", "value")),
-            "updateConfig": One("updateConfig", _same("maxUnavailable", "maxUnavailablePercentage")),
+            "taints": Each("taints", same("effect", "key", "value")),
+            "updateConfig": One("updateConfig", same("maxUnavailable", "maxUnavailablePercentage")),
         },
         name="{nodegroupName}",
         tags="tags",
@@ -127,7 +122,7 @@ KINDS = (
         "eks.DescribeAddon",
         f"{_CLUSTER}:{{addonName}}",
         {
-            **_same(
+            **same(
                 "addonName", "addonVersion", "clusterName", "configurationValues", "serviceAccountRoleArn"
             ),
             "arn": "addonArn",
@@ -140,7 +135,7 @@ KINDS = (
         "eks.DescribeAccessEntry",
         f"{_CLUSTER}:{{principalArn}}",
         {
-            **_same("clusterName", "kubernetesGroups", "principalArn", "type"),
+            **same("clusterName", "kubernetesGroups", "principalArn", "type"),
             "accessEntryArn": "accessEntryArn",
             "userName": "username",
         },
@@ -152,7 +147,7 @@ KINDS = (
         "eks.DescribePodIdentityAssociation",
         "{associationId}",
         {
-            **_same("associationId", "clusterName", "namespace", "roleArn", "serviceAccount"),
+            **same("associationId", "clusterName", "namespace", "roleArn", "serviceAccount"),
             "associationArn": "associationArn",
         },
         tags="tags",
@@ -163,9 +158,7 @@ KINDS = (
         "aws:eks/capability:Capability",
         "eks.DescribeCapability",
         f"{_CLUSTER},{{capabilityName}}",
-        _same(
-            "arn", "capabilityName", "clusterName", "deletePropagationPolicy", "roleArn", "type", "version"
-        ),
+        same("arn", "capabilityName", "clusterName", "deletePropagationPolicy", "roleArn", "type", "version"),
         tags="tags",
         owner=_CLUSTER,
     ),

@@ -4,7 +4,7 @@ Shapes: internal/service/rds/{instance,cluster,cluster_instance}.go, instance_au
 and internal/service/dynamodb/{table,global_table}.go of terraform-provider-aws.
 """
 
-from policies.sources.live.mapping import Each, Joined, LiveKind
+from policies.sources.live.mapping import Each, Joined, LiveKind, same
 from policies.sources.live.queries import ApiQuery
 
 QUERIES = (
@@ -24,12 +24,9 @@ _OTHERS = ("neptune", "docdb")
 
 def _instance(kind: str, of_cluster: bool) -> LiveKind:
     own = {
-        "allocatedStorage": "AllocatedStorage",
-        "backupRetentionPeriod": "BackupRetentionPeriod",
-        "deletionProtection": "DeletionProtection",
+        **same("AllocatedStorage", "BackupRetentionPeriod", "DeletionProtection", "StorageType"),
         "multiAz": "MultiAZ",
         "replicateSourceDb": "ReadReplicaSourceDBInstanceIdentifier",
-        "storageType": "StorageType",
         "username": "MasterUsername",
     }
     return LiveKind(
@@ -39,15 +36,11 @@ def _instance(kind: str, of_cluster: bool) -> LiveKind:
         {
             **({"clusterIdentifier": "DBClusterIdentifier"} if of_cluster else own),
             "arn": "DBInstanceArn",
-            "availabilityZone": "AvailabilityZone",
-            "copyTagsToSnapshot": "CopyTagsToSnapshot",
+            **same("AvailabilityZone", "CopyTagsToSnapshot", "Engine", "KmsKeyId", "PubliclyAccessible"),
+            **same("StorageEncrypted"),
             "dbSubnetGroupName": "DBSubnetGroup.DBSubnetGroupName",
-            "engine": "Engine",
             "identifier": "DBInstanceIdentifier",
             "instanceClass": "DBInstanceClass",
-            "kmsKeyId": "KmsKeyId",
-            "publiclyAccessible": "PubliclyAccessible",
-            "storageEncrypted": "StorageEncrypted",
         },
         tags="TagList",
         when=lambda view: (
@@ -69,20 +62,12 @@ KINDS = (
         "{DBClusterIdentifier}",
         {
             "arn": "DBClusterArn",
-            "backupRetentionPeriod": "BackupRetentionPeriod",
+            **same("BackupRetentionPeriod", "CopyTagsToSnapshot", "DeletionProtection", "Endpoint"),
+            **same("Engine", "EngineMode", "KmsKeyId", "MasterUsername", "Port"),
+            **same("ReplicationSourceIdentifier", "StorageEncrypted"),
             "clusterIdentifier": "DBClusterIdentifier",
             "clusterResourceId": "DbClusterResourceId",
-            "copyTagsToSnapshot": "CopyTagsToSnapshot",
             "dbSubnetGroupName": "DBSubnetGroup",
-            "deletionProtection": "DeletionProtection",
-            "endpoint": "Endpoint",
-            "engine": "Engine",
-            "engineMode": "EngineMode",
-            "kmsKeyId": "KmsKeyId",
-            "masterUsername": "MasterUsername",
-            "port": "Port",
-            "replicationSourceIdentifier": "ReplicationSourceIdentifier",
-            "storageEncrypted": "StorageEncrypted",
         },
         tags="TagList",
         when=lambda view: view.at("Status") not in _GONE and view.at("Engine") not in _OTHERS,

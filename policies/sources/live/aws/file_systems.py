@@ -6,7 +6,7 @@ internal/service/efs of terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.mapping import LiveKind, One, Reader, Shape, View
+from policies.sources.live.mapping import LiveKind, One, Reader, Shape, View, same
 from policies.sources.live.queries import ApiQuery
 
 _SYSTEMS, _EFS = "fsx.DescribeFileSystems", "efs.DescribeFileSystems"
@@ -31,11 +31,7 @@ def _fsx(kind: str, type: str, shape: Shape) -> LiveKind:
         {
             "arn": "ResourceARN",
             "dnsName": "DNSName",
-            "kmsKeyId": "KmsKeyId",
-            "ownerId": "OwnerId",
-            "storageCapacity": "StorageCapacity",
-            "storageType": "StorageType",
-            "vpcId": "VpcId",
+            **same("KmsKeyId", "OwnerId", "StorageCapacity", "StorageType", "VpcId"),
             **shape,
         },
         tags="Tags",
@@ -55,10 +51,8 @@ def _first(path: str) -> Reader:
 
 _LUSTRE = "LustreConfiguration"
 _SETTINGS = {
-    "automaticBackupRetentionDays": "AutomaticBackupRetentionDays",
-    "copyTagsToBackups": "CopyTagsToBackups",
-    "deploymentType": "DeploymentType",
-    "weeklyMaintenanceStartTime": "WeeklyMaintenanceStartTime",
+    **same("AutomaticBackupRetentionDays", "CopyTagsToBackups", "DeploymentType"),
+    **same("WeeklyMaintenanceStartTime"),
 }
 
 
@@ -109,11 +103,8 @@ KINDS = (
         "{AssociationId}",
         {
             "arn": "ResourceARN",
-            "associationId": "AssociationId",
-            "dataRepositoryPath": "DataRepositoryPath",
-            "fileSystemId": "FileSystemId",
-            "fileSystemPath": "FileSystemPath",
-            "importedFileChunkSize": "ImportedFileChunkSize",
+            **same("AssociationId", "DataRepositoryPath", "FileSystemId", "FileSystemPath"),
+            **same("ImportedFileChunkSize"),
         },
         tags="Tags",
         when=lambda view: view.at("Lifecycle") != "DELETING",
@@ -124,16 +115,9 @@ KINDS = (
         "{FileSystemId}",
         {
             "arn": "FileSystemArn",
-            "availabilityZoneName": "AvailabilityZoneName",
-            "creationToken": "CreationToken",
-            "encrypted": "Encrypted",
-            "kmsKeyId": "KmsKeyId",
-            "name": "Name",
-            "numberOfMountTargets": "NumberOfMountTargets",
-            "ownerId": "OwnerId",
-            "performanceMode": "PerformanceMode",
-            "provisionedThroughputInMibps": "ProvisionedThroughputInMibps",
-            "throughputMode": "ThroughputMode",
+            **same("AvailabilityZoneName", "CreationToken", "Encrypted", "KmsKeyId", "Name"),
+            **same("NumberOfMountTargets", "OwnerId", "PerformanceMode", "ProvisionedThroughputInMibps"),
+            **same("ThroughputMode"),
         },
         tags="Tags",
         when=lambda view: view.at("LifeCycleState") not in ("deleting", "deleted"),
@@ -145,17 +129,13 @@ KINDS = (
         "{AccessPointId}",
         {
             "arn": "AccessPointArn",
-            "fileSystemId": "FileSystemId",
-            "ownerId": "OwnerId",
-            "posixUser": One("PosixUser", {"gid": "Gid", "uid": "Uid", "secondaryGids": "SecondaryGids"}),
+            **same("FileSystemId", "OwnerId"),
+            "posixUser": One("PosixUser", same("Gid", "Uid", "SecondaryGids")),
             "rootDirectory": One(
                 "RootDirectory",
                 {
                     "path": "Path",
-                    "creationInfo": One(
-                        "CreationInfo",
-                        {"ownerGid": "OwnerGid", "ownerUid": "OwnerUid", "permissions": "Permissions"},
-                    ),
+                    "creationInfo": One("CreationInfo", same("OwnerGid", "OwnerUid", "Permissions")),
                 },
             ),
         },
@@ -167,13 +147,8 @@ KINDS = (
         "efs.DescribeMountTargets",
         "{MountTargetId}",
         {
-            "availabilityZoneId": "AvailabilityZoneId",
-            "availabilityZoneName": "AvailabilityZoneName",
-            "fileSystemId": "FileSystemId",
-            "ipAddress": "IpAddress",
-            "networkInterfaceId": "NetworkInterfaceId",
-            "ownerId": "OwnerId",
-            "subnetId": "SubnetId",
+            **same("AvailabilityZoneId", "AvailabilityZoneName", "FileSystemId", "IpAddress"),
+            **same("NetworkInterfaceId", "OwnerId", "SubnetId"),
         },
         owner="{asked.FileSystemId}",
     ),
@@ -189,8 +164,7 @@ KINDS = (
         "efs.DescribeReplicationConfigurations",
         "{SourceFileSystemId}",
         {
-            "sourceFileSystemId": "SourceFileSystemId",
-            "sourceFileSystemArn": "SourceFileSystemArn",
+            **same("SourceFileSystemId", "SourceFileSystemArn"),
             "destination": lambda view: next(
                 (
                     {

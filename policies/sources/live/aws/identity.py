@@ -7,7 +7,7 @@ terraform-provider-aws. One operation reports nearly all of it, with documents.
 import json
 from typing import Any
 
-from policies.sources.live.mapping import LiveKind, Reader, View
+from policies.sources.live.mapping import LiveKind, Reader, View, same
 from policies.sources.live.queries import ApiQuery
 
 _DETAILS = "GetAccountAuthorizationDetails"
@@ -85,10 +85,9 @@ KINDS = (
         _name("Role"),
         "{RoleName}",
         {
-            "arn": "Arn",
+            **same("Arn", "Path"),
             "assumeRolePolicy": document("AssumeRolePolicyDocument"),
             "name": "RoleName",
-            "path": "Path",
             "permissionsBoundary": "PermissionsBoundary.PermissionsBoundaryArn",
             "uniqueId": "RoleId",
         },
@@ -101,12 +100,9 @@ KINDS = (
         _name("LocalManagedPolicy"),
         "{Arn}",
         {
-            "arn": "Arn",
-            "description": "Description",
+            **same("Arn", "Description", "Path", "PolicyId"),
             "name": "PolicyName",
-            "path": "Path",
             "policy": _default_version,
-            "policyId": "PolicyId",
         },
         name="{PolicyName}",
         regionless=True,

@@ -8,7 +8,7 @@ from typing import Any
 
 from policies.resource import UnknownValue
 from policies.sources.live.aws.templates import METADATA
-from policies.sources.live.mapping import Each, LiveKind, One, Shape, View, shaped
+from policies.sources.live.mapping import Each, LiveKind, One, Shape, View, same, shaped
 from policies.sources.live.queries import ApiQuery
 
 _VOLUMES = "ec2.DescribeVolumes"
@@ -24,12 +24,8 @@ QUERIES = (
     ApiQuery("autoscaling", "DescribeScheduledActions", "ScheduledUpdateGroupActions"),
 )  # fmt: skip
 _DISK: Shape = {
-    "encrypted": "Encrypted",
-    "iops": "Iops",
-    "kmsKeyId": "KmsKeyId",
-    "throughput": "Throughput",
+    **same("Encrypted", "Iops", "KmsKeyId", "Throughput", "VolumeType"),
     "volumeSize": "Size",
-    "volumeType": "VolumeType",
 }
 
 
@@ -66,12 +62,8 @@ def _reservation(kind: str, block: bool) -> LiveKind:
         "{CapacityReservationId}",
         {
             "arn": "CapacityReservationArn",
-            "availabilityZone": "AvailabilityZone",
-            "endDate": "EndDate",
-            "endDateType": "EndDateType",
+            **same("AvailabilityZone", "EndDate", "EndDateType", "InstancePlatform", "InstanceType"),
             "instanceCount": "TotalInstanceCount",
-            "instancePlatform": "InstancePlatform",
-            "instanceType": "InstanceType",
             **({} if block else {"instanceMatchCriteria": "InstanceMatchCriteria"}),
         },
         tags="Tags",
@@ -92,12 +84,10 @@ KINDS = (
             "associatePublicIpAddress": lambda view: bool(view.at("PublicIpAddress")),
             "availabilityZone": "Placement.AvailabilityZone",
             "ebsBlockDevices": _disks(of_root=False),
-            "instanceType": "InstanceType",
-            "keyName": "KeyName",
+            **same("InstanceType", "KeyName", "SubnetId"),
             "metadataOptions": One("MetadataOptions", METADATA),
             "placementGroup": "Placement.GroupName",
             "rootBlockDevice": _disks(of_root=True),
-            "subnetId": "SubnetId",
             "tenancy": "Placement.Tenancy",
             "vpcSecurityGroupIds": lambda view: (
                 [one.get("GroupId") for one in view.at("SecurityGroups") or ()] or None
@@ -112,14 +102,9 @@ KINDS = (
         _VOLUMES,
         "{VolumeId}",
         {
-            "availabilityZone": "AvailabilityZone",
-            "encrypted": "Encrypted",
-            "iops": "Iops",
-            "kmsKeyId": "KmsKeyId",
-            "multiAttachEnabled": "MultiAttachEnabled",
-            "size": "Size",
+            **same("AvailabilityZone", "Encrypted", "Iops", "KmsKeyId", "MultiAttachEnabled", "Size"),
+            **same("Throughput"),
             "snapshotId": lambda view: view.at("SnapshotId") or None,
-            "throughput": "Throughput",
             "type": "VolumeType",
         },
         arn="arn:{partition}:ec2:{region}:{account}:volume/{VolumeId}",
@@ -134,10 +119,8 @@ KINDS = (
         {
             "arn": "GroupArn",
             "name": "GroupName",
-            "partitionCount": "PartitionCount",
+            **same("PartitionCount", "SpreadLevel", "Strategy"),
             "placementGroupId": "GroupId",
-            "spreadLevel": "SpreadLevel",
-            "strategy": "Strategy",
         },
         arn="arn:{partition}:ec2:{region}:{account}:placement-group/{GroupName}",
         tags="Tags",
@@ -168,12 +151,11 @@ KINDS = (
         "{LaunchConfigurationName}",
         {
             "arn": "LaunchConfigurationARN",
-            "associatePublicIpAddress": "AssociatePublicIpAddress",
+            **same("AssociatePublicIpAddress", "ImageId", "InstanceType"),
             "ebsBlockDevices": Each(
                 "BlockDeviceMappings",
                 {
-                    "deviceName": "DeviceName",
-                    "noDevice": "NoDevice",
+                    **same("DeviceName", "NoDevice"),
                     "deleteOnTermination": "Ebs.DeleteOnTermination",
                     "encrypted": "Ebs.Encrypted",
                     "snapshotId": "Ebs.SnapshotId",
@@ -181,8 +163,6 @@ KINDS = (
                     "volumeType": "Ebs.VolumeType",
                 },
             ),
-            "imageId": "ImageId",
-            "instanceType": "InstanceType",
             "metadataOptions": One(
                 "MetadataOptions",
                 {key: METADATA[key] for key in ("httpEndpoint", "httpTokens", "httpPutResponseHopLimit")},
@@ -210,11 +190,7 @@ KINDS = (
         {
             "arn": "ScheduledActionARN",
             "autoscalingGroupName": "AutoScalingGroupName",
-            "desiredCapacity": "DesiredCapacity",
-            "maxSize": "MaxSize",
-            "minSize": "MinSize",
-            "recurrence": "Recurrence",
-            "scheduledActionName": "ScheduledActionName",
+            **same("DesiredCapacity", "MaxSize", "MinSize", "Recurrence", "ScheduledActionName"),
         },
         imported="{AutoScalingGroupName}/{ScheduledActionName}",
     ),

@@ -6,7 +6,7 @@ Shapes: internal/service/{kms,secretsmanager,ecr,backup} of terraform-provider-a
 from typing import Any
 
 from policies.resource import UnknownValue
-from policies.sources.live.mapping import Each, Joined, LiveKind, One, Shape, View
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, Shape, View, same
 from policies.sources.live.queries import ApiQuery
 
 _KEYS, _KEY = "kms.ListKeys", "kms.DescribeKey"
@@ -88,10 +88,8 @@ KINDS = (
         "{ARN}",
         {
             "arn": "ARN",
-            "description": "Description",
-            "kmsKeyId": "KmsKeyId",
-            "name": "Name",
-            "replicas": Each("ReplicationStatus", {"kmsKeyId": "KmsKeyId", "region": "Region"}),
+            **same("Description", "KmsKeyId", "Name"),
+            "replicas": Each("ReplicationStatus", same("KmsKeyId", "Region")),
         },
         name="{Name}",
         tags="Tags",
@@ -116,9 +114,8 @@ KINDS = (
                 or None
             ),
             "imageScanningConfiguration": One("imageScanningConfiguration", {"scanOnPush": "scanOnPush"}),
-            "imageTagMutability": "imageTagMutability",
+            **same("imageTagMutability", "registryId"),
             "name": "repositoryName",
-            "registryId": "registryId",
             "repositoryUrl": "repositoryUri",
         },
         tags="tagging",
@@ -135,11 +132,7 @@ KINDS = (
                 {
                     "rules": Each(
                         "rules",
-                        {
-                            "destinations": Each(
-                                "destinations", {"region": "region", "registryId": "registryId"}
-                            )
-                        },
+                        {"destinations": Each("destinations", same("region", "registryId"))},
                     )
                 },
             ),
@@ -156,9 +149,7 @@ KINDS = (
                 "rules",
                 {
                     "scanFrequency": "scanFrequency",
-                    "repositoryFilters": Each(
-                        "repositoryFilters", {"filter": "filter", "filterType": "filterType"}
-                    ),
+                    "repositoryFilters": Each("repositoryFilters", same("filter", "filterType")),
                 },
             ),
         },

@@ -5,7 +5,7 @@ Shapes: internal/service/{logs,cloudwatch,cloudtrail,scheduler,elbv2,sagemaker} 
 
 from typing import Any
 
-from policies.sources.live.mapping import Each, Joined, LiveKind, One, View
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, View, same
 from policies.sources.live.queries import ApiQuery
 
 _GROUPS, _TRAILS = "logs.DescribeLogGroups", "cloudtrail.DescribeTrails"
@@ -50,8 +50,7 @@ KINDS = (
         _GROUPS,
         "{logGroupName}",
         {
-            "kmsKeyId": "kmsKeyId",
-            "logGroupClass": "logGroupClass",
+            **same("kmsKeyId", "logGroupClass"),
             "name": "logGroupName",
             # Without a retention, logs never expire, which the provider writes as 0.
             "retentionInDays": lambda view: view.at("retentionInDays") or 0,
@@ -66,11 +65,9 @@ KINDS = (
         "logs.DescribeSubscriptionFilters",
         "{asked.logGroupName}|{filterName}",
         {
-            "destinationArn": "destinationArn",
-            "filterPattern": "filterPattern",
+            **same("destinationArn", "filterPattern", "roleArn"),
             "logGroup": "logGroupName",
             "name": "filterName",
-            "roleArn": "roleArn",
         },
         name="{filterName}",
         owner="{asked.logGroupName}",
@@ -80,33 +77,20 @@ KINDS = (
         "cloudwatch.DescribeAlarms",
         "{AlarmName}",
         {
-            "actionsEnabled": "ActionsEnabled",
-            "alarmActions": "AlarmActions",
-            "alarmDescription": "AlarmDescription",
+            **same("ActionsEnabled", "AlarmActions", "AlarmDescription", "ComparisonOperator"),
+            **same("EvaluationPeriods", "MetricName", "Namespace", "Period", "Statistic", "Threshold"),
             "arn": "AlarmArn",
-            "comparisonOperator": "ComparisonOperator",
             "dimensions": lambda view: (
                 {one["Name"]: one["Value"] for one in view.at("Dimensions") or ()} or None
             ),
-            "evaluationPeriods": "EvaluationPeriods",
-            "metricName": "MetricName",
             "metricQueries": Each(
                 "Metrics",
                 {
-                    "id": "Id",
-                    "expression": "Expression",
-                    "label": "Label",
-                    "returnData": "ReturnData",
-                    "metric": One(
-                        "MetricStat.Metric", {"metricName": "MetricName", "namespace": "Namespace"}
-                    ),
+                    **same("Id", "Expression", "Label", "ReturnData"),
+                    "metric": One("MetricStat.Metric", same("MetricName", "Namespace")),
                 },
             ),
             "name": "AlarmName",
-            "namespace": "Namespace",
-            "period": "Period",
-            "statistic": "Statistic",
-            "threshold": "Threshold",
         },
     ),
     LiveKind(
@@ -121,11 +105,9 @@ KINDS = (
                     "fieldSelectors": Each(
                         "FieldSelectors",
                         {
-                            "field": "Field",
-                            "equals": "Equals",
+                            **same("Field", "Equals", "NotEquals"),
                             "startsWiths": "StartsWith",
                             "endsWiths": "EndsWith",
-                            "notEquals": "NotEquals",
                             "notStartsWiths": "NotStartsWith",
                             "notEndsWiths": "NotEndsWith",
                         },
@@ -135,11 +117,7 @@ KINDS = (
             "arn": "TrailARN",
             "enableLogging": "status.IsLogging",
             "eventSelectors": _selectors,
-            "isMultiRegionTrail": "IsMultiRegionTrail",
-            "isOrganizationTrail": "IsOrganizationTrail",
-            "kmsKeyId": "KmsKeyId",
-            "name": "Name",
-            "s3BucketName": "S3BucketName",
+            **same("IsMultiRegionTrail", "IsOrganizationTrail", "KmsKeyId", "Name", "S3BucketName"),
         },
         name="{Name}",
         joined={
@@ -152,7 +130,7 @@ KINDS = (
         "aws:scheduler/schedule:Schedule",
         "scheduler.ListSchedules",
         "{GroupName}/{Name}",
-        {"arn": "Arn", "groupName": "GroupName", "name": "Name", "state": "State"},
+        same("Arn", "GroupName", "Name", "State"),
         name="{Name}",
     ),
     LiveKind(
@@ -164,8 +142,7 @@ KINDS = (
             "internal": lambda view: view.at("Scheme") == "internal",
             "loadBalancerType": "Type",
             "name": "LoadBalancerName",
-            "securityGroups": "SecurityGroups",
-            "vpcId": "VpcId",
+            **same("SecurityGroups", "VpcId"),
         },
         name="{LoadBalancerName}",
         tags="tagging",
@@ -176,14 +153,9 @@ KINDS = (
         "sagemaker.DescribeDomain",
         "{DomainId}",
         {
-            "appNetworkAccessType": "AppNetworkAccessType",
+            **same("AppNetworkAccessType", "AuthMode", "DomainName", "HomeEfsFileSystemId", "KmsKeyId"),
+            **same("SubnetIds", "VpcId"),
             "arn": "DomainArn",
-            "authMode": "AuthMode",
-            "domainName": "DomainName",
-            "homeEfsFileSystemId": "HomeEfsFileSystemId",
-            "kmsKeyId": "KmsKeyId",
-            "subnetIds": "SubnetIds",
-            "vpcId": "VpcId",
         },
         name="{DomainName}",
         keys=("kmsKeyId",),

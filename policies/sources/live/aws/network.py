@@ -6,7 +6,7 @@ of terraform-provider-aws.
 
 from typing import Any
 
-from policies.sources.live.mapping import Joined, LiveKind, Shape, View
+from policies.sources.live.mapping import Joined, LiveKind, Shape, View, same
 from policies.sources.live.queries import ApiQuery
 
 QUERIES = (
@@ -53,17 +53,12 @@ def _referenced(view: View) -> Any:
 
 
 _RULE: Shape = {
-    "securityGroupRuleId": "SecurityGroupRuleId",
+    **same("SecurityGroupRuleId", "IpProtocol", "CidrIpv4", "CidrIpv6", "PrefixListId", "Description"),
     "securityGroupId": "GroupId",
-    "ipProtocol": "IpProtocol",
     # A rule for all protocols has no ports: the provider omits them (`-1` in the answer).
     "fromPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("FromPort"),
     "toPort": lambda view: None if view.at("IpProtocol") == "-1" else view.at("ToPort"),
-    "cidrIpv4": "CidrIpv4",
-    "cidrIpv6": "CidrIpv6",
-    "prefixListId": "PrefixListId",
     "referencedSecurityGroupId": _referenced,
-    "description": "Description",
 }
 
 
@@ -101,11 +96,8 @@ KINDS = (
         "ec2.DescribeVpcs",
         "{VpcId}",
         {
-            "cidrBlock": "CidrBlock",
-            "dhcpOptionsId": "DhcpOptionsId",
+            **same("CidrBlock", "DhcpOptionsId", "InstanceTenancy", "OwnerId"),
             "enableDnsHostnames": "hostnames.EnableDnsHostnames.Value",
-            "instanceTenancy": "InstanceTenancy",
-            "ownerId": "OwnerId",
         },
         arn=_arn("vpc", "VpcId"),
         tags="Tags",
@@ -116,13 +108,8 @@ KINDS = (
         "ec2.DescribeSubnets",
         "{SubnetId}",
         {
-            "assignIpv6AddressOnCreation": "AssignIpv6AddressOnCreation",
-            "availabilityZone": "AvailabilityZone",
-            "availabilityZoneId": "AvailabilityZoneId",
-            "cidrBlock": "CidrBlock",
-            "mapPublicIpOnLaunch": "MapPublicIpOnLaunch",
-            "ownerId": "OwnerId",
-            "vpcId": "VpcId",
+            **same("AssignIpv6AddressOnCreation", "AvailabilityZone", "AvailabilityZoneId", "CidrBlock"),
+            **same("MapPublicIpOnLaunch", "OwnerId", "VpcId"),
         },
         arn=_arn("subnet", "SubnetId"),
         tags="Tags",
@@ -136,16 +123,10 @@ KINDS = (
         "ec2.DescribeVpcEndpoints",
         "{VpcEndpointId}",
         {
-            "ipAddressType": "IpAddressType",
+            **same("IpAddressType", "PrivateDnsEnabled", "RouteTableIds", "ServiceName", "State"),
+            **same("SubnetIds", "VpcEndpointType", "VpcId"),
             "policy": "PolicyDocument",
-            "privateDnsEnabled": "PrivateDnsEnabled",
-            "routeTableIds": "RouteTableIds",
             "securityGroupIds": lambda view: [one.get("GroupId") for one in view.at("Groups") or ()] or None,
-            "serviceName": "ServiceName",
-            "state": "State",
-            "subnetIds": "SubnetIds",
-            "vpcEndpointType": "VpcEndpointType",
-            "vpcId": "VpcId",
         },
         arn=_arn("vpc-endpoint", "VpcEndpointId"),
         tags="Tags",
@@ -155,12 +136,7 @@ KINDS = (
         "aws:ec2/natGateway:NatGateway",
         "ec2.DescribeNatGateways",
         "{NatGatewayId}",
-        {
-            "availabilityMode": "AvailabilityMode",
-            "connectivityType": "ConnectivityType",
-            "subnetId": "SubnetId",
-            "vpcId": "VpcId",
-        },
+        same("AvailabilityMode", "ConnectivityType", "SubnetId", "VpcId"),
         tags="Tags",
         when=_isnt("State", "deleted", "deleting", "failed"),
     ),
@@ -173,10 +149,7 @@ KINDS = (
             "subnetId": _logged("subnet-"),
             "eniId": _logged("eni-"),
             "iamRoleArn": "DeliverLogsPermissionArn",
-            "logDestination": "LogDestination",
-            "logDestinationType": "LogDestinationType",
-            "maxAggregationInterval": "MaxAggregationInterval",
-            "trafficType": "TrafficType",
+            **same("LogDestination", "LogDestinationType", "MaxAggregationInterval", "TrafficType"),
         },
         arn=_arn("vpc-flow-log", "FlowLogId"),
         tags="Tags",

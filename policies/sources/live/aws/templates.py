@@ -6,7 +6,7 @@ Shapes: internal/service/ec2/ec2_launch_template.go of terraform-provider-aws.
 from typing import Any
 
 from policies.resource import UnknownValue
-from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View, text
+from policies.sources.live.mapping import Each, Joined, LiveKind, One, Reader, Shape, View, same, text
 from policies.sources.live.queries import ApiQuery
 
 _TEMPLATES, _VERSIONS = "ec2.DescribeLaunchTemplates", "DescribeLaunchTemplateVersions"
@@ -51,44 +51,26 @@ def _tag_specifications(data: str) -> Reader:
 
 
 METADATA: Shape = {
-    "httpEndpoint": "HttpEndpoint",
-    "httpTokens": "HttpTokens",
-    "httpPutResponseHopLimit": "HttpPutResponseHopLimit",
-    "httpProtocolIpv6": "HttpProtocolIpv6",
-    "instanceMetadataTags": "InstanceMetadataTags",
+    **same("HttpEndpoint", "HttpTokens", "HttpPutResponseHopLimit", "HttpProtocolIpv6"),
+    **same("InstanceMetadataTags"),
 }
 _EBS: Shape = {
     "deleteOnTermination": text("DeleteOnTermination"),
     "encrypted": text("Encrypted"),
-    "iops": "Iops",
-    "kmsKeyId": "KmsKeyId",
-    "snapshotId": "SnapshotId",
-    "throughput": "Throughput",
-    "volumeSize": "VolumeSize",
-    "volumeType": "VolumeType",
+    **same("Iops", "KmsKeyId", "SnapshotId", "Throughput", "VolumeSize", "VolumeType"),
 }
-_TARGET: Shape = {
-    "capacityReservationId": "CapacityReservationId",
-    "capacityReservationResourceGroupArn": "CapacityReservationResourceGroupArn",
-}
+_TARGET: Shape = same("CapacityReservationId", "CapacityReservationResourceGroupArn")
 _INTERFACE: Shape = {
     "associatePublicIpAddress": text("AssociatePublicIpAddress"),
     "deleteOnTermination": text("DeleteOnTermination"),
-    "description": "Description",
-    "deviceIndex": "DeviceIndex",
-    "interfaceType": "InterfaceType",
-    "networkCardIndex": "NetworkCardIndex",
-    "networkInterfaceId": "NetworkInterfaceId",
+    **same("Description", "DeviceIndex", "InterfaceType", "NetworkCardIndex", "NetworkInterfaceId"),
+    **same("SubnetId"),
     "securityGroups": "Groups",
-    "subnetId": "SubnetId",
 }
 _REQUIREMENTS: Shape = {
-    "acceleratorCount": One("AcceleratorCount", {"min": "Min", "max": "Max"}),
-    "acceleratorManufacturers": "AcceleratorManufacturers",
-    "acceleratorNames": "AcceleratorNames",
-    "acceleratorTypes": "AcceleratorTypes",
-    "allowedInstanceTypes": "AllowedInstanceTypes",
-    "excludedInstanceTypes": "ExcludedInstanceTypes",
+    "acceleratorCount": One("AcceleratorCount", same("Min", "Max")),
+    **same("AcceleratorManufacturers", "AcceleratorNames", "AcceleratorTypes", "AllowedInstanceTypes"),
+    **same("ExcludedInstanceTypes"),
 }
 
 
@@ -114,10 +96,7 @@ def _template(data: str) -> Shape:
         "keyName": f"{data}.KeyName",
         "metadataOptions": One(f"{data}.MetadataOptions", METADATA),
         "networkInterfaces": Each(f"{data}.NetworkInterfaces", _INTERFACE),
-        "placement": One(
-            f"{data}.Placement",
-            {"availabilityZone": "AvailabilityZone", "groupName": "GroupName", "tenancy": "Tenancy"},
-        ),
+        "placement": One(f"{data}.Placement", same("AvailabilityZone", "GroupName", "Tenancy")),
         "tagSpecifications": _tag_specifications(data),
         "userData": _user_data(data),
         "vpcSecurityGroupIds": f"{data}.SecurityGroupIds",

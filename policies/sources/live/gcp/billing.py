@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.sources.live.gcp.assets import OF_PROJECT, end_of, last, project_number
 from policies.sources.live.gcp.project import above
-from policies.sources.live.mapping import Each, LiveKind, One, View
+from policies.sources.live.mapping import Each, LiveKind, One, View, same
 from policies.sources.live.queries import ApiQuery
 
 _BILLING = "cloudbilling.projects.getBillingInfo"
@@ -53,29 +53,21 @@ KINDS = (
             "allUpdatesRule": One(
                 "notificationsRule",
                 {
-                    "disableDefaultIamRecipients": "disableDefaultIamRecipients",
-                    "enableProjectLevelRecipients": "enableProjectLevelRecipients",
-                    "monitoringNotificationChannels": "monitoringNotificationChannels",
-                    "pubsubTopic": "pubsubTopic",
-                    "schemaVersion": "schemaVersion",
+                    **same("disableDefaultIamRecipients", "enableProjectLevelRecipients"),
+                    **same("monitoringNotificationChannels", "pubsubTopic", "schemaVersion"),
                 },
             ),
             "billingAccount": end_of("asked.parent"),
             "budgetFilter": One(
                 "budgetFilter",
                 {
-                    "calendarPeriod": "calendarPeriod",
+                    **same("calendarPeriod", "projects", "resourceAncestors", "services"),
                     "labels": _labels,
-                    "projects": "projects",
-                    "resourceAncestors": "resourceAncestors",
-                    "services": "services",
                 },
             ),
             "displayName": "displayName",
             "name": end_of("name"),
-            "thresholdRules": Each(
-                "thresholdRules", {"spendBasis": "spendBasis", "thresholdPercent": "thresholdPercent"}
-            ),
+            "thresholdRules": Each("thresholdRules", same("spendBasis", "thresholdPercent")),
         },
         name=lambda view: view.at("displayName") or last(view.at("name")),
         when=_counts,

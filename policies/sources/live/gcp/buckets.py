@@ -6,7 +6,7 @@ Shapes: google/services/storage/resource_storage_bucket.go of terraform-provider
 from typing import Any
 
 from policies.sources.live.gcp.assets import asset, assets, number, switch
-from policies.sources.live.mapping import Each, One, Shape, View
+from policies.sources.live.mapping import Each, One, Shape, View, same
 
 _BUCKET = "storage.googleapis.com/Bucket"
 QUERIES = (assets(_BUCKET),)
@@ -20,15 +20,11 @@ def _state(view: View) -> Any:
 
 _CONDITION: Shape = {
     "age": number("age"),
-    "createdBefore": "createdBefore",
-    "customTimeBefore": "customTimeBefore",
-    "daysSinceCustomTime": "daysSinceCustomTime",
-    "daysSinceNoncurrentTime": "daysSinceNoncurrentTime",
+    **same("createdBefore", "customTimeBefore", "daysSinceCustomTime", "daysSinceNoncurrentTime"),
+    **same("noncurrentTimeBefore", "numNewerVersions"),
     "matchesPrefixes": "matchesPrefix",
     "matchesStorageClasses": "matchesStorageClass",
     "matchesSuffixes": "matchesSuffix",
-    "noncurrentTimeBefore": "noncurrentTimeBefore",
-    "numNewerVersions": "numNewerVersions",
     "withState": _state,
 }
 
@@ -43,16 +39,13 @@ KINDS = (
             "lifecycleRules": Each(
                 "lifecycle.rule",
                 {
-                    "action": One("action", {"type": "type", "storageClass": "storageClass"}),
+                    "action": One("action", same("type", "storageClass")),
                     "condition": One("condition", _CONDITION),
                 },
             ),
-            "location": "location",
-            "logging": One("logging", {"logBucket": "logBucket", "logObjectPrefix": "logObjectPrefix"}),
-            "name": "name",
+            **same("location", "name", "selfLink", "storageClass"),
+            "logging": One("logging", same("logBucket", "logObjectPrefix")),
             "publicAccessPrevention": "iamConfiguration.publicAccessPrevention",
-            "selfLink": "selfLink",
-            "storageClass": "storageClass",
             "uniformBucketLevelAccess": switch("iamConfiguration.uniformBucketLevelAccess.enabled"),
             "versioning": One("versioning", {"enabled": switch("enabled")}),
         },

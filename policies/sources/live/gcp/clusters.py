@@ -7,7 +7,7 @@ terraform-provider-google (flattenMasterAuthorizedNetworksConfig, flattenRelease
 from typing import Any
 
 from policies.sources.live.gcp.assets import asset, assets, named, number, switch
-from policies.sources.live.mapping import Each, One, QueryRefusedError, Shape, View
+from policies.sources.live.mapping import Each, One, QueryRefusedError, Shape, View, same
 from policies.sources.live.queries import ApiRefusal
 
 _CLUSTER, _POOL = "container.googleapis.com/Cluster", "container.googleapis.com/NodePool"
@@ -55,10 +55,9 @@ def _size(view: View) -> Any:
 
 
 _NODE: Shape = {
-    "diskSizeGb": "diskSizeGb",
-    "diskType": "diskType",
-    "effectiveTaints": Each("taints", {"effect": "effect", "key": "key", "value": "value"}),
-    "flexStart": "flexStart",
+    **same("diskSizeGb", "diskType", "flexStart", "imageType", "labels", "machineType", "preemptible"),
+    **same("resourceLabels", "serviceAccount", "spot"),
+    "effectiveTaints": Each("taints", same("effect", "key", "value")),
     "guestAccelerators": Each(
         "accelerators",
         {
@@ -70,33 +69,21 @@ _NODE: Shape = {
         },
     ),
     "gvnic": One("gvnic", {"enabled": switch("enabled")}),
-    "imageType": "imageType",
-    "labels": "labels",
-    "machineType": "machineType",
-    "preemptible": "preemptible",
-    "reservationAffinity": One(
-        "reservationAffinity",
-        {"consumeReservationType": "consumeReservationType", "key": "key", "values": "values"},
-    ),
-    "resourceLabels": "resourceLabels",
-    "serviceAccount": "serviceAccount",
-    "spot": "spot",
+    "reservationAffinity": One("reservationAffinity", same("consumeReservationType", "key", "values")),
     "workloadMetadataConfig": One("workloadMetadataConfig", {"mode": "mode"}),
 }
 _NODES: Shape = {
     "autoscaling": _scaling,
-    "initialNodeCount": "initialNodeCount",
+    **same("initialNodeCount", "name", "version"),
     "management": One(
         "management", {"autoRepair": switch("autoRepair"), "autoUpgrade": switch("autoUpgrade")}
     ),
-    "name": "name",
     "networkConfig": One("networkConfig", {"enablePrivateNodes": "enablePrivateNodes"}),
     "nodeConfig": One("config", _NODE),
     "nodeCount": _size,
     "nodeLocations": "locations",
-    "placementPolicy": One("placementPolicy", {"policyName": "policyName", "type": "type"}),
+    "placementPolicy": One("placementPolicy", same("policyName", "type")),
     "queuedProvisioning": One("queuedProvisioning", {"enabled": switch("enabled")}),
-    "version": "version",
 }
 
 
@@ -173,20 +160,17 @@ KINDS = (
                 "controlPlaneEndpointsConfig",
                 {"ipEndpointsConfig": One("ipEndpointsConfig", {"enabled": "enabled"})},
             ),
-            "databaseEncryption": One("databaseEncryption", {"keyName": "keyName", "state": "state"}),
+            "databaseEncryption": One("databaseEncryption", same("keyName", "state")),
             "datapathProvider": "networkConfig.datapathProvider",
-            "description": "description",
+            **same("description", "endpoint", "location", "loggingService", "name", "resourceLabels"),
+            **same("selfLink"),
             "enableAutopilot": switch("autopilot.enabled"),
-            "endpoint": "endpoint",
-            "location": "location",
             "loggingConfig": One(
                 "loggingConfig",
                 {"enableComponents": lambda view: view.at("componentConfig.enableComponents") or []},
             ),
-            "loggingService": "loggingService",
             "masterAuthorizedNetworksConfig": _named_networks,
             "masterVersion": "currentMasterVersion",
-            "name": "name",
             "network": lambda view: view.at("networkConfig.network") or view.at("network"),
             "networkPolicy": One("networkPolicy", {"enabled": switch("enabled"), "provider": "provider"}),
             "nodeLocations": _others,
@@ -195,8 +179,6 @@ KINDS = (
             # A cluster without a channel has none, or an empty one.
             "releaseChannel": lambda view: {"channel": view.at("releaseChannel.channel") or "UNSPECIFIED"},
             "removeDefaultNodePool": _no_default_pool,
-            "resourceLabels": "resourceLabels",
-            "selfLink": "selfLink",
             "subnetwork": lambda view: view.at("networkConfig.subnetwork") or view.at("subnetwork"),
             "workloadIdentityConfig": One("workloadIdentityConfig", {"workloadPool": "workloadPool"}),
         },

@@ -7,7 +7,7 @@ google/services/bigquery/resource_bigquery_dataset.go of terraform-provider-goog
 from typing import Any
 
 from policies.sources.live.gcp.assets import asset, assets, short, switch
-from policies.sources.live.mapping import One, View
+from policies.sources.live.mapping import One, View, same
 
 _SQL, _DATASET = "sqladmin.googleapis.com/Instance", "bigquery.googleapis.com/Dataset"
 QUERIES = (assets(_SQL), assets(_DATASET))
@@ -23,16 +23,12 @@ KINDS = (
         "gcp:sql/databaseInstance:DatabaseInstance",
         _SQL,
         {
-            "databaseVersion": "databaseVersion",
-            "instanceType": "instanceType",
+            **same("databaseVersion", "instanceType", "name", "region", "selfLink"),
             "masterInstanceName": _master,
-            "name": "name",
-            "region": "region",
-            "selfLink": "selfLink",
             "settings": One(
                 "settings",
                 {
-                    "availabilityType": "availabilityType",
+                    **same("availabilityType", "edition", "tier", "userLabels"),
                     "backupConfiguration": One(
                         "backupConfiguration",
                         {
@@ -42,17 +38,13 @@ KINDS = (
                         },
                     ),
                     "deletionProtectionEnabled": switch("deletionProtectionEnabled"),
-                    "edition": "edition",
                     "ipConfiguration": One(
                         "ipConfiguration",
                         {
                             "ipv4Enabled": switch("ipv4Enabled"),
-                            "privateNetwork": "privateNetwork",
-                            "sslMode": "sslMode",
+                            **same("privateNetwork", "sslMode"),
                         },
                     ),
-                    "tier": "tier",
-                    "userLabels": "userLabels",
                 },
             ),
         },
@@ -65,10 +57,7 @@ KINDS = (
         _DATASET,
         {
             "datasetId": "datasetReference.datasetId",
-            "description": "description",
-            "friendlyName": "friendlyName",
-            "location": "location",
-            "selfLink": "selfLink",
+            **same("description", "friendlyName", "location", "selfLink"),
         },
     ),
 )

@@ -4,7 +4,7 @@ Shapes: google/services/{filestore,lustre,parallelstore} of terraform-provider-g
 """
 
 from policies.sources.live.gcp.assets import OF_PROJECT, asset, assets, by_name, end_of, part, short, switch
-from policies.sources.live.mapping import LiveKind
+from policies.sources.live.mapping import LiveKind, same
 from policies.sources.live.queries import ApiQuery
 
 _FILESTORE, _BACKUP = "file.googleapis.com/Instance", "file.googleapis.com/Backup"
@@ -27,36 +27,27 @@ KINDS = (
         _FILESTORE,
         {
             "deletionProtectionEnabled": switch("deletionProtectionEnabled"),
-            "description": "description",
-            "kmsKeyName": "kmsKeyName",
+            **same("description", "kmsKeyName", "protocol", "tier"),
             "location": part("locations"),
             "name": short,
-            "protocol": "protocol",
-            "tier": "tier",
         },
     ),
     asset(
         "gcp:filestore/backup:Backup",
         _BACKUP,
         {
-            "description": "description",
+            **same("description", "sourceFileShare", "sourceInstance"),
             "location": part("locations"),
             "name": short,
-            "sourceFileShare": "sourceFileShare",
-            "sourceInstance": "sourceInstance",
         },
     ),
     asset(
         "gcp:lustre/instance:Instance",
         _LUSTRE,
         {
-            "capacityGib": "capacityGib",
-            "description": "description",
-            "filesystem": "filesystem",
+            **same("capacityGib", "description", "filesystem", "kmsKey", "network"),
             "instanceId": short,
-            "kmsKey": "kmsKey",
             "location": part("locations"),
-            "network": "network",
         },
         keys=("kmsKey",),
     ),
@@ -65,11 +56,9 @@ KINDS = (
         _PARALLELSTORE,
         by_name,
         {
-            "capacityGib": "capacityGib",
-            "deploymentType": "deploymentType",
+            **same("capacityGib", "deploymentType", "network"),
             "instanceId": end_of("name"),
             "location": lambda view: by_name(view).split("/")[3],
-            "network": "network",
             "project": "account",
         },
         name=end_of("name"),

@@ -18,7 +18,7 @@ from policies.sources.live.gcp.assets import (
     short,
 )
 from policies.sources.live.gcp.project import role
-from policies.sources.live.mapping import LiveKind, One, View
+from policies.sources.live.mapping import LiveKind, One, View, same
 from policies.sources.live.queries import ACCOUNT, ApiQuery
 
 _ACCOUNT, _KEY = "iam.googleapis.com/ServiceAccount", "iam.googleapis.com/ServiceAccountKey"
@@ -59,12 +59,8 @@ KINDS = (
         _ACCOUNT,
         {
             "accountId": lambda view: str(view.at("email") or "").partition("@")[0] or None,
-            "description": "description",
-            "disabled": "disabled",
-            "displayName": "displayName",
-            "email": "email",
+            **same("description", "disabled", "displayName", "email", "uniqueId"),
             "name": by_name,
-            "uniqueId": "uniqueId",
         },
         id=by_name,  # has the mail address instead of a number
         labels="",
@@ -98,13 +94,9 @@ KINDS = (
         "gcp:iam/workloadIdentityPoolProvider:WorkloadIdentityPoolProvider",
         _PROVIDER,
         {
-            "attributeCondition": "attributeCondition",
-            "attributeMapping": "attributeMapping",
+            **same("attributeCondition", "attributeMapping", "description", "disabled", "displayName"),
             "aws": One("aws", {"accountId": "accountId"}),
-            "description": "description",
-            "disabled": "disabled",
-            "displayName": "displayName",
-            "oidc": One("oidc", {"allowedAudiences": "allowedAudiences", "issuerUri": "issuerUri"}),
+            "oidc": One("oidc", same("allowedAudiences", "issuerUri")),
             "workloadIdentityPoolId": part("workloadIdentityPools"),
             "workloadIdentityPoolProviderId": short,
         },
@@ -116,10 +108,8 @@ KINDS = (
         "storage.projects.hmacKeys.list",
         "projects/{account}/hmacKeys/{accessId}",
         {
-            "accessId": "accessId",
+            **same("accessId", "serviceAccountEmail", "state"),
             "project": "account",
-            "serviceAccountEmail": "serviceAccountEmail",
-            "state": "state",
         },
         name="{accessId}",
         regionless=True,

@@ -5,7 +5,7 @@ terraform-provider-google.
 """
 
 from policies.sources.live.gcp.assets import asset, assets, part, short, switch
-from policies.sources.live.mapping import One
+from policies.sources.live.mapping import One, same
 
 _REPOSITORY = "artifactregistry.googleapis.com/Repository"
 QUERIES = (assets(_REPOSITORY),)
@@ -15,17 +15,14 @@ KINDS = (
         "gcp:artifactregistry/repository:Repository",
         _REPOSITORY,
         {
-            "description": "description",
+            **same("description", "format", "kmsKeyName", "mode"),
             "dockerConfig": One("dockerConfig", {"immutableTags": switch("immutableTags")}),
-            "format": "format",
-            "kmsKeyName": "kmsKeyName",
             "location": part("locations"),
-            "mode": "mode",
             "name": short,
             "repositoryId": short,
             "vulnerabilityScanningConfig": One(
                 "vulnerabilityScanningConfig",
-                {"enablementConfig": "enablementConfig", "enablementState": "enablementState"},
+                same("enablementConfig", "enablementState"),
             ),
         },
     ),

@@ -4,6 +4,7 @@ Shapes: google/services/compute/resource_compute_{instance,disk}.go of terraform
 """
 
 from policies.sources.live.gcp.assets import asset, assets, end_of, number
+from policies.sources.live.mapping import same
 
 _INSTANCE, _DISK = "compute.googleapis.com/Instance", "compute.googleapis.com/Disk"
 QUERIES = (assets(_INSTANCE), assets(_DISK))
@@ -13,13 +14,8 @@ KINDS = (
         "gcp:compute/instance:Instance",
         _INSTANCE,
         {
-            "canIpForward": "canIpForward",
-            "deletionProtection": "deletionProtection",
-            "description": "description",
-            "hostname": "hostname",
+            **same("canIpForward", "deletionProtection", "description", "hostname", "name", "selfLink"),
             "machineType": end_of("machineType"),
-            "name": "name",
-            "selfLink": "selfLink",
             "zone": end_of("zone"),
         },
     ),
@@ -27,9 +23,7 @@ KINDS = (
         "gcp:compute/disk:Disk",
         _DISK,
         {
-            "description": "description",
-            "name": "name",
-            "selfLink": "selfLink",
+            **same("description", "name", "selfLink"),
             "size": number("sizeGb"),
             "snapshot": "sourceSnapshot",
             "type": end_of("type"),

@@ -6,7 +6,7 @@ Shapes: google/services/{kms,secretmanager} of terraform-provider-google.
 from typing import Any
 
 from policies.sources.live.gcp.assets import asset, assets, named, part, short
-from policies.sources.live.mapping import One, View
+from policies.sources.live.mapping import One, View, same
 
 _RING, _KEY = "cloudkms.googleapis.com/KeyRing", "cloudkms.googleapis.com/CryptoKey"
 _SECRET = "secretmanager.googleapis.com/Secret"  # noqa: S105 - a type
@@ -39,15 +39,10 @@ KINDS = (
         "gcp:kms/cryptoKey:CryptoKey",
         _KEY,
         {
-            "destroyScheduledDuration": "destroyScheduledDuration",
-            "importOnly": "importOnly",
+            **same("destroyScheduledDuration", "importOnly", "purpose", "rotationPeriod"),
             "keyRing": _ring,
             "name": short,
-            "purpose": "purpose",
-            "rotationPeriod": "rotationPeriod",
-            "versionTemplate": One(
-                "versionTemplate", {"algorithm": "algorithm", "protectionLevel": "protectionLevel"}
-            ),
+            "versionTemplate": One("versionTemplate", same("algorithm", "protectionLevel")),
         },
         when=_usable,
         owned=False,

@@ -5,7 +5,7 @@ Shapes: google/services/{logging,monitoring} of terraform-provider-google.
 
 from policies.sources.live.gcp.assets import asset, assets, end_of, number, part, short, switch
 from policies.sources.live.gcp.project import above
-from policies.sources.live.mapping import Each, LiveKind, One, Reader, Shape, View
+from policies.sources.live.mapping import Each, LiveKind, One, Reader, Shape, View, same
 from policies.sources.live.queries import ApiQuery
 
 _BUCKET, _SINK = "logging.googleapis.com/LogBucket", "logging.googleapis.com/LogSink"
@@ -26,12 +26,8 @@ def _above(level: str) -> ApiQuery:
 QUERIES = (*map(assets, (_BUCKET, _SINK, _ALERT)), _above("folder"), _above("organization"))
 
 _SINK_PROPS: Shape = {
-    "description": "description",
-    "destination": "destination",
+    **same("description", "destination", "filter", "name", "writerIdentity"),
     "disabled": switch("disabled"),
-    "filter": "filter",
-    "name": "name",
-    "writerIdentity": "writerIdentity",
 }
 
 
@@ -58,8 +54,7 @@ KINDS = (
         _BUCKET,
         {
             "bucketId": short,
-            "description": "description",
-            "lifecycleState": "lifecycleState",
+            **same("description", "lifecycleState"),
             "location": part("locations"),
             "locked": switch("locked"),
             "retentionDays": number("retentionDays"),
@@ -82,7 +77,7 @@ KINDS = (
         "gcp:monitoring/alertPolicy:AlertPolicy",
         _ALERT,
         {
-            "combiner": "combiner",
+            **same("combiner", "displayName", "enabled", "notificationChannels"),
             "conditions": Each(
                 "conditions",
                 {
@@ -94,15 +89,10 @@ KINDS = (
                     "conditionPrometheusQueryLanguage": One(
                         "conditionPrometheusQueryLanguage", {"query": "query"}
                     ),
-                    "conditionThreshold": One(
-                        "conditionThreshold", {"comparison": "comparison", "filter": "filter"}
-                    ),
+                    "conditionThreshold": One("conditionThreshold", same("comparison", "filter")),
                     "displayName": "displayName",
                 },
             ),
-            "displayName": "displayName",
-            "enabled": "enabled",
-            "notificationChannels": "notificationChannels",
         },
         labels="",
     ),

@@ -7,7 +7,7 @@ terraform-provider-google.
 from typing import Any
 
 from policies.sources.live.gcp.assets import asset, assets, end_of
-from policies.sources.live.mapping import Each, One, Shape, View
+from policies.sources.live.mapping import Each, One, Shape, View, same
 
 _NETWORK, _SUBNETWORK = "compute.googleapis.com/Network", "compute.googleapis.com/Subnetwork"
 _FIREWALL = "compute.googleapis.com/Firewall"
@@ -31,13 +31,8 @@ KINDS = (
         "gcp:compute/network:Network",
         _NETWORK,
         {
-            "autoCreateSubnetworks": "autoCreateSubnetworks",
-            "description": "description",
-            "mtu": "mtu",
-            "name": "name",
-            "networkProfile": "networkProfile",
+            **same("autoCreateSubnetworks", "description", "mtu", "name", "networkProfile", "selfLink"),
             "routingMode": "routingConfig.routingMode",
-            "selfLink": "selfLink",
         },
         labels="",
     ),
@@ -45,16 +40,10 @@ KINDS = (
         "gcp:compute/subnetwork:Subnetwork",
         _SUBNETWORK,
         {
-            "description": "description",
-            "ipCidrRange": "ipCidrRange",
+            **same("description", "ipCidrRange", "name", "network", "privateIpGoogleAccess", "purpose"),
+            **same("selfLink", "stackType"),
             "logConfig": _logs,
-            "name": "name",
-            "network": "network",
-            "privateIpGoogleAccess": "privateIpGoogleAccess",
-            "purpose": "purpose",
             "region": end_of("region"),
-            "selfLink": "selfLink",
-            "stackType": "stackType",
         },
         labels="",
     ),
@@ -64,19 +53,10 @@ KINDS = (
         {
             "allows": Each("allowed", _PORTS),
             "denies": Each("denied", _PORTS),
-            "description": "description",
-            "direction": "direction",
-            "disabled": "disabled",
+            **same("description", "direction", "disabled", "name", "network", "priority", "selfLink"),
+            **same("sourceRanges", "sourceServiceAccounts", "sourceTags", "targetServiceAccounts"),
+            **same("targetTags"),
             "logConfig": One("logConfig", {"metadata": "metadata"}),
-            "name": "name",
-            "network": "network",
-            "priority": "priority",
-            "selfLink": "selfLink",
-            "sourceRanges": "sourceRanges",
-            "sourceServiceAccounts": "sourceServiceAccounts",
-            "sourceTags": "sourceTags",
-            "targetServiceAccounts": "targetServiceAccounts",
-            "targetTags": "targetTags",
         },
         labels="",
         made=lambda view: str(view.at("name")).startswith(_OF_GKE),

@@ -6,7 +6,7 @@ Shapes: google/services/resourcemanager and google/tpgiamresource of terraform-p
 from typing import Any
 
 from policies.sources.live.gcp.assets import OF_PROJECT, PROJECT, end_of
-from policies.sources.live.mapping import Each, LiveKind, Reader, Shape, View
+from policies.sources.live.mapping import Each, LiveKind, Reader, Shape, View, same
 from policies.sources.live.queries import ACCOUNT, ApiQuery
 
 _RIGHT = "resourcemanager.projects.get"
@@ -89,7 +89,7 @@ def _binding(package: str, level: str, holder: Reader, whose: dict[str, Any]) ->
 
 _LOGS: Shape = {
     "service": "service",
-    "auditLogConfigs": Each("auditLogConfigs", {"logType": "logType", "exemptedMembers": "exemptedMembers"}),
+    "auditLogConfigs": Each("auditLogConfigs", same("logType", "exemptedMembers")),
 }
 
 
