@@ -1,6 +1,14 @@
 """Base class of all components: type token and options of children."""
 
+from collections.abc import Callable
+from inspect import get_annotations
+
 import pulumi
+
+Options = pulumi.ResourceOptions | None
+"""Options of a component or resource, as its caller gives them."""
+Child = Callable[..., pulumi.ResourceOptions]
+"""`Component.child` of a component whose resources a function creates."""
 
 
 class Component(pulumi.ComponentResource):
@@ -10,9 +18,13 @@ class Component(pulumi.ComponentResource):
     a caller sets on the component are not copied onto every child.
     """
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, opts: Options = None) -> None:
         super().__init__(f"trainstack:index:{type(self).__name__}", name, None, opts)
 
-    def child(self, opts: pulumi.ResourceOptions | None = None) -> pulumi.ResourceOptions:
+    def child(self, opts: Options = None) -> pulumi.ResourceOptions:
         """Options for a child resource: this component as parent, plus only what `opts` adds."""
         return pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), opts)
+
+    def register_declared(self) -> None:
+        """Register the outputs: the attributes that the class annotates."""
+        self.register_outputs({name: getattr(self, name) for name in get_annotations(type(self))})

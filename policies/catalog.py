@@ -6,7 +6,7 @@ for a resource that it does not judge; reading an unknown value raises Undetermi
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from infra import rulebook
 from policies.resource import Resource
@@ -37,6 +37,7 @@ class Violation:
 Alone = Callable[[Resource], Iterator[Violation]]
 Around = Callable[[Resource, Stack], Iterator[Violation]]
 Whole = Callable[[Stack], Iterator[Violation]]
+Check = TypeVar("Check", Alone, Around, Whole)
 
 
 @dataclass(frozen=True)
@@ -88,41 +89,27 @@ class RuleCatalog(rulebook.RuleBook[PolicyRule]):
         self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
     ) -> Callable[[Alone], Alone]:
         """Register a rule that judges one resource without its stack."""
-        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
-
-        def register(check: Alone) -> Alone:
-            self.add(_rule(info, check.__doc__, alone=check))
-            return check
-
-        return register
+        return self._register("alone", RuleInfo(id, severity, kinds, rationale, remediation, refs))
 
     def rule_around(  # noqa: PLR0917 - the fields of RuleInfo
         self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
     ) -> Callable[[Around], Around]:
         """Register a rule that judges one resource within its stack."""
-        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
-
-        def register(check: Around) -> Around:
-            self.add(_rule(info, check.__doc__, around=check))
-            return check
-
-        return register
+        return self._register("around", RuleInfo(id, severity, kinds, rationale, remediation, refs))
 
     def rule_of_stack(  # noqa: PLR0917 - the fields of RuleInfo
         self, id: str, severity: Severity, kinds: Texts, rationale: str, remediation: str, refs: Texts = ()
     ) -> Callable[[Whole], Whole]:
         """Register a rule that judges the whole stack."""
-        info = RuleInfo(id, severity, kinds, rationale, remediation, refs)
+        return self._register("whole", RuleInfo(id, severity, kinds, rationale, remediation, refs))
 
-        def register(check: Whole) -> Whole:
-            self.add(_rule(info, check.__doc__, whole=check))
+    def _register(self, way: str, info: RuleInfo) -> Callable[[Check], Check]:
+        def register(check: Check) -> Check:
+            named: dict[str, Any] = {way: check}
+            self.add(PolicyRule(**vars(info), title=rulebook.one_line(check.__doc__), **named))
             return check
 
         return register
-
-
-def _rule(info: RuleInfo, title: str | None, **check: Any) -> PolicyRule:
-    return PolicyRule(**vars(info), title=rulebook.one_line(title), **check)
 
 
 CATALOG = RuleCatalog("MLS")

@@ -6,7 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.aws import iam
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
 
@@ -33,7 +33,7 @@ class AwsPodRole(Component):
     role_arn: pulumi.Output[str]
     """The role; dependents come after its policy and its association."""
 
-    def __init__(self, name: str, args: AwsPodRoleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsPodRoleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         namespace, account = args["namespace"], args["service_account"]
         trust = pulumi.Output.from_input(args["cluster_arn"]).apply(
@@ -53,7 +53,7 @@ class AwsPodRole(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         self.role_arn = after(role.arn, [association])
-        self.register_outputs({"role_arn": self.role_arn})
+        self.register_declared()
 
 
 def pod_identity(region: str) -> GrantsArgs:

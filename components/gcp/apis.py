@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
-import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 
 
 class GcpApisArgs(TypedDict):
@@ -24,10 +23,10 @@ class GcpApis(Component):
     *Untested in a real project.*
     """
 
-    def __init__(self, name: str, args: GcpApisArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpApisArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         for api in args["names"]:
             gcp.projects.Service(
                 f"{name}-{api.partition('.')[0]}", service=api, disable_on_destroy=False, opts=self.child()
             )
-        self.register_outputs({})
+        self.register_declared()

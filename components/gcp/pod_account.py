@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
 
@@ -68,9 +68,7 @@ class GcpPodAccount(Component):
     principal: pulumi.Output[str]
     """The pods, as an IAM member; dependents come after the permissions."""
 
-    def __init__(
-        self, name: str, args: GcpPodAccountArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpPodAccountArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         member = pulumi.Output.from_input(args["project_number"]).apply(
             lambda number: pod_principal(args["project"], number, args["namespace"], args["service_account"])
@@ -81,7 +79,7 @@ class GcpPodAccount(Component):
             *self._on_topics(name, args, member),
         ]
         self.principal = after(member, made)
-        self.register_outputs({"principal": self.principal})
+        self.register_declared()
 
     def _on_buckets(
         self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 import pulumi
 from pulumi import dynamic
 
-from components.base import Component
+from components.base import Component, Options
 from components.jobs.gate_provider import JobGateProvider
 from components.jobs.services import SERVICES
 from smoke_training.launchers import bundle, runplan
@@ -58,7 +58,7 @@ class JobGate(Component):
     scheduled: pulumi.Output[str]
     """The request of a repetition as JSON, with `gate_provider.SCHEDULED` as the placeholder of its name."""
 
-    def __init__(self, name: str, args: JobGateArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: JobGateArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         known = pulumi.Output.all(
             place=args["place"], environment=args["environment"], results=args["results_uri"]

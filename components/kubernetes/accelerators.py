@@ -5,7 +5,7 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes import gpu_metrics
 from components.kubernetes.charts import release
 from components.kubernetes.queueing.quotas import GPU
@@ -38,14 +38,14 @@ class Accelerators(Component):
     releases: pulumi.Output[Sequence[str]]
     """Helm releases installed."""
 
-    def __init__(self, name: str, args: AcceleratorsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AcceleratorsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         chosen = {**gpu_charts(args), **args.get("drivers", {})}
         installed = [
             release(f"{name}-{chart}", chart, values, self.child()) for chart, values in chosen.items()
         ]
         self.releases = pulumi.Output.all(*(each.name for each in installed))
-        self.register_outputs({"releases": self.releases})
+        self.register_declared()
 
 
 def gpu_charts(args: AcceleratorsArgs) -> dict[str, Mapping[str, Any]]:

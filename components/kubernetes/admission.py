@@ -5,7 +5,7 @@ from typing import Any, TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.manifest import Manifest
 from components.ordering import after
 
@@ -26,9 +26,7 @@ class AdmissionPolicies(Component):
     policies: pulumi.Output[list[str]]
     """Names of the policies; dependents come after they are in force."""
 
-    def __init__(
-        self, name: str, args: AdmissionPoliciesArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AdmissionPoliciesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         policies = [body for body in args["objects"] if body["kind"] == "ValidatingAdmissionPolicy"]
         bindings = [body for body in args["objects"] if body not in policies]
@@ -37,7 +35,7 @@ class AdmissionPolicies(Component):
         made += [Manifest(_called(name, body), body, bound) for body in bindings]
         names = [body["metadata"]["name"] for body in policies]
         self.policies = after(pulumi.Output.from_input(names), made)
-        self.register_outputs({"policies": self.policies})
+        self.register_declared()
 
 
 def _called(name: str, body: Mapping[str, Any]) -> str:

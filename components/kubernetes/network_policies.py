@@ -1,6 +1,6 @@
 """Namespaces of the platform: Pod Security labels and network policies (networking.k8s.io/v1)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,12 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicyPortArgsDict,
 )
 
+from components.base import Child
+
 # Pods of namespaces with this label may read the metrics of the platform's controllers.
 METRICS_LABEL = "trainstack.dev/metrics"
 _NAME = "kubernetes.io/metadata.name"
 _HTTPS = 443
-
-Child = Callable[..., pulumi.ResourceOptions]
 
 
 @dataclass(frozen=True)

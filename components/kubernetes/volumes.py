@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from components.ordering import after
 
@@ -48,7 +48,7 @@ class SharedVolume(Component):
     claim_name: pulumi.Output[str]
     """The claim, for pods of the namespace; dependents come after the volume is bound."""
 
-    def __init__(self, name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: SharedVolumeArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         source = args["source"]
         size = f"{args['capacity_gib']}Gi"
@@ -90,4 +90,4 @@ class SharedVolume(Component):
             opts=pulumi.ResourceOptions.merge(fixed, pulumi.ResourceOptions(depends_on=[volume])),
         )
         self.claim_name = after(pulumi.Output.from_input(args["claim"]), [claim])
-        self.register_outputs({"claim_name": self.claim_name})
+        self.register_declared()

@@ -7,7 +7,6 @@ from smoke_training.evidence.registry import Evidence, Record, kind
 
 
 @kind("collective")
-@dataclass(frozen=True, kw_only=True)
 class Collective(Record):
     """One collective's sweep: `seconds[size index][repetition]`, the maximum over ranks, warm-up included.
 
@@ -44,7 +43,6 @@ class Wrong:
 
 
 @kind("payload")
-@dataclass(frozen=True, kw_only=True)
 class Payload(Record):
     """Exact, rank-coded contents that one collective returned, over all ranks and sizes.
 

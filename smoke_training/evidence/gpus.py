@@ -26,7 +26,6 @@ class GpuState:
 
 
 @kind("gpus")
-@dataclass(frozen=True, kw_only=True)
 class Gpus(Record):
     """One product of two square matrices over and over on all GPUs at once; by rank.
 

@@ -44,7 +44,6 @@ class Broken:
 
 
 @kind("tournament")
-@dataclass(frozen=True, kw_only=True)
 class Tournament(Record):
     """Pairs of `nodes` in rounds of disjoint pairs, over one interface (None: the backend's choice).
 
@@ -64,7 +63,6 @@ class Tournament(Record):
 
 
 @kind("pairs_skipped")
-@dataclass(frozen=True, kw_only=True)
 class PairsSkipped(Record):
     """Reason why no links between nodes were measured."""
 
@@ -105,7 +103,6 @@ class Rail:
 
 
 @kind("rails")
-@dataclass(frozen=True, kw_only=True)
 class Rails(Record):
     """All rails of the plan; on accelerators one group per local rank stands for a rail."""
 
@@ -133,7 +130,6 @@ class NodeTraffic:
 
 
 @kind("traffic")
-@dataclass(frozen=True, kw_only=True)
 class Traffic(Record):
     """All-reduces of all ranks: `operations` of `size_bytes`, `seconds` in total.
 
@@ -151,7 +147,6 @@ class Traffic(Record):
 
 
 @kind("nccl_log")
-@dataclass(frozen=True, kw_only=True)
 class NcclLog(LogFacts, Record):
     """What the NCCL log of one node says about its transport."""
 

@@ -20,7 +20,6 @@ class RankLife:
 
 
 @kind("liveness")
-@dataclass(frozen=True, kw_only=True)
 class Liveness(Record):
     """The watch over all ranks of a run. Seconds are observed time: a pause of the watcher does not count."""
 
@@ -31,7 +30,6 @@ class Liveness(Record):
 
 
 @kind("hung")
-@dataclass(frozen=True, kw_only=True)
 class Hung(Record):
     """A process that is alive without progress.
 
@@ -54,7 +52,6 @@ class Hung(Record):
 
 
 @kind("killed")
-@dataclass(frozen=True, kw_only=True)
 class Killed(Record):
     """A process that ended unexpectedly, without a report. `signal` is None when unknown."""
 
@@ -69,7 +66,6 @@ class Killed(Record):
 
 
 @kind("never_started")
-@dataclass(frozen=True, kw_only=True)
 class NeverStarted(Record):
     """A planned rank from which no heartbeat was ever received."""
 

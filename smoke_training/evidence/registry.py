@@ -9,7 +9,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from smoke_training.reader import decode
 
@@ -26,10 +26,12 @@ R = TypeVar("R", bound=Record)
 KINDS: dict[str, type[Record]] = {}
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def kind(name: str) -> Callable[[type[R]], type[R]]:
-    """Register a frozen dataclass as the record of lines of this kind."""
+    """Make a class a frozen dataclass, and the record of lines of this kind."""
 
-    def register(record: type[R]) -> type[R]:
+    def register(of: type[R]) -> type[R]:
+        record = dataclass(frozen=True, kw_only=True)(of)
         if name in KINDS:
             raise ValueError(f"evidence kind {name!r} is registered twice")
         KINDS[name] = record

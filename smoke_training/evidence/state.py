@@ -6,7 +6,6 @@ from smoke_training.evidence.registry import Record, kind
 
 
 @kind("checkpoint")
-@dataclass(frozen=True, kw_only=True)
 class Checkpoint(Record):
     """Asynchronous checkpoints of sharded training; seconds per checkpoint, the maximum over ranks."""
 
@@ -27,7 +26,6 @@ class Checkpoint(Record):
 
 
 @kind("reference")
-@dataclass(frozen=True, kw_only=True)
 class ReferenceRun(Record):
     """The uninterrupted run: its loss per step and what a checkpoint cost."""
 
@@ -49,7 +47,6 @@ class Damage:
 
 
 @kind("integrity")
-@dataclass(frozen=True, kw_only=True)
 class Integrity(Record):
     """The checkpoints that the restarted ranks found."""
 
@@ -82,7 +79,6 @@ class RankResume:
 
 
 @kind("resume")
-@dataclass(frozen=True, kw_only=True)
 class Resume(Record):
     """The interruption and the recovery."""
 

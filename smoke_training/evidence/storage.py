@@ -1,12 +1,9 @@
 """Records of storage and of the data loader."""
 
-from dataclasses import dataclass
-
 from smoke_training.evidence.registry import Record, kind
 
 
 @kind("storage")
-@dataclass(frozen=True, kw_only=True)
 class StorageTimes(Record):
     """One storage target. Rows are nodes, in the order of `nodes`; columns are repetitions, in seconds.
 
@@ -32,7 +29,6 @@ class StorageTimes(Record):
 
 
 @kind("storage_error")
-@dataclass(frozen=True, kw_only=True)
 class StorageError(Record):
     """An operation on storage that the operating system refused."""
 
@@ -51,7 +47,6 @@ class StorageError(Record):
 
 
 @kind("loader")
-@dataclass(frozen=True, kw_only=True)
 class LoaderTimes(Record):
     """A DataLoader over real files feeding an emulated accelerator. Rows are ranks, columns batches."""
 

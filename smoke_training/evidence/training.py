@@ -22,7 +22,6 @@ class MachineWindow:
 
 
 @kind("fitness")
-@dataclass(frozen=True, kw_only=True)
 class Fitness(Record):
     """A fixed spin on every rank without anything to wait for: the remaining spread is the machine's."""
 
@@ -32,7 +31,6 @@ class Fitness(Record):
 
 
 @kind("training")
-@dataclass(frozen=True, kw_only=True)
 class Training(Record):
     """Per-iteration seconds, [rank][iteration].
 
@@ -58,7 +56,6 @@ class Training(Record):
 
 
 @kind("decomposition")
-@dataclass(frozen=True, kw_only=True)
 class Decomposition(Record):
     """Breakdown of the seconds of real training steps, [rank][step]; `total` is measured by itself.
 
@@ -104,7 +101,6 @@ class Repeats:
 
 
 @kind("numerics")
-@dataclass(frozen=True, kw_only=True)
 class Numerics(Record):
     """Gradients of one phase: finite before the reduction, equal on all ranks after it.
 
@@ -123,7 +119,6 @@ class Numerics(Record):
 
 
 @kind("sharded")
-@dataclass(frozen=True, kw_only=True)
 class Sharded(Record):
     """The step with sharded parameters (FSDP2), the same step without any collective, and the losses.
 
@@ -141,7 +136,6 @@ class Sharded(Record):
 
 
 @kind("parity")
-@dataclass(frozen=True, kw_only=True)
 class Parity(Record):
     """Loss of every step on N ranks and on one rank with the same global batch, of `tokens` for each rank."""
 

@@ -7,7 +7,6 @@ from smoke_training.evidence.registry import Record, kind
 
 
 @kind("plan")
-@dataclass(frozen=True, kw_only=True)
 class PlanText(Record):
     """The text of the plan. First line of a samples file."""
 
@@ -33,7 +32,6 @@ class RankFacts:
 
 
 @kind("world")
-@dataclass(frozen=True, kw_only=True)
 class World(Record):
     """The process group as it joined; `wanted` is the world size of the plan."""
 
@@ -52,7 +50,6 @@ class RankUsage:
 
 
 @kind("usage")
-@dataclass(frozen=True, kw_only=True)
 class ResourceUsage(Record):
     """Resources of all ranks at the end of one restart attempt."""
 
@@ -60,7 +57,6 @@ class ResourceUsage(Record):
 
 
 @kind("system")
-@dataclass(frozen=True, kw_only=True)
 class System(Record):
     """Utilization of one node: samples `values[sample][name]`, at `at_ms` (milliseconds since the epoch).
 
@@ -75,7 +71,6 @@ class System(Record):
 
 
 @kind("baseline")
-@dataclass(frozen=True, kw_only=True)
 class Lookup(Record):
     """The baseline looked up before judging, and its location; None with the reason.
 
@@ -88,7 +83,6 @@ class Lookup(Record):
 
 
 @kind("preflight")
-@dataclass(frozen=True, kw_only=True)
 class LauncherPreflight(Record):
     """Findings of the launcher before any rank started; `ranks` is their number on this node."""
 
@@ -138,7 +132,6 @@ class NodeFacts:
 
 
 @kind("nodes")
-@dataclass(frozen=True, kw_only=True)
 class JoinedNodes(Record):
     """Launchers that connected to node 0, and how long it waited for all of them to match.
 
@@ -154,7 +147,6 @@ class JoinedNodes(Record):
 
 
 @kind("unrecorded")
-@dataclass(frozen=True, kw_only=True)
 class Unrecorded(Record):
     """A file of the run's record that could not be written."""
 
@@ -163,7 +155,6 @@ class Unrecorded(Record):
 
 
 @kind("failure")
-@dataclass(frozen=True, kw_only=True)
 class RankFailure(Record):
     """An exception that ended a rank."""
 
@@ -173,7 +164,6 @@ class RankFailure(Record):
 
 
 @kind("stopped_early")
-@dataclass(frozen=True, kw_only=True)
 class StoppedEarly(Record):
     """The ranks skipped the remaining phases, because the verdict was already certain."""
 
@@ -181,7 +171,6 @@ class StoppedEarly(Record):
 
 
 @kind("ended")
-@dataclass(frozen=True, kw_only=True)
 class EarlyEnd(Record):
     """Reason why the launcher ended the run before the ranks had finished."""
 
@@ -189,6 +178,5 @@ class EarlyEnd(Record):
 
 
 @kind("finished")
-@dataclass(frozen=True, kw_only=True)
 class Finished(Record):
     """All ranks reached the end of their last phase."""

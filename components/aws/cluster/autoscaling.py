@@ -6,7 +6,7 @@ import pulumi
 
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.charts import charts, release
 from components.ordering import after
 
@@ -36,9 +36,7 @@ class AwsAutoscaling(Component):
     release_name: pulumi.Output[str]
     """The Helm release; what uses it comes after the autoscaler runs."""
 
-    def __init__(
-        self, name: str, args: AwsAutoscalingArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsAutoscalingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         role = AwsPodRole(
             f"{name}-pods",
@@ -78,7 +76,7 @@ class AwsAutoscaling(Component):
             name, "cluster-autoscaler", values, self.child(pulumi.ResourceOptions(depends_on=[role]))
         )
         self.release_name = after(pulumi.Output.from_input("cluster-autoscaler"), [installed])
-        self.register_outputs({"release_name": self.release_name})
+        self.register_declared()
 
 
 def autoscaler_rights(cluster_name: str) -> str:

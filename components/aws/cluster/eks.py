@@ -14,7 +14,7 @@ from components.aws.encryption import encryption_key
 from components.aws.logs import log_group, logs_may_use
 from components.aws.pools import nodes
 from components.aws.pools.live_size import scaling
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import EksAddon
@@ -57,7 +57,7 @@ class AwsCluster(Component):
     kms_key_arn: pulumi.Output[str]
     """The key of Kubernetes secrets and control-plane logs."""
 
-    def __init__(self, name: str, args: AwsClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsClusterArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         problems = cluster_problems(args, facts.eks.addons)
         if problems:
@@ -102,18 +102,7 @@ class AwsCluster(Component):
         self.kubernetes_version = self._cluster.version
         self.security_group_id = self._cluster.vpc_config.cluster_security_group_id
         self.kms_key_arn = self._key.arn
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "cluster_arn": self.cluster_arn,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "kubernetes_version": self.kubernetes_version,
-                "security_group_id": self.security_group_id,
-                "node_role_arn": self.node_role_arn,
-                "kms_key_arn": self.kms_key_arn,
-            }
-        )
+        self.register_declared()
 
     def _control_plane(self, args: AwsClusterArgs) -> aws.eks.Cluster:
         logs = log_group(

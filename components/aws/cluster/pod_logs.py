@@ -9,7 +9,7 @@ from components.aws.account import current_account
 from components.aws.encryption import encryption_key
 from components.aws.logs import log_group, logs_may_use
 from components.aws.pod_role import AwsPodRole
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.charts import charts, release
 from components.ordering import after
 
@@ -53,7 +53,7 @@ class AwsPodLogs(Component):
     log_group_name: pulumi.Output[str]
     """The log group; logs go there once it is known."""
 
-    def __init__(self, name: str, args: AwsPodLogsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsPodLogsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         called = f"/trainstack/{name}"
         key = encryption_key(
@@ -99,7 +99,7 @@ class AwsPodLogs(Component):
             f"{name}-{CHART}", CHART, values, self.child(pulumi.ResourceOptions(depends_on=[role, group]))
         )
         self.log_group_name = after(group.name, [installed])
-        self.register_outputs({"log_group_name": self.log_group_name})
+        self.register_declared()
 
 
 def _write_to(group_arn: str) -> str:

@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.logs import log_group
-from components.base import Component
+from components.base import Component, Options
 from infra.naming import sanitize
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -50,7 +50,7 @@ class AwsFunction(Component):
     arn: pulumi.Output[str]
     """The function; its callers come after its permissions."""
 
-    def __init__(self, name: str, args: AwsFunctionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsFunctionArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         group = log_group(
             self,
@@ -84,7 +84,7 @@ class AwsFunction(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         self.name, self.arn = function.name, function.arn
-        self.register_outputs({"name": self.name, "arn": self.arn})
+        self.register_declared()
 
 
 def function_name(name: str) -> str:

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.functions.function import LONGEST_S, AwsFunction
-from components.base import Component
+from components.base import Component, Options
 from infra.naming import TAG_PREFIX
 
 
@@ -35,7 +35,7 @@ class AwsCleaning(Component):
 
     groups: aws.lambda_.Invocation
 
-    def __init__(self, name: str, args: AwsCleaningArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsCleaningArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         self._prefix = name
         self._function = AwsFunction(

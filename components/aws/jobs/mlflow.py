@@ -9,7 +9,7 @@ from components.aws import iam
 from components.aws.account import current_account
 from components.aws.jobs.people import sagemaker_trust
 from components.aws.jobs.person_rights import MLFLOW
-from components.base import Component
+from components.base import Component, Options
 
 
 class AwsMlflowArgs(TypedDict):
@@ -33,7 +33,7 @@ class AwsMlflow(Component):
     arn: pulumi.Output[str]
     """The tracking URI for MLflow's clients."""
 
-    def __init__(self, name: str, args: AwsMlflowArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsMlflowArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         trusted = current_account(self).apply(lambda owner: sagemaker_trust(owner, args["region"]))
         role = iam.role(self, f"{name}-role", trusted, description="Files of the MLflow App")
@@ -56,7 +56,7 @@ class AwsMlflow(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
         )
         self.arn = app.arn
-        self.register_outputs({"arn": self.arn})
+        self.register_declared()
 
 
 def _files(bucket: str, key: str, *, region: str) -> str:

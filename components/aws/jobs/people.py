@@ -12,7 +12,7 @@ from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.person_rights import PersonResources, Who, rights
 from components.aws.jobs.running_rights import running_rights
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.job_roles import JobClass
 
@@ -69,7 +69,7 @@ class AwsPeople(Component):
     roles: dict[str, aws.iam.Role]
     """Roles by name of the person."""
 
-    def __init__(self, name: str, args: AwsPeopleArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsPeopleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         trusted = current_account(self).apply(lambda owner: sagemaker_trust(owner, args["region"]))
         self.roles = {
@@ -92,9 +92,7 @@ class AwsPeopleRights(Component):
     job_role_arns: dict[str, dict[JobClass, pulumi.Output[str]]]
     """Roles of jobs, by name of the person and class; likewise."""
 
-    def __init__(
-        self, name: str, args: AwsPeopleRightsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsPeopleRightsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         place = pulumi.Output.all(
             account=current_account(self),
@@ -126,7 +124,7 @@ class AwsPeopleRights(Component):
                 kind: self._given(f"{name}-{kind}-{who}", role, documents[kind])
                 for kind, role in roles.items()
             }
-        self.register_outputs({"role_arns": self.role_arns, "job_role_arns": self.job_role_arns})
+        self.register_declared()
 
     def _given(
         self, name: str, role: aws.iam.Role, documents: pulumi.Output[list[str]]

@@ -10,7 +10,7 @@ from components.aws.encryption import encryption_key
 from components.aws.jobs.running_rights import JOB_LOGS
 from components.aws.logs import log_group, logs_may_use
 from components.aws.money.stopper import budgets_may_use_the_key
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 
@@ -35,7 +35,7 @@ class AwsRecords(Component):
     """The key; its users come after its policy."""
     job_log_group: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsRecordsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsRecordsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
 
         def statements(owner: AwsAccount) -> list[Mapping[str, object]]:
@@ -61,4 +61,4 @@ class AwsRecords(Component):
             key_arn=key.arn,
         )
         self.job_log_group = group.name
-        self.register_outputs({"kms_key_arn": self.kms_key_arn, "job_log_group": self.job_log_group})
+        self.register_declared()

@@ -9,7 +9,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.account import AwsAccount, current_account
-from components.base import Component
+from components.base import Component, Options
 from components.jobs.gate_provider import PREFIX, SCHEDULED
 from components.ordering import after
 from infra.catalog.aws.schedules import for_scheduler
@@ -78,9 +78,7 @@ class AwsJobSchedule(Component):
     name: pulumi.Output[str]
     """Name of the schedule; comes after the alarms."""
 
-    def __init__(
-        self, name: str, args: AwsJobScheduleArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsJobScheduleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         owner = current_account(self)
         group = aws.scheduler.ScheduleGroup(f"{name}-group", opts=self.child())
@@ -121,7 +119,7 @@ class AwsJobSchedule(Component):
             self._alarm(f"{name}-ended", args["topic_arn"], _ENDED, rule.name),
         ]
         self.name = after(schedule.name, alarms)
-        self.register_outputs({"name": self.name})
+        self.register_declared()
 
     def _alarm(
         self, name: str, topic_arn: pulumi.Input[str], count: _Count, of: pulumi.Output[str]

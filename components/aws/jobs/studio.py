@@ -9,7 +9,7 @@ import pulumi_aws as aws
 from components.aws import iam
 from components.aws.account import current_account
 from components.aws.jobs.people import PersonArgs, sagemaker_trust
-from components.base import Component
+from components.base import Component, Options
 from infra.naming import TAG_PREFIX
 
 # The service's minimum idle time. Source: botocore 1.44.5 sagemaker/2017-07-24 IdleTimeoutInMinutes.
@@ -55,7 +55,7 @@ class AwsStudio(Component):
     domain_arn: pulumi.Output[str]
     profiles: list[aws.sagemaker.UserProfile]
 
-    def __init__(self, name: str, args: AwsStudioArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsStudioArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         trusted = current_account(self).apply(lambda owner: sagemaker_trust(owner, args["region"]))
         # The domain must have a role of its own; it has no permissions, and every profile has another one.

@@ -11,7 +11,7 @@ from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.people import sagemaker_trust
 from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS
 from components.aws.jobs.running_rights import running_rights
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 
@@ -37,9 +37,7 @@ class AwsValidationRole(Component):
     role_arn: pulumi.Output[str]
     """The role; dependents come after its permissions."""
 
-    def __init__(
-        self, name: str, args: AwsValidationRoleArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsValidationRoleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         owner = current_account(self)
         role = iam.role(self, f"{name}-role", owner.apply(lambda one: sagemaker_trust(one, args["region"])))
@@ -59,7 +57,7 @@ class AwsValidationRole(Component):
             )
         ]
         self.role_arn = after(role.arn, policies)
-        self.register_outputs({"role_arn": self.role_arn})
+        self.register_declared()
 
 
 def _data(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:

@@ -7,7 +7,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog import money
 from infra.catalog.aws import facts
 from infra.errors import UserError
@@ -61,15 +61,13 @@ class AwsBudget(Component):
     anomaly_monitor_arn: pulumi.Output[str] | None
     """None without an anomaly monitor."""
 
-    def __init__(self, name: str, args: AwsBudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsBudgetArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         check(args)
         self.budget_name = self._budget(name, args).name
         threshold = args.get("anomaly_threshold_usd")
         self.anomaly_monitor_arn = None if threshold is None else self._monitor(name, args, threshold)
-        self.register_outputs(
-            {"budget_name": self.budget_name, "anomaly_monitor_arn": self.anomaly_monitor_arn}
-        )
+        self.register_declared()
 
     def _budget(self, name: str, args: AwsBudgetArgs) -> aws.budgets.Budget:
         return aws.budgets.Budget(

@@ -12,7 +12,7 @@ from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.functions.function import AwsFunction
 from components.aws.money.scopes import ScopeArgs, scoped_budget
-from components.base import Component
+from components.base import Component, Options
 from infra.naming import TAG_PREFIX
 
 # SageMaker handles hundreds of requests in it.
@@ -57,9 +57,7 @@ class AwsBudgetStop(Component):
     function_name: pulumi.Output[str]
     topic_arn: pulumi.Output[str]
 
-    def __init__(
-        self, name: str, args: AwsBudgetStopArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsBudgetStopArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = current_account(self)
         topic = aws.sns.Topic(f"{name}-topic", kms_master_key_id=args["kms_key_arn"], opts=self.child())

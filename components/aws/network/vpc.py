@@ -10,7 +10,7 @@ from components.aws.network.endpoints import interface_endpoints, s3_gateway
 from components.aws.network.flow_logs import flow_logs
 from components.aws.network.security import EVERYWHERE, efa_security_group, lock_default_security_group
 from components.aws.network.subnets import ZoneSubnets, plan_subnets
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 
@@ -58,7 +58,7 @@ class AwsNetwork(Component):
     endpoint_ids: pulumi.Output[Sequence[str]]
     """Ids of the VPC endpoints, S3 first."""
 
-    def __init__(self, name: str, args: AwsNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsNetworkArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         self._prefix = name
         plan = plan_subnets(args["cidr"], args["region"], args["zones"])
@@ -106,17 +106,7 @@ class AwsNetwork(Component):
         self.public_subnet_ids = pulumi.Output.all(*(after(s.id, internet) for s in public.values()))
         self.efa_security_group_id = efa_security_group(self, f"{name}-efa", vpc.id)
         self.endpoint_ids = pulumi.Output.all(*(endpoint.id for endpoint in endpoints))
-        self.register_outputs(
-            {
-                "vpc_id": self.vpc_id,
-                "private_subnet_ids": self.private_subnet_ids,
-                "private_subnet_id_by_zone": self.private_subnet_id_by_zone,
-                "public_subnet_ids": self.public_subnet_ids,
-                "balancer_subnet_ids": self.balancer_subnet_ids,
-                "efa_security_group_id": self.efa_security_group_id,
-                "endpoint_ids": self.endpoint_ids,
-            }
-        )
+        self.register_declared()
 
     def _vpc(self, cidr: str) -> aws.ec2.Vpc:
         return aws.ec2.Vpc(

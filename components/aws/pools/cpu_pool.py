@@ -8,7 +8,7 @@ import pulumi_aws as aws
 
 from components.aws.pools import nodes
 from components.aws.pools.live_size import LiveSizeArgs, scaling, shrinking_problems
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog.aws import facts, pools
 from infra.catalog.pools import RESERVED_LABELS, order_problems
 from infra.errors import UserError
@@ -71,7 +71,7 @@ class AwsCpuPool(Component):
     labels: dict[str, str]
     """The labels of every node, for selectors of pods and resource flavors."""
 
-    def __init__(self, name: str, args: AwsCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsCpuPoolArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         pool, least, most = args["pool"], args["min_nodes"], args["max_nodes"]
         problems = [
@@ -106,7 +106,7 @@ class AwsCpuPool(Component):
         nodes.launch_tags(self, name, self.node_group, args["launch_tags"])
         nodes.describe_to_autoscaler(self, name, self.node_group, _ONLY_EMPTY)
         self.node_group_name = self.node_group.node_group_name
-        self.register_outputs({"node_group_name": self.node_group_name, "labels": self.labels})
+        self.register_declared()
 
     def _node_group(
         self, name: str, args: AwsCpuPoolArgs, template: aws.ec2.LaunchTemplate, image: str

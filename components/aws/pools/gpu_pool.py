@@ -7,7 +7,7 @@ from components.aws.pools import efa, nodes
 from components.aws.pools.gpu_pool_args import PREPAID, AwsGpuPoolArgs, RepairArgs, pool_problems
 from components.aws.pools.live_size import scaling
 from components.aws.pools.user_data import encoded, node_user_data
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog.aws import facts
 from infra.catalog.aws.model import InstanceType
 from infra.catalog.pools import RESERVED_LABELS
@@ -40,7 +40,7 @@ class AwsGpuPool(Component):
     taints: dict[str, str]
     """The taints of every node by key, as `value:Effect`."""
 
-    def __init__(self, name: str, args: AwsGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsGpuPoolArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         machine = facts.instance_type(args["machine"])
         problems = pool_problems(args, machine)
@@ -56,9 +56,7 @@ class AwsGpuPool(Component):
         if args["rdma"]:
             self._describe_to_autoscaler(machine)
         self.node_group_name = self.node_group.node_group_name
-        self.register_outputs(
-            {"node_group_name": self.node_group_name, "labels": self.labels, "taints": self.taints}
-        )
+        self.register_declared()
 
     def _launch_template(self, args: AwsGpuPoolArgs, machine: InstanceType) -> aws.ec2.LaunchTemplate:
         interfaces = None

@@ -8,7 +8,7 @@ import pulumi_aws as aws
 
 from components.aws.account import AwsAccount, current_account
 from components.aws.storage.bucket import restrict, tls_only
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 # The folder of a load balancer's log.
@@ -36,7 +36,7 @@ class AwsAccessLog(Component):
     bucket: pulumi.Output[str]
     """The bucket; resources that log to it come after it accepts logs."""
 
-    def __init__(self, name: str, args: AwsAccessLogArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsAccessLogArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         bucket = aws.s3.Bucket(name, force_destroy=args.get("force_destroy", False), opts=self.child())
         aws.s3.BucketLifecycleConfiguration(
@@ -57,7 +57,7 @@ class AwsAccessLog(Component):
         )
         policy = restrict(self, name, bucket, document)
         self.bucket = after(bucket.bucket, [policy])
-        self.register_outputs({"bucket": self.bucket})
+        self.register_declared()
 
 
 def log_policy(bucket_arn: str, account: AwsAccount, *, load_balancer: bool) -> Mapping[str, object]:

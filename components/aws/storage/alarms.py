@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_aws as aws
 
-from components.base import Component
+from components.base import Component, Options
 from components.runbooks import BUCKET, LUSTRE, page_of_storage
 
 _GIB, _GB = 2**30, 10**9
@@ -64,15 +64,13 @@ class AwsStorageAlarms(Component):
     alarm_arns: pulumi.Output[Sequence[str]]
     """ARNs of all alarms."""
 
-    def __init__(
-        self, name: str, args: AwsStorageAlarmsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsStorageAlarmsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         alarms = [self._class(name, args, one) for one in args["checkpoint_classes"]]
         if "lustre" in args:
             alarms.append(self._lustre(name, args["topic_arn"], args["lustre"]))
         self.alarm_arns = pulumi.Output.all(*(alarm.arn for alarm in alarms))
-        self.register_outputs({"alarm_arns": self.alarm_arns})
+        self.register_declared()
 
     def _lustre(
         self, name: str, topic_arn: pulumi.Input[str], wanted: LustreAlarmArgs

@@ -10,7 +10,7 @@ from pulumi_aws.s3 import (
     BucketLifecycleConfigurationRuleTransitionArgsDict,
 )
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.catalog.aws.storage_classes import COLD, COOL
 
@@ -47,7 +47,7 @@ class AwsBucket(Component):
     bucket: pulumi.Output[str]
     arn: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsBucketArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         bucket = aws.s3.Bucket(
             name,
@@ -81,7 +81,7 @@ class AwsBucket(Component):
         guards = [policy, encryption, versioning]
         self.bucket = after(bucket.bucket, guards)
         self.arn = after(bucket.arn, guards)
-        self.register_outputs({"bucket": self.bucket, "arn": self.arn})
+        self.register_declared()
 
     def _encrypt(
         self, name: str, bucket: aws.s3.Bucket, kms_key_arn: pulumi.Input[str]

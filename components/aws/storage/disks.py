@@ -3,7 +3,7 @@
 import pulumi
 from pulumi_kubernetes import meta, storage
 
-from components.base import Component
+from components.base import Component, Options
 
 NAME = "disk"
 _DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
@@ -18,7 +18,7 @@ class AwsDisks(Component):
     storage_class: pulumi.Output[str]
     """Name of the class."""
 
-    def __init__(self, name: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, opts: Options = None) -> None:
         super().__init__(name, opts)
         made = storage.v1.StorageClass(
             f"{name}-class",
@@ -32,4 +32,4 @@ class AwsDisks(Component):
             opts=self.child(),
         )
         self.storage_class = made.metadata.apply(lambda metadata: str(metadata.name))
-        self.register_outputs({"storage_class": self.storage_class})
+        self.register_declared()

@@ -8,7 +8,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.network.connections import connect, tcp
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 NFS_PORT = 2049
@@ -41,7 +41,7 @@ class AwsHomes(Component):
     file_system_id: pulumi.Output[str]
     security_group_id: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsHomesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         system = aws.efs.FileSystem(
             name,
@@ -76,9 +76,7 @@ class AwsHomes(Component):
         # A mount fails before there is a target in its zone: dependents of the id wait for all of them.
         self.file_system_id = after(system.id, [policy, rights, *targets])
         self.security_group_id = group.id
-        self.register_outputs(
-            {"file_system_id": self.file_system_id, "security_group_id": self.security_group_id}
-        )
+        self.register_declared()
 
     def _mount_targets(
         self, name: str, args: AwsHomesArgs, system: aws.efs.FileSystem

@@ -8,7 +8,7 @@ import pulumi_aws as aws
 
 from components.aws import logs
 from components.aws.network.connections import ALL_TRAFFIC, Traffic, connect, tcp
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 # LNet's TCP ports. Source: FSx for Lustre guide, "File system access control with Amazon VPC".
@@ -54,7 +54,7 @@ class AwsLustre(Component):
     mount_name: pulumi.Output[str]
     security_group_id: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsLustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsLustreArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         group, own = self._security_group(name, args)
         clients = self._client_rules(name, args, group)
@@ -65,14 +65,7 @@ class AwsLustre(Component):
         self.dns_name = after(system.dns_name, mountable)
         self.mount_name = after(system.mount_name, mountable)
         self.security_group_id = group.id
-        self.register_outputs(
-            {
-                "file_system_id": self.file_system_id,
-                "dns_name": self.dns_name,
-                "mount_name": self.mount_name,
-                "security_group_id": self.security_group_id,
-            }
-        )
+        self.register_declared()
 
     def _security_group(
         self, name: str, args: AwsLustreArgs

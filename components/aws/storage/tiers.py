@@ -12,7 +12,7 @@ from components.aws.storage.access_log import AwsAccessLog
 from components.aws.storage.bucket import AwsBucket, AwsBucketArgs
 from components.aws.storage.homes import AwsHomes
 from components.aws.storage.lustre import AwsLustre, log_group_name
-from components.base import Component
+from components.base import Component, Options
 
 
 class LustreArgs(TypedDict):
@@ -90,7 +90,7 @@ class AwsStorage(Component):
     log_bucket: pulumi.Output[str]
     """Bucket of the others' access logs."""
 
-    def __init__(self, name: str, args: AwsStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsStorageArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         key = encryption_key(
             self,

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 
 from components.aws.cluster.access import access_entry
-from components.base import Component
+from components.base import Component, Options
 
 
 class AwsMembersArgs(TypedDict):
@@ -26,8 +26,8 @@ class AwsMembers(Component):
     deleted.
     """
 
-    def __init__(self, name: str, args: AwsMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsMembersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         for principal, group in args["groups"].items():
             access_entry(self, name, args["cluster_name"], principal, [group])
-        self.register_outputs({})
+        self.register_declared()

@@ -7,7 +7,7 @@ import pulumi_aws as aws
 
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole
-from components.base import Component
+from components.base import Component, Options
 
 # Below this folder every team has its own, in every bucket and file system.
 TEAMS = "teams"
@@ -50,7 +50,7 @@ class AwsTeamData(Component):
     role_arn: pulumi.Output[str]
     """The role; dependents come after its permissions."""
 
-    def __init__(self, name: str, args: AwsTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsTeamDataArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         role = AwsPodRole(
             f"{name}-pods",

@@ -10,7 +10,7 @@ from components.aws import logs
 from components.aws.account import current_account
 from components.aws.encryption import encryption_key
 from components.aws.network.connections import connect, tcp
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 # A major version alone: RDS picks its preferred minor and keeps it current in the maintenance window.
@@ -58,7 +58,7 @@ class AwsDatabase(Component):
     endpoint: pulumi.Output[str]
     secret_arn: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsDatabaseArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         group, rules = self._security_group(name, args)
         subnets = aws.rds.SubnetGroup(
@@ -79,7 +79,7 @@ class AwsDatabase(Component):
         # An endpoint without an instance, or without a network path, is unusable.
         self.endpoint = after(cluster.endpoint, [instance, *rules])
         self.secret_arn = cluster.master_user_secrets.apply(lambda known: str(known[0].secret_arn))
-        self.register_outputs({"endpoint": self.endpoint, "secret_arn": self.secret_arn})
+        self.register_declared()
 
     def _security_group(
         self, name: str, args: AwsDatabaseArgs

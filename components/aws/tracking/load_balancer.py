@@ -9,7 +9,7 @@ import pulumi_aws as aws
 from components.aws.network.connections import connect, tcp
 from components.aws.network.security import EVERYWHERE
 from components.aws.storage.access_log import BALANCER_PREFIX
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 # From the ports that Kubernetes does not assign automatically, 30000 to 30085 (Kubernetes documentation,
@@ -75,9 +75,7 @@ class AwsLoadBalancer(Component):
     dns_name: pulumi.Output[str]
     """The name of the load balancer, which resolves to private addresses."""
 
-    def __init__(
-        self, name: str, args: AwsLoadBalancerArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsLoadBalancerArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         group, openings = self._security_group(name, args)
         balancer = aws.lb.LoadBalancer(
@@ -105,7 +103,7 @@ class AwsLoadBalancer(Component):
         )
         self.dns_name = after(balancer.dns_name, [listener, nodes, *openings])
         self.url = self.dns_name.apply(lambda _: f"https://{args['host']}")
-        self.register_outputs({"url": self.url, "dns_name": self.dns_name})
+        self.register_declared()
 
     def _security_group(
         self, name: str, args: AwsLoadBalancerArgs

@@ -11,7 +11,7 @@ from agents.aws.mlflow_server import secret_store
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
 from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.tracking import logins
 from components.kubernetes.tracking.pod import NAME, DoorArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
@@ -80,7 +80,7 @@ class AwsTracking(Component):
     admin_secret_arn: pulumi.Output[str]
     artifact_uri: pulumi.Output[str]
 
-    def __init__(self, name: str, args: AwsTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: AwsTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         protected = args.get("deletion_protection", True)
         database = self._database(f"{name}-mlflow", args)

@@ -9,7 +9,7 @@ import pulumi_aws as aws
 from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 # AWS's own key for topics: any principal of the account may use it through SNS, so publishers need no
@@ -34,9 +34,7 @@ class AwsAlertTopic(Component):
     topic_arn: pulumi.Output[str]
     """The topic; its publishers come after its subscriptions."""
 
-    def __init__(
-        self, name: str, args: AwsAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: AwsAlertTopicArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         topic = aws.sns.Topic(
             f"{name}-topic", kms_master_key_id=self._key(name, args.get("alarms_of")), opts=self.child()
@@ -48,7 +46,7 @@ class AwsAlertTopic(Component):
             for index, email in enumerate(args["emails"])
         ]
         self.topic_arn = after(topic.arn, people)
-        self.register_outputs({"topic_arn": self.topic_arn})
+        self.register_declared()
 
     def _key(self, name: str, region: str | None) -> pulumi.Input[str]:
         if region is None:

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.validation.alert_lines import alerts_of
 from components.ordering import after
@@ -39,9 +39,7 @@ class GcpMailedAlerts(Component):
     policy: pulumi.Output[str]
     """Name of the policy."""
 
-    def __init__(
-        self, name: str, args: GcpMailedAlertsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpMailedAlertsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         people = channels_of(self, name, args["emails"], "emails")
         lines = pulumi.Output.from_input(args["cluster_name"]).apply(
@@ -70,7 +68,7 @@ class GcpMailedAlerts(Component):
         }
         policy = mail_policy(self, name, asked, people)
         self.policy = after(policy.name, [policy])
-        self.register_outputs({"policy": self.policy})
+        self.register_declared()
 
 
 DOCUMENTATION = """\

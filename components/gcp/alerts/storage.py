@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.runbooks import BUCKET, HOMES, LUSTRE, page_of_storage
 
@@ -66,9 +66,7 @@ class GcpStorageAlerts(Component):
     policies: pulumi.Output[Sequence[str]]
     """Names of the policies."""
 
-    def __init__(
-        self, name: str, args: GcpStorageAlertsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpStorageAlertsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         people = channels_of(self, name, args["emails"], f"{name}.emails")
         made: list[gcp.monitoring.AlertPolicy] = []
@@ -80,7 +78,7 @@ class GcpStorageAlerts(Component):
             bucket = _bucket(args["checkpoint_bucket"], args["checkpoint_limit_gb"])
             made.append(self._policy(f"{name}-checkpoints", BUCKET, bucket, people))
         self.policies = pulumi.Output.all(*(policy.name for policy in made))
-        self.register_outputs({"policies": self.policies})
+        self.register_declared()
 
     def _policy(
         self, name: str, alert: str, threshold: Any, people: Sequence[pulumi.Input[str]]

@@ -5,7 +5,7 @@ import hashlib
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.cluster import settings
 from components.gcp.cluster.cluster_args import GcpClusterArgs, cluster_problems
 from components.gcp.cluster.logs import keep_control_plane_logs
@@ -55,7 +55,7 @@ class GcpCluster(Component):
     key_id: pulumi.Output[str]
     """The key of Kubernetes secrets and of boot disks."""
 
-    def __init__(self, name: str, args: GcpClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpClusterArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         if problems := cluster_problems(args):
             raise UserError(problems)
@@ -92,18 +92,7 @@ class GcpCluster(Component):
         self.system_node_pool = system
         # No other cluster has it, and unlike address and authority it stays when credentials are rotated.
         self.dns_name = dns_name.apply(str)
-        self.register_outputs(
-            {
-                "cluster_name": self.cluster_name,
-                "location": self.location,
-                "cluster_id": self.cluster_id,
-                "endpoint": self.endpoint,
-                "certificate_authority": self.certificate_authority,
-                "workload_pool": self.workload_pool,
-                "node_service_account": self.node_service_account,
-                "key_id": self.key_id,
-            }
-        )
+        self.register_declared()
 
     def _control_plane(self, args: GcpClusterArgs) -> gcp.container.Cluster:
         wanted = gcp.container.ClusterArgs(

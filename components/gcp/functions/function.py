@@ -8,7 +8,7 @@ from typing import Final, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.naming import sanitize
 
@@ -60,7 +60,7 @@ class GcpFunction(Component):
     service: pulumi.Output[str]
     """Name of its Cloud Run service, which is in its log entries."""
 
-    def __init__(self, name: str, args: GcpFunctionArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpFunctionArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = self._account(name, "runs", f"The function {name}")
         builder = self._account(name, "builds", f"Builds the function {name}")
@@ -76,7 +76,7 @@ class GcpFunction(Component):
         )
         self.member = account.member
         self.service = after(function.name, [function])
-        self.register_outputs({"member": self.member, "service": self.service})
+        self.register_declared()
 
     def _account(self, name: str, what: str, title: str) -> gcp.serviceaccount.Account:
         return gcp.serviceaccount.Account(

@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 
 CODE, RUNS = "code", "runs"
 """In the bucket of artifacts: packs of code by their digest, and outputs of jobs besides checkpoints."""
@@ -30,13 +30,11 @@ class GcpJobFolders(Component):
     runs: pulumi.Output[str]
     """Managed folder of outputs of jobs."""
 
-    def __init__(
-        self, name: str, args: GcpJobFoldersArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpJobFoldersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         self.code = self._folder(f"{name}-{CODE}", args["artifact_bucket"], f"{CODE}/")
         self.runs = self._folder(f"{name}-{RUNS}", args["artifact_bucket"], f"{RUNS}/")
-        self.register_outputs({"code": self.code, "runs": self.runs})
+        self.register_declared()
 
     def _folder(self, name: str, bucket: pulumi.Input[str], folder: str) -> pulumi.Output[str]:
         return gcp.storage.ManagedFolder(

@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.teams.team_data import READ, WRITE
 from components.ordering import after
 from infra.naming import sanitize
@@ -74,7 +74,7 @@ class GcpPerson(Component):
     member: pulumi.Output[str]
     """The account, as an IAM member."""
 
-    def __init__(self, name: str, args: GcpPersonArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpPersonArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = gcp.serviceaccount.Account(
             f"{name}-account",
@@ -98,7 +98,7 @@ class GcpPerson(Component):
             )
         self.email = after(account.email, rights)
         self.member = after(account.member, rights)
-        self.register_outputs({"email": self.email, "member": self.member})
+        self.register_declared()
 
     def _on_folders(
         self, name: str, folders: PersonFoldersArgs, member: pulumi.Input[str]

@@ -5,7 +5,7 @@ from typing import Final, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.naming import sanitize
 
@@ -62,13 +62,13 @@ class GcpJobRoles(Component):
     signs: pulumi.Output[str]
     """To sign tokens of an account; granted on the account."""
 
-    def __init__(self, name: str, args: GcpJobRolesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpJobRolesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         stack = args["stack"]
         self.jobs = self._role(name, stack, "jobs", "Run jobs", JOBS)
         self.notebook = self._role(name, stack, "notebook", "Use a notebook", NOTEBOOK)
         self.signs = self._role(name, stack, "signs", "Sign tokens of an account", SIGNS)
-        self.register_outputs({"jobs": self.jobs, "notebook": self.notebook, "signs": self.signs})
+        self.register_declared()
 
     def _role(
         self, name: str, stack: str, what: str, title: str, permissions: tuple[str, ...]

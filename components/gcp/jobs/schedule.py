@@ -8,7 +8,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, mail_policy
 from components.gcp.jobs.roles import role_id
 from components.ordering import after
@@ -55,9 +55,7 @@ class GcpJobSchedule(Component):
     name: pulumi.Output[str]
     """Name of the job of Cloud Scheduler; comes after the policy."""
 
-    def __init__(
-        self, name: str, args: GcpJobScheduleArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpJobScheduleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = gcp.serviceaccount.Account(
             f"{name}-starter",
@@ -83,7 +81,7 @@ class GcpJobSchedule(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=self._rights(name, args, account))),
         )
         self.name = after(job.name, [self._policy(name, args, job)])
-        self.register_outputs({"name": self.name})
+        self.register_declared()
 
     def _rights(
         self, name: str, args: GcpJobScheduleArgs, account: gcp.serviceaccount.Account

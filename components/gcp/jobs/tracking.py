@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.jobs.program import START, VARIABLE, zipped
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
@@ -92,9 +92,7 @@ class GcpJobTracking(Component):
     service: pulumi.Output[str]
     """Name of the Cloud Run service."""
 
-    def __init__(
-        self, name: str, args: GcpJobTrackingArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpJobTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         database = self._database(f"{name}-mlflow", args)
         account = gcp.serviceaccount.Account(
@@ -122,7 +120,7 @@ class GcpJobTracking(Component):
         service = self._service(name, args, account.email, environment, ready)
         self.url = after(service.uri, [self._proxy(name, args, service)])
         self.service = service.name
-        self.register_outputs({"url": self.url, "service": self.service})
+        self.register_declared()
 
     def _database(self, name: str, args: GcpJobTrackingArgs) -> GcpDatabase:
         return GcpDatabase(
@@ -256,9 +254,7 @@ class GcpTrackingVisitors(Component):
 
     ready: list[pulumi.Resource]
 
-    def __init__(
-        self, name: str, args: GcpTrackingVisitorsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpTrackingVisitorsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         self.ready = [
             gcp.iap.WebCloudRunServiceIamMember(

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.tracking.agents import may_use_key
 from components.ordering import after
 
@@ -33,7 +33,7 @@ class GcpKeyUsers(Component):
     key_id: pulumi.Output[str]
     """The key; its users come after these permissions."""
 
-    def __init__(self, name: str, args: GcpKeyUsersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpKeyUsersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         rights: list[pulumi.Resource] = [
             may_use_key(self, f"{name}-{api.partition('.')[0]}", api, args["key_id"])
@@ -50,4 +50,4 @@ class GcpKeyUsers(Component):
             for who, member in args["members"].items()
         ]
         self.key_id = after(pulumi.Output.from_input(args["key_id"]), rights)
-        self.register_outputs({"key_id": self.key_id})
+        self.register_declared()

@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.jobs.tracking import VISITS
 from components.gcp.teams.team_data import READ, WRITE
 from components.ordering import after
@@ -48,7 +48,7 @@ class GcpValidator(Component):
     member: pulumi.Output[str]
     """The account, as an IAM member."""
 
-    def __init__(self, name: str, args: GcpValidatorArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpValidatorArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = gcp.serviceaccount.Account(
             f"{name}-account",
@@ -92,4 +92,4 @@ class GcpValidator(Component):
             )
         )
         self.email, self.member = after(account.email, rights), account.member
-        self.register_outputs({"email": self.email, "member": self.member})
+        self.register_declared()

@@ -7,7 +7,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.mail import mail_channels
 from infra.catalog.gcp import facts
 from infra.catalog.money import amount_problems, email_problems
@@ -85,7 +85,7 @@ class GcpBudget(Component):
     topic: pulumi.Output[str]
     """`projects/<project>/topics/<topic>`"""
 
-    def __init__(self, name: str, args: GcpBudgetArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpBudgetArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         check(args)
         topic = gcp.pubsub.Topic(
@@ -106,7 +106,7 @@ class GcpBudget(Component):
         )
         self.budget_name = budget.display_name.apply(str)
         self.topic = topic.id
-        self.register_outputs({"budget_name": self.budget_name, "topic": self.topic})
+        self.register_declared()
 
     def _budget(
         self,

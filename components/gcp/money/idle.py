@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.ordering import after
 
@@ -38,7 +38,7 @@ class GcpIdleAlert(Component):
     policy: pulumi.Output[str]
     """`projects/<project>/alertPolicies/<number>`"""
 
-    def __init__(self, name: str, args: GcpIdleAlertArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpIdleAlertArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         asked: PolicyArgs = {
             "title": f"{name}: paid GPUs are idle",
@@ -56,7 +56,7 @@ class GcpIdleAlert(Component):
         }
         made = mail_policy(self, name, asked, channels_of(self, name, args["emails"], f"{name}.emails"))
         self.policy = after(made.id, [made])
-        self.register_outputs({"policy": self.policy})
+        self.register_declared()
 
 
 def idle(cluster: str) -> str:

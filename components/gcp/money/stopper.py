@@ -8,7 +8,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from agents.gcp.budget_stop.function import AUDIT, EVENT, SETTINGS
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
@@ -71,9 +71,7 @@ class GcpBudgetStop(Component):
     topic: pulumi.Output[str]
     """`projects/<project>/topics/<topic>`"""
 
-    def __init__(
-        self, name: str, args: GcpBudgetStopArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpBudgetStopArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         topic = gcp.pubsub.Topic(
             f"{name}-topic",
@@ -109,7 +107,7 @@ class GcpBudgetStop(Component):
             key: budget.display_name.apply(str) for key, budget in zip(keys, budgets, strict=True)
         }
         self.topic = topic.id
-        self.register_outputs({"budget_names": self.budget_names, "topic": self.topic})
+        self.register_declared()
 
     def _function(
         self,

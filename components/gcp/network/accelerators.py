@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.network.interfaces import GpuInterface, interfaces
 from components.gcp.network.subnetwork import custom_network, flow_log, let_in, short
 from components.ordering import after
@@ -68,9 +68,7 @@ class GcpAcceleratorNetworks(Component):
     attachments: Sequence[NodeNetwork]
     """The pool's additional networks, in the order of its interfaces; usable once traffic is allowed."""
 
-    def __init__(
-        self, name: str, args: GcpAcceleratorNetworksArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpAcceleratorNetworksArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         nics = interfaces(args["pool"], args["machine"])
         needs = facts.gpu_networks[args["machine"]]
@@ -87,7 +85,7 @@ class GcpAcceleratorNetworks(Component):
         self.attachments = [{"network": one["vpc"], "subnetwork": one["subnetwork"]} for one in made]
         # A plain attribute: a handle inside one program, not part of the schema.
         self.objects: Sequence[PodNetworkArgs] = made
-        self.register_outputs({"attachments": self.attachments})
+        self.register_declared()
 
     def _plain(self, nic: GpuInterface, cidr: str) -> PodNetworkArgs:
         part = nic.network.removeprefix(f"{self._args['pool']}-")

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.network.accelerators import PodNetworkArgs
 from components.kubernetes.manifest import Manifest
 
@@ -30,14 +30,12 @@ class GcpNetworkObjects(Component):
     names: pulumi.Output[Sequence[str]]
     """Names of the Network objects, in the order of the interfaces; usable once they exist."""
 
-    def __init__(
-        self, name: str, args: GcpNetworkObjectsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpNetworkObjectsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         made = [self._network(one) for one in args["networks"]]
         known = [one["name"] for one in args["networks"]]
         self.names = pulumi.Output.all(*(network.urn for network in made)).apply(lambda _: known)
-        self.register_outputs({"names": self.names})
+        self.register_declared()
 
     def _network(self, one: PodNetworkArgs) -> Manifest:
         name = one["name"]

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.network.firewall import way_out
 from components.gcp.network.logs import keep_logs
 from components.gcp.network.nat import nat
@@ -65,7 +65,7 @@ class GcpNetwork(Component):
     services_network: pulumi.Output[str]
     """The network's id for Cloud SQL, Managed Lustre and Filestore; usable once the peering exists."""
 
-    def __init__(self, name: str, args: GcpNetworkArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpNetworkArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         nodes = {int(pods): count for pods, count in args.get("nodes", {}).items()}
         # A plain attribute: a handle inside one program, not part of the schema.
@@ -100,18 +100,7 @@ class GcpNetwork(Component):
         self.pod_range_name = after(pulumi.Output.from_input(POD_RANGE), [subnetwork])
         self.service_range_name = after(pulumi.Output.from_input(SERVICE_RANGE), [subnetwork])
         self.services_network = after(network.id, [peering])
-        self.register_outputs(
-            {
-                "network_id": self.network_id,
-                "network_name": self.network_name,
-                "network_self_link": self.network_self_link,
-                "subnetwork_id": self.subnetwork_id,
-                "subnetwork_self_link": self.subnetwork_self_link,
-                "pod_range_name": self.pod_range_name,
-                "service_range_name": self.service_range_name,
-                "services_network": self.services_network,
-            }
-        )
+        self.register_declared()
 
     def _subnetwork(
         self, name: str, region: str, network: gcp.compute.Network, ranges: NetworkRanges

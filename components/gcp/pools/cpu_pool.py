@@ -3,7 +3,7 @@
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.pools import config
 from components.gcp.pools.args import PoolArgs, common_problems
 from infra.catalog.gcp import pools
@@ -27,7 +27,7 @@ class GcpCpuPool(Component):
     labels: dict[str, str]
     """The labels of every node, for selectors of pods and resource flavors."""
 
-    def __init__(self, name: str, args: GcpCpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpCpuPoolArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         problems = [
             *common_problems(args),
@@ -64,4 +64,4 @@ class GcpCpuPool(Component):
             opts=self.child(pulumi.ResourceOptions(ignore_changes=config.IGNORED)),
         )
         self.pool_id = self.node_pool.id
-        self.register_outputs({"pool_id": self.pool_id, "labels": self.labels})
+        self.register_declared()

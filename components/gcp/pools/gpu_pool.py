@@ -3,7 +3,7 @@
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.pools import config
 from components.gcp.pools.gpu_pool_args import GcpGpuPoolArgs, managed, pool_problems
 from infra.catalog.gcp import fabrics, facts
@@ -40,7 +40,7 @@ class GcpGpuPool(Component):
     taints: dict[str, str]
     """The taints of every node by key, as `value:Effect`."""
 
-    def __init__(self, name: str, args: GcpGpuPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpGpuPoolArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         machine = facts.machine_type(args["machine"])
         problems = pool_problems(args, machine)
@@ -54,7 +54,7 @@ class GcpGpuPool(Component):
         # A plain attribute: a handle for `depends_on` inside one program, not part of the schema.
         self.node_pool = self._node_pool(args, machine)
         self.pool_id = self.node_pool.id
-        self.register_outputs({"pool_id": self.pool_id, "labels": self.labels, "taints": self.taints})
+        self.register_declared()
 
     def _node_pool(self, args: GcpGpuPoolArgs, machine: MachineType) -> gcp.container.NodePool:
         purchase = args["purchase"]

@@ -6,7 +6,7 @@ from typing import Any, TypedDict
 import pulumi
 from pulumi_kubernetes import apps, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.ordering import after
 from smoke_training.fabric import Fabric
@@ -76,9 +76,7 @@ class GcpFabricInstallers(Component):
     installed: pulumi.Output[list[str]]
     """Names of the DaemonSets; dependents come after them."""
 
-    def __init__(
-        self, name: str, args: GcpFabricInstallersArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpFabricInstallersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         bodies = daemons(args["fabrics"])
         made = [
@@ -92,7 +90,7 @@ class GcpFabricInstallers(Component):
         ]
         names = [body["metadata"]["name"] for body in bodies]
         self.installed = after(pulumi.Output.from_input(names), made)
-        self.register_outputs({"installed": self.installed})
+        self.register_declared()
 
 
 def daemons(fabrics: Sequence[InstalledArgs]) -> list[Body]:

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 
 _STORAGE = "storage.googleapis.com"
@@ -44,7 +44,7 @@ class GcpAccessLog(Component):
     bucket: pulumi.Output[str]
     """Name of the log bucket; dependents come after entries arrive in it."""
 
-    def __init__(self, name: str, args: GcpAccessLogArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpAccessLogArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         project = args["project"]
         audit = gcp.projects.IAMAuditConfig(
@@ -83,7 +83,7 @@ class GcpAccessLog(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[sink])),
         )
         self.bucket = after(bucket.bucket_id, [audit, sink])
-        self.register_outputs({"bucket": self.bucket})
+        self.register_declared()
 
 
 def log_filter(project: str, buckets: Sequence[str]) -> str:

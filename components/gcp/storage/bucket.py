@@ -7,7 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 from pulumi_gcp.storage import BucketLifecycleRuleArgsDict
 
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.storage_classes import COLD, COOL
 from infra.errors import Problem, UserError
@@ -68,7 +68,7 @@ class GcpBucket(Component):
     bucket: pulumi.Output[str]
     """Name of the bucket."""
 
-    def __init__(self, name: str, args: GcpBucketArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpBucketArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         if problems := list(_problems(name, args)):
             raise UserError(problems)
@@ -96,7 +96,7 @@ class GcpBucket(Component):
             opts=self.child(),
         )
         self.bucket = bucket.name
-        self.register_outputs({"bucket": self.bucket})
+        self.register_declared()
 
 
 def soft_delete_s(args: GcpBucketArgs) -> int:

@@ -8,7 +8,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.storage.agents import LUSTRE, agent
 from infra.naming import sanitize
 
@@ -54,9 +54,7 @@ class GcpLustreCopies(Component):
     catches up. The result of a copy is in the log of Managed Lustre. *Untested in a real project.*
     """
 
-    def __init__(
-        self, name: str, args: GcpLustreCopiesArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpLustreCopiesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = gcp.serviceaccount.Account(
             f"{name}-caller",
@@ -86,7 +84,7 @@ class GcpLustreCopies(Component):
                 },
                 opts=self.child(ready),
             )
-        self.register_outputs({})
+        self.register_declared()
 
     def _service(self, name: str, args: GcpLustreCopiesArgs) -> list[pulumi.Resource]:
         """Permissions of Managed Lustre's own agent: write checkpoints, and read datasets."""

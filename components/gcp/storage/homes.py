@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.catalog.gcp.filestore import size_problems
 from infra.errors import UserError
@@ -64,7 +64,7 @@ class GcpHomes(Component):
     location: str
     """Its zone, or the region."""
 
-    def __init__(self, name: str, args: GcpHomesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpHomesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         tier = "ZONAL" if "zone" in args else "REGIONAL"
         if problems := list(
@@ -102,7 +102,7 @@ class GcpHomes(Component):
         kept = self._backups(name, args, instance) if args.get("backups", True) else []
         self.instance = after(instance.name, kept)
         self.address = after(instance.networks.apply(lambda found: _first(found[0].ip_addresses)), kept)
-        self.register_outputs({"address": self.address, "instance": self.instance, "location": self.location})
+        self.register_declared()
 
     def _backups(
         self, name: str, args: GcpHomesArgs, instance: gcp.filestore.Instance

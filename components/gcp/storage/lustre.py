@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog.gcp.lustre import size_problems
 from infra.errors import UserError
 from infra.naming import sanitize
@@ -49,7 +49,7 @@ class GcpLustre(Component):
     file_system: pulumi.Output[str]
     """Name of the file system on them."""
 
-    def __init__(self, name: str, args: GcpLustreArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpLustreArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         size, throughput = args["capacity_gib"], args["throughput_mb_s_per_tib"]
         paths = f"{name}.capacity_gib", f"{name}.throughput_mb_s_per_tib"
@@ -72,9 +72,7 @@ class GcpLustre(Component):
         self.instance = system.name
         self.address = system.mount_point.apply(address)
         self.file_system = system.filesystem
-        self.register_outputs(
-            {"instance": self.instance, "address": self.address, "file_system": self.file_system}
-        )
+        self.register_declared()
 
 
 def address(mount_point: str) -> str:

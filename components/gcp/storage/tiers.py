@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.encryption import encryption_key
 from components.gcp.storage.access_log import GcpAccessLog
 from components.gcp.storage.agents import FILESTORE, agent
@@ -116,7 +116,7 @@ class GcpStorage(Component):
     shared_folder: pulumi.Output[str]
     """Managed folder of the datasets that every team may read."""
 
-    def __init__(self, name: str, args: GcpStorageArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpStorageArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         self.key_id = self._key(name, args)
         fast: BucketPurpose = {"expire_days": args["checkpoint_retention_days"], "folders": True}

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from infra.catalog.gcp.jobs import NOTEBOOK_BOOT_GIB, notebook_problems
 from infra.errors import UserError
 from infra.naming import sanitize
@@ -68,7 +68,7 @@ class GcpNotebook(Component):
     name: pulumi.Output[str]
     """Name of the instance."""
 
-    def __init__(self, name: str, args: GcpNotebookArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpNotebookArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         problems = [*notebook_problems("machine", args["machine"], "idle_minutes", args["idle_minutes"])]
         if problems:
@@ -118,7 +118,7 @@ class GcpNotebook(Component):
             opts=self.child(),
         )
         self.name = instance.name
-        self.register_outputs({"name": self.name})
+        self.register_declared()
 
 
 def metadata(idle_minutes: int) -> dict[str, str]:

@@ -4,10 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypedDict
 
-import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.people import SubjectArgs, group, user
 from infra.catalog.gcp.access import member_problems
 from infra.errors import UserError
@@ -36,7 +35,7 @@ class GcpMembers(Component):
     *Untested in a real project.*
     """
 
-    def __init__(self, name: str, args: GcpMembersArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpMembersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         if problems := list(member_problems(f"{name}.members", args["members"])):
             raise UserError(problems)
@@ -48,7 +47,7 @@ class GcpMembers(Component):
                 member=member,
                 opts=self.child(),
             )
-        self.register_outputs({})
+        self.register_declared()
 
 
 def _short(member: str) -> str:

@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.pod_account import FolderRightArgs, GcpPodAccount
 
 # Below this folder every team has its own, in every bucket and file system.
@@ -55,7 +55,7 @@ class GcpTeamData(Component):
     checkpoints: pulumi.Output[str]
     """The team's managed folder in the bucket of checkpoints."""
 
-    def __init__(self, name: str, args: GcpTeamDataArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpTeamDataArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         own = f"{TEAMS}/{args['folder']}/"
         datasets, shared = args["dataset_bucket"], args["shared_folder"]
@@ -80,7 +80,7 @@ class GcpTeamData(Component):
             )
         folders = {what: pulumi.Output.from_input(one["folder"]) for what, one in rights.items()}
         self.datasets, self.checkpoints = folders["datasets"], folders["checkpoints"]
-        self.register_outputs({"datasets": self.datasets, "checkpoints": self.checkpoints})
+        self.register_declared()
 
     def _folder(self, name: str, bucket: pulumi.Input[str], folder: str, role: str) -> FolderRightArgs:
         made = gcp.storage.ManagedFolder(

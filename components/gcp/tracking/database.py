@@ -5,7 +5,7 @@ from typing import NotRequired, TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.tracking.agents import may_use_key
 from components.ordering import after
 from infra.catalog.gcp.database import database_problems
@@ -88,7 +88,7 @@ class GcpDatabase(Component):
     authorities: pulumi.Output[str]
     """Certificates (PEM) of the authority that signs the instance's certificate, and no other's."""
 
-    def __init__(self, name: str, args: GcpDatabaseArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpDatabaseArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         check(args)
         below = args.get("formerly_below")

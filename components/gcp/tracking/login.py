@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.ordering import after
 from infra.naming import sanitize
 
@@ -45,9 +45,7 @@ class GcpDatabaseLogin(Component):
     user: pulumi.Output[str]
     """The user, as named in PostgreSQL."""
 
-    def __init__(
-        self, name: str, args: GcpDatabaseLoginArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpDatabaseLoginArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = gcp.serviceaccount.Account(
             f"{name}-account",
@@ -91,7 +89,7 @@ class GcpDatabaseLogin(Component):
         )
         self.email = after(account.email, [*rights, user])
         self.user = after(name_there, [*rights, user])
-        self.register_outputs({"email": self.email, "user": self.user})
+        self.register_declared()
 
 
 def only_instance(project: str, instance: str) -> str:

@@ -7,7 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from agents.gcp.mlflow_server import secret_store
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.pod_account import metadata_grants, pod_principal
 from components.gcp.tracking.agents import may_use_key
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
@@ -85,7 +85,7 @@ class GcpTracking(Component):
     """`projects/<project>/secrets/<secret>`; dependents come after the permission of `logins` to read it."""
     artifact_uri: pulumi.Output[str]
 
-    def __init__(self, name: str, args: GcpTrackingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GcpTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         server = self._principal(args, args.get("namespace", NAME), NAME)
         before = pulumi.create_urn(name, _OF_JOBS)

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 import pulumi_gcp as gcp
 
-from components.base import Component
+from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.validation.alert_lines import AlertLinesArgs
 from components.ordering import after
@@ -49,9 +49,7 @@ class GcpAlertTopic(Component):
     channels: pulumi.Output[Sequence[str]]
     """Names of the notification channels, for other alerts."""
 
-    def __init__(
-        self, name: str, args: GcpAlertTopicArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: GcpAlertTopicArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         people = channels_of(self, name, args["emails"], "emails")
         topic = gcp.pubsub.Topic(
@@ -69,7 +67,7 @@ class GcpAlertTopic(Component):
         )
         self.topic = after(topic.id, [right, self._policy(name, args, people)])
         self.channels = pulumi.Output.all(*people)
-        self.register_outputs({"topic": self.topic, "channels": self.channels})
+        self.register_declared()
 
     def _policy(
         self, name: str, args: GcpAlertTopicArgs, people: Sequence[pulumi.Input[str]]

@@ -8,7 +8,7 @@ import pulumi
 
 from agents.gpu_ledger.book_store import NAME
 from agents.gpu_ledger.check import CHECK
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.monitoring.names import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
@@ -109,7 +109,7 @@ class GpuLedger(Component):
     namespace: pulumi.Output[str]
     """Its namespace; its pod serves its metrics at the port `metrics`."""
 
-    def __init__(self, name: str, args: GpuLedgerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: GpuLedgerArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         home = ProgramNamespace(NAMESPACE, NAME)
         if "prometheus" in args:
@@ -138,7 +138,7 @@ class GpuLedger(Component):
         )
         made = program_deployment(name, runs, needs, self.child)
         self.namespace = made.metadata.apply(lambda metadata: str(metadata.namespace))
-        self.register_outputs({"namespace": self.namespace})
+        self.register_declared()
 
 
 _IN_QUEUES = (

@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.capacity.args import WindowArgs, settings
 from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
@@ -60,9 +60,7 @@ class CapacityWindows(Component):
     program: pulumi.Output[str]
     """Name of its Deployment, once that runs; workloads queued for such a pool come after it."""
 
-    def __init__(
-        self, name: str, args: CapacityWindowsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: CapacityWindowsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         home = ProgramNamespace(NAMESPACE, NAME)
         needs = settled(name, home, self.child)
@@ -77,4 +75,4 @@ class CapacityWindows(Component):
         )
         made = program_deployment(f"{name}-keeper", runs, [*needs, *rights], self.child)
         self.program = after(pulumi.Output.from_input(NAME), [made])
-        self.register_outputs({"program": self.program})
+        self.register_declared()

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.monitoring.names import PROMETHEUS_PORT, QUERIES_LABEL
 from components.kubernetes.programs.deployment import ProgramDeployment, program_deployment
 from components.kubernetes.programs.namespace import AccessRule, ProgramNamespace, granted, settled
@@ -75,7 +75,7 @@ class IdleGpus(Component):
     namespace: pulumi.Output[str]
     """Its namespace; its metrics are at `/metrics` of port 8080."""
 
-    def __init__(self, name: str, args: IdleGpusArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: IdleGpusArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         home = ProgramNamespace(NAMESPACE, NAME, asks=(PROMETHEUS_PORT,), labels={QUERIES_LABEL: "allowed"})
         needs = settled(name, home, self.child)
@@ -103,4 +103,4 @@ class IdleGpus(Component):
         )
         program_deployment(f"{name}-program", runs, [*needs, *rights], self.child)
         self.namespace = pulumi.Output.from_input(NAMESPACE)
-        self.register_outputs({"namespace": self.namespace})
+        self.register_declared()

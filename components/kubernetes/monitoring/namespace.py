@@ -6,8 +6,9 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import core, networking
 
+from components.base import Child
 from components.kubernetes.monitoring.names import NAMESPACE, PROMETHEUS_PORT, QUERIES_LABEL
-from components.kubernetes.network_policies import METRICS_LABEL, Child, out_to_dns, restricted
+from components.kubernetes.network_policies import METRICS_LABEL, out_to_dns, restricted
 from components.kubernetes.tracking.pod import AgentArgs
 
 # Ports of scraped targets: kubelets, the exporters of nodes and GPUs, controllers, programs of ours.

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, rbac
+from pulumi_kubernetes import core, meta
 
-from components.base import Component
+from components.base import Component, Options
+from components.kubernetes import access
+from components.kubernetes.access import bound_role, may
 from components.kubernetes.charts import release
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.monitoring import rules, scrapes
@@ -15,7 +17,6 @@ from components.kubernetes.monitoring.dashboards import dashboards, grafana_json
 from components.kubernetes.monitoring.names import LOGIN, NAMESPACE, PROMETHEUS_URL
 from components.kubernetes.monitoring.namespace import home
 from components.kubernetes.monitoring.routes import RouteArgs, config
-from components.kubernetes.people import RBAC
 from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.tracking.pod import AgentArgs
@@ -66,7 +67,7 @@ class Monitoring(Component):
     prometheus_url: pulumi.Output[str]
     """URL of Prometheus for programs of the platform."""
 
-    def __init__(self, name: str, args: MonitoringArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: MonitoringArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         fence = home(name, args["agents"], self.child)
         inside = self.child(pulumi.ResourceOptions(depends_on=fence))
@@ -91,7 +92,7 @@ class Monitoring(Component):
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
             Manifest(called, body, after_chart)
         self.prometheus_url = after(pulumi.Output.from_input(PROMETHEUS_URL), [installed])
-        self.register_outputs({"prometheus_url": self.prometheus_url})
+        self.register_declared()
 
     def _login(self, name: str, image: pulumi.Input[str], inside: pulumi.ResourceOptions) -> pulumi.Resource:
         """The Job that creates the login. Its account may create Secrets: no role can name a future one."""
@@ -99,18 +100,15 @@ class Monitoring(Component):
         account = core.v1.ServiceAccount(
             f"{name}-login-account", metadata=metadata, automount_service_account_token=False, opts=inside
         )
-        role = rbac.v1.Role(
-            f"{name}-login-role",
-            metadata=metadata,
-            rules=[rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["create"])],
+        binding = bound_role(
+            f"{name}-login",
+            LOGIN,
+            [may("", "secrets", "create")],
+            access.account(LOGIN, NAMESPACE),
+            self.child,
+            namespace=NAMESPACE,
             opts=inside,
-        )
-        binding = rbac.v1.RoleBinding(
-            f"{name}-login-binding",
-            metadata=metadata,
-            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=LOGIN),
-            subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=LOGIN, namespace=NAMESPACE)],
-            opts=self.child(pulumi.ResourceOptions(depends_on=[role, account])),
+            needs=[account],
         )
         waits = WaitingProgram(
             program=LOGIN_PROGRAM,

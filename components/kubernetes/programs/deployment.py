@@ -1,6 +1,6 @@
 """A Deployment with one pod that runs a program of `agents/` as long as the stack exists."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +8,7 @@ import pulumi
 from pulumi_kubernetes import apps
 
 from agents.shared.health import ADDRESS
+from components.base import Child
 from components.kubernetes.programs.program import PodSettings, Program, config_map, pod
 
 PORT = 8080
@@ -38,7 +39,7 @@ def program_deployment(
     name: str,
     runs: ProgramDeployment,
     needs: Sequence[pulumi.Resource],
-    child: Callable[..., pulumi.ResourceOptions],
+    child: Child,
 ) -> apps.v1.Deployment:
     """The Deployment, with its program. It never has two pods at once, because both would write."""
     config_name = f"{runs.name}-{runs.program.digest}"

@@ -1,16 +1,15 @@
 """Namespace, service account and roles of a long-running program."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pulumi
 from pulumi_kubernetes import core, meta, rbac
 
+from components.base import Child
 from components.kubernetes.network_policies import Ports, controllers
 from components.kubernetes.people import RBAC
 from components.kubernetes.programs.deployment import PORT
-
-Child = Callable[..., pulumi.ResourceOptions]
 
 
 @dataclass(frozen=True)

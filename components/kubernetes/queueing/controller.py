@@ -7,11 +7,12 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import batch
 
+from components.base import Child
 from components.kubernetes.charts import charts, release
 from components.kubernetes.network_policies import controllers
 from components.kubernetes.queueing.kueue import Body
 from components.kubernetes.queueing.kueue_values import PORTS
-from components.kubernetes.waiting.webhooks import Child, DryRun, webhooks_answer
+from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 
 NAME = "kueue-ready"
 

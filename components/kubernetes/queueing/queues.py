@@ -5,7 +5,7 @@ from typing import TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.queueing import kueue, kueue_values, node_access
@@ -54,7 +54,7 @@ class Queueing(Component):
     schedule_priority: pulumi.Output[str]
     """Priority class of scheduled validations: the lowest there is."""
 
-    def __init__(self, name: str, args: QueueingArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: QueueingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
@@ -81,17 +81,7 @@ class Queueing(Component):
         self.gate_priority = pulumi.Output.from_input(kueue.VALIDATION)
         self.schedule_queue = pulumi.Output.from_input(kueue.SCHEDULE_QUEUE)
         self.schedule_priority = pulumi.Output.from_input(kueue.BACKGROUND)
-        self.register_outputs(
-            {
-                "cohort": self.cohort,
-                "team_namespaces": self.team_namespaces,
-                "gate_namespace": self.gate_namespace,
-                "gate_queues": self.gate_queues,
-                "gate_priority": self.gate_priority,
-                "schedule_queue": self.schedule_queue,
-                "schedule_priority": self.schedule_priority,
-            }
-        )
+        self.register_declared()
 
     def _controller(self, name: str, args: QueueingArgs) -> pulumi.Resource:
         fabrics = [flavor["fabric"] for flavor in args["flavors"] if "fabric" in flavor]

@@ -3,10 +3,10 @@
 from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, rbac
+from pulumi_kubernetes import core, meta
 
-from components.base import Component
-from components.kubernetes.people import RBAC
+from components.base import Component, Options
+from components.kubernetes.access import account, bound_role, may
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from smoke_training.launchers import checkpoint_policy
 
@@ -35,9 +35,7 @@ class TeamCheckpoints(Component):
     server restricts each to its own annotation. So this comes after the policies.
     """
 
-    def __init__(
-        self, name: str, args: TeamCheckpointsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: TeamCheckpointsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         data: dict[str, pulumi.Input[str]] = {
             checkpoint_policy.URI: args["uri"],
@@ -54,20 +52,8 @@ class TeamCheckpoints(Component):
             data=data,
             opts=self.child(),
         )
-        role = rbac.v1.Role(
-            f"{name}-role",
-            metadata=meta.v1.ObjectMetaArgs(name=_ROLE, namespace=args["namespace"]),
-            rules=[rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["patch"])],
-            opts=self.child(),
-        )
-        rbac.v1.RoleBinding(
-            f"{name}-binding",
-            metadata=meta.v1.ObjectMetaArgs(name=_ROLE, namespace=args["namespace"]),
-            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name=_ROLE),
-            subjects=[
-                # The account of pods without a service account: a job needs no setting for its permissions.
-                rbac.v1.SubjectArgs(kind="ServiceAccount", name="default", namespace=args["namespace"])
-            ],
-            opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
-        )
-        self.register_outputs({})
+        # The account of pods without a service account: a job needs no setting for its permissions.
+        pods = account("default", args["namespace"])
+        rules = [may("", "pods", "patch")]
+        bound_role(name, _ROLE, rules, pods, self.child, namespace=args["namespace"])
+        self.register_declared()

@@ -6,7 +6,7 @@ from typing import TypedDict
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
 
 
@@ -29,7 +29,7 @@ class TeamClaims(Component):
     claims: pulumi.Output[list[str]]
     """Names of the claims; dependents come after they are bound."""
 
-    def __init__(self, name: str, args: TeamClaimsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: TeamClaimsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         quota = core.v1.ResourceQuota(
             f"{name}-quota",
@@ -48,4 +48,4 @@ class TeamClaims(Component):
             for claim, volume in args["volumes"].items()
         ]
         self.claims = pulumi.Output.all(*(each.claim_name for each in made))
-        self.register_outputs({"claims": self.claims})
+        self.register_declared()

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes import batch, core, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.network_policies import closed
 from components.kubernetes.programs.program import digest
 from components.kubernetes.volumes import SharedVolume, VolumeArgs
@@ -41,9 +41,7 @@ class SharedFolders(Component):
     folders: pulumi.Output[Sequence[str]]
     """All folders; dependents come after they exist."""
 
-    def __init__(
-        self, name: str, args: SharedFoldersArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: SharedFoldersArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         namespace = args.get("namespace", NAMESPACE)
         space = core.v1.Namespace(
@@ -86,7 +84,7 @@ class SharedFolders(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[alone])),
         )
         self.folders = after(pulumi.Output.from_input([*args["folders"], *args["read_only"]]), [job])
-        self.register_outputs({"folders": self.folders})
+        self.register_declared()
 
 
 def _pod(

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import core, meta, rbac
+from pulumi_kubernetes import core, meta
 
 from agents.waiting import mlflow_logins
 from agents.waiting.mlflow_logins import SECRET
-from components.base import Component
+from components.base import Component, Options
+from components.kubernetes.access import account, bound_role, may
 from components.kubernetes.network_policies import restricted
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
@@ -26,7 +27,6 @@ TRACKING = "mlflow"
 LIMIT_S = 300
 # Python with the library of the cloud.
 _MEMORY_MIB = 256
-_RBAC = "rbac.authorization.k8s.io"
 
 
 class LoginArgs(TypedDict):
@@ -69,7 +69,7 @@ class MlflowLogins(Component):
     """Name of the Secret in each of the namespaces; dependents come after it exists. Its key `credentials`
     is the file that MLflow's clients read."""
 
-    def __init__(self, name: str, args: MlflowLoginsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: MlflowLoginsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         wanted = json.dumps(list(args["logins"]), sort_keys=True)
         files = {f"{mlflow_logins.__package__}.secret_store": args["secret_store"]}  # imported from beside it
@@ -95,7 +95,7 @@ class MlflowLogins(Component):
         job = waiting_job(f"{name}-job", waits, needs, self.child)
         self._where(name, args)
         self.secret = after(pulumi.Output.from_input(SECRET), [job])
-        self.register_outputs({"secret": self.secret})
+        self.register_declared()
 
     def _home(self, name: str) -> list[pulumi.Resource]:
         """The Job's namespace, from which the server is reachable, and which is not reachable."""
@@ -116,30 +116,15 @@ class MlflowLogins(Component):
 
     def _rights(self, name: str, logins: Sequence[LoginArgs]) -> list[pulumi.Resource]:
         """Permissions to read and replace the one Secret; creation cannot be limited to a name."""
-        bindings: list[pulumi.Resource] = []
-        for namespace in (login["namespace"] for login in logins):
-            metadata = meta.v1.ObjectMetaArgs(name=ACCOUNT, namespace=namespace)
-            role = rbac.v1.Role(
-                f"{name}-{namespace}-role",
-                metadata=metadata,
-                rules=[
-                    rbac.v1.PolicyRuleArgs(
-                        api_groups=[""],
-                        resources=["secrets"],
-                        resource_names=[SECRET],
-                        verbs=["get", "update"],
-                    ),
-                    rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["secrets"], verbs=["create"]),
-                ],
-                opts=self.child(),
+        rules = [may("", "secrets", "get", "update", names=[SECRET]), may("", "secrets", "create")]
+        return [
+            bound_role(
+                f"{name}-{login['namespace']}",
+                ACCOUNT,
+                rules,
+                account(ACCOUNT, NAMESPACE),
+                self.child,
+                namespace=login["namespace"],
             )
-            bindings.append(
-                rbac.v1.RoleBinding(
-                    f"{name}-{namespace}-binding",
-                    metadata=metadata,
-                    role_ref=rbac.v1.RoleRefArgs(api_group=_RBAC, kind="Role", name=ACCOUNT),
-                    subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=ACCOUNT, namespace=NAMESPACE)],
-                    opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
-                )
-            )
-        return bindings
+            for login in logins
+        ]

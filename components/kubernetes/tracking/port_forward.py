@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import pulumi
-from pulumi_kubernetes import meta, rbac
 
-from components.base import Component
-from components.kubernetes.people import RBAC, SubjectArgs, subjects
+from components.base import Component, Options
+from components.kubernetes.access import bound_role, may
+from components.kubernetes.people import SubjectArgs, subjects
 from components.kubernetes.tracking.pod import NAME
 
 
@@ -27,28 +27,13 @@ class MlflowVisitors(Component):
     opens a connection to it. The readable pod has the names of its secrets, not their values.
     """
 
-    def __init__(
-        self, name: str, args: MlflowVisitorsArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: MlflowVisitorsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        metadata = meta.v1.ObjectMetaArgs(name="visitors", namespace=args["namespace"])
-        role = rbac.v1.Role(
-            f"{name}-role",
-            metadata=metadata,
-            rules=[
-                rbac.v1.PolicyRuleArgs(
-                    api_groups=[""], resources=["services"], resource_names=[NAME], verbs=["get"]
-                ),
-                rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods"], verbs=["get", "list"]),
-                rbac.v1.PolicyRuleArgs(api_groups=[""], resources=["pods/portforward"], verbs=["create"]),
-            ],
-            opts=self.child(),
-        )
-        rbac.v1.RoleBinding(
-            f"{name}-binding",
-            metadata=metadata,
-            role_ref=rbac.v1.RoleRefArgs(api_group=RBAC, kind="Role", name="visitors"),
-            subjects=subjects(args["people"]),
-            opts=self.child(pulumi.ResourceOptions(depends_on=[role])),
-        )
-        self.register_outputs({})
+        rules = [
+            may("", "services", "get", names=[NAME]),
+            may("", "pods", "get", "list"),
+            may("", "pods/portforward", "create"),
+        ]
+        people = subjects(args["people"])
+        bound_role(name, "visitors", rules, people, self.child, namespace=args["namespace"])
+        self.register_declared()

@@ -7,7 +7,7 @@ import pulumi
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.network_policies import closed, restricted
 from components.kubernetes.tracking.pod import (
     NAME,
@@ -36,7 +36,7 @@ class MlflowServer(Component):
     url: pulumi.Output[str]
     namespace: pulumi.Output[str]
 
-    def __init__(self, name: str, args: MlflowServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: MlflowServerArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         space = self._namespace(name, args.get("namespace", NAME))
         # The name of the created namespace, so that everything inside waits for it.
@@ -76,7 +76,7 @@ class MlflowServer(Component):
         host = service_host(args.get("namespace", NAME))
         self.url = after(pulumi.Output.from_input(f"http://{host}:{PORT}"), [deployment, service])
         self.namespace = inside
-        self.register_outputs({"url": self.url, "namespace": self.namespace})
+        self.register_declared()
 
     def _namespace(self, name: str, namespace: str) -> k8s.core.v1.Namespace:
         return k8s.core.v1.Namespace(

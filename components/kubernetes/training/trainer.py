@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pulumi
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
 from components.kubernetes.manifest import Manifest
@@ -72,7 +72,7 @@ class Trainer(Component):
     runtimes: pulumi.Output[list[str]]
     """Names of the ClusterTrainingRuntimes."""
 
-    def __init__(self, name: str, args: TrainerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: TrainerArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         chart = charts()[CHART]
         ranges = args["control_plane"]
@@ -96,7 +96,7 @@ class Trainer(Component):
         made = [Manifest(f"{name}-{body['metadata']['name']}", body, answering) for body in bodies]
         names = [body["metadata"]["name"] for body in bodies]
         self.runtimes = after(pulumi.Output.from_input(names), made)
-        self.register_outputs({"runtimes": self.runtimes})
+        self.register_declared()
 
     def _inside(
         self, name: str, chart: str, ports: Ports, control_plane: Sequence[str]

@@ -6,7 +6,7 @@ from typing import Any
 import pulumi
 from pulumi_kubernetes import batch, core, meta, resource
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.offers import FabricOffer, claimed
 from components.kubernetes.slots import filled, slot
 from components.kubernetes.validation import watcher
@@ -53,7 +53,7 @@ class SmokeTest(Component):
     digest: pulumi.Output[str]
     """Identity of what was validated: plan, image, code and the shape of the pods."""
 
-    def __init__(self, name: str, args: SmokeTestArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: SmokeTestArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         code = shipped()
         run = smoke_run(args, slot(NAME))
@@ -90,9 +90,7 @@ class SmokeTest(Component):
 
         self.job_name = after(job_name, [made, verdict])
         self.result_path = self.job_name.apply(lambda done: f"{RUNS}/{done}/result.json")
-        self.register_outputs(
-            {"job_name": self.job_name, "result_path": self.result_path, "digest": self.digest}
-        )
+        self.register_declared()
 
     def _claim_template(self, name: str, args: SmokeTestArgs, fabric: FabricOffer) -> pulumi.Resource:
         return resource.v1.ResourceClaimTemplate(

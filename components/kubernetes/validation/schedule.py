@@ -6,7 +6,7 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 from pulumi_kubernetes import batch, core, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.slots import filled
 from components.kubernetes.validation.args import SmokeTestArgs
 from components.kubernetes.validation.code import shipped
@@ -48,9 +48,7 @@ class SmokeSchedule(Component):
     cron_job: pulumi.Output[str]
     """Name of the CronJob."""
 
-    def __init__(
-        self, name: str, args: SmokeScheduleArgs, opts: pulumi.ResourceOptions | None = None
-    ) -> None:
+    def __init__(self, name: str, args: SmokeScheduleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         run, code = args["run"], shipped()
         own = f"smoke-schedule-{run['pool']}"
@@ -74,7 +72,7 @@ class SmokeSchedule(Component):
             opts=self.child(pulumi.ResourceOptions(depends_on=[config, reached])),
         )
         self.cron_job = after(pulumi.Output.from_input(own), [made])
-        self.register_outputs({"cron_job": self.cron_job})
+        self.register_declared()
 
 
 def _scheduled(known: Mapping[str, Any]) -> dict[str, Any]:

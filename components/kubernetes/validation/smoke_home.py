@@ -5,7 +5,7 @@ from typing import TypedDict
 import pulumi
 from pulumi_kubernetes import core, meta
 
-from components.base import Component
+from components.base import Component, Options
 from components.kubernetes.validation import watcher
 from components.ordering import after
 
@@ -25,7 +25,7 @@ class SmokeHome(Component):
     namespace: pulumi.Output[str]
     """Namespace of the validations; dependents come after these objects."""
 
-    def __init__(self, name: str, args: SmokeHomeArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: SmokeHomeArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         account = core.v1.ServiceAccount(
             f"{name}-account",
@@ -35,4 +35,4 @@ class SmokeHome(Component):
         )
         rights = watcher.rights(name, args["namespace"], self.child)
         self.namespace = after(pulumi.Output.from_input(args["namespace"]), [account, *rights])
-        self.register_outputs({"namespace": self.namespace})
+        self.register_declared()

@@ -1,11 +1,13 @@
 """The Job that `up` waits for in place of the validation's own, which is queued (docs/adr/0010)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_kubernetes import batch, meta, rbac
+from pulumi_kubernetes import batch
 
+from components.base import Child
+from components.kubernetes import access
+from components.kubernetes.access import bound_role, may
 from components.kubernetes.network_policies import restricted
 from components.kubernetes.programs.program import Program
 from components.kubernetes.waiting.job import WaitingProgram, waiting_job
@@ -30,34 +32,16 @@ class Watched:
     total_s: int
 
 
-def rights(
-    name: str, namespace: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
-) -> list[pulumi.Resource]:
+def rights(name: str, namespace: pulumi.Input[str], child: Child) -> list[pulumi.Resource]:
     """The watchers' namespace, closed to all, and an account that may read runs in `namespace` only."""
     closed, account = closed_namespace(f"{name}-watch", NAMESPACE, NAME, restricted(), child)
-    role = rbac.v1.Role(
-        f"{name}-watch-role",
-        metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=namespace),
-        rules=[
-            _may("batch", "jobs", "get"),
-            _may("", "pods", "list"),
-            _may("kueue.x-k8s.io", "workloads", "list"),
-        ],
-        opts=child(),
-    )
-    binding = rbac.v1.RoleBinding(
-        f"{name}-watch-binding",
-        metadata=meta.v1.ObjectMetaArgs(name=NAME, namespace=namespace),
-        role_ref=rbac.v1.RoleRefArgs(api_group="rbac.authorization.k8s.io", kind="Role", name=NAME),
-        subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=NAME, namespace=NAMESPACE)],
-        opts=child(pulumi.ResourceOptions(depends_on=[role, account])),
-    )
+    rules = [may("batch", "jobs", "get"), may("", "pods", "list"), may("kueue.x-k8s.io", "workloads", "list")]
+    reader = access.account(NAME, NAMESPACE)
+    binding = bound_role(f"{name}-watch", NAME, rules, reader, child, namespace=namespace, needs=[account])
     return [closed, account, binding]
 
 
-def watcher(
-    name: str, watched: Watched, image: pulumi.Input[str], child: Callable[..., pulumi.ResourceOptions]
-) -> batch.v1.Job:
+def watcher(name: str, watched: Watched, image: pulumi.Input[str], child: Child) -> batch.v1.Job:
     """The Job, named as the watched one; it fails, with the verdict, unless that one completes."""
     given = {
         "namespace": watched.namespace,
@@ -73,7 +57,3 @@ def watcher(
     namespace = pulumi.Output.from_input(watched.namespace).apply(lambda _: NAMESPACE)
     waits = WaitingProgram(PROGRAM, given, watched.name, namespace, NAME, image, watched.total_s)
     return waiting_job(f"{name}-watch", waits, [], child)
-
-
-def _may(group: str, resource: str, verb: str) -> rbac.v1.PolicyRuleArgs:
-    return rbac.v1.PolicyRuleArgs(api_groups=[group], resources=[resource], verbs=[verb])

@@ -1,12 +1,13 @@
 """A Job whose pod waits for a state, and fails with a reason when it is not reached."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
 from pulumi_kubernetes import batch
 
+from components.base import Child
 from components.kubernetes.programs.program import PodSettings, Program, config_map, pod
 
 _MESSAGE = "/dev/termination-log"  # where Kubernetes reads it by default
@@ -40,7 +41,7 @@ def waiting_job(
     name: str,
     waits: WaitingProgram,
     needs: Sequence[pulumi.Resource],
-    child: Callable[..., pulumi.ResourceOptions],
+    child: Child,
 ) -> batch.v1.Job:
     """The Job, with its program: completes with it, or fails with its message."""
     config_name = pulumi.Output.concat(waits.name, "-", waits.program.digest)

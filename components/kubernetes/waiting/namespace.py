@@ -1,10 +1,11 @@
 """The namespace of a Job that `up` waits for: closed to all, with an account without a token."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pulumi
 from pulumi_kubernetes import core, meta
 
+from components.base import Child
 from components.kubernetes.network_policies import closed
 
 
@@ -13,7 +14,7 @@ def closed_namespace(
     namespace: str,
     account: str,
     labels: Mapping[str, str],
-    child: Callable[..., pulumi.ResourceOptions],
+    child: Child,
 ) -> list[pulumi.Resource]:
     """Create the namespace, the policy that closes it and the account; the Job comes after the last two.
 

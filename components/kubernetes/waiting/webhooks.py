@@ -1,22 +1,22 @@
 """A Job that waits until the webhooks of an object respond: dependents come after it (docs/adr/0012)."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pulumi
-from pulumi_kubernetes import batch, core, meta, rbac
+from pulumi_kubernetes import batch, core, meta
 
+from components.base import Child
+from components.kubernetes import access
+from components.kubernetes.access import bound_role, may
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.waiting.job import WaitingProgram, waiting_job
 
 PROGRAM = Program("agents.waiting.dry_run")
-_RBAC = "rbac.authorization.k8s.io"
 # Endpoints, certificates and the caches of every API server take seconds in a healthy cluster.
 LIMIT_S = 300
-
-Child = Callable[..., pulumi.ResourceOptions]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,6 @@ def webhooks_answer(
 
 def _rights(name: str, asked: DryRun, inside: pulumi.ResourceOptions, child: Child) -> pulumi.Resource:
     """An account that may create objects of the kind, which a dry run requires, and nothing else."""
-    metadata = meta.v1.ObjectMetaArgs(name=asked.account)
     account = core.v1.ServiceAccount(
         f"{name}-account",
         metadata=meta.v1.ObjectMetaArgs(name=asked.account, namespace=asked.namespace),
@@ -69,16 +68,6 @@ def _rights(name: str, asked: DryRun, inside: pulumi.ResourceOptions, child: Chi
         opts=inside,
     )
     group = asked.body["apiVersion"].partition("/")[0]
-    role = rbac.v1.ClusterRole(
-        f"{name}-role",
-        metadata=metadata,
-        rules=[rbac.v1.PolicyRuleArgs(api_groups=[group], resources=[asked.plural], verbs=["create"])],
-        opts=child(),
-    )
-    return rbac.v1.ClusterRoleBinding(
-        f"{name}-binding",
-        metadata=metadata,
-        role_ref=rbac.v1.RoleRefArgs(api_group=_RBAC, kind="ClusterRole", name=asked.account),
-        subjects=[rbac.v1.SubjectArgs(kind="ServiceAccount", name=asked.account, namespace=asked.namespace)],
-        opts=child(pulumi.ResourceOptions(depends_on=[role, account])),
-    )
+    rules = [may(group, asked.plural, "create")]
+    subject = access.account(asked.account, asked.namespace)
+    return bound_role(name, asked.account, rules, subject, child, needs=[account])

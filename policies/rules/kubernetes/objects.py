@@ -28,11 +28,6 @@ def is_of_a_program(resource: Resource) -> bool:
     return any(str(one.get("manager")).startswith("pulumi-kubernetes") for one in managers if one)
 
 
-def same_namespace(one: Resource, other: Resource) -> bool:
-    """Return whether two objects are in the same namespace."""
-    return namespace_of(one) == namespace_of(other)
-
-
 def namespace_of(one: Resource) -> str:
     """The namespace of an object."""
     return metadata(one).get("namespace") or "default"
