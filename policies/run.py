@@ -99,8 +99,6 @@ def audit(sources: AuditSources, options: AuditOptions = _DEFAULTS) -> Audit:
 
 @dataclass(frozen=True)
 class _Source:
-    """Resources to judge, and the files they were read from."""
-
     kind: str
     name: str
     resources: Sequence[Resource]

@@ -154,7 +154,6 @@ class Stack:
         self._needs(kind, "" if is_unknown(used.id) else str(used.id))
 
     def _used(self, used: str, kind: str, path: str) -> "_Uses":
-        """Users of the resources of the kind `used`."""
         uses = _Uses()
         for user in self.reported(kind):
             value = user.raw(path)
@@ -173,7 +172,6 @@ class Stack:
         return uses
 
     def _candidates(self, user: Resource, property: str, kinds: tuple[str, ...]) -> list[Resource]:
-        """Resources that the values in a property come from."""
         known = [self.by_urn[urn] for urn in user.references.get(property, ()) if urn in self.by_urn]
         return [resource for resource in known if resource.kind in kinds]
 

@@ -153,7 +153,6 @@ _PLURALS = {str: "texts", int: "whole numbers", float: "numbers"}
 
 
 def _text(hint: Any) -> str:
-    """Return the rule of a hint as text."""
     bare, rule, optional = _taken(hint)
     text = rule.words if rule is not None else f"must be {_named(bare)}"
     return text.replace("must be ", "must be null or ", 1) if optional else text

@@ -94,8 +94,6 @@ class JobGate(Component):
 
 
 class _Run(dynamic.Resource, module="trainstack", name="JobGate"):
-    """One validation; see `gate_provider`."""
-
     job: pulumi.Output[str]
     result_uri: pulumi.Output[str]
     headline: pulumi.Output[str]
@@ -103,7 +101,6 @@ class _Run(dynamic.Resource, module="trainstack", name="JobGate"):
 
 
 def _plan(args: JobGateArgs, code: str, more: Mapping[str, Any] | None = None) -> str:
-    """The smoke plan as the nodes read it."""
     run = args["run"]
     return plan_text(
         {**args["plan"], **(more or {})},

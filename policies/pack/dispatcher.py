@@ -121,7 +121,6 @@ def _response(
 
 
 def _is_input(resource: Resource, path: str) -> bool:
-    """Return whether the program sets the top-level property of a path."""
     if not path:
         return False
     value = resource.raw(path.split(".", 1)[0].split("[", 1)[0])

@@ -120,7 +120,6 @@ class Analyzer:
         )
 
     def _row(self, resource: analyzer_pb2.AnalyzeRequest | analyzer_pb2.AnalyzerResource) -> Row:
-        """A resource as `policies.sources.engine` reads it."""
         row: dict[str, Any] = {
             "urn": resource.urn,
             "type": resource.type,
@@ -232,7 +231,6 @@ def _value(value: struct_pb2.Value) -> Any:
 
 
 def _project() -> Path:
-    """The folder of the project, or the working folder."""
     here = Path.cwd()
     return next((folder for folder in (here, *here.parents) if (folder / "Pulumi.yaml").exists()), here)
 

@@ -163,7 +163,6 @@ def _severities(audit: Audit) -> list[tuple[str, list[int]]]:
 
 
 def _worst(audit: Audit) -> Iterator[Worst]:
-    """The violated rules, sorted by severity and number of violations."""
     failed = [one for one in of(audit, "fail") if is_counted(one, audit.fail_on)]
     groups = [list(rows) for _, rows in groupby(failed, lambda one: one.rule.id)]
     groups.sort(key=lambda rows: (-SEVERITIES.index(rows[0].rule.severity), -len(rows)))

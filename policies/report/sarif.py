@@ -81,7 +81,6 @@ def _level(outcome: RuleOutcome) -> str:
 
 
 def _absent(known: KnownFinding, index: int, source: str) -> dict[str, Any]:
-    """A violation of the baseline that no longer occurs."""
     return {
         "ruleId": known.rule,
         "ruleIndex": index,
@@ -118,7 +117,6 @@ def _suppression(outcome: RuleOutcome) -> dict[str, Any]:
 
 
 def _fingerprint(outcome: RuleOutcome) -> str:
-    """Fingerprint of a finding, independent of its message."""
     return _hashed(outcome.rule.id, outcome.urn, outcome.path)
 
 

@@ -220,7 +220,6 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _json(value: Any) -> Any:
-    """Decode a setting of a provider, which is a JSON string."""
     if is_unknown(value) or not isinstance(value, str):
         return None if is_unknown(value) else value
     try:

@@ -74,7 +74,6 @@ def _converted(
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether a value is known before the deployment."""
     if isinstance(value, str):
         return not is_later(value)
     if isinstance(value, dict):

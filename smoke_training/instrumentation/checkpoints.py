@@ -111,7 +111,6 @@ def prune(root: Path, retention: Retention) -> list[int]:
 
 
 def _sweep(root: Path) -> None:
-    """Finish interrupted deletions."""
     for gone in root.glob(f"{_GONE}*"):
         shutil.rmtree(gone, ignore_errors=True)
 

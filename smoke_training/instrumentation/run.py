@@ -177,8 +177,6 @@ class InstrumentedRun(Generic[Batch]):
             self._marks.enter(before)
 
     def _enters(self, section: int) -> Callable[..., None]:
-        """A hook that begins a section."""
-
         def hook(*_: object) -> None:
             self._marks.enter(section)
 

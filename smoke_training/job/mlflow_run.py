@@ -168,6 +168,5 @@ class MlflowRun:
 
 
 def _text(error: Exception) -> str:
-    """Return an error as one line."""
     text = " ".join(str(error).split())
     return text if isinstance(error, TrackingError) else f"{type(error).__name__}: {text}"

@@ -91,7 +91,6 @@ class _Job:
         return ended.code
 
     def _requirements(self) -> ProgramExit | None:
-        """Install the code's requirements; return the result of a failure."""
         if not (self._folder / REQUIREMENTS).is_file():
             return None
         say(f"installing {REQUIREMENTS}")
@@ -106,7 +105,6 @@ class _Job:
         return None
 
     def _now(self) -> float:
-        """Return seconds since 1970, by this attempt's clock."""
         return self._stamp + time.monotonic() - self._began
 
     def _begin(self) -> None:
@@ -121,7 +119,6 @@ class _Job:
         self._write()
 
     def _script(self) -> ProgramExit:
-        """Run the script once its first node can be found."""
         if self._place.nodes > 1:
             self._meet()
         tracking = {}
@@ -218,7 +215,6 @@ def _ledger(folders: Folders) -> AttemptLedger:
 
 
 def _failed(folders: Folders, text: str) -> None:
-    """Report the failure to the service."""
     try:
         folders.failure.parent.mkdir(parents=True, exist_ok=True)
         folders.failure.write_text(text[:LIMIT])

@@ -174,7 +174,6 @@ def _container(plan: RunPlan, argv: Sequence[str], env: Sequence[Body], name: st
 
 
 def _own(plan: RunPlan, part: Callable[[], Body]) -> list[Body]:
-    """Return a part of the pod's access to its own annotations."""
     return [part()] if plan.checkpoint_policy else []
 
 
@@ -200,7 +199,6 @@ def _unprivileged(plan: RunPlan, context: Mapping[str, Any]) -> Body:
 
 
 def _before(plan: RunPlan) -> list[Body]:
-    """Return init containers: the folder maker and sidecars."""
     made = [_folder_maker(plan, plan.root_folder)] if plan.root_folder else []
     return [*made, *map(_sidecar, plan.sidecars)]
 
@@ -233,7 +231,6 @@ def _sidecar(sidecar: Sidecar) -> Body:
 
 
 def _volumes(plan: RunPlan) -> list[Body]:
-    """Return the volumes of all containers, each once."""
     mounts = [*plan.mounts, *(mount for sidecar in plan.sidecars for mount in sidecar.mounts)]
     return list({mount.name: {"name": mount.name, **_source(mount)} for mount in reversed(mounts)}.values())[
         ::-1

@@ -111,7 +111,6 @@ def _regression(judged: Judgement) -> dict[str, object]:
 
 
 def _comparable(plan: Plan, found: Evidence, judged: Judgement) -> dict[str, object]:
-    """Return the comparable figures by check id, with their fingerprint."""
     known = own.fingerprint(plan, found)
     return {
         "fingerprint": dataclasses.asdict(known) if known else None,

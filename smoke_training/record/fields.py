@@ -114,7 +114,6 @@ def params(result: Result, found: Evidence) -> dict[str, str]:
 
 
 def _thresholds(result: Result) -> dict[str, str]:
-    """Return the reference of each check, and its source."""
     found = {}
     for check in result["checks"]:
         expected = check["expected"]

@@ -47,7 +47,6 @@ def _judged(check: Check) -> dict[str, Reference]:
 
 
 def _bound(check: Check) -> dict[str, Reference]:
-    """Return the highest bound of the algorithms that the judge computed."""
     known = [item for item in _listed(check, "bounds") if item["busbw_gb_s"] is not None]
     if not known:
         return {}
@@ -73,5 +72,4 @@ def _earlier(check: Check, checks: Sequence[Check]) -> dict[str, Reference]:
 
 
 def _listed(check: Check, key: str) -> list[dict[str, Any]]:
-    """Return a table in the details of a check."""
     return cast("list[dict[str, Any]]", check.measured.detail.get(key) or []) if check.measured else []

@@ -100,7 +100,6 @@ _SUSPECT, _EVIDENCE = "  suspect: ", "    - "
 
 
 def _block(check: Check) -> Iterator[str]:
-    """Yield the facts of one check, one per line."""
     yield f"{check.status} {check.id}: {_short(check.message, _SENTENCE)}"
     known = dataclasses.asdict(check)
     facts = {
@@ -143,13 +142,11 @@ def _also(checks: Sequence[Check]) -> str:
 
 
 def _cut(text: str, limit: int = TERMINATION_LIMIT, mark: str = "\n...") -> str:
-    """Cut a text to at most `limit` bytes."""
     raw = text.encode(errors="replace")
     return raw.decode() if len(raw) <= limit else raw[: limit - len(mark)].decode(errors="ignore") + mark
 
 
 def _short(text: str, limit: int) -> str:
-    """Cut one line to at most `limit` bytes."""
     return _cut(" ".join(text.split()), limit, " ...")
 
 

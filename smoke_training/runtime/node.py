@@ -71,7 +71,6 @@ class NodeRun:
             last_resort.cancel()
 
     def _written(self, ended: str | None) -> int:
-        """Write the outcome; return the exit code."""
         session = self._session
         if self.place.index == 0:
             notify = session.over if isinstance(session, Coordinator) else lambda _: None
@@ -94,7 +93,6 @@ class NodeRun:
             return f"the launcher broke: {type(error).__name__}: {error}"
 
     def _devices(self) -> Check:
-        """Return the check that decides whether ranks are started."""
         found = evidence.parse(json.dumps(line) for line in self._own)
         try:
             return world.devices(self.plan, found)

@@ -162,8 +162,6 @@ class AwsBudgetStop(Component):
 
 
 class _Uses(NamedTuple):
-    """Resources in the function's permissions."""
-
     owner: AwsAccount
     bucket: str
     storage_key: str

@@ -178,7 +178,6 @@ class AwsStorage(Component):
 
 
 def _life(args: AwsStorageArgs) -> BucketPurpose:
-    """Retention of a checkpoint, and its storage classes."""
     life: BucketPurpose = {"expire_days": args["checkpoint_retention_days"]}
     if "checkpoint_cool_days" in args:
         life["cool_after_days"] = args["checkpoint_cool_days"]

@@ -182,5 +182,4 @@ class AwsDatabase(Component):
 
 
 def _ending(name: str) -> str:
-    """The random end of an automatic name."""
     return name.rpartition("-")[2]

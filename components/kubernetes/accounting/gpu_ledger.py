@@ -154,7 +154,6 @@ _IN_BOOKS = (
 
 
 def _config(args: GpuLedgerArgs) -> str:
-    """The program's configuration as JSON: teams and budgets by namespace, prices, Prometheus."""
     budgets = {
         team["namespace"]: {"usd": None, "gpu_hours": None, **team["budget"]}
         for team in args["teams"]

@@ -101,7 +101,6 @@ def _prometheus(retention_days: int, storage_gib: int) -> dict[str, Any]:
 
 
 def _claim(gib: int) -> dict[str, Any]:
-    """A disk of the cluster's default class."""
     return {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{gib}Gi"}}}}
 
 

@@ -108,7 +108,6 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
 
 
 def _of_a_pod(flavor: FlavorArgs) -> int:
-    """Most GPUs of a node for one pod."""
     return min(flavor["gpus"], flavor.get("gpus_per_pod", flavor["gpus"]))
 
 
@@ -175,7 +174,6 @@ def _what_is_given_stays(member: str) -> list[Body]:
 def _policy(
     name: str, rules: list[Body], refusals: list[Body], variables: Mapping[str, str] | None = None
 ) -> list[Body]:
-    """A policy for every queued namespace, and its binding."""
     policy: Body = {
         "failurePolicy": "Fail",
         "matchConstraints": {

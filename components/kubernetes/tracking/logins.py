@@ -103,7 +103,6 @@ class MlflowLogins(Component):
         return closed_namespace(name, NAMESPACE, ACCOUNT, labels, self.child)
 
     def _where(self, name: str, args: MlflowLoginsArgs) -> None:
-        """Variables of pods that are not secret."""
         for login in args["logins"]:
             core.v1.ConfigMap(
                 f"{name}-{login['namespace']}-tracking",

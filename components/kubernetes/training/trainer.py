@@ -101,7 +101,6 @@ class Trainer(Component):
     def _inside(
         self, name: str, chart: str, ports: Ports, control_plane: Sequence[str]
     ) -> pulumi.ResourceOptions:
-        """Options for objects in the namespace of a chart."""
         space = charts()[chart].namespace
         fence = controllers(f"{name}-{chart}", space, ports, control_plane, self.child)
         return self.child(pulumi.ResourceOptions(depends_on=fence))

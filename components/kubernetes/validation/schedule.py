@@ -76,7 +76,6 @@ class SmokeSchedule(Component):
 
 
 def _scheduled(known: Mapping[str, Any]) -> dict[str, Any]:
-    """The gate's plan for scheduled runs."""
     return {
         **known["plan"],
         "task": "scheduled-validation",

@@ -42,7 +42,6 @@ def budgets_cover_the_pools(pool: Resource, stack: Stack) -> Iterator[Violation]
 
 
 def _filters(stack: Stack, kind: str) -> list[dict[str, tuple[Any, ...]] | None]:
-    """The distinct tag filters of the budgets of a cloud."""
     budgets = stack.all(kind)
     if not budgets:
         raise NotApplicableError("the stack has no budget of its cloud")
@@ -80,7 +79,6 @@ def _wanted(budget: Resource) -> dict[str, tuple[Any, ...]] | None:
 
 
 def _machine_tags(group: Resource, stack: Stack) -> dict[str, Any]:
-    """The tags of the machines of a node group."""
     found: dict[str, Any] = {_BY_EKS: group.props.get("clusterName")}
     template = template_of(group, stack)
     for _, given in template.items("tagSpecifications") if template else ():

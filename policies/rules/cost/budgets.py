@@ -99,7 +99,6 @@ def _without_trend(stack: Stack) -> Iterator[Violation]:
 
 
 def _forecast(budget: Resource) -> bool:
-    """Return whether a budget has an alert on its forecast."""
     if budget.kind == _GCP:
         rules = [rule for _, rule in budget.items("thresholdRules")]
         forecast = any(rule.get("spendBasis") == "FORECASTED_SPEND" for rule in rules)

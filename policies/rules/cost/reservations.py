@@ -32,7 +32,6 @@ def reserved_capacity_ends_and_is_used(reservation: Resource, stack: Stack) -> I
 
 
 def _machines(stack: Stack) -> set[str]:
-    """The machine types of all pools."""
     return {name for group, template in pools_of(stack) for name in machines_of(group, template)}
 
 

@@ -98,7 +98,6 @@ def _expiry(pool: Resource) -> float:
 
 
 def _outlives_nodes(settings: Mapping[str, Any]) -> bool:
-    """Return whether a job restarts after the loss of its node."""
     rules = [rule for rule in (settings.get("podFailurePolicy") or {}).get("rules") or () if rule]
     ignored = [rule.get("onPodConditions") or () for rule in rules if rule.get("action") == "Ignore"]
     return any(one and one.get("type") == "DisruptionTarget" for conditions in ignored for one in conditions)
@@ -124,7 +123,6 @@ def reservations_of_auto_mode_are_used(nodes: Resource, stack: Stack) -> Iterato
 
 
 def _pools_by_class(stack: Stack) -> dict[Any, list[Resource]]:
-    """The pools of Auto Mode, by name of their NodeClass."""
     found: dict[Any, list[Resource]] = {}
     for pool in filter(_is_of_auto_mode, stack.all(_POOL)):
         named = ((spec(pool).get("template") or {}).get("spec") or {}).get("nodeClassRef") or {}

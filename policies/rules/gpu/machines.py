@@ -116,7 +116,6 @@ def _mixed(pool: EksPool) -> Iterator[Violation]:
 
 
 def _difference(first: str, other: str) -> str:
-    """Difference between two machine types; empty if they are equivalent."""
     from infra.catalog.aws import facts  # noqa: PLC0415 - longer to load than all rules
 
     known, devices = facts.instance_types, [machine_of("", name) for name in (first, other)]

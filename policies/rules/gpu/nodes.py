@@ -54,7 +54,6 @@ def _keeps_checkpoints(stack: Stack) -> bool:
 
 
 def _service(pool: Pool) -> str:
-    """Service that a pool is for, by its name and labels; empty without one."""
     words = {pool.resource.name.rpartition("-")[2], *(str(value) for value in pool.labels().values())}
     return next((service for service in _SERVICES if service in words), "")
 
@@ -136,7 +135,6 @@ def _keeps_away(pool: Pool) -> bool:
 
 
 def _taints_itself(pool: EksPool, stack: Stack) -> bool:
-    """Return whether the user data of the launch template starts the kubelet with taints."""
     template = template_of(pool.resource, stack)
     data: Any = template.props.get("userData") if template is not None else None
     try:

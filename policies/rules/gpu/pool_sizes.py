@@ -106,14 +106,12 @@ def idle_accelerators_are_noticed(holder: Resource, stack: Stack) -> Iterator[Vi
 
 
 def _shrinks(pool: Pool) -> bool:
-    """Return whether nodes without pods are removed."""
     if isinstance(pool, GkePool):
         return bool(pool.props.get("autoscaling"))
     return pool.stack.once(_ends_nodes)
 
 
 def _ends_nodes(stack: Stack) -> bool:
-    """Return whether the cluster autoscaler runs with scale-down."""
     for release in stack.all(_RELEASE):
         if "cluster-autoscaler" in str(release.props.get("chart")):
             arguments = (release.props.get("values") or {}).get("extraArgs") or {}
@@ -127,7 +125,6 @@ def _name(one: Resource) -> Any:
 
 
 def _has_alarm(stack: Stack) -> bool:
-    """Return whether an alarm on GPU utilization has a receiver."""
     unknown: UndeterminedError | None = None
     for measures in _watched(stack):
         try:
@@ -142,7 +139,6 @@ def _has_alarm(stack: Stack) -> bool:
 
 
 def _watched(stack: Stack) -> Iterator[Any]:
-    """Metrics of alarms with a receiver."""
     for alarm in stack.all(_ALARM):
         if alarm.props.get("alarmActions") and alarm.props.get("actionsEnabled") is not False:
             yield [alarm.props.get("metricName"), alarm.props.get("metricQueries")]

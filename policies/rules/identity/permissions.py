@@ -145,7 +145,6 @@ def _users(role: Resource, stack: Stack, kind: str, name: str) -> list[Resource]
 
 
 def _by_source(stack: Stack, kind: str, name: str) -> dict[str, list[Resource]]:
-    """Resources of a kind, by the URNs that a property comes from."""
     found: dict[str, list[Resource]] = {}
     for one in stack.all(kind):
         for urn in dict.fromkeys(one.references.get(name, ())):

@@ -80,7 +80,6 @@ def _limited(path: str, resources: Any, bounded: bool) -> Iterator[Violation]:
 
 
 def _has_default_limit(resource: Resource, stack: Stack) -> bool:
-    """Return whether a LimitRange of its namespace sets a memory limit."""
     return namespace_of(resource) in stack.once(_namespaces_with_default_limit)
 
 
@@ -169,7 +168,6 @@ def _limits_gpus(quota: Resource) -> bool:
 
 
 def _cluster_queues(stack: Stack) -> dict[str, Resource]:
-    """The ClusterQueue of each local queue, by its URN."""
     return {queue.urn: one for one in stack.all(*CLUSTER_QUEUES) for queue in local_queues_of(one, stack)}
 
 

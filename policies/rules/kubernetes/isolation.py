@@ -81,7 +81,6 @@ def no_namespaces_of_the_host(resource: Resource, stack: Stack) -> Iterator[Viol
 
 
 def _is_bound(template: PodTemplate, pools: tuple[str, ...]) -> bool:
-    """Return whether its pods can start only in one of these pools."""
     chosen = template.spec.get("nodeSelector") or {}
     if any(chosen.get(label) in pools for label in _POOL_LABELS if label in chosen):
         return True

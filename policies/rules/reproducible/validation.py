@@ -46,7 +46,6 @@ def _is_validation(job: Resource) -> bool:
 
 
 def _validations(stack: Stack) -> set[Any]:
-    """Names of all validations."""
     return {metadata(job).get("name") for job in stack.all(_JOB) if _is_validation(job)}
 
 

@@ -103,7 +103,6 @@ def copies_stay(copied: Resource, stack: Stack) -> Iterator[Violation]:
 
 
 def _allowed(stack: Stack) -> frozenset[str]:
-    """The allowed regions of the settings; by default those of the clusters."""
     if stack.settings.allowed_regions:
         return frozenset(stack.settings.allowed_regions)
     places = [place for cluster in stack.all(*_CLUSTERS) for _, place in _places(cluster)]

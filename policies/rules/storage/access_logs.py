@@ -47,7 +47,6 @@ def _on_amazon(bucket: Resource, stack: Stack) -> bool:
 
 
 def _follows(trail: Resource, bucket: Resource) -> bool:
-    """Return whether a trail logs reads of objects of a bucket."""
     if trail.props.get("enableLogging") is False:
         return False
     for _, selector in trail.items("eventSelectors"):

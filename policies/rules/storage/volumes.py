@@ -43,7 +43,6 @@ def volumes_are_encrypted_and_deleted(source: Resource, stack: Stack) -> Iterato
 
 
 def _is_default(source: Resource, stack: Stack) -> bool:
-    """Return whether the account encrypts every volume by default."""
     return any(
         one.props.get("enabled") is not False
         for one in stack.all("aws:ebs/encryptionByDefault:EncryptionByDefault")

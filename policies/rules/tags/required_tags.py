@@ -110,7 +110,6 @@ _Tags = set[tuple[str, Any]]
 
 
 def _given(template: Resource | None) -> dict[str, _Tags]:
-    """By type of resource: tags in a launch template."""
     rows = (template.props.get("tagSpecifications") or ()) if template is not None else ()
     return {str(row.get("resourceType")): set((row.get("tags") or {}).items()) for row in rows}
 

@@ -69,7 +69,6 @@ def tracking_is_not_on_the_internet(resource: Resource, stack: Stack) -> Iterato
 
 
 def _names(resource: Resource) -> Iterator[Any]:
-    """Names that identify the target."""
     yield resource.name
     if resource.kind in _BALANCERS:
         yield resource.props.get("name")

@@ -115,7 +115,6 @@ def _import_name(resource: Resource) -> str:
 
 
 def _completed(live: LiveResource, managed: Resource) -> Resource:
-    """The live resource with the properties that only its program has."""
     props = {name: live.resource.raw(name) for name in live.resource.props}
     props |= {name: managed.raw(name) for name in live.program_only}
     return replace(

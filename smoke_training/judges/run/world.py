@@ -109,7 +109,6 @@ def _faults(plan: Plan, hello: JoinedNodes) -> Iterator[Culprit]:
 
 
 def _wrong_sizes(hello: JoinedNodes) -> Iterator[tuple[int, str]]:
-    """Yield nodes with an unknown number, a duplicate number, or another world size."""
     counts = Counter(facts.node for facts in hello.joined)
     for node, count in sorted(counts.items()):
         if node >= hello.wanted:
@@ -150,7 +149,6 @@ _ALIKE: Sequence[tuple[str, Callable[[NodeFacts], object]]] = (
 
 
 def _skew(nodes: Sequence[NodeFacts]) -> Iterator[tuple[int, str]]:
-    """Yield differences from most nodes."""
     for name, value in _ALIKE:
         for facts, usual in _deviants(nodes, value):
             yield facts.node, f"{name} of node {facts.node} is {value(facts)}, of the others {value(usual)}"

@@ -61,7 +61,6 @@ def _of_rank(seen: Sequence[Fitness | Training], rank: int) -> dict[str, object]
 
 
 def _culprits(seen: Sequence[Fitness | Training], cluster: World) -> tuple[Culprit, ...]:
-    """Nodes with a rank that is unfit by its own figures."""
     unfit: dict[int, Culprit] = {}
     for item in seen:
         for facts in cluster.ranks:

@@ -47,7 +47,6 @@ def check(group: Group, name: str, sizes: Sequence[int]) -> Payload:
 
 
 def _part(group: Group, size: int) -> int:
-    """Return the words per rank."""
     return max(1, size // WORD // group.world)
 
 
@@ -69,12 +68,10 @@ def _accused(group: Group, name: str, found: Sequence[Bad]) -> tuple[int, ...]:
 
 
 def _exchanged(group: Group, name: str, part: int, salt: int) -> list[Bad]:
-    """Run one exchange; return the wrong elements of every rank that has any."""
     return [item for item in group.gather(_bad(group, name, part, salt)) if item is not None]
 
 
 def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
-    """Run one collective over `part` words per rank; return this rank's wrong elements."""
     ranks = range(group.world)
     chunk = 0 if name in ALIKE else group.rank  # of the words for this rank
     targets = [words(group.rank, target, salt) for target in ([0] if name in ALIKE else ranks)]
@@ -98,7 +95,6 @@ def _bad(group: Group, name: str, part: int, salt: int) -> Bad | None:
 
 
 def _fill(room: Tensor, pattern: tuple[int, ...]) -> None:
-    """Fill with repetitions of the pattern."""
     period = torch.tensor(pattern, dtype=room.dtype, device=room.device)
     whole = room.numel() // PERIOD * PERIOD
     room[:whole].view(-1, PERIOD).copy_(period.expand(whole // PERIOD, PERIOD))

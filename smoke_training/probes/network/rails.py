@@ -106,7 +106,6 @@ def _all_reduced(rail: Rail, arena: Arena, size: int) -> Rail:
 
 
 def _slowest(rows: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    """Return the slowest participant per repetition."""
     return tuple(max(column) for column in zip(*filter(None, rows), strict=False))
 
 

@@ -166,7 +166,6 @@ def _resumed(context: ProbeContext, kept: CheckpointStore) -> Iterator[Record]:
 
 
 def _restored(kept: CheckpointStore, step: int) -> State:
-    """Return the state of this rank at a step."""
     prefix = f"rank-{kept.group.rank}/"
     room = store.own_state(store.step_folder(kept.root, step))
     state = {name: value for name, value in room.items() if name.startswith(prefix)}

@@ -287,7 +287,6 @@ class StorageTrial:
         return self._of_working(tuple(opened.wall))
 
     def _of_working(self, item: T) -> tuple[T, ...]:
-        """Return one item of every working rank."""
         items = self.group.gather(item)
         return tuple(items[rank] for _, rank in self.working)
 

@@ -104,7 +104,6 @@ class Sampler:
                     reader.sample_clock()
 
     def _run(self, series: Series, index: int, *, synchronised: bool) -> None:
-        """Run one step, with or without the gradient all-reduce."""
         with nullcontext() if synchronised else self.model.no_sync():
             self._timed(self.model, series, index)
         self.watch.settle()

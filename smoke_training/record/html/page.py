@@ -97,7 +97,6 @@ def _regression(result: Result) -> str:
 
 
 def _culprits(result: Result) -> str:
-    """Render culprits and actions, check by check; empty after a clean run."""
     accused = [c for c in _ordered(result) if c["status"] == "FAIL" and (c["culprits"] or c["next_action"])]
     described = "".join(
         f"<h3>{escaped(check['id'])}{'' if check['required'] else ', not gating'}</h3>{_text(check)}"
@@ -107,7 +106,6 @@ def _culprits(result: Result) -> str:
 
 
 def _ordered(result: Result) -> list[Mapping[str, Any]]:
-    """The checks, failures first."""
     return sorted(result["checks"], key=_severity)
 
 
@@ -218,7 +216,6 @@ def _section(title: str, content: str) -> str:
 
 
 def _table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already."""
     head = "".join(f'<th scope="col">{escaped(column)}</th>' for column in columns)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return (

@@ -130,7 +130,6 @@ class Drawing:
         return self.entries.setdefault(label, LegendEntry()) if label else LegendEntry()
 
     def _legend(self) -> list[str]:
-        """All entries in rows that wrap at the right edge."""
         legend, at, row = Drawing("", 0.0), LEFT, TOP + 2
         for label, entry in self.entries.items():
             needed = 44 + 6.4 * len(label)

@@ -276,7 +276,6 @@ class ChannelCaller:
 
 
 def _decoded(line: bytes) -> Message | None:
-    """Decode one message; None for a line that is not an object of JSON."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):

@@ -31,7 +31,6 @@ QUERIES = (
 
 
 def _notifications(view: View) -> Any:
-    """Notifications with their subscribers."""
     budget = {"BudgetName": view.at("BudgetName")}
     notes = view.look.every(_NOTES, budget)
     if isinstance(notes, ApiRefusal):

@@ -41,8 +41,6 @@ def _fsx(kind: str, type: str, shape: Shape) -> LiveKind:
 
 
 def _first(path: str) -> Reader:
-    """The first of at most one."""
-
     def read(view: View) -> Any:
         return next(iter(view.at(path) or ()), None)
 

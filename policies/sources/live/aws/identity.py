@@ -41,7 +41,6 @@ def document(path: str) -> Reader:
 
 
 def _default_version(view: View) -> Any:
-    """The document of the default version."""
     versions = view.at("PolicyVersionList") or ()
     found = next((one.get("Document") for one in versions if one.get("IsDefaultVersion")), None)
     return json.dumps(found) if isinstance(found, dict) else found

@@ -75,7 +75,6 @@ _REQUIREMENTS: Shape = {
 
 
 def _template(data: str) -> Shape:
-    """Shape of a version with its data at a path."""
     return {
         "name": "LaunchTemplateName",
         "blockDeviceMappings": Each(
@@ -109,7 +108,6 @@ def _ours(path: str) -> Reader:
 
 
 def _of(view: View) -> Any:
-    """The template of a version."""
     return view.look.first(_TEMPLATES, "LaunchTemplateId", view.at("LaunchTemplateId"))
 
 

@@ -95,12 +95,10 @@ def _manageable(view: View) -> bool:
 
 
 def _others(view: View) -> Any:
-    """The other zones of a cluster."""
     return [zone for zone in view.at("locations") or () if zone != view.at("location")] or None
 
 
 def _no_default_pool(view: View) -> bool:
-    """Return whether the pool that GKE creates, `default-pool`, was removed."""
     return all(pool.get("name") != "default-pool" for pool in view.at("nodePools") or ())
 
 

@@ -14,7 +14,6 @@ QUERIES = (assets(_SQL), assets(_DATASET))
 
 
 def _master(view: View) -> Any:
-    """The instance of `project:instance`."""
     return str(view.at("masterInstanceName") or "").rpartition(":")[2] or None
 
 

@@ -37,7 +37,6 @@ _DEFAULT = re.compile(r"-compute@developer\.gserviceaccount\.com$|@appspot\.gser
 
 
 def _accounts(view: View) -> dict[str, str]:
-    """Names of service accounts by their asset names."""
     look = view.look
     key = "gcp service accounts"
     if key not in look.indexed:
@@ -48,7 +47,6 @@ def _accounts(view: View) -> dict[str, str]:
 
 
 def _used(view: View) -> str:
-    """The service account of a policy."""
     whole = view.at("of.assetName")
     return _accounts(view).get(whole) or own(view, below_service(whole))
 

@@ -31,7 +31,6 @@ _JUDGED = frozenset((sort.group, sort.kind) for sort in OBJECT_KINDS if sort.who
 
 
 def _field(name: str) -> Reader:
-    """A field; redacted values become unknown."""
     return lambda view: plain(view.at(name), name)
 
 
