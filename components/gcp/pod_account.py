@@ -7,6 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.ordering import after
 
@@ -95,14 +96,7 @@ class GcpPodAccount(Component):
             for key, right in args.get("buckets", {}).items()
         ]
         parts: list[pulumi.Resource] = [
-            gcp.storage.ManagedFolderIamMember(
-                f"{name}-{key}",
-                bucket=right["resource"],
-                managed_folder=right["folder"],
-                role=right["role"],
-                member=member,
-                opts=self.child(),
-            )
+            iam.on_folder(self, f"{name}-{key}", right["resource"], right["folder"], right["role"], member)
             for key, right in args.get("folders", {}).items()
         ]
         return [*whole, *parts]

@@ -6,6 +6,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.cluster import settings
 from components.gcp.cluster.cluster_args import GcpClusterArgs, cluster_problems
 from components.gcp.cluster.logs import keep_control_plane_logs
@@ -138,4 +139,4 @@ class GcpCluster(Component):
         # Independent of its place in the list: reordering must not remove access.
         digest = hashlib.sha256(member.encode()).hexdigest()[:6]
         name = f"{self._prefix}-admin-{sanitize(member.partition(':')[2], max_length=30)}-{digest}"
-        return gcp.projects.IAMMember(name, project=project, role=_ADMIN, member=member, opts=self.child())
+        return iam.on_project(self, name, project, _ADMIN, member)

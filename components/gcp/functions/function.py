@@ -9,14 +9,13 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.ordering import after
 from infra.naming import sanitize
 
 FOLDER: Final = "functions"
 """The folder of the bucket with the sources of functions, by their digest."""
 RUNTIME: Final = "python313"
-# At most 30 characters (IAM documentation, "Create service accounts").
-_ACCOUNT: Final = 30
 _NAME: Final = 55
 _ROOT: Final = Path(__file__).resolve().parents[3]
 _PUBLISHED: Final = "google.cloud.pubsub.topic.v1.messagePublished"
@@ -79,12 +78,7 @@ class GcpFunction(Component):
         self.register_declared()
 
     def _account(self, name: str, what: str, title: str) -> gcp.serviceaccount.Account:
-        return gcp.serviceaccount.Account(
-            f"{name}-{what}",
-            account_id=sanitize(f"{name}-{what}", max_length=_ACCOUNT),
-            display_name=title,
-            opts=self.child(),
-        )
+        return iam.service_account(self, f"{name}-{what}", f"{name}-{what}", title)
 
     def _source(
         self, name: str, args: GcpFunctionArgs, builder: gcp.serviceaccount.Account
@@ -98,21 +92,16 @@ class GcpFunction(Component):
             force_destroy=True,
             opts=self.child(),
         )
-        reads = gcp.storage.ManagedFolderIamMember(
-            f"{name}-builds-reads",
-            bucket=folder.bucket,
-            managed_folder=folder.name,
-            role=_READS,
-            member=builder.member,
-            opts=self.child(),
+        reads = iam.on_folder(
+            self, f"{name}-builds-reads", folder.bucket, folder.name, _READS, builder.member
         )
         rights: list[pulumi.Resource] = [
-            gcp.projects.IAMMember(
+            iam.on_project(
+                self,
                 f"{name}-builds-{role.rpartition('/')[2].partition('.')[0]}",
-                project=args["project"],
-                role=role,
-                member=builder.member,
-                opts=self.child(),
+                args["project"],
+                role,
+                builder.member,
             )
             for role in _BUILDS
         ]

@@ -6,12 +6,11 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.teams.team_data import READ, WRITE
 from components.ordering import after
 from infra.naming import sanitize
 
-# At most 30 characters (IAM documentation, "Create service accounts").
-_ACCOUNT = 30
 _ADD = "roles/storage.objectCreator"
 _ACTS = "roles/iam.serviceAccountUser"
 
@@ -76,11 +75,11 @@ class GcpPerson(Component):
 
     def __init__(self, name: str, args: GcpPersonArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        account = gcp.serviceaccount.Account(
+        account = iam.service_account(
+            self,
             f"{name}-account",
-            account_id=account_id(args["stack"], args["person"]),
-            display_name=f"Jobs and notebook of {args['person']} ({args['stack']})",
-            opts=self.child(),
+            account_id(args["stack"], args["person"]),
+            f"Jobs and notebook of {args['person']} ({args['stack']})",
         )
         rights: list[pulumi.Resource] = []
         members: dict[str, pulumi.Input[str]] = {"account": account.member, "user": f"user:{args['email']}"}
@@ -88,13 +87,7 @@ class GcpPerson(Component):
             rights += self._on_folders(f"{name}-{who}", args["folders"], member)
             rights += self._as_account(f"{name}-{who}", args, account, member)
             rights.append(
-                gcp.projects.IAMMember(
-                    f"{name}-{who}-jobs",
-                    project=args["project"],
-                    role=args["jobs_role"],
-                    member=member,
-                    opts=self.child(),
-                )
+                iam.on_project(self, f"{name}-{who}-jobs", args["project"], args["jobs_role"], member)
             )
         self.email = after(account.email, rights)
         self.member = after(account.member, rights)
@@ -112,14 +105,7 @@ class GcpPerson(Component):
             ("code-adds", folders["artifact_bucket"], folders["code"], _ADD),
         )
         return [
-            gcp.storage.ManagedFolderIamMember(
-                f"{name}-{what}",
-                bucket=bucket,
-                managed_folder=folder,
-                role=role,
-                member=member,
-                opts=self.child(),
-            )
+            iam.on_folder(self, f"{name}-{what}", bucket, folder, role, member)
             for what, bucket, folder, role in wanted
         ]
 
@@ -128,13 +114,10 @@ class GcpPerson(Component):
     ) -> list[pulumi.Resource]:
         roles: dict[str, pulumi.Input[str]] = {"acts": _ACTS, "signs": args["signs_role"]}
         return [
-            gcp.serviceaccount.IAMMember(
-                f"{name}-{what}", service_account_id=account.name, role=role, member=member, opts=self.child()
-            )
-            for what, role in roles.items()
+            iam.on_account(self, f"{name}-{what}", account.name, role, member) for what, role in roles.items()
         ]
 
 
 def account_id(stack: str, person: str) -> str:
     """The part of the account's address before the `@`; in a project, two stacks may have the same person."""
-    return sanitize(f"{stack}-job-{person}", max_length=_ACCOUNT)
+    return sanitize(f"{stack}-job-{person}", max_length=iam.LONGEST_ID)

@@ -9,13 +9,12 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.alerts.policies import PolicyArgs, mail_policy
 from components.gcp.jobs.roles import role_id
 from components.ordering import after
 from infra.catalog.gcp.schedules import for_scheduler
-from infra.naming import sanitize
 
-_ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
 _API = "https://{}-aiplatform.googleapis.com/v1"
 _ACTS = "roles/iam.serviceAccountUser"
 STARTS = ("aiplatform.customJobs.create",)
@@ -57,11 +56,8 @@ class GcpJobSchedule(Component):
 
     def __init__(self, name: str, args: GcpJobScheduleArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        account = gcp.serviceaccount.Account(
-            f"{name}-starter",
-            account_id=sanitize(name, max_length=_ACCOUNT),
-            display_name=f"Starts the validation of {args['stack']}",
-            opts=self.child(),
+        account = iam.service_account(
+            self, f"{name}-starter", name, f"Starts the validation of {args['stack']}"
         )
         project, region = args["project"], args["region"]
         job = gcp.cloudscheduler.Job(
@@ -95,20 +91,8 @@ class GcpJobSchedule(Component):
         )
         runs_as = pulumi.Output.concat("projects/", args["project"], "/serviceAccounts/", args["account"])
         return [
-            gcp.projects.IAMMember(
-                f"{name}-starts",
-                project=args["project"],
-                role=role.name,
-                member=account.member,
-                opts=self.child(),
-            ),
-            gcp.serviceaccount.IAMMember(
-                f"{name}-acts",
-                service_account_id=runs_as,
-                role=_ACTS,
-                member=account.member,
-                opts=self.child(),
-            ),
+            iam.on_project(self, f"{name}-starts", args["project"], role.name, account.member),
+            iam.on_account(self, f"{name}-acts", runs_as, _ACTS, account.member),
         ]
 
     def _policy(

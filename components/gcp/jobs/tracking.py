@@ -7,10 +7,11 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.jobs.program import START, VARIABLE, zipped
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
-from components.gcp.tracking.login import database_uri, only_instance
+from components.gcp.tracking.login import ACCOUNT_LENGTH, database_uri, database_user
 from components.ordering import after
 from infra.naming import sanitize
 from smoke_training.launchers.gcp.vertex import IAP as PLUGIN
@@ -19,8 +20,6 @@ IAP = "iap.googleapis.com"
 ASKED_BY = {"MLFLOW_TRACKING_AUTH": PLUGIN}
 """Settings of jobs of ours that use the server."""
 VISITS = "roles/iap.httpsResourceAccessor"
-# The database user is the account: with `@`, the project's name and `.iam` at most 63 characters.
-_ACCOUNT = 28
 _NAME = 40  # a service has a name of at most 49 characters, of which Pulumi takes eight
 _MODULES = (
     "agents.gcp.cloud_run_mlflow.server",
@@ -95,13 +94,8 @@ class GcpJobTracking(Component):
     def __init__(self, name: str, args: GcpJobTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         database = self._database(f"{name}-mlflow", args)
-        account = gcp.serviceaccount.Account(
-            f"{name}-account",
-            account_id=sanitize(name, max_length=_ACCOUNT),
-            display_name=f"MLflow of {name}",
-            opts=self.child(),
-        )
-        user, ready = self._login(name, args, account, database)
+        account = iam.service_account(self, f"{name}-account", name, f"MLflow of {name}", most=ACCOUNT_LENGTH)
+        user, ready = database_user(self, name, args["project"], database.instance, account)
         ready += artifact_folder(self, name, args["artifact_bucket"], account.member)
         uri = pulumi.Output.all(user=user, address=database.address).apply(
             lambda known: database_uri(**known, port=POSTGRES_PORT, database=DATABASE)
@@ -139,35 +133,6 @@ class GcpJobTracking(Component):
             },
             self.child(),
         )
-
-    def _login(
-        self, name: str, args: GcpJobTrackingArgs, account: gcp.serviceaccount.Account, database: GcpDatabase
-    ) -> tuple[pulumi.Output[str], list[pulumi.Resource]]:
-        """The database user of the account, and the requirements of its login; see `GcpDatabaseLogin`."""
-        called = account.email.apply(lambda email: email.removesuffix(".gserviceaccount.com"))
-        right = gcp.projects.IAMMember(
-            f"{name}-login",
-            project=args["project"],
-            role="roles/cloudsql.instanceUser",
-            member=account.member,
-            condition={
-                "title": "one instance",
-                "expression": database.instance.apply(
-                    lambda instance: only_instance(args["project"], instance)
-                ),
-            },
-            opts=self.child(),
-        )
-        user = gcp.sql.User(
-            f"{name}-user",
-            name=called,
-            instance=database.instance,
-            type="CLOUD_IAM_SERVICE_ACCOUNT",
-            database_roles=["cloudsqlsuperuser"],
-            deletion_policy="ABANDON",  # it owns tables; it is deleted with its instance
-            opts=self.child(),
-        )
-        return called, [right, user]
 
     def _service(
         self,

@@ -6,12 +6,10 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.jobs.tracking import VISITS
 from components.gcp.teams.team_data import READ, WRITE
 from components.ordering import after
-from infra.naming import sanitize
-
-_ACCOUNT = 30  # characters (IAM documentation, "Create service accounts")
 
 
 class GcpValidatorArgs(TypedDict):
@@ -50,37 +48,17 @@ class GcpValidator(Component):
 
     def __init__(self, name: str, args: GcpValidatorArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        account = gcp.serviceaccount.Account(
-            f"{name}-account",
-            account_id=sanitize(f"{name}-validation", max_length=_ACCOUNT),
-            display_name=f"Validation of {name}",
-            opts=self.child(),
-        )
+        account = iam.service_account(self, f"{name}-account", f"{name}-validation", f"Validation of {name}")
         folders = (
             ("results", args["checkpoint_bucket"], args["results"], WRITE),
             ("runs", args["artifact_bucket"], args["runs"], WRITE),
             ("code", args["artifact_bucket"], args["code"], READ),
         )
         rights: list[pulumi.Resource] = [
-            gcp.storage.ManagedFolderIamMember(
-                f"{name}-{what}",
-                bucket=bucket,
-                managed_folder=folder,
-                role=role,
-                member=account.member,
-                opts=self.child(),
-            )
+            iam.on_folder(self, f"{name}-{what}", bucket, folder, role, account.member)
             for what, bucket, folder, role in folders
         ]
-        rights.append(
-            gcp.serviceaccount.IAMMember(
-                f"{name}-signs",
-                service_account_id=account.name,
-                role=args["signs_role"],
-                member=account.member,
-                opts=self.child(),
-            )
-        )
+        rights.append(iam.on_account(self, f"{name}-signs", account.name, args["signs_role"], account.member))
         rights.append(
             gcp.iap.WebCloudRunServiceIamMember(
                 f"{name}-visits",

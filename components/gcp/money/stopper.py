@@ -9,6 +9,7 @@ import pulumi_gcp as gcp
 
 from agents.gcp.budget_stop.function import AUDIT, EVENT, SETTINGS
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.gcp.functions.function import GcpFunction
 from components.gcp.jobs.roles import role_id
@@ -153,13 +154,7 @@ class GcpBudgetStop(Component):
             permissions=list(STOPS),
             opts=self.child(),
         )
-        gcp.projects.IAMMember(
-            f"{name}-rights",
-            project=args["project"],
-            role=role.name,
-            member=function.member,
-            opts=self.child(),
-        )
+        iam.on_project(self, f"{name}-rights", args["project"], role.name, function.member)
         folder = gcp.storage.ManagedFolder(
             f"{name}-{AUDIT}",
             bucket=args["artifact_bucket"],
@@ -167,13 +162,13 @@ class GcpBudgetStop(Component):
             force_destroy=True,
             opts=self.child(),
         )
-        gcp.storage.ManagedFolderIamMember(
+        iam.on_folder(
+            self,
             f"{name}-{AUDIT}-adds",
-            bucket=folder.bucket,
-            managed_folder=folder.name,
-            role="roles/storage.objectCreator",
-            member=function.member,
-            opts=self.child(),
+            folder.bucket,
+            folder.name,
+            "roles/storage.objectCreator",
+            function.member,
         )
 
     def _mail(self, name: str, args: GcpBudgetStopArgs, function: GcpFunction) -> None:

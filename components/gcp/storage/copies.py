@@ -9,6 +9,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.storage.agents import LUSTRE, agent
 from infra.naming import sanitize
 
@@ -21,8 +22,6 @@ IMPORTS = "15 * * * *"
 """Schedule of copies of datasets from their bucket, in UTC; between two exports, as an instance runs one
 copy at a time."""
 _API = "https://lustre.googleapis.com/v1/"
-# An account of Google Cloud has an id of at most 30 characters.
-_ACCOUNT = 30
 
 
 class GcpLustreCopiesArgs(TypedDict):
@@ -56,12 +55,7 @@ class GcpLustreCopies(Component):
 
     def __init__(self, name: str, args: GcpLustreCopiesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        account = gcp.serviceaccount.Account(
-            f"{name}-caller",
-            account_id=sanitize(name, max_length=_ACCOUNT),
-            display_name="Asks Managed Lustre to copy",
-            opts=self.child(),
-        )
+        account = iam.service_account(self, f"{name}-caller", name, "Asks Managed Lustre to copy")
         rights = [*self._service(name, args), self._caller(name, args["project"], account)]
         ready = pulumi.ResourceOptions(depends_on=rights)
         for what, schedule, folder, bucket in (
@@ -109,9 +103,7 @@ class GcpLustreCopies(Component):
             permissions=["lustre.instances.exportData", "lustre.instances.importData"],
             opts=self.child(),
         )
-        return gcp.projects.IAMMember(
-            f"{name}-rights", project=project, role=role.name, member=account.member, opts=self.child()
-        )
+        return iam.on_project(self, f"{name}-rights", project, role.name, account.member)
 
 
 def request(folder: str, bucket: str) -> str:

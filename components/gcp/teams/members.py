@@ -4,9 +4,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypedDict
 
-import pulumi_gcp as gcp
-
 from components.base import Component, Options
+from components.gcp import iam
 from components.kubernetes.people import SubjectArgs, group, user
 from infra.catalog.gcp.access import member_problems
 from infra.errors import UserError
@@ -40,13 +39,7 @@ class GcpMembers(Component):
         if problems := list(member_problems(f"{name}.members", args["members"])):
             raise UserError(problems)
         for member in args["members"]:
-            gcp.projects.IAMMember(
-                f"{name}-{_short(member)}",
-                project=args["project"],
-                role=ROLE,
-                member=member,
-                opts=self.child(),
-            )
+            iam.on_project(self, f"{name}-{_short(member)}", args["project"], ROLE, member)
         self.register_declared()
 
 

@@ -7,6 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component
+from components.gcp import iam
 
 ARTIFACT_PREFIX: Final = "mlflow"
 """Everything the server stores is below this folder of the artifact bucket."""
@@ -33,13 +34,8 @@ def artifact_folder(
         opts=component.child(pulumi.ResourceOptions(aliases=[*formerly])),
     )
     return [
-        gcp.storage.ManagedFolderIamMember(
-            f"{name}-artifacts-{role.rpartition('.')[2]}",
-            bucket=folder.bucket,
-            managed_folder=folder.name,
-            role=role,
-            member=member,
-            opts=component.child(),
+        iam.on_folder(
+            component, f"{name}-artifacts-{role.rpartition('.')[2]}", folder.bucket, folder.name, role, member
         )
         for role in _ROLES
     ]

@@ -1,5 +1,6 @@
 """A login at a Cloud SQL database: a Google service account, the user of its name, and its principals."""
 
+from functools import partial
 from typing import TypedDict
 from urllib.parse import quote
 
@@ -7,12 +8,11 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.ordering import after
-from infra.naming import sanitize
 
 # The name of a user in PostgreSQL has at most 63 characters: this name, `@`, a project's of up to 30, `.iam`.
 ACCOUNT_LENGTH = 28
-_SUFFIX = ".gserviceaccount.com"
 
 
 class GcpDatabaseLoginArgs(TypedDict):
@@ -47,49 +47,50 @@ class GcpDatabaseLogin(Component):
 
     def __init__(self, name: str, args: GcpDatabaseLoginArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        account = gcp.serviceaccount.Account(
-            f"{name}-account",
-            account_id=sanitize(name, max_length=ACCOUNT_LENGTH),
-            display_name=f"Database user of {name}",
-            opts=self.child(),
+        account = iam.service_account(
+            self, f"{name}-account", name, f"Database user of {name}", most=ACCOUNT_LENGTH
         )
-        rights = [
-            gcp.projects.IAMMember(
-                f"{name}-login",
-                project=args["project"],
-                role="roles/cloudsql.instanceUser",
-                member=account.member,
-                condition={
-                    "title": "one instance",
-                    "expression": pulumi.Output.from_input(args["instance"]).apply(
-                        lambda instance: only_instance(args["project"], instance)
-                    ),
-                },
-                opts=self.child(),
-            ),
-            # Tokens of the account, and nothing else: the role may not sign in its name.
-            gcp.serviceaccount.IAMMember(
-                f"{name}-pods",
-                service_account_id=account.name,
-                role="roles/iam.workloadIdentityUser",
-                member=args["principal"],
-                opts=self.child(),
-            ),
-        ]
-        name_there = account.email.apply(lambda email: email.removesuffix(_SUFFIX))
-        user = gcp.sql.User(
-            f"{name}-user",
-            name=name_there,
-            instance=args["instance"],
-            type="CLOUD_IAM_SERVICE_ACCOUNT",
-            database_roles=["cloudsqlsuperuser"],
-            # It owns tables, so PostgreSQL would not delete it; it is deleted with its instance.
-            deletion_policy="ABANDON",
-            opts=self.child(),
+        # Tokens of the account, and nothing else: the role may not sign in its name.
+        tokens = iam.on_account(
+            self, f"{name}-pods", account.name, "roles/iam.workloadIdentityUser", args["principal"]
         )
-        self.email = after(account.email, [*rights, user])
-        self.user = after(name_there, [*rights, user])
+        user, ready = database_user(self, name, args["project"], args["instance"], account)
+        self.email = after(account.email, [*ready, tokens])
+        self.user = after(user, [*ready, tokens])
         self.register_declared()
+
+
+def database_user(
+    component: Component,
+    name: str,
+    project: str,
+    instance: pulumi.Input[str],
+    account: gcp.serviceaccount.Account,
+) -> tuple[pulumi.Output[str], list[pulumi.Resource]]:
+    """The database user of an account, and the requirements of its login."""
+    login = gcp.projects.IAMMember(
+        f"{name}-login",
+        project=project,
+        role="roles/cloudsql.instanceUser",
+        member=account.member,
+        condition={
+            "title": "one instance",
+            "expression": pulumi.Output.from_input(instance).apply(partial(only_instance, project)),
+        },
+        opts=component.child(),
+    )
+    called = account.email.apply(lambda email: email.removesuffix(".gserviceaccount.com"))
+    user = gcp.sql.User(
+        f"{name}-user",
+        name=called,
+        instance=instance,
+        type="CLOUD_IAM_SERVICE_ACCOUNT",
+        database_roles=["cloudsqlsuperuser"],
+        # It owns tables, so PostgreSQL would not delete it; it is deleted with its instance.
+        deletion_policy="ABANDON",
+        opts=component.child(),
+    )
+    return called, [login, user]
 
 
 def only_instance(project: str, instance: str) -> str:

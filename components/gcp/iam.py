@@ -1,0 +1,51 @@
+"""Service accounts, and grants of one role to one member, as children of a component."""
+
+import pulumi
+import pulumi_gcp as gcp
+
+from components.base import Component
+from infra.naming import sanitize
+
+LONGEST_ID = 30  # characters (IAM documentation, "Create service accounts")
+Text = pulumi.Input[str]
+
+
+def service_account(
+    component: Component,
+    name: str,
+    account_id: str,
+    title: str,
+    *,
+    most: int = LONGEST_ID,
+    project: str | None = None,
+) -> gcp.serviceaccount.Account:
+    """A service account, with its id cut to `most` characters."""
+    short = sanitize(account_id, max_length=most)
+    return gcp.serviceaccount.Account(
+        name, project=project, account_id=short, display_name=title, opts=component.child()
+    )
+
+
+def on_project(
+    component: Component, name: str, project: str, role: Text, member: Text
+) -> gcp.projects.IAMMember:
+    """Grant a role on the project."""
+    return gcp.projects.IAMMember(name, project=project, role=role, member=member, opts=component.child())
+
+
+def on_folder(  # noqa: PLR0917 - a folder is named by two
+    component: Component, name: str, bucket: Text, folder: Text, role: str, member: Text
+) -> gcp.storage.ManagedFolderIamMember:
+    """Grant a role on a managed folder of a bucket: on its objects, and on listing it."""
+    return gcp.storage.ManagedFolderIamMember(
+        name, bucket=bucket, managed_folder=folder, role=role, member=member, opts=component.child()
+    )
+
+
+def on_account(
+    component: Component, name: str, account: Text, role: Text, member: Text
+) -> gcp.serviceaccount.IAMMember:
+    """Grant a role on a service account, by its full name."""
+    return gcp.serviceaccount.IAMMember(
+        name, service_account_id=account, role=role, member=member, opts=component.child()
+    )
