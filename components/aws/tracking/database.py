@@ -31,22 +31,23 @@ class AwsDatabaseArgs(TypedDict):
     region: str
     vpc_id: pulumi.Input[str]
     subnet_ids: Sequence[pulumi.Input[str]]
-    """Private subnets in at least two zones."""
+    """Private subnets in at least two zones, for the database."""
     client_security_group_ids: Sequence[pulumi.Input[str]]
     """Security groups of the nodes whose pods may connect."""
     kms_key_arn: pulumi.Input[str]
-    """Key for storage and for the master password."""
+    """Key for storage and secrets, the master password among them."""
     min_acu: float
-    """Smallest capacity in Aurora capacity units (about 2 GiB each); 0 lets it pause."""
+    """Smallest capacity in Aurora capacity units (about 2 GiB each); 0 lets it pause after half an hour."""
     max_acu: float
     """Largest capacity in Aurora capacity units."""
-    backup_retention_days: int
-    """Days of continuous backup, 1 to 35."""
     log_retention_days: int
+    """Days for which the database's log is kept."""
+    backup_retention_days: NotRequired[int]
+    """Days of continuous backup of the database, 1 to 35. Default: 7."""
     deletion_protection: NotRequired[bool]
     """Refuse to delete the database. Default: yes."""
     last_snapshot: NotRequired[bool]
-    """Take a snapshot when it is deleted after all. Default: yes."""
+    """Take a snapshot of the database when it is deleted after all. Default: yes."""
 
 
 class AwsDatabase(Component):
@@ -135,7 +136,7 @@ class AwsDatabase(Component):
             db_subnet_group_name=subnets.name,
             db_cluster_parameter_group_name=parameters.name,
             vpc_security_group_ids=[group.id],
-            backup_retention_period=args["backup_retention_days"],
+            backup_retention_period=args.get("backup_retention_days", 7),
             copy_tags_to_snapshot=True,
             deletion_protection=args.get("deletion_protection", True),
             skip_final_snapshot=not snapshot,
