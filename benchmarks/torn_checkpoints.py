@@ -28,6 +28,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader  # noqa: E4
 from torch.distributed.checkpoint.state_dict_loader import load  # noqa: E402
 
 from benchmarks.wilson import wilson  # noqa: E402
+from smoke_training.checkpoint_files import mark_in, step_folder, steps  # noqa: E402
 from smoke_training.evidence.state import Integrity  # noqa: E402
 from smoke_training.probes.group import Group  # noqa: E402
 from smoke_training.probes.state import store  # noqa: E402
@@ -63,14 +64,14 @@ def writing(root: Path, steps: Iterable[int]) -> tuple[int, int]:
 
 def chosen(root: Path) -> Integrity:
     """Choose a checkpoint like the restarted ranks."""
-    parts = [store.inspect(root, step, GROUP) for step in store.steps(root)]
-    marked = [step for step in store.steps(root) if store.mark_in(store.step_folder(root, step))]
+    parts = [store.inspect(root, step, GROUP) for step in steps(root)]
+    marked = [step for step in steps(root) if mark_in(step_folder(root, step))]
     return choose(parts, {*marked, *STEPS}, 1, str(root))
 
 
 def equal(root: Path, step: int) -> bool:
     """Report whether a checkpoint restores the saved state."""
-    folder = store.step_folder(root, step)
+    folder = step_folder(root, step)
     fresh = store.own_state(folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that one process loads alone is what we want
@@ -104,7 +105,7 @@ def torn(kind: str, dice: random.Random, root: Path) -> str | None:
     os.close(reader)
     if chosen(root).resumed_from != STEPS[-1]:
         return "a whole checkpoint was refused"
-    TEARS[kind](dice, sorted(store.step_folder(root, STEPS[-1]).iterdir()))
+    TEARS[kind](dice, sorted(step_folder(root, STEPS[-1]).iterdir()))
     found = chosen(root)
     if found.resumed_from == STEPS[-1]:
         return "ACCEPTED"

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from policies.catalog import NotApplicableError, PolicyRule, Violation
 from policies.configuration import Enforcement
 from policies.resource import Resource, UndeterminedError
 from policies.stack import Stack
-
-if TYPE_CHECKING:
-    from policies.waivers.waiver import Waiver
+from policies.waivers.waiver import Waiver
 
 Result = Literal["pass", "fail", "waived", "not-applicable", "undetermined"]
 SWITCHED_OFF = "the configuration switches the rule off"
@@ -26,7 +24,7 @@ class RuleOutcome:
     message: str = ""
     path: str = ""
     fix: str = ""
-    waiver: "Waiver | None" = None
+    waiver: Waiver | None = None
     """Waiver that applies; for a violation, the expired one."""
     advisory: bool = False
     """Reported, but not counted: the rule is advisory here."""

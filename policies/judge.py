@@ -18,7 +18,8 @@ from policies.settings import RuleSettings
 from policies.stack import Stack
 
 if TYPE_CHECKING:
-    from policies.waivers.waiver import Waiver
+    from policies.waiver_application import apply
+from policies.waivers.waiver import Waiver
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,4 @@ class Judge:
         outcomes = self.outcomes(resources, coverage=coverage)
         if not self.waivers:
             return outcomes, ()
-        from policies.waivers.application import apply  # noqa: PLC0415 - slow to import
-
         return apply(outcomes, self.waivers, self.configuration.settings.today)

@@ -1,7 +1,7 @@
 """Checkpoints of any training loop: committed by a mark, pruned by a policy except the newest complete one.
 
 One folder per step holds whatever the loop wrote. The commit mark, written last, names every file with its
-size and SHA-256, in the form of `smoke_training.probes.state.store`. A folder without a readable mark, or
+size and SHA-256, in the form of `smoke_training.checkpoint_files`. A folder without a readable mark, or
 without one of its files, is no checkpoint: it is not counted and not deleted.
 """
 
@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from smoke_training.checkpoint_files import mark_in, mark_name, sha256, step_folder, steps
+from smoke_training.files import write_durably
 from smoke_training.instrumentation.retention import Retention
-from smoke_training.probes.state.store import mark_in, mark_name, sha256, step_folder, steps
-from smoke_training.runtime.files import write_durably
 
 _GONE = ".removed-"
 _MARK = mark_name(0)

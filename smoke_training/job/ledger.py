@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from smoke_training import files
 from smoke_training.reader import UNFIT, decode, parsed
-from smoke_training.runtime import files
 
 NAME = "trainstack-run.json"
 FINISHED = "FINISHED"

@@ -4,7 +4,8 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from smoke_training.runtime import files, host
+from smoke_training import files
+from smoke_training.runtime import host
 
 GPUS = Path("/proc/driver/nvidia/gpus")
 

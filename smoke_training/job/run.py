@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from smoke_training import files
 from smoke_training.job import command, machine, services, settings
 from smoke_training.job.document import FAILED, FINISHED, KILLED, NAME, JobRecord
 from smoke_training.job.failure_reason import LIMIT, reason
@@ -19,7 +20,7 @@ from smoke_training.job.ledger import AttemptLedger
 from smoke_training.job.mlflow_run import MlflowRun
 from smoke_training.job.supervisor import BY_SIGNAL, ProgramExit, Supervisor
 from smoke_training.reader import DocumentError
-from smoke_training.runtime import facts, files, host, output
+from smoke_training.runtime import facts, host, output
 
 REQUIREMENTS = "requirements.txt"
 ALIVE_S = 60.0  # interval of heartbeats in the record: a kill loses at most this much of the duration

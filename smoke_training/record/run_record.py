@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from smoke_training import evidence
+from smoke_training import evidence, files
 from smoke_training.evidence import Evidence, line_of
 from smoke_training.evidence.world import Finished, Lookup
 from smoke_training.judges.run.baseline import fingerprint
@@ -21,7 +21,6 @@ from smoke_training.plan import Plan
 from smoke_training.reader import UNFIT
 from smoke_training.record import accepted, tracking
 from smoke_training.record.html import page
-from smoke_training.runtime import files
 from smoke_training.statistics import baseline as baselines
 
 SAMPLES, PACKED = "samples.jsonl", "samples.jsonl.gz"  # beside the result, and as MLflow's artifact

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from smoke_training.runtime import files
+from smoke_training import files
 
 PROC_NET = Path("/proc/net")
 CLASS_NET = Path("/sys/class/net")

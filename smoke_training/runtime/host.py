@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from smoke_training.runtime import files
+from smoke_training import files
 
 CAP_IPC_LOCK = 14  # linux/capability.h
 

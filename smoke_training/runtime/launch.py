@@ -12,10 +12,11 @@ import time
 import uuid
 from pathlib import Path
 
+from smoke_training import files
 from smoke_training import plan as plans
 from smoke_training.evidence.world import LauncherPreflight
 from smoke_training.plan import Plan
-from smoke_training.runtime import facts, files, heartbeat, host, processes
+from smoke_training.runtime import facts, heartbeat, host, processes
 from smoke_training.runtime.control.session import NodeReport
 from smoke_training.runtime.control.vitals import LOOK_AT_MOST_S, Vital, Vitals
 from smoke_training.runtime.facts import NodeSettings

@@ -10,7 +10,7 @@ import time
 import traceback
 from types import FrameType
 
-from smoke_training import evidence
+from smoke_training import evidence, files
 from smoke_training import plan as plans
 from smoke_training.evidence import document_of
 from smoke_training.evidence.world import EarlyEnd, LauncherPreflight, PlanText, RankFailure
@@ -19,8 +19,7 @@ from smoke_training.launchers.validation import CONTROL_PORT_OFFSET
 from smoke_training.launchers.verdict_record import VerdictRecord
 from smoke_training.model import EXIT_CODES, Check, Verdict
 from smoke_training.plan import Plan
-from smoke_training.record.system_metrics import SystemSampler
-from smoke_training.runtime import facts, files, host, output
+from smoke_training.runtime import facts, host, output
 from smoke_training.runtime.control import channel
 from smoke_training.runtime.control.coordinator import Coordinator
 from smoke_training.runtime.control.member import Member
@@ -29,6 +28,7 @@ from smoke_training.runtime.control.watchdog import INTERRUPTED, SETTLE_S
 from smoke_training.runtime.ending import Ending
 from smoke_training.runtime.facts import NodeSettings
 from smoke_training.runtime.launch import LocalRanks
+from smoke_training.runtime.system_metrics import SystemSampler
 
 ADDRESS_PATIENCE = 2.5  # times the join timeout: a pod's name has no address before the pod is scheduled
 

@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from smoke_training import files
 from smoke_training.evidence.training import MachineWindow
-from smoke_training.runtime import files, host
+from smoke_training.runtime import host
 from smoke_training.runtime.nvml import GpuClock, Nvml
 
 

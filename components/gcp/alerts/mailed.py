@@ -7,8 +7,8 @@ from typing import TypedDict
 import pulumi
 
 from components.base import Component, Options
+from components.gcp.alerts.alert_lines import alerts_of
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
-from components.gcp.validation.alert_lines import alerts_of
 from components.ordering import after
 
 

@@ -7,8 +7,8 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp.alerts.alert_lines import AlertLinesArgs
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
-from components.gcp.validation.alert_lines import AlertLinesArgs
 from components.ordering import after
 
 KEPT_S = 7 * 24 * 3600

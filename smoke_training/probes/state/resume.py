@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from smoke_training.checkpoint_files import Digests, mark_in, step_folder, steps
 from smoke_training.evidence import Record
 from smoke_training.evidence.state import Damage, Integrity, RankResume, ReferenceRun, Resume
 from smoke_training.evidence.world import StoppedEarly
+from smoke_training.files import write_durably
 from smoke_training.plan import NEXT_STEPS, KillSchedule, kill_schedule
 from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
@@ -24,7 +26,6 @@ from smoke_training.probes.state.replica import TrainingReplica
 from smoke_training.probes.state.store import CheckpointStore, CheckpointWriteError, Part, State
 from smoke_training.probes.storage.throughput import CHECKPOINTS, checkpoint_folder, remove_checkpoints
 from smoke_training.probes.training.numerics import GradientWatch
-from smoke_training.runtime.files import write_durably
 
 PHASE = "resume"
 PACE_SECONDS = 0.004  # least time per interrupted step: a kill takes time to arrive
@@ -80,7 +81,7 @@ class KillTrial:
                 seconds.append(group.seconds(self._save))
 
         record = _trained(replica, schedule, watch, after)
-        shards = store.shards(store.step_folder(self.root, schedule.steps), group.rank)
+        shards = store.shards(step_folder(self.root, schedule.steps), group.rank)
         size = sum(group.gather(sum(path.stat().st_size for path in shards)))
         remove_checkpoints(group, self.root)
         write_durably(self.scratch / f"reference-{group.rank}.json", json.dumps(record).encode())
@@ -167,7 +168,7 @@ def _resumed(context: ProbeContext, kept: CheckpointStore) -> Iterator[Record]:
 
 def _restored(kept: CheckpointStore, step: int) -> State:
     prefix = f"rank-{kept.group.rank}/"
-    room = store.own_state(store.step_folder(kept.root, step))
+    room = store.own_state(step_folder(kept.root, step))
     state = {name: value for name, value in room.items() if name.startswith(prefix)}
     kept.restore(step, state)
     return {name.removeprefix(prefix): value for name, value in state.items()}
@@ -176,8 +177,8 @@ def _restored(kept: CheckpointStore, step: int) -> State:
 def _integrity(kept: CheckpointStore) -> Integrity:
     """Agree on the step to resume from."""
     group, root = kept.group, kept.root
-    here = {step: store.mark_in(store.step_folder(root, step)) for step in store.steps(root)}
-    promised: dict[int, store.Digests | None] = {}
+    here = {step: mark_in(step_folder(root, step)) for step in steps(root)}
+    promised: dict[int, Digests | None] = {}
     for theirs in group.gather(here):
         promised |= {step: mark for step, mark in theirs.items() if mark or step not in promised}
     mine = [store.inspect(root, step, group, promised[step]) for step in sorted(promised)]

@@ -9,7 +9,6 @@ A checkpoint counts only when `.result()` has returned, which is also the only p
 shows. On CUDA the state is on the device, and a gloo group beside nccl coordinates.
 """
 
-import contextlib
 import ctypes
 import errno
 import hashlib
@@ -25,14 +24,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from smoke_training.checkpoint_files import Digests, mark_in, mark_name, sha256, step_folder, steps
 from smoke_training.evidence.storage import StorageError
+from smoke_training.files import write_durably
 from smoke_training.probes.group import Group
 from smoke_training.probes.storage.disk import Refusals, free_bytes
 from smoke_training.probes.storage.throughput import CHECKPOINTS
-from smoke_training.runtime.files import write_durably
 
 State = dict[str, Any]
-Digests = Mapping[str, str]
 
 METADATA = ".metadata"
 
@@ -209,17 +208,6 @@ def differences(expected: Digests, found: Digests) -> list[str]:
     return sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
 
 
-def step_folder(root: Path, step: int) -> Path:
-    """Return the folder of one step's checkpoint."""
-    return root / f"step-{step:08d}"
-
-
-def steps(root: Path) -> list[int]:
-    """Return every step with a folder here, whatever its content."""
-    names = (path.name.removeprefix("step-") for path in root.glob("step-*"))
-    return sorted(int(name) for name in names if name.isdigit())
-
-
 def shards(folder: Path, rank: int) -> list[Path]:
     """Return the files of one rank, as `FileSystemWriter` names them."""
     return sorted(folder.glob(f"__{rank}_*.distcp"))
@@ -228,19 +216,6 @@ def shards(folder: Path, rank: int) -> list[Path]:
 def leftovers(root: Path) -> list[str]:
     """Return temporary files below a folder; none are expected."""
     return sorted(str(path) for path in root.rglob(".*") if path.is_file() and path.name != METADATA)
-
-
-def mark_name(node: int | str) -> str:
-    """Return the file name of a node's commit mark."""
-    return f"commit-node-{node}.json"
-
-
-def mark_in(folder: Path) -> Digests | None:
-    """Return the digests of a folder's commit mark; None without a readable one. Half a mark is none."""
-    for path in sorted(folder.glob(mark_name("*"))):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            return dict(json.loads(path.read_bytes())["files"])
-    return None
 
 
 def _fault(folder: Path, rank: int, promised: Digests | None) -> str | None:
@@ -258,12 +233,6 @@ def _fault(folder: Path, rank: int, promised: Digests | None) -> str | None:
         if digest != promised.get(name):
             return f"{folder.name}: {name} differs from the committed bytes"
     return None
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _refused(error: BaseException, rank: int, folder: Path, wanted: int) -> OSError | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import nn
 
+from smoke_training.checkpoint_files import step_folder
 from smoke_training.evidence import Record
 from smoke_training.evidence.state import Checkpoint
 from smoke_training.probes.context import ProbeContext
@@ -55,7 +56,7 @@ def _measured(context: ProbeContext, kept: CheckpointStore) -> Checkpoint:
         group.barrier()
         timed.append(kept.save(state, number))
         kept.remove(number - 2)
-    folder = store.step_folder(root, last)
+    folder = step_folder(root, last)
     own = store.shards(folder, group.rank)
     resident = forgotten(own)
     fresh = ShardedTraining(group, size, context.plan.seed + 1)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from smoke_training import files
 from smoke_training.evidence import Record
 from smoke_training.evidence.storage import StorageTimes
 from smoke_training.evidence.training import Rows
@@ -27,7 +28,6 @@ from smoke_training.probes.context import ProbeContext
 from smoke_training.probes.group import Group
 from smoke_training.probes.stopwatch import Series, complete
 from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten, free_bytes
-from smoke_training.runtime import files
 from smoke_training.statistics import slowness
 
 T = TypeVar("T")

@@ -5,13 +5,13 @@ from typing import Any
 
 import pulumi
 
+from components.gcp.alerts.alert_lines import lines_of_jobs
 from components.gcp.jobs.folders import RUNS, GcpJobFolders
 from components.gcp.jobs.schedule import GcpJobSchedule
 from components.gcp.jobs.tracking import ASKED_BY
 from components.gcp.jobs.validator import GcpValidator
 from components.gcp.pools.offers import cpu_offer, link_rates, node_offer, peak_tflops
 from components.gcp.storage.tiers import GcpStorage
-from components.gcp.validation.alert_lines import lines_of_jobs
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.catalog.gcp import facts
 from infra.catalog.gcp.jobs import jobs

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pulumi
 import pulumi_gcp as gcp
 
+from components.gcp.alerts.alert_lines import lines_of_pods
 from components.gcp.cluster.gke import GcpCluster
 from components.gcp.pod_account import GcpPodAccount
 from components.gcp.storage.tiers import GcpStorage
 from components.gcp.teams.team_data import WRITE
 from components.gcp.tracking.server import grants
-from components.gcp.validation.alert_lines import lines_of_pods
 from components.gcp.validation.alert_topic import GcpAlertTopic
 from infra.stackspec import StackSpec
 from infra.stackspec.gcp.cloud import GcpSpec

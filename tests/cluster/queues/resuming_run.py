@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from smoke_training import checkpoint_files
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
 from smoke_training.probes.state.replica import TrainingReplica
@@ -31,7 +32,7 @@ def main() -> None:
     prefix = f"rank-{rank}/"
     newest = _newest(group, root)
     if newest is not None:
-        room = store.own_state(store.step_folder(root, newest))
+        room = store.own_state(checkpoint_files.step_folder(root, newest))
         state = {name: value for name, value in room.items() if name.startswith(prefix)}
         kept.restore(newest, state)
         replica.load({name.removeprefix(prefix): value for name, value in state.items()})
@@ -53,7 +54,7 @@ def main() -> None:
 
 def _newest(group: Group, root: Path) -> int | None:
     """The newest step whose checkpoint is whole on every rank."""
-    mine = {step for step in store.steps(root) if store.inspect(root, step, group).fault is None}
+    mine = {step for step in checkpoint_files.steps(root) if store.inspect(root, step, group).fault is None}
     return max(set.intersection(*group.gather(mine)), default=None)
 
 

@@ -16,7 +16,7 @@ from policies.evaluate import RuleOutcome
 from policies.exit_codes import AuditExitCode, exit_code
 from policies.resource import Resource, UnknownValue
 from policies.rules import CATALOG
-from policies.waivers.application import apply
+from policies.waiver_application import apply
 from policies.waivers.waiver import APPROVERS, MOST_DAYS, Selector, Waiver
 from policies.waivers.waiver_file import read
 from tests.policies.problems import rejected

@@ -13,10 +13,10 @@ from torch import nn
 from torch._C._distributed_c10d import HashStore
 
 import smoke_training
+from smoke_training.checkpoint_files import step_folder
 from smoke_training.instrumentation import Retention, checkpoint_keeper
 from smoke_training.instrumentation.checkpoints import begin, commit, damaged, prune, whole
 from smoke_training.instrumentation.step_records import Peers
-from smoke_training.probes.state.store import step_folder
 
 
 def write(root: Path, step: int, at: float | None = None, text: str = "weights") -> Path:

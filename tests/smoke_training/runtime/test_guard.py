@@ -12,8 +12,8 @@ from smoke_training.runtime.control.session import ObservedTime
 SOURCES = Path(__file__).resolve().parents[3] / "smoke_training"
 # What may read the wall clock: stamps for people, the tracking server's own times, the age of files.
 STAMPS = (
-    *("instrumentation/", "runtime/output.py:", "runtime/ending.py:", "record/", "runtime/files.py:"),
-    *("job/run.py:", "job/mlflow_run.py:"),
+    *("instrumentation/", "runtime/output.py:", "runtime/ending.py:", "record/", "files.py:"),
+    *("runtime/system_metrics.py:", "job/run.py:", "job/mlflow_run.py:"),
 )
 
 

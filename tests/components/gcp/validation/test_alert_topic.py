@@ -9,7 +9,7 @@ from typing import Any, cast
 import pulumi
 import pytest
 
-from components.gcp.validation.alert_lines import alerts_of, lines_of_jobs, lines_of_pods
+from components.gcp.alerts.alert_lines import alerts_of, lines_of_jobs, lines_of_pods
 from components.gcp.validation.alert_topic import GcpAlertTopic, GcpAlertTopicArgs
 from infra.errors import UserError
 from rehearsal.gcp.rules import BOOK

@@ -9,8 +9,8 @@ import pulumi
 import pytest
 import requests
 
+from components.gcp.alerts.alert_lines import lines_of_jobs
 from components.gcp.jobs.schedule import GcpJobSchedule, GcpJobScheduleArgs
-from components.gcp.validation.alert_lines import lines_of_jobs
 from components.jobs.gate_provider import stem, validated
 from infra.jobs.service import JobPhase, JobState
 from smoke_training.launchers import runplan

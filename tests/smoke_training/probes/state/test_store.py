@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch._C._distributed_c10d import HashStore
 
+from smoke_training import checkpoint_files
 from smoke_training.probes.group import Group
 from smoke_training.probes.state import store
 from smoke_training.probes.state.replica import EPOCH_BATCHES, BatchStream, TrainingReplica
@@ -100,7 +101,7 @@ def test_a_restored_run_goes_on_bit_for_bit(alone: Group, tmp_path: Path, steps:
     kept.save(run.snapshot(), steps)
     expected = advance(run, 2 * EPOCH_BATCHES)
     after = store.manifest(run.snapshot())
-    other, state = ran(alone, 7, 1), store.own_state(store.step_folder(tmp_path, steps))
+    other, state = ran(alone, 7, 1), store.own_state(checkpoint_files.step_folder(tmp_path, steps))
     kept.restore(steps, state)
     other.load(state)
     assert advance(other, 2 * EPOCH_BATCHES) == expected
@@ -131,8 +132,8 @@ def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_t
     after = store.manifest(run.snapshot())
     assert differences(after, store.manifest(other.snapshot())) == []
     assert differences(saved, after) != []
-    folder = store.step_folder(tmp_path, 4)
-    store.TEARS["one flipped bit"](folder, store.shards(folder, 0)[0], folder / store.mark_name(0))
+    folder = checkpoint_files.step_folder(tmp_path, 4)
+    store.TEARS["one flipped bit"](folder, store.shards(folder, 0)[0], folder / checkpoint_files.mark_name(0))
     with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp differs from the committed bytes"):
         kept.restore(4, room)
 
@@ -146,33 +147,33 @@ def test_every_way_of_tearing_a_checkpoint_is_refused(alone: Group, tmp_path: Pa
 @pytest.mark.parametrize("tear", store.TEARS)
 def test_a_torn_checkpoint_is_said_to_be_torn(alone: Group, tmp_path: Path, tear: str) -> None:
     kept = saved(alone, tmp_path, 4, 8)
-    folder = store.step_folder(tmp_path, 8)
-    store.TEARS[tear](folder, store.shards(folder, 0)[0], folder / store.mark_name(0))
+    folder = checkpoint_files.step_folder(tmp_path, 8)
+    store.TEARS[tear](folder, store.shards(folder, 0)[0], folder / checkpoint_files.mark_name(0))
     with pytest.raises(TornCheckpointError, match="step-00000008"):
         kept.restore(8, {})
     assert store.inspect(tmp_path, 8, alone).fault is not None
     assert store.inspect(tmp_path, 4, alone).fault is None
-    assert store.steps(tmp_path) == [4, 8]
+    assert checkpoint_files.steps(tmp_path) == [4, 8]
 
 
 def test_a_checkpoint_replaced_by_another_whole_one_is_not_the_one_committed(
     alone: Group, tmp_path: Path
 ) -> None:
     saved(alone, tmp_path, 4, 8)
-    promised = store.mark_in(store.step_folder(tmp_path, 8))
-    shutil.rmtree(store.step_folder(tmp_path, 8))
-    shutil.copytree(store.step_folder(tmp_path, 4), store.step_folder(tmp_path, 8))
+    promised = checkpoint_files.mark_in(checkpoint_files.step_folder(tmp_path, 8))
+    shutil.rmtree(checkpoint_files.step_folder(tmp_path, 8))
+    shutil.copytree(checkpoint_files.step_folder(tmp_path, 4), checkpoint_files.step_folder(tmp_path, 8))
     assert store.inspect(tmp_path, 8, alone).fault is None
     assert "differs from the committed bytes" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
 
 
 def test_half_a_mark_is_none_and_another_nodes_mark_will_do(tmp_path: Path) -> None:
     for node in (0, 1):
-        (tmp_path / store.mark_name(node)).write_text('{"files": {"__0_0.distcp": "aa"}}')
-    os.truncate(tmp_path / store.mark_name(0), 20)
-    assert store.mark_in(tmp_path) == {"__0_0.distcp": "aa"}
-    (tmp_path / store.mark_name(1)).unlink()
-    assert store.mark_in(tmp_path) is None
+        (tmp_path / checkpoint_files.mark_name(node)).write_text('{"files": {"__0_0.distcp": "aa"}}')
+    os.truncate(tmp_path / checkpoint_files.mark_name(0), 20)
+    assert checkpoint_files.mark_in(tmp_path) == {"__0_0.distcp": "aa"}
+    (tmp_path / checkpoint_files.mark_name(1)).unlink()
+    assert checkpoint_files.mark_in(tmp_path) is None
 
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3])
@@ -199,13 +200,13 @@ def test_a_full_disk_leaves_no_trace_and_the_checkpoint_before_whole(
         (),
     )
     assert store.leftovers(tmp_path) == []
-    assert store.steps(tmp_path) == [4]
+    assert checkpoint_files.steps(tmp_path) == [4]
     assert store.inspect(tmp_path, 4, alone).fault is None
 
 
 def test_what_cannot_be_read_is_not_called_torn(alone: Group, tmp_path: Path) -> None:
     saved(alone, tmp_path, 4)
-    (shard,) = store.shards(store.step_folder(tmp_path, 4), 0)
+    (shard,) = store.shards(checkpoint_files.step_folder(tmp_path, 4), 0)
     shard.unlink()
     shard.mkdir()  # reading a folder fails for root as well, which permissions would not
     found = store.inspect(tmp_path, 4, alone)

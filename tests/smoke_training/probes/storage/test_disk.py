@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from smoke_training import files
 from smoke_training.probes.group import Group
 from smoke_training.probes.storage import throughput as storage
 from smoke_training.probes.storage.disk import CHUNK, BlockFile, Refusals, forgotten, resident_share
-from smoke_training.runtime import files
 
 
 def test_blocks_are_written_in_place_and_read_back(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_folder_whose_run_was_killed_goes_at_once_and_one_that_is_held_stays(t
     mine, left, new = (tmp_path / f"smoke-{name}" for name in ("mine", "left", "new"))
     for folder in (mine, left, new):
         folder.mkdir()
-    program = "import os, pathlib, sys; from smoke_training.runtime import files; "
+    program = "import os, pathlib, sys; from smoke_training import files; "
     program += "files.hold(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", program, str(left)], check=False)
     descriptor, long_ago = files.hold(mine), time.time() - 2 * files.UNHELD_S

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from smoke_training import evidence
 from smoke_training.evidence.gpus import GpuState
 from smoke_training.evidence.world import System
-from smoke_training.record import system_metrics
-from smoke_training.runtime import nvml
+from smoke_training.runtime import nvml, system_metrics
 from smoke_training.runtime.nvml import GpuClock, GpuReading, Nvml, reason_names
 
 NET = """Inter-|   Receive                                                |  Transmit

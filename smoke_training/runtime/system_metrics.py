@@ -11,8 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from smoke_training import files
 from smoke_training.evidence.world import System
-from smoke_training.runtime import files, host
+from smoke_training.runtime import host
 from smoke_training.runtime.nvml import GpuReading, Nvml
 
 MEMINFO, NET_DEV = Path("/proc/meminfo"), Path("/proc/net/dev")
