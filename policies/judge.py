@@ -64,7 +64,7 @@ class Judge:
         rules: Iterable[PolicyRule] | None = None,
         coverage: Coverage = WHOLE,
     ) -> list[RuleOutcome]:
-        """What the rules say before waivers; all of them, or `rules`."""
+        """Outcomes of the rules before waivers; of all rules, or of `rules`."""
         asked = self.rules if rules is None else rules
         return evaluate(
             Stack(resources, self.configuration.settings, coverage), asked, self.configuration.enforced

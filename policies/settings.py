@@ -124,7 +124,7 @@ class RuleSettings:
     """Images that may be named by version, each in full (`REGISTRY/NAME:VERSION`), for images of Google
     without a published digest. Listing one means trusting its registry; empty, every image needs a digest."""
     allowed_regions: tuple[str, ...] = ()
-    """Where data may be. Empty: the regions of the stack's clusters, so that a stack is in one place."""
+    """Regions for data. Empty: those of the stack's clusters, so that a stack is in one place."""
     approved_registries: tuple[str, ...] = (
         *("*.dkr.ecr.*.amazonaws.com", "public.ecr.aws", "*-docker.pkg.dev", "gcr.io", "*.gcr.io"),
         *("registry.k8s.io", "nvcr.io", "ghcr.io", "quay.io"),

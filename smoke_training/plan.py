@@ -137,7 +137,7 @@ class Plan:
         return chosen(self.depth, self.phases)
 
     def opens(self, verdict: Verdict) -> bool:
-        """Whether the plan accepts the verdict; FAIL and ERROR are never accepted."""
+        """Return whether the plan accepts the verdict; FAIL and ERROR are never accepted."""
         return verdict not in (Verdict.FAIL, Verdict.ERROR) and str(verdict) in self.accept
 
     def exit_code(self, verdict: Verdict) -> int:

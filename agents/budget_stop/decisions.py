@@ -26,7 +26,7 @@ class SpendingBudget:
 
     @property
     def used_up(self) -> bool:
-        """Whether the costs exceed the limit; costs at the limit do not."""
+        """Return whether the costs exceed the limit; costs at the limit do not."""
         return self.spent_usd > self.limit_usd
 
 

@@ -31,7 +31,7 @@ class RunLimits:
 
 @dataclass(frozen=True)
 class AdmissionVerdict:
-    """Whether a job may use the pool now, with the reason."""
+    """Admission of a job to the pool now, with the reason."""
 
     welcome: bool
     words: str

@@ -48,7 +48,7 @@ class Seen:
     released: int | None
     """End of its last attempt by losing its admission; None while it is admitted, or never was."""
     finished: int | None
-    """When it was finished."""
+    """Time of its end."""
     ready: int | None
     """Since when all its pods are ready; None while they are not."""
     unready: int | None
@@ -60,7 +60,7 @@ class Seen:
     done: int
     """Number of pods that are done."""
     changed: int | None
-    """When pods were last reported as done."""
+    """Time of the last report of pods as done."""
     past_s: int
     """Seconds of its attempts that lost their admission, by Kueue's own count."""
     limit_s: int | None

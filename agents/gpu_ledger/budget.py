@@ -86,7 +86,7 @@ class LimitUse:
 
 @dataclass(frozen=True)
 class BudgetVerdict:
-    """Whether a job starts, with the reason for users."""
+    """Admission of a job within its budget, with the reason for users."""
 
     starts: bool
     why: str
@@ -143,7 +143,7 @@ def judge(
 
 
 def _short(asked: JobRequest, use: LimitUse, prices: Prices, now: int) -> str:
-    """Why the job does not fit into one limit; empty when it does."""
+    """Reason why the job does not fit into one limit; empty when it does."""
     left = _amount(max(0.0, use.left), use.unit)
     rest = f"{left} of {_amount(use.limit, use.unit)} are left for new jobs this month"
     seconds = _within(asked.left_s, now, month_end(now))

@@ -115,7 +115,7 @@ class GpuUsage:
         self._pods: dict[PodKey, tuple[str, int]] = {}
         """UID of its Workload, and time of its last listing, of each pod."""
         self._gone: dict[str, int] = {}
-        """When Workloads were deleted, by UID."""
+        """Times of deletion of Workloads, by UID."""
         self._asked = 0
 
     def observe(self, workload: Object, state: Seen) -> None:

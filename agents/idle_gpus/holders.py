@@ -31,7 +31,7 @@ class GpuPod:
     gpus: int
     interactive: bool
     started: float | None
-    """When all of its containers had started; None before."""
+    """Time at which all of its containers had started; None before."""
     last_checkpoint: float | None
     """Time of the last checkpoint that its run reported."""
     stop_at: float | None
@@ -50,7 +50,7 @@ class Holder:
 
     @property
     def interactive(self) -> bool:
-        """Whether a member works in it."""
+        """Return whether a member works in it."""
         return all(pod.interactive for pod in self.pods)
 
 

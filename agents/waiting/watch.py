@@ -165,7 +165,7 @@ def _messages(pods: Sequence[Object]) -> list[str]:
 
 
 def _not_running(job: Object, pods: Sequence[Object]) -> str:
-    """Why not all pods of an admitted Job run yet; empty when they do or did."""
+    """Reason why not all pods of an admitted Job run yet; empty when they do or did."""
     wanted = int(job["spec"].get("parallelism") or 1)
     started = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in (None, "Pending")]
     if len(started) >= wanted:

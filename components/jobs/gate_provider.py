@@ -200,7 +200,7 @@ def _result(uri: str, service: JobService) -> tuple[str, str]:
 
 
 def _why(job: ServiceJob, uri: str, service: JobService) -> str:
-    """Why a job failed: from its result where there is one, which not every service reads itself."""
+    """Reason of a failure: from the job's result where there is one, which not every service reads itself."""
     if job.state is JobState.FAILED:
         try:
             _, headline = _result(uri, service)

@@ -112,7 +112,7 @@ class Rails(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeTraffic:
-    """What one node's adapters counted while known collectives ran, and its network settings.
+    """Bytes that one node's adapters counted during known collectives, and its network settings.
 
     `inactive` are the RDMA ports that the kernel did not report as active afterwards.
     """
@@ -148,6 +148,6 @@ class Traffic(Record):
 
 @kind("nccl_log")
 class NcclLog(LogFacts, Record):
-    """What the NCCL log of one node says about its transport."""
+    """Facts about transport in the NCCL log of one node."""
 
     node: int

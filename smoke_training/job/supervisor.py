@@ -21,7 +21,7 @@ NOT_STARTED, BY_SIGNAL = 127, 128  # as in shells
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramExit:
-    """How a program ended: exit code as in shells, the signal that ended it, its last error output."""
+    """End of a program: exit code as in shells, the signal that ended it, its last error output."""
 
     code: int
     killed_by: int | None = None

@@ -20,7 +20,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True)
 class VerdictRecord:
-    """How a validation ended."""
+    """Outcome of a validation."""
 
     verdict: str
     """PASS, FAIL, INCONCLUSIVE, ERROR or SKIPPED; ERROR also where the validation did not run to its end."""

@@ -66,7 +66,7 @@ class AwsClusterArgs(TypedDict):
 
 
 def is_graviton(instance_type: str) -> bool:
-    """Whether the type has an arm64 processor."""
+    """Return whether the type has an arm64 processor."""
     return _GRAVITON.match(instance_type) is not None
 
 

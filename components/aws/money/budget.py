@@ -21,7 +21,7 @@ class AwsBudgetArgs(TypedDict):
     """Limits, recipients of warnings, and the tag that separates costs."""
 
     monthly_limit_usd: float
-    """What the whole stack may cost in a calendar month, in USD."""
+    """Limit of the cost of the whole stack in a calendar month, in USD."""
     alert_emails: Sequence[str]
     """Addresses for warnings, one to ten; for more, use the address of a mailing list."""
     anomaly_threshold_usd: NotRequired[float]

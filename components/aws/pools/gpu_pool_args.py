@@ -79,7 +79,7 @@ class AwsGpuPoolArgs(TypedDict):
     disk_gib: int
     """Root disk; it holds container images unless the type has local NVMe disks."""
     repair: RepairArgs
-    """How far unhealthy nodes are repaired by themselves."""
+    """Automatic repair of unhealthy nodes."""
     labels: Mapping[str, str]
     """Further labels for the nodes; keys must not start with `trainstack.dev/`."""
     tags: Mapping[str, str]

@@ -50,7 +50,7 @@ class GcpBudgetArgs(TypedDict):
     label_value: str
     """The label that every resource of the stack carries."""
     monthly_limit_usd: float
-    """What the whole stack may cost in a calendar month, in USD."""
+    """Limit of the cost of the whole stack in a calendar month, in USD."""
     alert_emails: Sequence[str]
     """Addresses for warnings, one to five; for more, use the address of a mailing list."""
 

@@ -16,7 +16,7 @@ class PoolArgs(TypedDict):
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
     purpose: str
-    """What the pool is for, such as `training`; a label on its nodes."""
+    """Purpose of the pool, such as `training`; a label on its nodes."""
     cluster: pulumi.Input[str]
     """The GKE cluster to join, by its name."""
     location: pulumi.Input[str]
@@ -32,7 +32,7 @@ class PoolArgs(TypedDict):
     disk_gib: int
     """Boot disk; it holds container images."""
     purchase: str
-    """How nodes are bought."""
+    """Kind of purchase of the nodes."""
     min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
     max_nodes: int

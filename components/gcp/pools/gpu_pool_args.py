@@ -42,7 +42,7 @@ class GcpGpuPoolArgs(PoolArgs):
     """
 
     driver: str
-    """Which NVIDIA driver GKE installs: `default` for the version of the nodes, or `latest`."""
+    """NVIDIA driver that GKE installs: `default` for the version of the nodes, or `latest`."""
     reservation_id: NotRequired[str]
     """The reservation, `projects/<project>/reservations/<name>`, with `/reservationBlocks/<block>` for a
     block; needed with `reserved` and `block`."""
@@ -77,7 +77,7 @@ def pool_problems(args: GcpGpuPoolArgs, machine: MachineType) -> list[Problem]:
 
 
 def managed(args: GcpGpuPoolArgs) -> bool:
-    """Whether GKE creates the networks of the pool's GPUs."""
+    """Return whether GKE creates the networks of the pool's GPUs."""
     return args["rdma"] and "attachments" not in args
 
 

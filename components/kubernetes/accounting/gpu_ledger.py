@@ -52,7 +52,7 @@ class ExemptionArgs(TypedDict):
     """`priority`: all of a priority class; `job`: one of that name."""
     name: str
     reason: str
-    """Why, for the audit trail."""
+    """Reason, for the audit trail."""
     approved_by: str
     """Name of the approver."""
     last_day: str

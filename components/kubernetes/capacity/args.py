@@ -24,7 +24,7 @@ class HoursArgs(TypedDict):
     days: Sequence[str]
     """Days on which they begin: `MO`, `TU`, `WE`, `TH`, `FR`, `SA`, `SU`."""
     start: str
-    """When they begin, such as `20:00`."""
+    """Time of their begin, such as `20:00`."""
     hours: int
     """For how long, less than a day."""
     classes: Sequence[str]

@@ -34,7 +34,7 @@ class DryRun:
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     release: Sequence[str]
-    """What identifies a release, which is waited for again: version and values of its chart."""
+    """Identity of a release; another one is waited for again: version and values of its chart."""
 
 
 def webhooks_answer(
