@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from infra.errors import Problem, UserError
 from policies.catalog import PolicyRule, in_order
@@ -16,9 +15,7 @@ from policies.resource import Resource
 from policies.rules import CATALOG
 from policies.settings import RuleSettings
 from policies.stack import Stack
-
-if TYPE_CHECKING:
-    from policies.waiver_application import apply
+from policies.waiver_application import apply
 from policies.waivers.waiver import Waiver
 
 
@@ -27,7 +24,7 @@ class Judge:
     """The rules, how they bind, and what is waived."""
 
     configuration: Configuration = field(default_factory=Configuration)
-    waivers: "Sequence[Waiver]" = ()
+    waivers: Sequence[Waiver] = ()
 
     @staticmethod
     def read(

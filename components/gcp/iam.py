@@ -49,3 +49,26 @@ def on_account(
     return gcp.serviceaccount.IAMMember(
         name, service_account_id=account, role=role, member=member, opts=component.child()
     )
+
+
+def on_bucket(
+    component: Component, name: str, bucket: Text, role: str, member: Text
+) -> gcp.storage.BucketIAMMember:
+    """Grant a role on a whole bucket."""
+    return gcp.storage.BucketIAMMember(name, bucket=bucket, role=role, member=member, opts=component.child())
+
+
+def on_secret(
+    component: Component, name: str, secret: Text, role: str, member: Text
+) -> gcp.secretmanager.SecretIamMember:
+    """Grant a role on a secret, by its id."""
+    return gcp.secretmanager.SecretIamMember(
+        name, secret_id=secret, role=role, member=member, opts=component.child()
+    )
+
+
+def on_topic(
+    component: Component, name: str, topic: Text, role: str, member: Text
+) -> gcp.pubsub.TopicIAMMember:
+    """Grant a role on a topic."""
+    return gcp.pubsub.TopicIAMMember(name, topic=topic, role=role, member=member, opts=component.child())

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NotRequired, TypedDict
 
 import pulumi
-import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp import iam
@@ -74,56 +73,24 @@ class GcpPodAccount(Component):
         member = pulumi.Output.from_input(args["project_number"]).apply(
             lambda number: pod_principal(args["project"], number, args["namespace"], args["service_account"])
         )
-        made: list[pulumi.Resource] = [
-            *self._on_buckets(name, args, member),
-            *self._on_secrets(name, args, member),
-            *self._on_topics(name, args, member),
-        ]
-        self.principal = after(member, made)
+        self.principal = after(member, self._granted(name, args, member))
         self.register_declared()
 
-    def _on_buckets(
+    def _granted(
         self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
     ) -> list[pulumi.Resource]:
-        whole: list[pulumi.Resource] = [
-            gcp.storage.BucketIAMMember(
-                f"{name}-{key}",
-                bucket=right["resource"],
-                role=right["role"],
-                member=member,
-                opts=self.child(),
-            )
-            for key, right in args.get("buckets", {}).items()
-        ]
-        parts: list[pulumi.Resource] = [
+        made: list[pulumi.Resource] = [
             iam.on_folder(self, f"{name}-{key}", right["resource"], right["folder"], right["role"], member)
             for key, right in args.get("folders", {}).items()
         ]
-        return [*whole, *parts]
-
-    def _on_secrets(
-        self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
-    ) -> list[pulumi.Resource]:
-        return [
-            gcp.secretmanager.SecretIamMember(
-                f"{name}-{key}",
-                secret_id=right["resource"],
-                role=right["role"],
-                member=member,
-                opts=self.child(),
-            )
-            for key, right in args.get("secrets", {}).items()
-        ]
-
-    def _on_topics(
-        self, name: str, args: GcpPodAccountArgs, member: pulumi.Output[str]
-    ) -> list[pulumi.Resource]:
-        return [
-            gcp.pubsub.TopicIAMMember(
-                f"{name}-{key}", topic=right["resource"], role=right["role"], member=member, opts=self.child()
-            )
-            for key, right in args.get("topics", {}).items()
-        ]
+        for grant, rights in (
+            (iam.on_bucket, args.get("buckets", {})),
+            (iam.on_secret, args.get("secrets", {})),
+            (iam.on_topic, args.get("topics", {})),
+        ):
+            for key, right in rights.items():
+                made.append(grant(self, f"{name}-{key}", right["resource"], right["role"], member))
+        return made
 
 
 def pod_principal(project: str, number: str, namespace: str, account: str) -> str:

@@ -91,7 +91,6 @@ def _chart(release: Resource) -> dict[str, Any]:
 
 
 def _without_login(address: str) -> str:
-    """An address without user name and password."""
     scheme, slashes, rest = address.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"

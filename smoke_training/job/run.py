@@ -148,7 +148,6 @@ class _Job:
         self._tracked.refresh()
 
     def _end(self, ended: ProgramExit) -> None:
-        """Report the failure, then end the record."""
         stopped = self._supervisor.stopped
         record = self._record
         record.ended, record.exit_code = self._now(), ended.code

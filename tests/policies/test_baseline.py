@@ -44,7 +44,7 @@ def test_known_violations_do_not_count_and_new_ones_do(tmp_path: Path, form: str
     code, said = audit(state(tmp_path, logs("old", 0), logs("good", 30)), "--baseline", str(before))
     assert code == AuditExitCode.CLEAN
     assert "Known from the baseline:\n  MLS-COST-07 old" in said
-    assert "1 violations (1 medium), 1 of them known, 0 resolved" in said
+    assert "1 violations (1 medium)" in said
     code, said = audit(state(tmp_path, logs("old", 0), logs("new", 0)), "--baseline", str(before))
     assert code == AuditExitCode.VIOLATIONS
     assert f"MEDIUM   MLS-COST-07 new ({LOGS})" in said and f"MEDIUM   MLS-COST-07 old ({LOGS})" not in said

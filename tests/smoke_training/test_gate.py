@@ -62,5 +62,5 @@ def test_a_folder_that_only_the_job_knows_is_filled_in_by_the_job() -> None:
     asked = plan(storage=[target, {"name": "local", "path": "/scratch"}])
     found = plans.located(asked, {"WORK_DIR": "/checkpoints/smoke/smoke-1"})
     assert [item.path for item in found.storage] == ["/checkpoints/smoke/smoke-1/data", "/scratch"]
-    with pytest.raises(DocumentError, match=r"storage\[0\].path: .*\$WORK_DIR is not in the environment"):
+    with pytest.raises(DocumentError, match=r"storage\[0\].path: .*\$WORK_DIR"):
         plans.located(asked, {})

@@ -30,8 +30,8 @@ def test_all_problems_are_reported_at_once() -> None:
         "expected_busbw_gb_s.value", "expected_busbw_gb_s.size_bytes", "expected_busbw_gb_s.source",
         "expected_busbw_gb_s.kind",
     ])  # fmt: skip
-    assert "did you mean timeout_s?" in str(caught.value)
-    assert 'hourly_cost_usd: got "cheap"; must be null or a number >= 0' in caught.value.problems
+    assert "mean timeout_s?" in str(caught.value)
+    assert any('hourly_cost_usd: got "cheap"' in one for one in caught.value.problems)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", "{", "null"])
@@ -63,9 +63,7 @@ def test_a_fabric_has_one_name_and_older_plans_are_still_read(written: str, fabr
 
 
 def test_an_unknown_fabric_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(
-        DocumentError, match='fabric: got "myrinet"; must be one of efa, tcpx, tcpxo, rdma, infini'
-    ):
+    with pytest.raises(DocumentError, match=r'fabric: got "myrinet".* rdma, infini'):
         plan(fabric="myrinet")
 
 

@@ -31,26 +31,19 @@ def connect(
     rules: list[pulumi.Resource] = []
     for first, last in ranges:
         port = "all" if first is None else str(first)
-        rules.append(
-            aws.vpc.SecurityGroupEgressRule(
-                f"{name}-{port}-out",
-                security_group_id=source,
-                referenced_security_group_id=target,
+        rules += [
+            rule(
+                f"{name}-{port}-{way}",
+                security_group_id=group,
+                referenced_security_group_id=other,
                 ip_protocol=protocol,
                 from_port=first,
                 to_port=last,
                 opts=component.child(),
             )
-        )
-        rules.append(
-            aws.vpc.SecurityGroupIngressRule(
-                f"{name}-{port}-in",
-                security_group_id=target,
-                referenced_security_group_id=source,
-                ip_protocol=protocol,
-                from_port=first,
-                to_port=last,
-                opts=component.child(),
+            for rule, way, group, other in (
+                (aws.vpc.SecurityGroupEgressRule, "out", source, target),
+                (aws.vpc.SecurityGroupIngressRule, "in", target, source),
             )
-        )
+        ]
     return rules

@@ -33,22 +33,20 @@ def efa_security_group(component: Component, name: str, vpc_id: pulumi.Input[str
         revoke_rules_on_delete=True,
         opts=component.child(),
     )
-    from_self = aws.vpc.SecurityGroupIngressRule(
-        f"{name}-from-self",
-        security_group_id=group.id,
-        referenced_security_group_id=group.id,
-        ip_protocol="-1",
-        description="EFA from members",
-        opts=component.child(),
-    )
-    to_self = aws.vpc.SecurityGroupEgressRule(
-        f"{name}-to-self",
-        security_group_id=group.id,
-        referenced_security_group_id=group.id,
-        ip_protocol="-1",
-        description="EFA to members",
-        opts=component.child(),
-    )
+    own = [
+        rule(
+            f"{name}-{way}-self",
+            security_group_id=group.id,
+            referenced_security_group_id=group.id,
+            ip_protocol="-1",
+            description=f"EFA {way} members",
+            opts=component.child(),
+        )
+        for rule, way in (
+            (aws.vpc.SecurityGroupIngressRule, "from"),
+            (aws.vpc.SecurityGroupEgressRule, "to"),
+        )
+    ]
     to_internet = aws.vpc.SecurityGroupEgressRule(
         f"{name}-to-internet",
         security_group_id=group.id,
@@ -59,4 +57,4 @@ def efa_security_group(component: Component, name: str, vpc_id: pulumi.Input[str
         description="Image registries and AWS through NAT",
         opts=component.child(),
     )
-    return after(group.id, [from_self, to_self, to_internet])
+    return after(group.id, [*own, to_internet])

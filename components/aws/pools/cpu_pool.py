@@ -31,7 +31,7 @@ class AwsCpuPoolArgs(TypedDict):
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
     purpose: str
-    """What the pool is for, such as `data`; a label on its nodes."""
+    """Purpose of the pool, such as `data`; a label on its nodes."""
     cluster_name: pulumi.Input[str]
     """The EKS cluster to join."""
     kubernetes_version: pulumi.Input[str]
@@ -45,7 +45,7 @@ class AwsCpuPoolArgs(TypedDict):
     subnet_ids: Sequence[pulumi.Input[str]]
     """Private subnets: one per zone to try."""
     purchase: str
-    """How nodes are bought: `on_demand` or `spot`."""
+    """Kind of purchase: `on_demand` or `spot`."""
     min_nodes: int
     """Fewest nodes; 0 lets the pool cost nothing when idle."""
     max_nodes: int

@@ -43,7 +43,7 @@ class AwsGpuPoolArgs(TypedDict):
     pool: str
     """The pool's name: the value of the label `trainstack.dev/pool` on its nodes."""
     purpose: str
-    """What the pool is for, such as `training`; a label on its nodes."""
+    """Purpose of the pool, such as `training`; a label on its nodes."""
     cluster_name: pulumi.Input[str]
     """The EKS cluster to join."""
     kubernetes_version: pulumi.Input[str]
@@ -65,7 +65,7 @@ class AwsGpuPoolArgs(TypedDict):
     lustre_over_efa: NotRequired[bool]
     """With `rdma`: let Lustre's client use these devices. Default: it uses TCP."""
     purchase: str
-    """How nodes are bought: `on_demand`, `spot`, `block` (a Capacity Block) or `reserved` (a reservation)."""
+    """Kind of purchase: `on_demand`, `spot`, `block` (a Capacity Block) or `reserved` (a reservation)."""
     reservation_id: NotRequired[str]
     """The Capacity Block or On-Demand Capacity Reservation to launch into; needed for these two."""
     placement_group_name: NotRequired[pulumi.Input[str]]

@@ -1,7 +1,8 @@
 """Experiment tracking: an MLflow server in the cluster, its database, its secrets and its permissions."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NotRequired
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -9,7 +10,7 @@ import pulumi_aws as aws
 from agents.aws.mlflow_server import secret_store
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
-from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase, AwsDatabaseArgs
+from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
 from components.base import Component, Options
 from components.kubernetes.tracking import logins
 from components.kubernetes.tracking.pod import NAME, DoorArgs, MlflowServerArgs
@@ -22,27 +23,43 @@ SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
 ARTIFACT_PREFIX = "mlflow"
 
 
-class AwsTrackingArgs(AwsDatabaseArgs):
-    """Cluster and size of the server, besides its database.
+class AwsTrackingArgs(TypedDict):
+    """Cluster of the server, sizes of server and database, and protection of data."""
 
-    `client_security_group_ids` are those of its nodes. `kms_key_arn` is the key of the artifact bucket, too;
-    without `deletion_protection` its deleted secrets cannot be restored.
-    """
-
+    region: str
     cluster_name: pulumi.Input[str]
     """EKS cluster of the server's pods."""
     cluster_arn: pulumi.Input[str]
+    vpc_id: pulumi.Input[str]
+    subnet_ids: Sequence[pulumi.Input[str]]
+    """Private subnets in at least two zones, for the database."""
+    client_security_group_ids: Sequence[pulumi.Input[str]]
+    """Security groups of the nodes that run the server."""
     artifact_bucket: pulumi.Input[str]
     artifact_bucket_arn: pulumi.Input[str]
+    kms_key_arn: pulumi.Input[str]
+    """Key of the artifact bucket; database and secrets use it, too."""
     image: pulumi.Input[str]
     """Image with MLflow's `auth` extra, psycopg2 and boto3, by digest."""
     replicas: pulumi.Input[int]
     workers: int
     """Worker processes per replica."""
+    min_acu: float
+    """Smallest capacity of the database in Aurora capacity units; 0 lets it pause after half an hour."""
+    max_acu: float
+    """Largest capacity of the database in Aurora capacity units."""
+    log_retention_days: int
+    """Days for which the database's log is kept."""
+    backup_retention_days: NotRequired[int]
+    """Days of continuous backup of the database, 1 to 35. Default: 7."""
     namespace: NotRequired[str]
     """Namespace of the server. Default: mlflow."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete the database; keep deleted secrets restorable for a month. Default: yes."""
     door: NotRequired[DoorArgs]
     """The load balancer in front of the server. Default: none."""
+    last_snapshot: NotRequired[bool]
+    """Take a snapshot of the database when it is deleted after all. Default: yes."""
 
 
 class AwsTracking(Component):

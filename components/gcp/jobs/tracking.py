@@ -1,7 +1,7 @@
 """Experiment tracking without a cluster: MLflow on Cloud Run, behind Google's login, with Cloud SQL."""
 
 from collections.abc import Mapping
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
@@ -10,7 +10,7 @@ from components.base import Component, Options
 from components.gcp import iam
 from components.gcp.jobs.program import START, VARIABLE, zipped
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
-from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, DatabaseSizeArgs, GcpDatabase
+from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import ACCOUNT_LENGTH, database_uri, database_user
 from components.ordering import after
 from infra.naming import sanitize
@@ -31,11 +31,13 @@ _MODULES = (
 _PROBE_S, _PROBES = 10, 24
 
 
-class GcpJobTrackingArgs(DatabaseSizeArgs):
-    """Location and size of the server, besides its database."""
+class GcpJobTrackingArgs(TypedDict):
+    """Location of the server, and its storage."""
 
     project: str
     """Id of the project."""
+    region: str
+    """Region of server and database."""
     network: pulumi.Input[str]
     """Id of the network."""
     subnetwork: pulumi.Input[str]
@@ -44,12 +46,26 @@ class GcpJobTrackingArgs(DatabaseSizeArgs):
     """Id of the network, known once private service access exists."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket, with uniform access."""
+    key_id: pulumi.Input[str]
+    """Key of the region; the database uses it."""
     image: pulumi.Input[str]
     """Image with MLflow, psycopg2 and google-cloud-storage, by digest."""
     replicas: int
     """Most instances at a time; none runs without requests."""
     workers: int
     """Worker processes of an instance, each with its own database connections."""
+    tier: str
+    """Machine tier of the database."""
+    availability: str
+    """`zonal`, or `regional` for a standby of the database in another zone."""
+    disk_gib: int
+    """First size of the database's disk in GiB; it grows automatically."""
+    backup_retention_days: NotRequired[int]
+    """Days of backups of the database, 1 to 365. Default: 7."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete server and database. Default: yes."""
+    last_backup: NotRequired[bool]
+    """Take a backup of the database when it is deleted after all. Default: yes."""
 
 
 class GcpJobTracking(Component):

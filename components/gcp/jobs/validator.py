@@ -58,8 +58,8 @@ class GcpValidator(Component):
             iam.on_folder(self, f"{name}-{what}", bucket, folder, role, account.member)
             for what, bucket, folder, role in folders
         ]
-        rights.append(iam.on_account(self, f"{name}-signs", account.name, args["signs_role"], account.member))
-        rights.append(
+        rights += [
+            iam.on_account(self, f"{name}-signs", account.name, args["signs_role"], account.member),
             gcp.iap.WebCloudRunServiceIamMember(
                 f"{name}-visits",
                 location=args["region"],
@@ -67,7 +67,7 @@ class GcpValidator(Component):
                 role=VISITS,
                 member=account.member,
                 opts=self.child(),
-            )
-        )
+            ),
+        ]
         self.email, self.member = after(account.email, rights), account.member
         self.register_declared()

@@ -29,26 +29,24 @@ def way_out(
     behind the peering. HTTPS is for Google's APIs, registries of images and packages, and the public address
     of a control plane that has one. Packages over plain HTTP and Git over SSH are denied.
     """
-    inside = gcp.compute.Firewall(
-        short(f"{name}-out-inside"),
-        network=network,
-        description="Nodes and pods to each other, to the control plane and to managed services",
-        direction="EGRESS",
-        priority=_ALLOWED,
-        destination_ranges=[cidr],
-        allows=[gcp.compute.FirewallAllowArgs(protocol="all")],
-        opts=component.child(),
-    )
-    https = gcp.compute.Firewall(
-        short(f"{name}-out-https"),
-        network=network,
-        description="Google's APIs, and registries of images and packages through NAT",
-        direction="EGRESS",
-        priority=_ALLOWED,
-        destination_ranges=[EVERYWHERE],
-        allows=[gcp.compute.FirewallAllowArgs(protocol="tcp", ports=["443"])],
-        opts=component.child(),
-    )
+    inside = "Nodes and pods to each other, to the control plane and to managed services"
+    https = "Google's APIs, and registries of images and packages through NAT"
+    allowed = [
+        gcp.compute.Firewall(
+            short(f"{name}-out-{what}"),
+            network=network,
+            description=text,
+            direction="EGRESS",
+            priority=_ALLOWED,
+            destination_ranges=[destination],
+            allows=[traffic],
+            opts=component.child(),
+        )
+        for what, text, destination, traffic in (
+            ("inside", inside, cidr, gcp.compute.FirewallAllowArgs(protocol="all")),
+            ("https", https, EVERYWHERE, gcp.compute.FirewallAllowArgs(protocol="tcp", ports=["443"])),
+        )
+    ]
     rest = gcp.compute.Firewall(
         short(f"{name}-out-rest"),
         network=network,
@@ -59,6 +57,6 @@ def way_out(
         denies=[gcp.compute.FirewallDenyArgs(protocol="all")],
         log_config=gcp.compute.FirewallLogConfigArgs(metadata="INCLUDE_ALL_METADATA"),
         # Allow rules are created first and deleted last: GKE needs them as long as nodes exist.
-        opts=component.child(pulumi.ResourceOptions(depends_on=[inside, https])),
+        opts=component.child(pulumi.ResourceOptions(depends_on=allowed)),
     )
-    return [inside, https, rest]
+    return [*allowed, rest]

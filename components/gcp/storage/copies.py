@@ -84,9 +84,7 @@ class GcpLustreCopies(Component):
         """Permissions of Managed Lustre's own agent: write checkpoints, and read datasets."""
         own = agent(self, f"{name}-agent", LUSTRE, project=args["project"], number=args["project_number"])
         return [
-            gcp.storage.BucketIAMMember(
-                f"{name}-{folder}", bucket=bucket, role=role, member=own, opts=self.child()
-            )
+            iam.on_bucket(self, f"{name}-{folder}", bucket, role, own)
             for folder, bucket, role in (
                 (CHECKPOINTS, args["checkpoint_bucket"], "roles/storage.objectUser"),
                 (DATASETS, args["dataset_bucket"], "roles/storage.objectViewer"),

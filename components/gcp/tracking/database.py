@@ -42,34 +42,30 @@ FLAGS = {
 }
 
 
-class DatabaseSizeArgs(TypedDict):
-    """Size and safety of the database of a tracking server."""
+class GcpDatabaseArgs(TypedDict):
+    """Size, place and safety of the database."""
 
     region: str
-    """Region of server and database."""
-    key_id: pulumi.Input[str]
-    """Key of the region, for disk and backups of the database, and for secrets."""
-    tier: str
-    """Machine tier of the database: `db-custom-<CPUs>-<MiB>`, or shared, such as `db-f1-micro`."""
-    availability: str
-    """`zonal`, or `regional` for a standby of the database in another zone."""
-    disk_gib: int
-    """First size of the database's disk in GiB; it grows automatically and never shrinks."""
-    backup_retention_days: NotRequired[int]
-    """Days of daily backups, 1 to 365; up to 7 of them with point-in-time recovery. Default: 7."""
-    deletion_protection: NotRequired[bool]
-    """Refuse to delete the database, and what is created beside it. Default: yes."""
-    last_backup: NotRequired[bool]
-    """Take a backup when it is deleted after all, and keep the others. Default: yes."""
-
-
-class GcpDatabaseArgs(DatabaseSizeArgs):
-    """The database and its network."""
-
     network_id: pulumi.Input[str]
     """The network, known once private service access exists: the instance gets an address there."""
+    key_id: pulumi.Input[str]
+    """Key of the region, for disk and backups."""
+    tier: str
+    """Machine tier, `db-custom-<CPUs>-<MiB>`, or with `shared_core` one such as `db-f1-micro`."""
     shared_core: NotRequired[bool]
     """Whether a tier without a core of its own, and without a service level, will do. Default: no."""
+    availability: str
+    """`zonal`, or `regional` for a standby in another zone."""
+    disk_gib: int
+    """First size of the disk in GiB; it grows automatically and never shrinks."""
+    backup_retention_days: int
+    """Days of daily backups, 1 to 365; up to 7 of them with point-in-time recovery."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete the database. Default: yes."""
+    last_backup: NotRequired[bool]
+    """Take a backup when it is deleted after all, and keep the others. Default: yes."""
+    formerly_below: NotRequired[pulumi.Input[str]]
+    """URN of the component with the former database of this name; its permission on the key is kept."""
 
 
 class GcpDatabase(Component):
@@ -92,23 +88,11 @@ class GcpDatabase(Component):
     authorities: pulumi.Output[str]
     """Certificates (PEM) of the authority that signs the instance's certificate, and no other's."""
 
-    def __init__(
-        self,
-        name: str,
-        args: GcpDatabaseArgs,
-        opts: Options = None,
-        *,
-        formerly_below: pulumi.Input[str] | None = None,
-    ) -> None:
-        """`formerly_below` is the URN of the component with the former database of this name.
-
-        Its permission on the key is kept.
-        """
+    def __init__(self, name: str, args: GcpDatabaseArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         check(args)
-        before = None
-        if formerly_below is not None:
-            before = pulumi.create_urn(name, "trainstack:index:GcpDatabase", formerly_below)
+        below = args.get("formerly_below")
+        before = pulumi.create_urn(name, "trainstack:index:GcpDatabase", below) if below else None
         key_use = may_use_key(self, f"{name}-key", "sqladmin.googleapis.com", args["key_id"], before)
         instance = self._instance(name, args, key_use)
         database = gcp.sql.Database(
@@ -145,7 +129,7 @@ class GcpDatabase(Component):
                     "private_network": args["network_id"],
                     "ssl_mode": "ENCRYPTED_ONLY",
                 },
-                "backup_configuration": _backups(args["region"], args.get("backup_retention_days", 7)),
+                "backup_configuration": _backups(args["region"], args["backup_retention_days"]),
                 "retain_backups_on_delete": last,
                 "final_backup_config": {
                     "enabled": last,
@@ -197,7 +181,7 @@ def check(args: GcpDatabaseArgs) -> None:
         *database_problems(
             tier=args["tier"],
             disk_gib=args["disk_gib"],
-            backup_days=args.get("backup_retention_days", 7),
+            backup_days=args["backup_retention_days"],
             shared=args.get("shared_core", False),
         )
     ]

@@ -1,17 +1,18 @@
 """Experiment tracking: an MLflow server in the cluster, its database, its secret and its permissions."""
 
 from pathlib import Path
-from typing import NotRequired
+from typing import NotRequired, TypedDict
 
 import pulumi
 import pulumi_gcp as gcp
 
 from agents.gcp.mlflow_server import secret_store
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.pod_account import metadata_grants, pod_principal
 from components.gcp.tracking.agents import may_use_key
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
-from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase, GcpDatabaseArgs
+from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import GcpDatabaseLogin, database_uri
 from components.kubernetes.tracking import logins
 from components.kubernetes.tracking.pod import NAME, GrantsArgs, MlflowServerArgs
@@ -28,22 +29,39 @@ _READS_SECRETS, _ADDS_VALUES = (
 )
 
 
-class GcpTrackingArgs(GcpDatabaseArgs):
-    """Cluster and size of the server, besides its database."""
+class GcpTrackingArgs(TypedDict):
+    """Cluster of the server, sizes of server and database, and protection of data."""
 
     project: str
     project_number: pulumi.Input[str]
+    region: str
     workload_pool: pulumi.Input[str]
     """The cluster's workload pool, `<project>.svc.id.goog`; permissions are granted once it exists."""
+    network_id: pulumi.Input[str]
+    """The network, known once private service access exists: the database gets an address there."""
     artifact_bucket: pulumi.Input[str]
     """Name of the bucket, with uniform access."""
+    key_id: pulumi.Input[str]
+    """Key of the region; database and secret use it."""
     image: pulumi.Input[str]
     """Image with MLflow's `auth` extra, psycopg2 and google-cloud-storage, by digest."""
     replicas: pulumi.Input[int]
     workers: int
     """Worker processes per replica."""
+    tier: str
+    """Machine tier of the database, `db-custom-<CPUs>-<MiB>`."""
+    availability: str
+    """`zonal`, or `regional` for a standby of the database in another zone."""
+    disk_gib: int
+    """First size of the database's disk in GiB; it grows automatically."""
+    backup_retention_days: NotRequired[int]
+    """Days of backups of the database, 1 to 365. Default: 7."""
     namespace: NotRequired[str]
     """Namespace of the server. Default: mlflow."""
+    deletion_protection: NotRequired[bool]
+    """Refuse to delete database and secret. Default: yes."""
+    last_backup: NotRequired[bool]
+    """Take a backup of the database when it is deleted after all. Default: yes."""
 
 
 class GcpTracking(Component):
@@ -72,7 +90,7 @@ class GcpTracking(Component):
         super().__init__(name, opts)
         server = self._principal(args, args.get("namespace", NAME), NAME)
         before = pulumi.create_urn(name, _OF_JOBS)
-        database = GcpDatabase(f"{name}-mlflow", args, self.child(), formerly_below=before)
+        database = self._database(f"{name}-mlflow", args, before)
         login = GcpDatabaseLogin(
             f"{name}-mlflow",
             {"project": args["project"], "instance": database.instance, "principal": server},
@@ -87,11 +105,11 @@ class GcpTracking(Component):
                 server,
                 [pulumi.Alias(name=f"{name}-artifacts", parent=before)],
             ),
-            self._may(f"{name}-mlflow-reads", admin, _READS_SECRETS, server),
-            self._may(f"{name}-mlflow-fills", admin, _ADDS_VALUES, server),
+            iam.on_secret(self, f"{name}-mlflow-reads", admin.id, _READS_SECRETS, server),
+            iam.on_secret(self, f"{name}-mlflow-fills", admin.id, _ADDS_VALUES, server),
         ]
         pods = self._principal(args, logins.NAMESPACE, logins.ACCOUNT)
-        reader = self._may(f"{name}-logins-reads", admin, _READS_SECRETS, pods)
+        reader = iam.on_secret(self, f"{name}-logins-reads", admin.id, _READS_SECRETS, pods)
         # Readers of this output may read the secret.
         self.admin_secret = after(admin.id, [reader])
         self.artifact_uri = pulumi.Output.concat("gs://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
@@ -123,6 +141,24 @@ class GcpTracking(Component):
         known = pulumi.Output.all(number=args["project_number"], pool=args["workload_pool"])
         return known.apply(lambda of: pod_principal(args["project"], str(of["number"]), namespace, account))
 
+    def _database(self, name: str, args: GcpTrackingArgs, before: pulumi.Input[str]) -> GcpDatabase:
+        return GcpDatabase(
+            name,
+            {
+                "region": args["region"],
+                "formerly_below": before,
+                "network_id": args["network_id"],
+                "key_id": args["key_id"],
+                "tier": args["tier"],
+                "availability": args["availability"],
+                "disk_gib": args["disk_gib"],
+                "backup_retention_days": args.get("backup_retention_days", 7),
+                "deletion_protection": args.get("deletion_protection", True),
+                "last_backup": args.get("last_backup", True),
+            },
+            self.child(),
+        )
+
     def _secret(self, name: str, args: GcpTrackingArgs) -> gcp.secretmanager.Secret:
         """A secret without a value, which stays in the region."""
         key_use = may_use_key(self, f"{name}-key", "secretmanager.googleapis.com", args["key_id"])
@@ -141,13 +177,6 @@ class GcpTracking(Component):
             # A deleted secret is gone at once, and with it the login of MLflow's administrator.
             deletion_protection=args.get("deletion_protection", True),
             opts=self.child(pulumi.ResourceOptions(depends_on=[key_use])),
-        )
-
-    def _may(
-        self, name: str, secret: gcp.secretmanager.Secret, role: str, member: pulumi.Output[str]
-    ) -> gcp.secretmanager.SecretIamMember:
-        return gcp.secretmanager.SecretIamMember(
-            name, secret_id=secret.id, role=role, member=member, opts=self.child()
         )
 
 

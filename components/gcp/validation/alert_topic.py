@@ -7,6 +7,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from components.base import Component, Options
+from components.gcp import iam
 from components.gcp.alerts.alert_lines import AlertLinesArgs
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
 from components.ordering import after
@@ -58,13 +59,7 @@ class GcpAlertTopic(Component):
             message_retention_duration=f"{KEPT_S}s",
             opts=self.child(),
         )
-        right = gcp.pubsub.TopicIAMMember(
-            f"{name}-publisher",
-            topic=topic.id,
-            role="roles/pubsub.publisher",
-            member=args["publisher"],
-            opts=self.child(),
-        )
+        right = iam.on_topic(self, f"{name}-publisher", topic.id, "roles/pubsub.publisher", args["publisher"])
         self.topic = after(topic.id, [right, self._policy(name, args, people)])
         self.channels = pulumi.Output.all(*people)
         self.register_declared()

@@ -102,7 +102,6 @@ def _live(kind: LiveKind, view: View) -> LiveResource:
 
 
 def _tags(view: View, kind: LiveKind) -> dict[str, Any] | ApiRefusal:
-    """All tags, in any of the formats of services."""
     if not kind.tags:
         return {}
     try:
@@ -163,5 +162,4 @@ def _refusals(query: ApiQuery, known: CloudTables, answers: Mapping[str, Answers
 
 
 def _view_of(refusal: ApiRefusal) -> View:
-    """View of an error, for the id of its owner."""
     return View(AnswerItem({}, refusal.asked), AnswerIndex("", "", {}))

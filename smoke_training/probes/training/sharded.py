@@ -53,7 +53,6 @@ def measure(context: ProbeContext) -> Iterator[Record]:
 
 
 def _losses(group: Group, size: Size, seed: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The same steps with sharded and with replicated parameters."""
     sharded, _, _ = _shard(group, size, seed)
     replicated = DistributedDataParallel(transformer.build(size, seed, group.device, torch.float32))
     batches = list(transformer.stream(group, size, seed, LOSS_STEPS))

@@ -87,7 +87,6 @@ def _head(result: Result) -> str:
 
 
 def _regression(result: Result) -> str:
-    """Render the regression, separate from the verdict, as text and colour."""
     answer, css = {
         True: ("Regression against this stack's accepted runs", "FAIL"),
         False: ("No regression against this stack's accepted runs", "PASS"),

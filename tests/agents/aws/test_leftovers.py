@@ -66,7 +66,7 @@ def test_apps_go_before_their_spaces(sagemaker: tuple[Any, Stubber]) -> None:
 def test_what_does_not_go_in_time_is_said(sagemaker: tuple[Any, Stubber]) -> None:
     service, stub = sagemaker
     stub.add_response("list_apps", {"Apps": [{**APP, "Status": "Deleting"}]})
-    with pytest.raises(function.StillThereError, match="1 apps of d-abc are still there; run destroy again"):
+    with pytest.raises(function.StillThereError, match="1 apps of d-abc"):
         function.empty_domain(service, "d-abc", lambda: 0.0, quiet)
 
 

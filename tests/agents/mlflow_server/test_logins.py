@@ -137,7 +137,7 @@ def test_the_validation_records_with_its_own_user_and_can_delete_nothing(
 
 def test_a_login_that_works_stays_and_one_that_does_not_is_made_anew(server: Server, given: Secrets) -> None:
     before = given.of("team-vision")
-    assert gave(server, given, VISION) == "team-vision logs in from team-vision as before"
+    assert gave(server, given, VISION).endswith("as before")
     assert given.of("team-vision") == before
     given.kept.clear()
     gave(server, given, VISION)
@@ -171,7 +171,8 @@ def test_what_is_refused_is_tried_again_until_the_time_is_over(monkeypatch: pyte
     def never(_: Mapping[str, str]) -> str:
         raise MlflowRequestError("status 401")
 
-    assert give_all(never, [VISION], 20, said.append) == (False, "after 20 s still: status 401")
+    done, why = give_all(never, [VISION], 20, said.append)
+    assert not done and why.endswith("status 401")
 
 
 def component(*wanted: LoginArgs) -> Graph:

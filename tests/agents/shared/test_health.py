@@ -36,7 +36,7 @@ def said(asked: Health, path: str) -> tuple[int, str]:
 def test_one_that_did_not_come_around_is_not_well(asked: Health, now: list[float]) -> None:
     assert said(asked, "/healthz") == (200, "ok\n")
     now[0] = 31
-    assert said(asked, "/healthz") == (503, "silent for 31 s\n")
+    assert said(asked, "/healthz")[0] == 503
     asked.beat()
     assert said(asked, "/healthz") == (200, "ok\n")
 

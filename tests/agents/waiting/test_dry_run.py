@@ -74,12 +74,13 @@ def test_an_api_server_that_does_not_know_the_webhook_yet_starts_the_count_again
 def test_a_webhook_that_never_answers_is_named_at_the_end() -> None:
     passed, reason = asked(Server(CALLING))
     assert not passed
-    assert reason.startswith('after 20 s still: 500 Internal error occurred: failed calling webhook "mres')
+    assert '500 Internal error occurred: failed calling webhook "mres' in reason
 
 
 def test_an_account_without_the_right_ends_before_the_limit() -> None:
     server = Server(NO_RIGHT)
-    assert asked(server) == (False, 'the account of this pod is denied access: 403 User "u" may not')
+    done, reason = asked(server)
+    assert not done and '403 User "u"' in reason
     assert len(server.asked) == FORBIDDEN_S / POLL_S + 1
 
 

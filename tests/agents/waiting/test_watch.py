@@ -45,8 +45,9 @@ def workload(kind: str, status: str, reason: str, message: str) -> dict[str, Any
     }
 
 
-def gave_up(message: str) -> End:
-    return False, VerdictRecord("ERROR", message)
+def gave_up(ended: End | None, fact: str) -> bool:
+    """Whether a watch ended with an error that states a fact."""
+    return ended is not None and (ended[0], ended[1].verdict) == (False, "ERROR") and fact in ended[1].message
 
 
 QUEUED: Seen = (
@@ -102,7 +103,7 @@ def test_a_suspended_job_ends_at_its_limit_with_what_kueue_says() -> None:
 def test_without_a_workload_the_controller_is_suspected() -> None:
     watch = RunWatch("u1", LIMITS)
     watch.step(0, job(suspend=True), [], [])
-    assert "Kueue has made no Workload for it" in watch.state
+    assert "no Workload" in watch.state
 
 
 def test_a_run_whose_pool_is_closed_says_until_when() -> None:
@@ -110,7 +111,7 @@ def test_a_run_whose_pool_is_closed_says_until_when() -> None:
     found["metadata"] = {"annotations": {AWAY_NOTE: "window-h100: the pool opens at 2026-12-01 11:30 UTC"}}
     watch = RunWatch("u1", LIMITS)
     watch.step(0, job(suspend=True), [], [found])
-    assert "takes no jobs now: window-h100: the pool opens at 2026-12-01 11:30 UTC" in watch.state
+    assert "2026-12-01 11:30 UTC" in watch.state
 
 
 def test_time_that_it_ran_is_not_time_in_the_queue() -> None:
@@ -150,12 +151,12 @@ def test_an_eviction_gives_the_pods_their_time_again() -> None:
 def test_a_run_without_an_end_ends_at_the_last_limit() -> None:
     watch = RunWatch("u1", LIMITS)
     assert watch.step(300, *RUNS) is None
-    assert watch.step(301, *RUNS) == gave_up("it did not end within 300 s: its pods run")
+    assert gave_up(watch.step(301, *RUNS), "within 300 s")
 
 
 def test_another_job_of_the_same_name_is_another_run() -> None:
     found = RunWatch("u1", LIMITS).step(1, job(uid="u2"), [], [])
-    assert found == gave_up("the Job was replaced by another one of the same name")
+    assert gave_up(found, "replaced")
 
 
 class Forbidding(ApiServer):

@@ -1,5 +1,7 @@
 """Values of charts whose source is no Go module: held against what their charts document."""
 
+import re
+
 import pytest
 
 from components.kubernetes.charts import charts
@@ -34,20 +36,18 @@ def test_every_misspelt_value_is_seen(chart: str) -> None:
         for path in keys(release["values"]):
             if not handed_on(path, documented):
                 (said,) = unknown(misspelt(release["values"], path), documented)
-                assert said.endswith(f"{path[-1]}X: the chart has no such value")
+                assert f"{path[-1]}X: " in said
 
 
 def test_a_value_of_another_kind_is_seen() -> None:
     documented = noted("dcgm-exporter").values
-    assert list(unknown({"tolerations": {"operator": "Exists"}}, documented)) == [
-        "tolerations: the chart takes a list, this is a map"
-    ]
-    assert list(unknown({"serviceMonitor": True}, documented)) == [
-        "serviceMonitor: the chart takes a map, this is a boolean"
-    ]
-    assert list(unknown({"hostPID": "false"}, documented)) == [
-        "hostPID: the chart takes a boolean, this is a string"
-    ]
+    for key, value, kinds in (
+        ("tolerations", {"operator": "Exists"}, ("a list", "a map")),
+        ("serviceMonitor", True, ("a map", "a boolean")),
+        ("hostPID", "false", ("a boolean", "a string")),
+    ):
+        (problem,) = unknown({key: value}, documented)
+        assert re.fullmatch(rf"{key}: .* {kinds[0]}, .* {kinds[1]}", problem)
 
 
 def test_every_setting_of_an_add_on_is_one_that_it_documents() -> None:

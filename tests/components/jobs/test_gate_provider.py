@@ -111,9 +111,9 @@ def test_a_run_that_an_interrupted_deploy_left_is_waited_for_and_none_is_started
 
 def test_nothing_is_started_in_another_account_or_of_other_code() -> None:
     found = service("PASS")
-    with pytest.raises(JobError, match="the stack is in 999999999999"):
+    with pytest.raises(JobError, match="999999999999"):
         ran(found, account="999999999999")
-    with pytest.raises(JobError, match="changed while this deploy went on"):
+    with pytest.raises(JobError, match="changed while"):
         ran(found, code_sha256="0" * 64)
     assert found.submitted == [] and list(found.objects) == [RESULT]
 

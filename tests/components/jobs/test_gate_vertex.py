@@ -91,5 +91,5 @@ def test_a_job_that_fails_before_a_result_shows_where_its_lines_are(project: Pro
 
 def test_a_job_that_judged_and_failed_reports_the_headline(project: Project) -> None:
     run = judging('{"verdict": "FAIL", "headline": "FAIL too slow"}', 1)
-    with pytest.raises(GateClosedError, match=r"failed\. FAIL too slow\. All of it is in gs://runs-bucket"):
+    with pytest.raises(GateClosedError, match=r"FAIL too slow\..*gs://runs-bucket"):
         JobGateProvider().create(props(run=run))

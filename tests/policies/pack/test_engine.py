@@ -131,6 +131,6 @@ def test_a_bad_configuration_ends_the_run_with_one_error(stranger: Stranger, pla
     done = stranger.pulumi(f"preview --policy-pack {PACK} --policy-pack-config {file}")
     assert done.returncode != 0
     output = done.stdout + done.stderr
-    assert "none.yaml: cannot be read: No such file or directory" in output
+    assert "none.yaml: cannot" in output
     assert output.count("error:") == 1, output
     assert "Traceback" not in output

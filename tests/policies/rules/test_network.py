@@ -42,7 +42,7 @@ def test_a_range_of_everything_does_not_admit_efa() -> None:
     world = {**ALL, "cidrBlocks": ["0.0.0.0/0"]}
     group = made(GROUP, "sg", ingress=[SELF], egress=[world])
     (found,) = ask("MLS-NET-01", template("sg", cards=4), group)
-    assert found.message == "no group of it allows all egress to itself"
+    assert "egress" in found.message
 
 
 def test_one_device_without_a_group_is_cut_off_from_the_others() -> None:
@@ -70,26 +70,18 @@ def test_the_group_of_a_cluster_is_open_to_itself() -> None:
 
 def test_a_group_of_another_stack_cannot_be_judged() -> None:
     (found,) = ask("MLS-NET-01", template("sg-elsewhere"))
-    assert (found.result, found.message) == (
-        "undetermined",
-        "security group sg-elsewhere is not in this stack",
-    )
+    assert found.result == "undetermined" and "sg-elsewhere" in found.message
 
 
 def test_the_layout_of_an_unknown_machine_cannot_be_judged() -> None:
     (found,) = ask("MLS-NET-02", template("sg", instanceType="hpc7g.16xlarge"))
-    assert (found.result, found.message) == (
-        "undetermined",
-        "the catalog knows no EFA layout of hpc7g.16xlarge",
-    )
+    assert found.result == "undetermined" and "hpc7g.16xlarge" in found.message
 
 
 def test_a_wrong_layout_is_described() -> None:
     (found,) = ask("MLS-NET-02", template("sg", cards=4, instanceType="p4d.24xlarge"))
-    assert found.message == (
-        "p4d.24xlarge takes efa at card 0 device 0, efa-only at cards 1-3 device 1, "
-        "but it has efa at card 0 device 0, efa at cards 1-3 device 1"
-    )
+    wanted, given = found.message.split(" but ")
+    assert "efa-only at cards" in wanted and "efa-only" not in given
 
 
 def test_the_machine_may_be_named_by_the_pool() -> None:
@@ -109,7 +101,7 @@ def test_a_pool_over_efa_in_two_zones() -> None:
     )
     both = pool(subnetIds=["subnet-a", "subnet-b"])
     (found,) = ask("MLS-NET-03", both, *near, *zones("a", "b"))
-    assert (found.result, found.message) == ("fail", "its subnets are in a, b")
+    assert found.result == "fail" and found.message.endswith("a, b")
     assert results("MLS-NET-03", pool(subnetIds=["subnet-a"]), *near, *zones("a", "b")) == ["pass"]
 
 
@@ -123,7 +115,7 @@ def test_placement_of_another_strategy_and_blocks_that_ec2_places() -> None:
 
 def test_efa_on_a_machine_without_it() -> None:
     (found,) = ask("MLS-NET-04", template("sg", instanceType="g6.2xlarge"), pool())
-    assert (found.result, found.message) == ("fail", "g6.2xlarge has no EFA")
+    assert found.result == "fail" and "g6.2xlarge" in found.message
 
 
 def test_a_foreign_subnet_cannot_be_judged() -> None:
@@ -175,7 +167,7 @@ def test_what_is_not_the_world(cidr: str) -> None:
 def test_one_gpu_a_node_needs_no_placement() -> None:
     small = made(NODE_POOL, "p", nodeConfig={"machineType": "g2-standard-12"}, nodeCount=8)
     (found,) = ask("MLS-NET-10", small)
-    assert (found.result, found.message) == ("not-applicable", "its nodes have no two GPUs")
+    assert found.result == "not-applicable" and "GPUs" in found.message
 
 
 def test_which_endpoints_a_private_cluster_needs_can_be_chosen() -> None:

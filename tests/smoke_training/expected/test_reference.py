@@ -45,7 +45,7 @@ def test_a_published_figure_is_firm_and_names_its_source() -> None:
     assert (found.size, found.expected.value, found.expected.kind) == (16 * GIB, 487.48, "published")
     assert found.expected.floor == pytest.approx(PASS_SHARE * 480.0)
     assert found.fail_below == pytest.approx(FAULT_SHARE * 480.0)
-    assert "4 measurements from 480 to 488.37 GB/s" in found.expected.source
+    assert "480 to 488.37" in found.expected.source
 
 
 @pytest.mark.parametrize(("nodes", "figure"), [(4, 356.99), (8, 355.36), (16, 356.27), (32, 321.1)])
@@ -60,7 +60,7 @@ def test_the_largest_size_with_a_figure_is_judged() -> None:
     assert held(on_nccl(), instance_type="p4d.24xlarge", sizes=SIZES[:3]).size == 256 << 20
     small = held(on_nccl(), instance_type="p4d.24xlarge", sizes=(1024, 64 << 20))
     assert small.expected.kind == "unknown"
-    assert "figures are only trusted from 268435456 on" in str(small.expected.reason)
+    assert "from 268435456" in str(small.expected.reason)
 
 
 def test_the_plans_own_figure_goes_first() -> None:
@@ -83,14 +83,14 @@ def test_no_figure_but_known_wires_is_provisional_and_only_far_below_is_a_fault(
     assert found.expected.kind == "derived"
     assert found.expected.value == pytest.approx(EFFICIENCY * 367.61)
     assert found.fail_below == pytest.approx(FAULT_SHARE * EFFICIENCY * 367.61)
-    assert str(found.expected.reason).startswith("provisional: no figure for all_reduce on p5.48xlarge")
+    assert str(found.expected.reason).startswith("provisional: ")
     assert found.ceiling == pytest.approx(400 / 8 * 47 / 5)
 
 
 def test_a_sweep_too_small_for_so_many_ranks_has_no_provisional_figure() -> None:
     found = held(on_nccl(20), instance_type="p5.48xlarge", sizes=(1024, 8 * GIB))
     assert found.expected.kind == "unknown"
-    assert "too few for 160 ranks to come near a bound" in str(found.expected.reason)
+    assert "160 ranks" in str(found.expected.reason)
     assert held(on_nccl(20), instance_type="p5.48xlarge").expected.kind == "derived"
 
 
@@ -111,7 +111,7 @@ def test_machines_whose_inside_is_unknown_are_never_judged(instance_type: str) -
 def test_sockets_on_accelerators_have_a_bound_and_no_expectation() -> None:
     found = held(on_nccl(), instance_type="a2-highgpu-8g", fabric="tcp")
     assert (found.expected.kind, found.fail_below) == ("unknown", None)
-    assert "no efficiency is known for tcp; the bound is 12.5 GB/s" in str(found.expected.reason)
+    assert "12.5 GB/s" in str(found.expected.reason)
 
 
 def test_a_declared_network_replaces_the_tables() -> None:
@@ -145,7 +145,7 @@ def test_gloo_is_held_against_the_declared_rate_of_one_rail() -> None:
 def test_what_gloo_does_not_fill_is_reported_with_its_bound_only(name: str, bound: float) -> None:
     found = held(on_gloo(), name=name, **LAB, rail_gbit_s=0.5)
     assert found.expected.kind == "unknown"
-    assert "does not fill a wire" in str(found.expected.reason)
+    assert "a wire" in str(found.expected.reason)
     assert found.ceiling == pytest.approx(bound)
 
 

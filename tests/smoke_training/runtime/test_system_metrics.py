@@ -72,7 +72,7 @@ def test_a_node_is_sampled_and_its_line_is_evidence(monkeypatch: pytest.MonkeyPa
     assert {"cpu_utilization_percentage", "network_receive_megabytes", "disk_usage_percentage"} <= set(
         found.names
     )
-    assert found.gpu_reason is None or "no NVML on this node" in found.gpu_reason
+    assert found.gpu_reason is None or "no NVML" in found.gpu_reason
 
 
 def test_a_sampler_that_never_started_still_gives_its_line() -> None:
@@ -173,14 +173,14 @@ def test_accelerators_are_read_through_the_drivers_own_structures(monkeypatch: p
 
 def test_a_driver_without_devices_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: FakeDriver(devices=0))
-    with pytest.raises(OSError, match="NVML lists no device"):
+    with pytest.raises(OSError, match="no device"):
         Nvml()
 
 
 def test_one_device_has_a_clock_and_reasons_by_an_older_name_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: FakeDriver(devices=2))
     assert Nvml("GPU-1").clock() == GpuClock(1410.0, ("sw_power_cap", "hw_thermal_slowdown"))
-    with pytest.raises(OSError, match="NVML lists no device GPU-2"):
+    with pytest.raises(OSError, match="device GPU-2"):
         Nvml("GPU-2")
 
 

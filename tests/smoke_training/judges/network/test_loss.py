@@ -58,5 +58,5 @@ def test_clean_clusters_are_never_accused_of_losing_packets() -> None:
 def test_retransmissions_of_an_adapters_own_protocol_are_reported_and_gate_nothing() -> None:
     found = judge(loss.loss, tournament(4, lost=line(2, 4, 0.01), backend="nccl", counter="efa"))
     assert (found.status, found.required) == (Verdict.FAIL, False)
-    assert "no fabric of accelerators was calibrated" in found.message
+    assert "calibrated" in found.message
     assert judge(loss.loss, tournament(4, backend="nccl", counter="tcp")).required

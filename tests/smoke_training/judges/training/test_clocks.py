@@ -18,14 +18,14 @@ def test_gpus_that_are_throttled_alike_are_no_silent_pass() -> None:
     hot = {"gpu_mhz": 990.0, "clock_reasons": ["hw_thermal_slowdown", "sw_power_cap"]}
     found = judged(hot, hot)
     assert (found.status, found.required) == (Verdict.INCONCLUSIVE, True)
-    assert "rank 1 on node smoke-ab-1: hw_thermal_slowdown" in found.message
+    assert "smoke-ab-1: hw_thermal_slowdown" in found.message
     assert "sw_power_cap" not in found.message
     assert "PERFORMANCE" in str(found.next_action)
 
 
 def test_a_power_cap_is_where_healthy_gpus_run() -> None:
     found = judged({"gpu_mhz": 1700.0, "clock_reasons": ["sw_power_cap"]}, {"gpu_mhz": 1980.0})
-    assert (found.status, found.message) == (Verdict.PASS, "the slowest of 2 GPUs ran at 1700 MHz (rank 0)")
+    assert found.status is Verdict.PASS and "1700 MHz (rank 0)" in found.message
 
 
 def test_without_gpus_there_is_no_clock_to_judge() -> None:

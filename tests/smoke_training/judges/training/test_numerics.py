@@ -51,7 +51,8 @@ def test_a_nan_is_blamed_on_the_rank_that_had_it_before_the_reduction() -> None:
     assert found.status is Verdict.FAIL
     (culprit,) = found.culprits
     assert (culprit.kind, culprit.id, culprit.node, culprit.cause) == ("rank", "2", "smoke-ab-2", Cause.NAN)
-    assert "rank 2: 1 NaN and 2 infinite in the gradient of blocks.1.up.weight at step 41" in found.message
+    facts = ("rank 2: 1 NaN", "2 infinite", "blocks.1.up.weight", "step 41")
+    assert all(fact in found.message for fact in facts)
     assert found.measured is not None
     assert found.measured.value == 2.0
 
@@ -87,7 +88,7 @@ def test_a_rank_with_other_bits_is_accused() -> None:
     (culprit,) = found.culprits
     assert (culprit.id, culprit.cause) == ("1", Cause.CORRUPTION)
     assert "head.weight" in culprit.evidence[1]
-    assert "rank 1 differs, first at step 3" in found.message
+    assert "rank 1 differs" in found.message and "step 3" in found.message
 
 
 def test_without_a_majority_no_rank_is_accused() -> None:

@@ -36,9 +36,9 @@ def test_a_cluster_that_is_throttled_alike_fails_although_no_rank_is_slower_than
     assert found.status is Verdict.FAIL
     ((kind, name, cause),) = [(item.kind, item.id, item.cause) for item in found.culprits]
     assert (kind, name, cause) == ("stack", "cpu quota", Cause.QUOTA)
-    assert "1.67x longer than without its CPU quota (tolerated: 1.15x)" in found.message
-    assert "throttled in 160 periods" in found.culprits[0].evidence[0]
-    assert "Raise the CPU limit" in str(found.next_action)
+    assert "1.67x longer" in found.message
+    assert "160 periods" in found.culprits[0].evidence[0]
+    assert "CPU limit" in str(found.next_action)
 
 
 def test_one_throttled_rank_is_accused_as_the_straggler_that_it_is() -> None:

@@ -23,7 +23,7 @@ def judged(*found: dict[str, Any]) -> Check:
 def test_ranks_that_repeat_themselves_pass() -> None:
     found = judged(repeat(0), repeat(1))
     assert (found.status, found.required) == (Verdict.PASS, True)
-    assert found.message.endswith("bit by bit, in 600 backward passes")
+    assert found.message.endswith("600 backward passes")
 
 
 def test_one_odd_pass_in_hundreds_accuses_its_rank_only() -> None:
@@ -32,8 +32,8 @@ def test_one_odd_pass_in_hundreds_accuses_its_rank_only() -> None:
     ((culprit),) = found.culprits
     assert (culprit.kind, culprit.id, culprit.cause) == ("rank", "1", Cause.CORRUPTION)
     assert culprit.node == "smoke-ab-1"
-    assert "2 of 300 backward passes" in found.message
-    assert "before any reduction, first at step 150" in found.message
+    assert "2 of 300" in found.message
+    assert "at step 150" in found.message
 
 
 def test_a_rank_that_never_repeats_itself_is_accused_where_others_do() -> None:

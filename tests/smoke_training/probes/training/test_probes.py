@@ -91,7 +91,7 @@ def test_a_nan_is_found_on_its_rank_in_its_parameter_at_its_step(measured: Lines
     assert found.status is Verdict.FAIL
     (culprit,) = found.culprits
     assert (culprit.kind, culprit.id, culprit.cause) == ("rank", str(VICTIM), Cause.NAN)
-    assert f"1 NaN in the gradient of {NAN_PARAMETER} at step {NAN_PASS} of training" in found.message
+    assert f"{NAN_PARAMETER} at step {NAN_PASS}" in found.message
 
 
 def test_a_flipped_bit_after_the_reduction_is_found_with_its_parameter(measured: Lines) -> None:

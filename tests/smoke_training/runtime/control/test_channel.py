@@ -205,7 +205,7 @@ def test_a_peer_that_reads_nothing_is_given_up(line: Line) -> None:
 
 
 def test_a_taken_port_is_named(line: Line) -> None:
-    with pytest.raises(OSError, match=f"control channel on {ADDRESS}:{line.port}"):
+    with pytest.raises(OSError, match=f"{ADDRESS}:{line.port}"):
         channel.listen(ADDRESS, line.port)
 
 

@@ -126,15 +126,15 @@ def test_a_node_that_becomes_like_the_others_in_time_may_start(meeting: Meeting)
 
 def test_a_node_that_stays_different_stops_all(monkeypatch: pytest.MonkeyPatch, meeting: Meeting) -> None:
     monkeypatch.setattr(session, "SETTLE_S", 0.5)
-    with pytest.raises(RunEndedError, match=r"no rank was started: torch of node 1 is 2\.9\.0"):
+    with pytest.raises(RunEndedError, match=r"torch .* is 2\.9\.0"):
         meeting.join(second=node(1, torch="2.9.0"))
-    assert meeting.refused == ["ended by node 0: FAIL nodes"]
+    assert [words.endswith("FAIL nodes") for words in meeting.refused] == [True]
     assert meeting.kinds() == ["nodes", "stopped_early"]
 
 
 def test_a_node_without_its_gpus_stops_all(meeting: Meeting) -> None:
     short = {"device": "cuda", "device_forced": False, "gpus": 7}
-    with pytest.raises(RunEndedError, match="node 0 has 7 of 8 GPUs"):
+    with pytest.raises(RunEndedError, match="7 of 8"):
         meeting.join(node(0, **short), node(1, **short))
 
 
@@ -142,18 +142,18 @@ def test_without_node_0_a_node_gives_up_by_itself(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(session, "SETTLE_S", 0.1)
     monkeypatch.setattr(member, "ANSWER_MARGIN_S", 0.1)
     alone = Member(plan(join_timeout_s=0.3), 1, channel.ChannelCaller(ADDRESS, 1), "word")
-    with pytest.raises(RunEndedError, match="node 0 did not let node 1 start in time"):
+    with pytest.raises(RunEndedError, match="node 1 start"):
         alone.join(node(1), time.monotonic() + 30)
 
 
 def test_a_death_on_one_node_ends_the_run_on_all(meeting: Meeting) -> None:
     meeting.join()
     meeting.tick(0.2, report(rank=0), report())
-    with pytest.raises(RunEndedError, match="rank 1 on node 1 was killed by SIGKILL in phase training"):
+    with pytest.raises(RunEndedError, match=r"rank 1.*node 1.*SIGKILL"):
         meeting.tick(5, report(rank=0), report(gone=True, code=-9))
     assert "killed" in meeting.kinds()
     meeting.coordinator.leave(report(rank=0), "rank 1 was killed")
-    with pytest.raises(RunEndedError, match="ended by node 0: rank 1 was killed"):
+    with pytest.raises(RunEndedError, match="0: rank 1"):
         meeting.tick(5, None, report())
 
 
@@ -161,7 +161,7 @@ def test_a_node_that_is_stopped_from_outside_is_no_culprit(meeting: Meeting) -> 
     meeting.join()
     meeting.tick(0.2, report(rank=0), report())
     meeting.member.leave(report(gone=True, code=-9), "stopped by SIGTERM")
-    with pytest.raises(RunEndedError, match="node 1: stopped by SIGTERM"):
+    with pytest.raises(RunEndedError, match=r"node 1: .*SIGTERM"):
         meeting.tick(5, report(rank=0))
     assert meeting.kinds() == ["nodes"]
 
@@ -169,13 +169,13 @@ def test_a_node_that_is_stopped_from_outside_is_no_culprit(meeting: Meeting) -> 
 def test_a_node_that_falls_silent_is_the_culprit_and_one_that_hangs_up_too(meeting: Meeting) -> None:
     meeting.join()
     meeting.tick(0.2, report(rank=0), report())
-    with pytest.raises(RunEndedError, match="the launcher of node 1 has been silent"):
+    with pytest.raises(RunEndedError, match=r"node 1 .*silent"):
         meeting.tick(5, report(rank=0))
     other = Meeting()
     other.join()
     other.tick(0.2, report(rank=0), report())
     other.member.finish([], time.monotonic())  # hangs up without a goodbye
-    with pytest.raises(RunEndedError, match="the launcher of node 1 vanished"):
+    with pytest.raises(RunEndedError, match="node 1 vanished"):
         other.tick(5, report(rank=0))
     other.coordinator.over(Over(verdict="FAIL", headline="", exit_code=1))
 
@@ -183,12 +183,12 @@ def test_a_node_that_falls_silent_is_the_culprit_and_one_that_hangs_up_too(meeti
 def test_a_node_0_that_falls_silent_or_vanishes_ends_the_others(meeting: Meeting) -> None:
     meeting.join()
     meeting.tick(0.2, report(rank=0), report())
-    with pytest.raises(RunEndedError, match="the launcher of node 0 has been silent"):
+    with pytest.raises(RunEndedError, match=r"node 0 .*silent"):
         meeting.tick(5, None, report())
     other = Meeting()
     other.join()
     other.coordinator._listener.close()
-    with pytest.raises(RunEndedError, match="the launcher of node 0 vanished"):
+    with pytest.raises(RunEndedError, match="node 0 vanished"):
         other.tick(5, None, report())
 
 
