@@ -14,9 +14,9 @@ from infra.errors import UserError
 from policies.catalog import PolicyRule
 from policies.evaluate import RuleOutcome
 from policies.exit_codes import AuditExitCode, exit_code
+from policies.judge import apply_waivers
 from policies.resource import Resource, UnknownValue
 from policies.rules import CATALOG
-from policies.waiver_application import apply
 from policies.waivers.waiver import APPROVERS, MOST_DAYS, Selector, Waiver
 from policies.waivers.waiver_file import read
 from tests.policies.problems import rejected
@@ -59,7 +59,7 @@ def outcome(resource: Resource | None = CLUSTER, result: Any = "fail", id: str =
 
 
 def results(outcomes: Any, waivers: Any) -> list[str]:
-    return [one.result for one in apply(outcomes, waivers, TODAY)[0]]
+    return [one.result for one in apply_waivers(outcomes, waivers, TODAY)[0]]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def results(outcomes: Any, waivers: Any) -> list[str]:
 def test_what_is_selected_is_waived_and_nothing_else(file: Any, selector: Any) -> None:
     other = Resource(KIND, URN.replace("dev", "prod") + "2", "main2", "main2", tags={"team": "speech"})
     outcomes = [outcome(), outcome(other), outcome(None), outcome(id="MLS-NET-07"), outcome(result="pass")]
-    found, advice = apply(outcomes, file(row(resource=selector)), TODAY)
+    found, advice = apply_waivers(outcomes, file(row(resource=selector)), TODAY)
     assert [one.result for one in found] == ["waived", "fail", "fail", "fail", "pass"]
     assert found[0].waiver
     assert (found[0].waiver.ticket, advice) == ("SEC-1", ())
@@ -103,7 +103,7 @@ def test_what_is_unknown_of_a_resource_fits_no_selector(file: Any) -> None:
 
 
 def test_what_could_not_be_judged_is_not_waived_but_needs_its_waiver(file: Any) -> None:
-    found, advice = apply([outcome(result="undetermined")], file(row()), TODAY)
+    found, advice = apply_waivers([outcome(result="undetermined")], file(row()), TODAY)
     assert [one.result for one in found] == ["undetermined"]
     assert not advice
 
@@ -112,7 +112,7 @@ def test_what_could_not_be_judged_is_not_waived_but_needs_its_waiver(file: Any) 
 def test_a_waiver_holds_to_its_last_day_and_is_announced_before(after: int) -> None:
     day = TODAY + datetime.timedelta(days=after)
     waiver = Waiver(**{**row(), "resource": Selector(urn=URN), "approvers": ("ben",)})
-    (found,), advice = apply([outcome()], [waiver], day)
+    (found,), advice = apply_waivers([outcome()], [waiver], day)
     left = (waiver.expires - day).days
     assert found.result == ("waived" if left >= 0 else "fail")
     assert found.waiver is waiver
@@ -121,23 +121,23 @@ def test_a_waiver_holds_to_its_last_day_and_is_announced_before(after: int) -> N
 
 def test_of_two_waivers_the_longer_one_counts_and_both_are_used(file: Any) -> None:
     waivers = file(row(expires=datetime.date(2026, 11, 2)), row(ticket="SEC-2"))
-    (found,), advice = apply([outcome()], waivers, TODAY)
+    (found,), advice = apply_waivers([outcome()], waivers, TODAY)
     assert (found.result, found.waiver and found.waiver.ticket, advice) == ("waived", "SEC-2", ())
 
 
 def test_an_unused_waiver_is_reported_unless_it_is_for_another_stack(file: Any) -> None:
     waivers = file(row(), row(resource={"urn": URN, "stack": "prod"}))
-    _, advice = apply([outcome(result="pass")], waivers, TODAY)
+    _, advice = apply_waivers([outcome(result="pass")], waivers, TODAY)
     assert [one.partition(" waives nothing")[0] for one in advice] == ["waivers[0] (MLS-NET-05, SEC-1)"]
 
 
 def test_expired_waivers_have_their_own_exit_code(file: Any) -> None:
     waivers, late = file(row()), datetime.date(2027, 1, 2)
-    expired, _ = apply([outcome()], waivers, late)
+    expired, _ = apply_waivers([outcome()], waivers, late)
     assert exit_code(expired, "low") is AuditExitCode.EXPIRED_WAIVERS
-    mixed, _ = apply([outcome(), outcome(None)], waivers, late)
+    mixed, _ = apply_waivers([outcome(), outcome(None)], waivers, late)
     assert exit_code(mixed, "low") is AuditExitCode.VIOLATIONS
-    held, _ = apply([outcome()], waivers, TODAY)
+    held, _ = apply_waivers([outcome()], waivers, TODAY)
     assert exit_code(held, "low") is AuditExitCode.CLEAN
 
 
