@@ -51,7 +51,7 @@ def validation_jobs(resources: Iterable[Resource]) -> list[Resource]:
 
 def gates(resources: Iterable[Resource]) -> list[Gate]:
     """The validations among the `resources` of an engine's state; none where the stack has none yet."""
-    found = {_name(job["urn"]): job for job in validation_jobs(resources)}
+    found = {job["urn"].rpartition("::")[2]: job for job in validation_jobs(resources)}
     runs = [name for name in sorted(found) if name.endswith("-job")]
     return [_gate(found[name], found.get(f"{name.removesuffix('-job')}-watch")) for name in runs]
 
@@ -116,7 +116,3 @@ def _pool(pod: Mapping[str, Any]) -> str:
 def _time(resource: Resource) -> datetime.datetime | None:
     text = resource.get("modified") or resource.get("created")
     return datetime.datetime.fromisoformat(str(text)) if text else None
-
-
-def _name(urn: str) -> str:
-    return urn.rpartition("::")[2]

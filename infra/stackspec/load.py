@@ -104,7 +104,8 @@ def load(stack: str, settings: Mapping[str, Any], source: str) -> LoadedSpec:
         )
     if problems:
         raise UserError(problems)
-    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), _client(nodes))
+    client = _text(nodes["client"]) if "client" in nodes else None
+    lower = layers.below(_text(nodes["profile"]), _text(nodes["cloud"]), client)
     return _checked([*lower, over, _fixed(stack, nodes, source)])
 
 
@@ -128,10 +129,6 @@ def _setting_problems(nodes: Mapping[str, Node], source: str) -> list[Problem]:
 def _text(found: Node) -> str:
     assert isinstance(found, Leaf)
     return str(found.value)
-
-
-def _client(nodes: Mapping[str, Node]) -> str | None:
-    return _text(nodes["client"]) if "client" in nodes else None
 
 
 def _fixed(stack: str, nodes: Mapping[str, Node], source: str) -> Node:

@@ -45,7 +45,9 @@ def preflight(stack: Stack, skip: Skip = None, save: Save = None, form: FormatOp
         document = {"stack": stack, "exit_code": code, "answers": answers, "skipped": skipped, "saved": saved}
         print_json(SCHEMA, document)
         raise typer.Exit(code)
-    rows = [(answer.state, answer.check, _lines(answer.text, answer.fix)) for answer in answers]
+    rows = [
+        (answer.state, answer.check, "\n".join(filter(None, (answer.text, answer.fix)))) for answer in answers
+    ]
     print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
     if saved:
         kind = made.place.partition(" ")[0]
@@ -57,7 +59,3 @@ def preflight(stack: Stack, skip: Skip = None, save: Save = None, form: FormatOp
 def _save(made: "Preflight", file: Path) -> None:
     left = "".join(f"  {key}: {amount:g}\n" for key, amount in made.left().items())
     file.write_text(f"# Remaining quotas of {made.place}.\nquotas:\n{left}")
-
-
-def _lines(text: str, fix: str) -> str:
-    return f"{text}\n{fix}" if fix else text

@@ -40,7 +40,7 @@ class Forecast:
 def forecast(resources: Iterable[Mapping[str, Any]], durations: Durations) -> Forecast:
     """The forecast for the `resources` of an engine's state, all to be created; `durations` by type."""
     rows = [one for one in resources if not one.get("delete")]
-    created = [one for one in rows if one.get("custom") and not _is_provider(one)]
+    created = [one for one in rows if one.get("custom") and not str(one["type"]).startswith("pulumi:")]
     paths = {}
     figures: tuple[Figure, ...] = ("seconds_min", "seconds_expected", "seconds_max")
     for figure in figures:
@@ -74,10 +74,6 @@ def _step(resource: Mapping[str, Any], durations: Durations, figure: Figure) -> 
     return Step(
         resource["urn"], float(getattr(row, figure)) if row else 0.0, tuple(one for one in after if one)
     )
-
-
-def _is_provider(resource: Mapping[str, Any]) -> bool:
-    return str(resource["type"]).startswith("pulumi:")
 
 
 def _duration(seconds: float) -> str:

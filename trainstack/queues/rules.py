@@ -252,11 +252,7 @@ def _starting() -> Iterator[str]:
     waits = kueue_values.manager_config({})["waitForPodsReady"]
     again = waits["requeuingStrategy"]
     yield (
-        f"A job whose pods are not all ready {_minutes(waits['timeout'])} after its admission "
-        f"is queued again: after {again['backoffBaseSeconds']} s at first, after "
+        f"A job whose pods are not all ready {waits['timeout'].removesuffix('m')} minutes after its "
+        f"admission is queued again: after {again['backoffBaseSeconds']} s at first, after "
         f"{again['backoffMaxSeconds'] // 60} minutes at the most."
     )
-
-
-def _minutes(duration: str) -> str:
-    return f"{duration.removesuffix('m')} minutes"

@@ -110,7 +110,7 @@ def efa_driver_problems(
     Source: README of chart aws-dranet 1.0.0, "Kubernetes 1.35+" (aws/eks-charts@c043cef46c7e
     stable/aws-dranet/README.md, read 2026-11-22).
     """
-    if driver == "dra" and _minor(kubernetes_version) < _DRA_FROM:
+    if driver == "dra" and int(kubernetes_version.split(".")[1]) < _DRA_FROM:
         fix = f"Use device_plugin, or Kubernetes 1.{_DRA_FROM}."
         rule = f"the EFA driver for DRA needs Kubernetes 1.{_DRA_FROM} or later, not {kubernetes_version}"
         yield Problem(path, driver, rule, fix, against=version_path, code="efa-driver-needs-version")
@@ -126,7 +126,3 @@ def claimed_pool_problems(path: str, driver: str, least: int) -> Iterator[Proble
         rule = "a pool with claimed RDMA devices (dra) never gets its first node"
         fix = "Write 1 or more, or use device_plugin."
         yield Problem(path, least, rule, fix, against="on.efa_driver", code="claimed-pool-starts-empty")
-
-
-def _minor(version: str) -> int:
-    return int(version.split(".")[1])
