@@ -178,14 +178,19 @@ def parse(texts: Sequence[str], scenario: Path | None = None) -> Faults:
             else:
                 found.append(_cloud_fault(text))
         except ValueError as error:
-            kind = re.split("[=@]", text.rpartition(":")[2])[0]
-            near = [_OF_KIND[one] for one in difflib.get_close_matches(kind, _OF_KIND, n=1)]
-            fix = " ".join([*(f"Did you mean `{form}`?" for form in near), "See docs/reference/faults.md."])
+            meant = "".join(f"Did you mean `{form}`? " for form in _near(text)[:1])
+            fix = f"{meant}See docs/reference/faults.md."
             problems.append(Problem("--fault", text, _why(error), fix, code="unknown-fault"))
     if problems:
         raise UserError(problems)
     given = {"smoke": smoke, "faults": tuple(found), "interruptions": tuple(interruptions)}
     return base.model_copy(update=given)
+
+
+def _near(text: str) -> list[str]:
+    kind = re.split("[=@]", text.rpartition(":")[2])[0]
+    near = [_OF_KIND[one] for one in difflib.get_close_matches(kind, _OF_KIND, n=1)]
+    return near + [form for form in FORMS if form.partition(":")[0] == text.partition(":")[0]]
 
 
 def _cloud_fault(text: str) -> CloudFault:

@@ -1,5 +1,6 @@
 """Configuration files: settings, enforcement and environments."""
 
+import datetime
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from policies.catalog import RuleCatalog, Violation
 from policies.configuration import Configuration, read
 from policies.evaluate import evaluate
 from policies.exit_codes import AuditExitCode, exit_code
+from policies.judge import Judge
 from policies.report import json_report, junit, sarif, text
 from policies.resource import Resource
 from policies.settings import RuleSettings
@@ -157,3 +159,9 @@ def test_environments_with_a_fault_are_refused(
 ) -> None:
     with rejected(code, path):
         configured(content, environment)
+
+
+def test_an_environment_without_a_configuration_is_refused() -> None:
+    with pytest.raises(UserError) as refused:
+        Judge.read(None, None, datetime.date(2026, 11, 27), "foo")
+    assert refused.value.codes == (("configuration-missing", "environment"),)

@@ -171,7 +171,12 @@ def test_a_scenario_with_a_seed_hits_the_same_resources_in_any_order(start: Star
 
 @pytest.mark.parametrize(
     ("text", "form"),
-    [("smoke:slow-rnk=1", "smoke:slow-rank=RANK"), ("aws:*:capcity@2", "TYPE:capacity"), ("dance", None)],
+    [
+        ("smoke:slow-rnk=1", "smoke:slow-rank=RANK"),
+        ("smoke:gremlins", "smoke:slow-rank=RANK"),
+        ("aws:*:capcity@2", "TYPE:capacity"),
+        ("dance", None),
+    ],
 )
 def test_a_misspelled_fault_gets_the_nearest_form_and_the_page(text: str, form: str | None) -> None:
     with pytest.raises(UserError) as refused:

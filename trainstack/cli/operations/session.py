@@ -19,6 +19,7 @@ from infra.engine.stack import EngineStack, OnEvent, OperationOutcome
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from infra.gate import undecided, validation_jobs
+from infra.stackspec.load import require_file
 from rehearsal.client import Rehearsal
 from rehearsal.cluster_kind import ClusterKind, ProviderKind
 from rehearsal.core import faults as rehearsal_faults
@@ -37,7 +38,7 @@ from trainstack.protection import protected
 
 def checkout_workspace(stack: str) -> Workspace:
     """The workspace of a rehearsed stack of this checkout, created if absent. Raises UserError."""
-    stackspec.require_file(stack)
+    require_file(stack)
     return of_checkout(read(ROOT), stack, homes.of_checkout(), require().path)
 
 
