@@ -1,4 +1,4 @@
-"""Check the language of the tree: banned words, first words of module docstrings, names of public classes.
+"""Check the language of the tree: banned words, first words of docstrings, names of public classes.
 
 Run as `python tools/plain_english.py`; `--counts` prints the findings per folder instead of each one. Words
 and exceptions, each with its reason, are in `plain_english.toml` beside this file.
@@ -59,7 +59,7 @@ def check(settings: Mapping[str, Any]) -> Iterator[Finding]:
     sources = [path for path in paths if path.suffix == ".py"]
     trees = {path: ast.parse((ROOT / path).read_text(encoding="utf-8")) for path in sources}
     for path, tree in trees.items():
-        yield from _first_word(path, tree, settings)
+        yield from _first_words(path, tree, settings)
     product = {path: tree for path, tree in trees.items() if path.parts[0] not in NOT_PRODUCT}
     yield from _classes(product, settings)
 
@@ -78,10 +78,14 @@ def _words(path: Path, settings: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(path, number, f"word: `{word}`; write {words[word]}")
 
 
-def _first_word(path: Path, tree: ast.Module, settings: Mapping[str, Any]) -> Iterator[Finding]:
-    first = (ast.get_docstring(tree) or "").split(" ")[0]
-    if first in settings["first_words"]:
-        yield Finding(path, 1, f"docstring: begins with `{first}`; say what the module is or does")
+def _first_words(path: Path, tree: ast.Module, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """Docstrings of all modules, and of the classes and functions of the product."""
+    for node in [tree] if path.parts[0] in NOT_PRODUCT else ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            first = (ast.get_docstring(node) or "").split(" ")[0]
+            if first in settings["first_words"]:
+                line = 1 if isinstance(node, ast.Module) else node.lineno
+                yield Finding(path, line, f"docstring: begins with `{first}`; say what it is or does")
 
 
 def _classes(trees: Mapping[Path, ast.Module], settings: Mapping[str, Any]) -> Iterator[Finding]:
