@@ -24,13 +24,15 @@ class Outcomes:
         elif report.when == "call" and report.passed:
             self._write(report, "passed", "")
 
-    def _write(self, report: pytest.TestReport, outcome: str, reason: str) -> None:
-        line = {
-            "test": report.nodeid,
-            "outcome": outcome,
-            "race": "race" in report.keywords,
-            "reason": reason,
-        }
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Record a file that cannot be imported: under xdist, the exit code is that of a failed test."""
+        if report.failed:
+            self._write(report, "broken", str(report.longrepr)[-2000:])
+
+    def _write(self, report: pytest.TestReport | pytest.CollectReport, outcome: str, reason: str) -> None:
+        # A test that ended its worker has no keywords, so it counts as a race.
+        race = "race" in report.keywords or report.when == "???"
+        line = {"test": report.nodeid, "outcome": outcome, "race": race, "reason": reason}
         with self._file.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
 

@@ -10,6 +10,7 @@ from tools import run_tests
 
 # A test fails in its first process, and passes in the next one.
 SUITE = """
+import os
 import pathlib
 import pytest
 
@@ -21,6 +22,13 @@ def once(name):
 
 def test_passes(): pass
 def test_breaks(): assert "BROKEN" == ""
+def test_ends_its_process():
+    mark = pathlib.Path(__file__).with_name("ended")
+    if not mark.exists():
+        mark.touch()
+        os._exit(3)
+def test_skips():
+    once("skips") if not pathlib.Path(__file__).with_name("skips").exists() else pytest.skip()
 @pytest.mark.race
 def test_race(): once("race")
 """
@@ -39,6 +47,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(repository))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin")
 
     def run(text: str, *arguments: str) -> tuple[int, list[str]]:
         (tmp_path / "test_suite.py").write_text(text)
@@ -59,7 +68,8 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
         (["chance"], 4, (1, 4)),
         (["race"], 0, (1, 1)),
         (["chance", "breaks"], 1, (1, 1)),
-        (["nothing_has_this_name"], 0, (0, 0)),
+        (["skips"], 0, (1, 0)),
+        (["nothing_has_this_name"], 0, (1, 0)),
     ],
 )
 def test_a_test_that_fails_by_chance_is_reported_and_up_to_three_are_forgiven(
@@ -75,5 +85,12 @@ def test_a_test_that_fails_by_chance_is_reported_and_up_to_three_are_forgiven(
     assert all({"date", "test", "race", "reason"} <= line.keys() for line in written)
 
 
-def test_a_file_that_cannot_be_collected_fails_the_run(runner: Runner) -> None:
-    assert runner("import a_module_that_does_not_exist\n")[0] == 1
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["without xdist", "with xdist"])
+def test_a_file_that_cannot_be_collected_fails_the_run(runner: Runner, workers: tuple[str, ...]) -> None:
+    assert runner("import a_module_that_does_not_exist\n", *workers)[0] == 1
+
+
+def test_a_test_that_ends_its_worker_is_not_forgiven(runner: Runner) -> None:
+    code, lines = runner(SUITE, "-k", "process or passes", "-n", "1")
+    assert code == 1
+    assert any(line.startswith("FLAKY ") and line.split()[1].endswith("process") for line in lines)

@@ -48,16 +48,17 @@ PHASES: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
     "alone": (("-m", "alone and not more", *(f"tests/{folder}" for folder in ALONE)), {}),
     "more": ((*WORKERS, "-m", "more"), FRUGAL),
 }
-# Exit codes of pytest: all passed, some failed, no test selected.
-PASSED, FAILED, NOTHING = 0, 1, 5
+# Exit codes of pytest: all passed, some failed.
+PASSED, FAILED = 0, 1
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run of pytest: its exit code, and the failed tests with the reason and the marker `race`."""
+    """One run of pytest: the passed tests, and the failed ones with the reason and the marker `race`."""
 
-    code: int
-    passed: int
+    complete: bool
+    """All selected tests ran: at least one, and no file failed to import."""
+    passed: frozenset[str]
     failed: Mapping[str, Mapping[str, Any]]
 
 
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     results = [run(*PHASES[name]) for name in options.phases]
     failed = {name: seen for result in results for name, seen in result.failed.items()}
-    flaky = run_again(failed) if all(result.code in (PASSED, FAILED) for result in results) else []
+    flaky = run_again(failed) if all(result.complete for result in results) else []
     append(options.report, flaky, failed)
     return close(results, failed, flaky)
 
@@ -83,8 +84,10 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> Result:
         code = subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, check=False).returncode
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     seen = [json.loads(line) for line in lines]
+    passed = frozenset(one["test"] for one in seen if one["outcome"] == "passed")
     failed = {one["test"]: one for one in seen if one["outcome"] == "failed"}
-    return Result(code, sum(one["outcome"] == "passed" for one in seen), failed)
+    broken = any(one["outcome"] == "broken" for one in seen)
+    return Result(code in (PASSED, FAILED) and not broken and bool(passed or failed), passed, failed)
 
 
 def run_again(failed: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -92,8 +95,8 @@ def run_again(failed: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if not 0 < len(failed) <= MOST_RUN_AGAIN:
         return []
     print(f"\nRunning {len(failed)} failed test(s) once more, alone", flush=True)  # noqa: T201
-    again = run(["-p", "no:xdist", *failed], {})
-    return [name for name in failed if again.code in (PASSED, FAILED) and name not in again.failed]
+    again = run(["-n", "0", *failed], {})
+    return [name for name in failed if again.complete and name in again.passed - again.failed.keys()]
 
 
 def append(report: Path, flaky: Sequence[str], failed: Mapping[str, Mapping[str, Any]]) -> None:
@@ -116,9 +119,12 @@ def close(results: Sequence[Result], failed: Mapping[str, Mapping[str, Any]], fl
         print(f"FAILED {name} (marked `race`: one failure counts)")  # noqa: T201
     forgiven = [name for name in flaky if name not in races] if len(flaky) <= ALLOWED else []
     left = [name for name in failed if name not in forgiven]
-    broken = [result for result in results if result.code not in (PASSED, FAILED, NOTHING)]
-    print(f"{sum(result.passed for result in results) + len(forgiven)} passed, {len(left)} failed")  # noqa: T201
-    return 1 if left or broken else 0
+    incomplete = sum(not result.complete for result in results)
+    if incomplete:
+        print("FAILED: tests were not found, or could not be imported")  # noqa: T201
+    passed = sum(len(result.passed - result.failed.keys()) for result in results) + len(forgiven)
+    print(f"{passed} passed, {len(left)} failed")  # noqa: T201
+    return 1 if left or incomplete else 0
 
 
 if __name__ == "__main__":
