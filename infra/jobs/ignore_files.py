@@ -37,8 +37,16 @@ class IgnoreFile(NamedTuple):
 
 
 def read_patterns(lines: Iterable[str], base: str = "") -> IgnoreFile:
-    """The patterns in the lines of an ignore file in folder `base`."""
-    return IgnoreFile(base, GitIgnoreSpec.from_lines(lines))
+    """The patterns in the lines of an ignore file in folder `base`; as git, without invalid lines."""
+    return IgnoreFile(base, GitIgnoreSpec.from_lines(filter(_is_valid, lines)))
+
+
+def _is_valid(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
 
 
 def ignored(path: str, files: Sequence[IgnoreFile], *, is_folder: bool) -> bool:

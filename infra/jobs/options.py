@@ -191,21 +191,18 @@ def _warm(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs |
             fix,
             code="keep-warm-not-accepted",
         )
-    if not limits.keep_warm_minutes:
-        return
+    asked = options.keep_warm_minutes if limits.keep_warm_minutes else 0
     if machine is not None and machine.reservation is not None:
         rule = f"the machines of {machine.name} are reserved, and billed separately"
         if options.spot:
             yield Problem("--spot", True, rule, "Leave --spot out.", code="spot-with-reservation")
-        if options.keep_warm_minutes:
+        if asked:
             fix = "Leave --keep-warm out."
-            yield Problem(
-                "--keep-warm", options.keep_warm_minutes, rule, fix, code="keep-warm-with-reservation"
-            )
-    elif options.keep_warm_minutes and machine is not None and _spot(options, machine):
+            yield Problem("--keep-warm", asked, rule, fix, code="keep-warm-with-reservation")
+    elif asked and machine is not None and _spot(options, machine):
         fix = "Add --no-spot, or leave --keep-warm out."
         rule = "the service does not keep spot machines"
-        yield Problem("--keep-warm", options.keep_warm_minutes, rule, fix, code="keep-warm-with-spot")
+        yield Problem("--keep-warm", asked, rule, fix, code="keep-warm-with-spot")
 
 
 def _tuned(outputs: JobOutputs, options: RunOptions, machine: JobMachineOutputs | None) -> Iterator[Problem]:

@@ -36,3 +36,5 @@ from smoke_training.instrumentation.run import InstrumentedRun as InstrumentedRu
 from smoke_training.instrumentation.run import instrument as instrument
 from smoke_training.instrumentation.run import metrics as metrics
 from smoke_training.instrumentation.step_records import Record as Record
+
+Run = InstrumentedRun  # the name before, in annotations of users' code

@@ -5,6 +5,7 @@ the engine carry it in their diagnostics, and readers find it there as JSON. Sta
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
@@ -35,16 +36,21 @@ class VerdictRecord:
     def line(self, limit: int = LIMIT_BYTES) -> str:
         """One line of JSON of at most `limit` bytes; drops details from the end, then cuts the message."""
         kept, message = [_printable(text) for text in self.details], _printable(self.message)
-        while True:
+
+        def encoded(message: str) -> bytes:
             fields = {"schema": SCHEMA, **asdict(self), "message": message, "details": kept}
-            text = json.dumps({name: value for name, value in fields.items() if value}, ensure_ascii=False)
-            if (excess := len(text.encode()) - limit) <= 0 or not message:
-                return text
-            if kept:
-                kept.pop()
-            else:
-                shorter = message.removesuffix(_CUT)[: -(excess + len(_CUT))]
-                message = shorter and shorter + _CUT
+            known = {name: value for name, value in fields.items() if value}
+            return json.dumps(known, ensure_ascii=False).encode()
+
+        while len(encoded(message)) > limit and kept:
+            kept.pop()
+        if len(encoded(message)) > limit:
+            # By its length in JSON: a character has several bytes there, or is escaped.
+            fitting = bisect_right(
+                range(len(message)), limit, key=lambda end: len(encoded(message[:end] + _CUT))
+            )
+            message = message[: fitting - 1] + _CUT if fitting > 1 else ""
+        return encoded(message).decode()
 
     @property
     def text(self) -> str:
@@ -86,7 +92,8 @@ def _found(text: str) -> Iterator[tuple[int, int, VerdictRecord]]:
 
 def _parsed(fields: dict[str, object]) -> VerdictRecord:
     """Fields that a later minor addition brings are ignored. Raises TypeError."""
-    known = {name: str(fields[name]) for name in ("verdict", "message", "run", "pool") if name in fields}
+    names = ("verdict", "message", "run", "pool")
+    known = {"message": "", **{name: str(fields[name]) for name in names if name in fields}}
     details = fields.get("details", ())
     if not isinstance(details, list | tuple):
         raise TypeError("details are no list")

@@ -3,13 +3,13 @@
 import datetime
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from infra.errors import Problem, UserError
 from trainstack.cli.access import deployed, kubeconfig_file, kubectl, namespace_of
-from trainstack.cli.output import print_json, print_table
+from trainstack.cli.output import format_option, print_json, print_table
 from trainstack.cli.stack import Stack
 
 SCHEMA = "trainstack.ledger/1"
@@ -18,10 +18,8 @@ Month = Annotated[
     str, typer.Option("--month", help="A month (UTC) such as 2026-11; the current one by default.")
 ]
 Team = Annotated[str, typer.Option("--team", "-t", help="A team of the stack; all teams by default.")]
-Form = Annotated[
-    Literal["text", "json", "csv", "focus"],
-    typer.Option("--format", "-f", help="focus: rows of FOCUS 1.2, for bills of several providers."),
-]
+_HELP = "Output format; focus: rows of FOCUS 1.2, for bills of several providers."
+Form = Annotated[str, format_option(("text", "json", "csv", "focus"), _HELP)]
 
 
 def ledger(stack: Stack, month: Month = "", team: Team = "", form: Form = "text") -> None:

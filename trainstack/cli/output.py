@@ -5,7 +5,7 @@ import datetime
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,9 +29,22 @@ class Format(StrEnum):
     JSON = "json"
 
 
-FormatOption = Annotated[
-    Format, typer.Option("--format", "-f", help="Output format: text for people, json for programs.")
-]
+def format_option(formats: Collection[str], help: str) -> Any:
+    """The option for one of the formats; `table`, the name of `text` in older scripts, is not listed."""
+    known = {str(one): one for one in formats}
+
+    def parse(given: str) -> str:
+        if found := known.get("text" if given == "table" else given):
+            return found
+        raise ValueError(f"{given!r} is not one of {', '.join(map(repr, known))}.")
+
+    metavar = f"[{'|'.join(known)}]"
+    return typer.Option(
+        "--format", "-f", help=help, metavar=metavar, parser=parse, autocompletion=lambda: [*known]
+    )
+
+
+FormatOption = Annotated[Format, format_option(Format, "Output format: text for people, json for programs.")]
 
 
 def require_terminal() -> None:

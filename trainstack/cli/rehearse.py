@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from trainstack.cli.stack import Stack
+from trainstack.cli.stack import AnyStack, or_default
 
 app = typer.Typer(help="The emulated clouds on this machine.", no_args_is_help=True)
 
 
 @app.command()
-def env(stack: Stack) -> None:
+def env(stack: AnyStack = None) -> None:
     """Print the environment for plain `pulumi` commands on the rehearsed stack: eval "$(...)"."""
     from rehearsal.isolation import credentials  # noqa: PLC0415
     from trainstack.cli.operations.session import checkout_workspace  # noqa: PLC0415
 
-    environment = checkout_workspace(stack).environment
+    environment = checkout_workspace(or_default(stack)).environment
     for name in sorted(credentials(os.environ) - environment.keys()):
         typer.echo(f"unset {name}")
     for name, value in sorted(environment.items()):
@@ -26,11 +26,11 @@ def env(stack: Stack) -> None:
 
 
 @app.command()
-def login(stack: Stack) -> None:
+def login(stack: AnyStack = None) -> None:
     """Show the URL and the first user of the rehearsed MLflow server, which exist only on this machine."""
     from trainstack.cli.access import deployed, show_rehearsed  # noqa: PLC0415
 
-    exported, rehearsal = deployed(stack, rehearse=True)
+    exported, rehearsal = deployed(or_default(stack), rehearse=True)
     assert rehearsal
     show_rehearsed(exported, rehearsal, team="")
 

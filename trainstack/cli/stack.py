@@ -126,17 +126,25 @@ def destroy(
     open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
 
 
-Explained = Annotated[str | None, typer.Option("--stack", "-s", help="The stack; default: dev-aws.")]
-Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine; without one, all keys.")]
+AnyStack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack; default: dev-aws.")]
 
 
-def explain(key: Key = "", stack: Explained = None, form: FormatOption = Format.TEXT) -> None:
-    """Show a value of the spec with its origin, its reason and its meaning."""
-    from infra import stackspec  # noqa: PLC0415
-
+def or_default(stack: str | None) -> str:
+    """The stack, or the default one, which is named on stderr."""
     if stack is None:
         stack = "dev-aws"
         typer.echo(f"stack {stack}; another one by --stack", err=True)
+    return stack
+
+
+Key = Annotated[str, typer.Argument(help="A key such as layout.pools[0].machine; without one, all keys.")]
+
+
+def explain(key: Key = "", stack: AnyStack = None, form: FormatOption = Format.TEXT) -> None:
+    """Show a value of the spec with its origin, its reason and its meaning."""
+    from infra import stackspec  # noqa: PLC0415
+
+    stack = or_default(stack)
     values = list(stackspec.load_file(stack).explain(key))
     if form is Format.JSON:
         rows = [

@@ -25,6 +25,9 @@ FILES = (
     "\\#x",
     "sub/deep",
     "deep/",
+    "!\n*.log",
+    "!\\\n*.log",
+    "a.log\\\nout/",
 )
 
 

@@ -52,6 +52,14 @@ def test_machines_of_a_training_plan_are_neither_spot_nor_kept_warm_nor_paid_aga
     assert [problem.path for problem in caught.value.problems] == ["--spot", "--keep-warm"]
 
 
+@pytest.mark.parametrize("service", ["sagemaker", "vertex"])
+def test_spot_on_a_reserved_machine_is_refused_on_every_service(service: str) -> None:
+    outputs = PLANNED.model_copy(update={"service": service})
+    with pytest.raises(UserError) as caught:
+        resolve(outputs, replace(OPTIONS, spot=True), CALLER)
+    assert caught.value.codes == (("spot-with-reservation", "--spot"),)
+
+
 def test_all_problems_are_reported_at_once() -> None:
     with pytest.raises(UserError) as caught:
         resolve(OUTPUTS, RunOptions(folder=Path()), None)

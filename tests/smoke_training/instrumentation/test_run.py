@@ -9,10 +9,15 @@ import torch
 from torch import Tensor, nn
 
 import smoke_training
+from smoke_training import instrumentation
 from smoke_training.instrumentation import Record, metrics
 from smoke_training.statistics.peers import PeerComparison
 
 PAUSE = 0.02
+
+
+def test_the_class_keeps_its_former_name_for_annotations() -> None:
+    assert instrumentation.Run is instrumentation.InstrumentedRun
 
 
 class Loader:

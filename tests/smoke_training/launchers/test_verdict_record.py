@@ -52,5 +52,13 @@ def test_other_text_and_records_that_were_cut_off_are_left_as_they_are(text: str
 def test_the_limit_holds_in_bytes_and_the_verdict_stays(message: str, details: list[str], limit: int) -> None:
     line = VerdictRecord("ERROR", message, "n/j", "p", tuple(details)).line(limit)
     assert len(line.encode()) <= limit and "\n" not in line
-    (found,) = records(line) if message.strip() else [VerdictRecord("ERROR", "")]
+    (found,) = records(line)
     assert found.verdict == "ERROR"
+
+
+@pytest.mark.parametrize("character", ['"', "\\", "\u00e9", "\U0001f40c", "x"])
+@pytest.mark.parametrize("limit", [900, LIMIT_BYTES])
+def test_a_long_message_is_cut_no_more_than_the_limit_needs(character: str, limit: int) -> None:
+    line = VerdictRecord("FAIL", character * 9000, "n/j").line(limit)
+    (found,) = records(line)
+    assert limit - 4 < len(line.encode()) <= limit and found.message.startswith(character)

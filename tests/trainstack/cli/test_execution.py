@@ -143,6 +143,20 @@ def test_commands_without_a_deployed_stack_print_json(arguments: tuple[str, ...]
     assert code == 0 and found[name]
 
 
+@pytest.mark.parametrize(
+    "arguments", ["queue rules -s dev-aws", "advise --parameters 7B --tokens 5M", "ledger -s no-such"]
+)
+def test_table_is_another_name_of_text(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = arguments.split()
+    assert execute(application.app, [*words, "-f", "table"]) == execute(
+        application.app, [*words, "-f", "text"]
+    )
+    shown = capsys.readouterr()
+    assert "usage" not in shown.err.lower() and "-f" not in shown.err
+    assert execute(application.app, [*words, "-f", "tables"]) == ExitCode.USAGE
+    assert "json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("columns", [10, 40, 200])
 def test_a_table_fits_the_terminal(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -1,9 +1,15 @@
 """`trainstack explain` prints value, layer, reason and meaning."""
 
+from types import SimpleNamespace
+
 import pytest
+from typer.testing import CliRunner
 
 from infra.errors import UserError
 from tests.trainstack.cli.command import run
+from trainstack.cli import access
+from trainstack.cli.app import app
+from trainstack.cli.operations import session
 
 
 @pytest.mark.parametrize("stack", ["dev-aws", "dev-gcp", "prod-gcp", "small-eks-aws", "small-aws"])
@@ -35,6 +41,29 @@ def test_the_kind_of_a_choice_has_a_reason_and_a_meaning_beyond_its_name(key: st
 def test_a_stack_that_was_not_chosen_is_named() -> None:
     _, said = run("explain", "budget.anomaly_usd")
     assert "dev-aws" in said and " = null" in run("explain", "tracking", "-s", "small-aws")[1]
+
+
+def test_env_and_login_of_a_rehearsal_are_those_of_dev_aws_by_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def workspace(stack: str) -> SimpleNamespace:
+        asked.append(stack)
+        return SimpleNamespace(environment={"A": "b c"})
+
+    def deployed(stack: str, *, rehearse: bool) -> tuple[str, bool]:
+        asked.append(stack)
+        return stack, rehearse
+
+    monkeypatch.setattr(session, "checkout_workspace", workspace)
+    monkeypatch.setattr(access, "deployed", deployed)
+    monkeypatch.setattr(access, "show_rehearsed", lambda *_, **__: None)
+    done = CliRunner().invoke(app, ["rehearse", "env"])
+    assert done.exit_code == 0 and done.stdout.splitlines()[-1] == "export A='b c'"
+    assert "dev-aws" in done.stderr and "dev-aws" not in done.stdout
+    assert run("rehearse", "login")[0] == 0
+    assert asked == ["dev-aws", "dev-aws"]
 
 
 def test_a_key_of_the_other_cloud_is_refused_with_near_ones() -> None:
