@@ -133,6 +133,7 @@ def emulated(body: Object) -> Status:
     return run.status()
 
 
+@pytest.mark.more  # compares the emulation with the real thing, as the differential test does
 @pytest.mark.usefixtures("_nodes")
 def test_jobs_end_alike_in_the_emulation_and_in_a_cluster(
     api: KubernetesApi, namespace: str, monkeypatch: pytest.MonkeyPatch

@@ -10,11 +10,11 @@ from tests.rehearsal.kubernetes.harness import Rehearsed
 
 __all__ = ["rehearsed", "schemas"]
 
+# Whole stacks are composed, and compared with an API server: minutes.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.more]
 _MOST_EXCEPTIONS = 0.02
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.more  # whole stacks against an API server: two minutes
 def test_the_emulation_answers_as_the_api_server_does(rehearsed: Rehearsed, api: KubernetesApi) -> None:
     found = compare(corpus(), rehearsed, api)
     assert found.sequences >= 400

@@ -92,6 +92,7 @@ def test_a_job_runs_as_a_process_and_the_job_controller_completes_it(
     assert (terminated["exitCode"], terminated["message"], pod["status"]["phase"]) == (0, "said", "Succeeded")
 
 
+@pytest.mark.more
 def test_a_killed_api_server_is_started_again_while_a_job_runs_and_is_waited_for(
     cloud: RealKubernetesCloud, driver: Driver, lab: str
 ) -> None:
@@ -144,6 +145,7 @@ def test_pod_security_keeps_pods_out(driver: Driver, lab: str) -> None:
         driver.create("core/v1:Pod", "pod", metadata={"name": "pod", "namespace": lab}, spec=pod)
 
 
+@pytest.mark.more
 def test_a_deployment_runs_its_replicas_and_rolls_out(
     cloud: RealKubernetesCloud, driver: Driver, lab: str
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_provider_that_is_not_installed_is_named(
         rehearsal.choose(ClusterKind.REAL, ProviderKind.REAL)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("login", LOGINS, ids=lambda one: one.split()[0])
 def test_the_installed_provider_is_started_with_a_login_to_the_control_plane(
     rehearsal: Rehearsal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, login: str
