@@ -3,6 +3,7 @@
 import signal
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.examples.conftest import Make, interrupt, losses
@@ -28,6 +29,7 @@ def two_machines(job: Managed) -> list[Node]:
     return [job.start(SHORT, HOSTS, host) for host in HOSTS]
 
 
+@pytest.mark.more  # the life of small-aws trains on two machines
 def test_two_machines_go_on_from_one_process_to_the_same_numbers(template: Make) -> None:
     alone = template("ddp", "train.py", "alone")
     code, straight = alone.run(*SHORT)
