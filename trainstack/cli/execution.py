@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 import typer
 from typer.exceptions import TyperException
 
-from infra.engine.golang import SetupError
+from infra.engine.golang import ROOT, SetupError
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
 from rehearsal.control import ControlError
@@ -20,6 +22,7 @@ from smoke_training.__main__ import ERROR
 
 ERROR_SCHEMA = "trainstack.error/1"
 DEBUG_VARIABLE = "TRAINSTACK_DEBUG"
+STATE = ROOT / ".trainstack"
 _PASSED_ON = "smoke"
 """The command whose options belong to another program."""
 _CHANGING = {"up", "refresh", "destroy", "run", "stop"}
@@ -92,10 +95,22 @@ def _listed(problems: Sequence[Problem], unchanged: str = "") -> list[str]:
 def _ended(error: BaseException, found: _Failure | None, as_json: bool) -> int:
     if found is None:
         text = f"internal error: {type(error).__name__}: {error}"
-        problem = Problem("trainstack", None, text, f"{DEBUG_VARIABLE}=1 shows where.", code="internal-error")
+        problem = Problem("trainstack", None, text, _traced(error), code="internal-error")
         return _fail([text, problem.fix], [problem], ExitCode.FAILED, as_json)
     _, code, kind, text = found
     return _fail([text], [Problem("trainstack", None, text, "", code=kind)], code, as_json)
+
+
+def _traced(error: BaseException) -> str:
+    """Write the traceback to a file that only its owner can read; return where it can be found."""
+    try:
+        STATE.mkdir(exist_ok=True)
+        opened, file = tempfile.mkstemp(".txt", "error-", STATE)
+        with os.fdopen(opened, "w", errors="replace") as writer:
+            traceback.print_exception(error, file=writer)
+    except OSError:
+        return f"{DEBUG_VARIABLE}=1 shows where."
+    return f"Its traceback is in {file}."
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

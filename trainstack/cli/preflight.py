@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from infra.errors import Problem, UserError
+from infra.exit_codes import ExitCode
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.output import Format, FormatOption, print_json, print_table
 from trainstack.cli.stack import Stack
@@ -39,23 +40,33 @@ def preflight(stack: Stack, skip: Skip = None, save: Save = None, form: FormatOp
     code = exit_code(answers)
     # Quotas are saved only after the account of the stack has responded.
     saved = save if save and answers[0].state is State.READY else None
-    if saved:
-        _save(made, saved)
+    unsaved = _save(made, saved) if saved else None
+    if unsaved:
+        saved, code = None, ExitCode.USAGE
     if form is Format.JSON:
         document = {"stack": stack, "exit_code": code, "answers": answers, "skipped": skipped, "saved": saved}
         print_json(SCHEMA, document)
-        raise typer.Exit(code)
-    rows = [
-        (answer.state, answer.check, "\n".join(filter(None, (answer.text, answer.fix)))) for answer in answers
-    ]
-    print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
-    if saved:
+    else:
+        rows = [(answer.state, answer.check, answer.text) for answer in answers]
+        print_table(("state", "check", "result"), [*rows, *(("skipped", name, "") for name in skipped)])
+        for answer in answers:
+            if answer.fix:  # a command as it can be pasted
+                typer.echo(f"\nFix of {answer.check}:\n{answer.fix}")
+    if unsaved:  # all results are above, as the one document where they are JSON
+        typer.echo(f"\n{unsaved}", err=True)
+    elif saved and form is Format.TEXT:
         kind = made.place.partition(" ")[0]
         command = f"trainstack up -s {stack} --rehearse --faults {saved}"
         typer.echo(f"\nRehearse in this {kind}: {command}")
     raise typer.Exit(code)
 
 
-def _save(made: "Preflight", file: Path) -> None:
+def _save(made: "Preflight", file: Path) -> Problem | None:
+    """Write the remaining quotas; return the problem where the file cannot be written."""
     left = "".join(f"  {key}: {amount:g}\n" for key, amount in made.left().items())
-    file.write_text(f"# Remaining quotas of {made.place}.\nquotas:\n{left}")
+    try:
+        file.write_text(f"# Remaining quotas of {made.place}.\nquotas:\n{left}")
+    except OSError as error:
+        rule, fix = f"cannot be written: {error.strerror}", "Choose a file in a folder that can be written."
+        return Problem("--save", str(file), rule, fix, code="preflight-not-saved")
+    return None

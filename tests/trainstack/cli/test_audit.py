@@ -14,6 +14,7 @@ from policies import judge
 from policies.exit_codes import AuditExitCode
 from tests.policies.problems import rejected
 from tests.trainstack.cli.command import run
+from trainstack.cli import execution
 from trainstack.cli.app import app
 from trainstack.cli.execution import execute
 
@@ -108,6 +109,7 @@ def test_an_internal_error_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(judge, "evaluate", lambda *_: 1 / 0)
+    monkeypatch.setattr(execution, "STATE", tmp_path)
     assert execute(app, ["audit", "--state", str(state(tmp_path, 30))]) == AuditExitCode.INTERNAL_ERROR
     error = capsys.readouterr().err
     assert "internal error: ZeroDivisionError" in error

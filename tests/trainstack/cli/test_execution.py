@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 import typer
@@ -18,6 +19,7 @@ from rehearsal.control import ControlError
 from smoke_training.model import EXIT_CODES
 from tests.trainstack.cli.command import SCHEMAS, checked, run_json, schemas
 from trainstack.cli import app as application
+from trainstack.cli import execution
 from trainstack.cli.execution import DEBUG_VARIABLE, execute, wants_json
 from trainstack.cli.output import print_table
 
@@ -53,14 +55,11 @@ def test_an_unknown_command_or_option_names_the_nearest_one(
         (ControlError("the daemon ended"), ExitCode.FAILED, "rehearsal-unavailable"),
         (typer.Abort(), ExitCode.FAILED, "aborted"),
         (KeyboardInterrupt(), ExitCode.INTERRUPTED, "interrupted"),
-        (ValueError("no"), ExitCode.FAILED, "internal-error"),
     ],
 )
 def test_errors_are_text_or_json_with_one_exit_code(
     raised: BaseException, exit_code: int, code: str, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
     app = typer.Typer()
 
     @app.command()
@@ -76,10 +75,31 @@ def test_errors_are_text_or_json_with_one_exit_code(
     assert not shown.err and document["exit_code"] == exit_code
     (row,) = document["problems"]
     assert row["code"] == code
-    if code == "internal-error":
-        monkeypatch.setenv(DEBUG_VARIABLE, "1")
-        with pytest.raises(ValueError, match="no"):
-            execute(app, [])
+
+
+def test_an_internal_error_names_the_private_file_with_its_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DEBUG_VARIABLE, raising=False)
+    monkeypatch.setattr(execution, "STATE", tmp_path / "state")
+    app = typer.Typer()
+
+    @app.command()
+    def fail(form: str = typer.Option("text", "--format", "-f")) -> None:
+        raise ValueError(form)
+
+    assert execute(app, ["-f", "json"]) == ExitCode.FAILED
+    (row,) = checked(capsys.readouterr().out)["problems"]
+    (file,) = (tmp_path / "state").iterdir()
+    assert row["code"] == "internal-error" and str(file) in row["fix"]
+    assert "raise ValueError(form)" in file.read_text() and file.stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(execution, "STATE", file)  # no folder
+    assert execute(app, []) == ExitCode.FAILED
+    shown = capsys.readouterr().err
+    assert DEBUG_VARIABLE in shown and "Traceback" not in shown
+    monkeypatch.setenv(DEBUG_VARIABLE, "1")
+    with pytest.raises(ValueError, match="text"):
+        execute(app, [])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from infra.engine.golang import ROOT
 from infra.engine.packs import PolicyFinding
 from infra.engine.plan import PreviewPlan
 from infra.engine.stack import OperationOutcome
-from infra.outputs.cluster import ValidationRun
+from infra.outputs.cluster import ServiceAddress, ValidationRun
 from tests.infra.jobs.samples import OUTPUTS
 from tests.trainstack.cli.command import checked
 from tests.trainstack.cli.test_access import EXPORTED
@@ -73,11 +73,22 @@ def smoke(pool: str) -> ValidationRun:
     )
 
 
+BALANCED = {
+    "smoke": (smoke("a100"),),
+    "mlflow_way_in": ServiceAddress(url="https://mlflow.example.com", target="balancer.example.com"),
+}
+
+
 @pytest.mark.parametrize(
     ("stack", "record", "validated"),
     [
         ("dev-aws", EXPORTED.model_copy(update={"smoke": (smoke("a100"),)}), "smoke result"),
         ("dev-aws", EXPORTED.model_copy(update={"smoke": (smoke("a100"), smoke("l4"))}), "on pools a100, l4"),
+        (
+            "dev-aws",
+            EXPORTED.model_copy(update=BALANCED),
+            "http://local; deployed: https://mlflow.example.com",
+        ),
         ("small-aws", OUTPUTS, "tracking"),
     ],
 )
@@ -92,7 +103,9 @@ def test_the_end_of_up_fits_12_lines(
     engine: Any = SimpleNamespace(outputs=lambda: {"trainstack": exported}, project="trainstack")
     loaded = stackspec.load_file(stack)
     done = OperationOutcome(succeeded=True, changes={"create": 500}, seconds=90)
-    rehearsal: Any = SimpleNamespace(home=ROOT, service_url=lambda _: "http://m", local_path=lambda uri: ROOT)
+    rehearsal: Any = SimpleNamespace(
+        home=ROOT, service_url=lambda _: "http://local", local_path=lambda uri: ROOT
+    )
     monkeypatch.setattr(recovery, "resources", lambda *_: [])
     monkeypatch.delenv("COLUMNS", raising=False)
     summary.of_deployment(loaded, engine, done, rehearsal)

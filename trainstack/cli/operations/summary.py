@@ -126,7 +126,8 @@ def _cluster_fields(
     elif exported.smoke:
         yield "training", f"passed on pools {', '.join(str(run.pool) for run in exported.smoke)}"
     url = rehearsal.service_url(exported.mlflow_url) if rehearsal else None
-    yield "MLflow", str(exported.mlflow_way_in or url or exported.mlflow_url)
+    addresses = (url, exported.mlflow_way_in or (None if url else exported.mlflow_url))
+    yield "MLflow", "; deployed: ".join(str(one) for one in addresses if one)
     login = f"trainstack rehearse login -s {exported.stack}" if rehearsal else exported.mlflow_admin_secret
     yield "MLflow login", f"run `{login}`" if rehearsal else f"secret {login}"
 

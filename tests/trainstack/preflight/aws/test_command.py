@@ -14,6 +14,7 @@ from infra import stackspec
 from infra.clouds.aws import login as aws_login
 from infra.engine.golang import ROOT
 from infra.errors import UserError
+from infra.exit_codes import ExitCode
 from infra.stackspec.aws.cloud import LoadBalancerSpec
 from tests.stacks.stack_files import LOAD_BALANCER
 from tests.trainstack.cli.command import checked
@@ -40,7 +41,7 @@ def preflight(*more: str, only: tuple[str, ...]) -> Any:
     skipped = [word for name in CHECKS if name not in only for word in ("--skip", name)]
     done: Any = RUN.invoke(app, ["preflight", "-s", STACK, *skipped, *more, "--format", "json"])
     if not isinstance(done.exception, UserError):
-        document = checked(done.output)
+        document = checked(done.stdout)
         assert document["exit_code"] == done.exit_code
         done.answers = {row["check"]: row for row in document["answers"]}
     return done
@@ -107,6 +108,23 @@ def test_what_is_left_can_be_rehearsed(cloud: Cloud, tmp_path: Path) -> None:
     assert problem.rule.startswith(
         "VcpuLimitExceeded: You have requested more vCPU capacity than your current vCPU limit of 0 allows"
     )
+
+
+def test_results_that_cannot_be_saved_are_printed(cloud: Cloud, tmp_path: Path) -> None:
+    use(values(use(values(me(cloud), short=("ec2_on_demand_p",)))))
+    done = preflight("--save", str(tmp_path / "no" / "account.yaml"), only=("quotas",))
+    assert done.exit_code == ExitCode.USAGE and "[preflight-not-saved]" in done.stderr
+    assert done.answers["quota ec2_on_demand_p"]["state"] == "short"
+    assert json.loads(done.stdout)["saved"] is None
+
+
+def test_a_fix_is_a_line_that_can_be_pasted(cloud: Cloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    use(values(me(cloud), short=("ec2_on_demand_p",)))
+    skipped = [word for name in CHECKS if name != "quotas" for word in ("--skip", name)]
+    lines = RUN.invoke(app, ["preflight", "-s", STACK, *skipped]).stdout.splitlines()
+    (fix,) = [line for line in lines if line.startswith("aws service-quotas")]
+    assert fix.endswith("--desired-value 384") or "--desired-value 384 " in fix
 
 
 def test_a_check_that_does_not_exist() -> None:
