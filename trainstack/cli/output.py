@@ -5,8 +5,10 @@ import datetime
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum, StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +17,12 @@ import typer
 from infra.errors import Problem, UserError
 
 if TYPE_CHECKING:  # slow to import
-    from rich.console import Console, RenderableType
-    from rich.table import Table
+    from rich.console import Console
 
 _UNLIMITED = 10_000
 """Columns where the output is no terminal: a file or a pipe gets one line per row."""
+_LEAST, _USUAL = 20, 80
+"""Columns of the narrowest terminal, and the columns of one that reports fewer."""
 
 
 class Format(StrEnum):
@@ -96,41 +99,36 @@ def print_table(
     console = _console()
     unlimited = console.options.update(max_width=_UNLIMITED)
     if console.measure(table, options=unlimited).minimum <= console.width:
-        _print(console, table)
+        with console.capture() as captured:
+            console.print(table)
+        # Without the blanks that fill the last column.
+        typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
         return
     for row in rows:
-        cells = [(name, cell) for name, cell in zip(head, row, strict=True) if cell]
-        _print(console, _fields([(f"{name}:", cell) for name, cell in cells]))
+        cells = [(f"{name}:", cell) for name, cell in zip(head, row, strict=True) if cell]
+        print_fields(cells, width=0)
         typer.echo()
 
 
 def print_fields(rows: Sequence[tuple[str, str]], width: int = 10) -> None:
-    """Print names and values in two columns; `width` is the least one of the names."""
-    if rows:
-        _print(_console(), _fields(rows, width))
+    """Print names and values in two columns; `width` is the least one of the names.
 
-
-def _fields(rows: Sequence[tuple[str, str]], width: int = 0) -> "Table":
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(min_width=width, no_wrap=True)
-    grid.add_column(overflow="fold")
+    Values are wrapped between words only, so a long URL or path stays one that can be copied.
+    """
+    left = max([width, *(len(name) for name, _ in rows)]) + 1
+    right = max(_console().width - left, 1)
+    wrapped = partial(textwrap.wrap, width=right, break_long_words=False, break_on_hyphens=False)
     for name, value in rows:
-        grid.add_row(Text(name), Text(value))
-    return grid
+        lines = [line for paragraph in value.splitlines() for line in wrapped(paragraph) or [""]]
+        for number, line in enumerate(lines or [""]):
+            typer.echo(f"{'' if number else name:<{left}}{line}".rstrip())
 
 
 def _console() -> "Console":
     from rich.console import Console  # noqa: PLC0415
 
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(emoji=False, width=None if limited else _UNLIMITED)
-
-
-def _print(console: "Console", content: "RenderableType") -> None:
-    """Print without the blanks that fill the last column."""
-    with console.capture() as captured:
-        console.print(content)
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    console = Console(emoji=False, width=None if limited else _UNLIMITED)
+    if console.width < _LEAST:
+        console.width = _USUAL
+    return console

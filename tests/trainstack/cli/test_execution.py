@@ -21,7 +21,7 @@ from tests.trainstack.cli.command import SCHEMAS, checked, run_json, schemas
 from trainstack.cli import app as application
 from trainstack.cli import execution
 from trainstack.cli.execution import DEBUG_VARIABLE, execute, wants_json
-from trainstack.cli.output import print_table
+from trainstack.cli.output import print_fields, print_table
 
 PROBLEM = Problem(
     "layout.pools[0].zones", ["a", "b"], "must be one", "Leave one.", code="pool-needs-one-zone"
@@ -177,7 +177,7 @@ def test_table_is_another_name_of_text(arguments: str, capsys: pytest.CaptureFix
     assert "json" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("columns", [10, 40, 200])
+@pytest.mark.parametrize("columns", [24, 40, 200])
 def test_a_table_fits_the_terminal(
     columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +187,30 @@ def test_a_table_fits_the_terminal(
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= columns for line in lines)
     assert lines[1].split() == list(head) if columns == 200 else lines[1].startswith("column-0:"[:columns])
+
+
+@pytest.mark.parametrize("columns", ["0", "10"])
+def test_a_width_that_no_terminal_has_is_80(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = []
+    for width in (columns, "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        print_table(("a", "b"), [("x " * 30, "y " * 30)])
+        print_fields([("name", "word " * 30)])
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] and max(map(len, shown[0].splitlines())) <= 80
+
+
+@pytest.mark.parametrize("value", [f"https://example.com/{'path-' * 20}", f"/home/me/{'x' * 90}.json"])
+def test_urls_and_paths_are_not_broken(
+    value: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    print_fields([("name", f"at {value}, as known\nmore")])
+    print_table(("a", "b"), [(value, "x")])
+    words = capsys.readouterr().out.split()
+    assert words == ["name", "at", f"{value},", "as", "known", "more", "a:", value, "b:", "x"]
 
 
 def test_a_file_gets_one_line_per_row(
