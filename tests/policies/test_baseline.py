@@ -14,10 +14,10 @@ from policies.resource import Resource
 from policies.sources import files
 from tests.policies.audited import LOGS, SECRET, audit, logs, state, urn
 from tests.policies.problems import rejected
+from tests.trainstack.cli.command import checked
 
 GROUP = Resource("aws:ec2/securityGroup:SecurityGroup", "urn:pulumi:dev::app::x::sg", "sg")
 RULE = PolicyRule("MLS-NET-07", "critical", (GROUP.kind,), "Because.", "Close it.", title="Closed.")
-
 
 FORMS = ("evidence", "json")
 
@@ -54,7 +54,7 @@ def test_resolved_violations_are_reported(tmp_path: Path, form: str) -> None:
     before = taken(tmp_path, form, logs("fixed", 0), logs("deleted", 0), logs("hidden", 0), logs("good", 30))
     now = state(tmp_path, logs("fixed", 30), logs("hidden", SECRET), logs("good", 30))
     code, said = audit(now, "--baseline", str(before), "--format", "json")
-    reported = json.loads(said)
+    reported = checked(said)
     assert code == AuditExitCode.UNDETERMINED
     # What cannot be judged any more is not resolved.
     assert {(one["rule"], one["urn"]) for one in reported["resolved"]} == {

@@ -19,6 +19,7 @@ from policies.resource import Resource
 from policies.severity import Severity
 from policies.sources.live.join import Difference
 from policies.waivers.waiver import Selector, Waiver
+from tests.trainstack.cli.command import checked
 
 KIND = "aws:fsx/lustreFileSystem:LustreFileSystem"
 HOSTILE = "a\x1b[31m|`<b>\n\ud800]]>&@team"
@@ -69,7 +70,7 @@ def test_a_text_is_sorted_by_severity_and_has_no_control_characters() -> None:
 
 
 def test_json_has_every_outcome() -> None:
-    reported = json.loads(json_report.document(audited()))
+    reported = checked(json_report.document(audited()))
     assert (reported["source"], reported["exit_code"], reported["resources"]) == ("my state.json", 3, 7)
     assert [row["result"] for row in reported["outcomes"]] == [one.result for one in FOUND]
     assert reported["outcomes"][2]["waiver"]["expires"] == "2026-11-23"

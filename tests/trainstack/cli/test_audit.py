@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from policies import judge
 from policies.exit_codes import AuditExitCode
 from tests.policies.problems import rejected
-from tests.trainstack.cli.command import run
+from tests.trainstack.cli.command import checked, run
 from trainstack.cli import execution
 from trainstack.cli.app import app
 from trainstack.cli.execution import execute
@@ -84,7 +84,7 @@ def test_what_cannot_be_judged_is_no_pass(tmp_path: Path) -> None:
 
 def test_every_outcome_is_in_the_json(tmp_path: Path) -> None:
     code, said = audit(state(tmp_path, 30, 0, SECRET), "--format", "json")
-    found = json.loads(said)
+    found = checked(said)
     assert (found["schema"], found["exit_code"], found["resources"]) == ("trainstack.audit/1", code, 3)
     results = {one.get("urn"): one["result"] for one in found["outcomes"] if one["rule"] == "MLS-COST-07"}
     assert results == {f"{URN}l0": "pass", f"{URN}l1": "fail", f"{URN}l2": "undetermined"}
@@ -162,7 +162,7 @@ def test_a_waived_violation_is_reported_and_does_not_count(tmp_path: Path) -> No
     assert code == AuditExitCode.EXPIRED_WAIVERS
     assert "waived until" in said
     code, said = audit(state(tmp_path, 0), "--waivers", str(waivers), "--format", "json")
-    (row,) = [one for one in json.loads(said)["outcomes"] if one["result"] == "fail"]
+    (row,) = [one for one in checked(said)["outcomes"] if one["result"] == "fail"]
     assert row["waiver"]["ticket"] == "LAW-7"
     waivers.write_text("waivers: [")
     with rejected("audit-file-invalid-yaml"):

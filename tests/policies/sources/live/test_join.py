@@ -19,6 +19,7 @@ from policies.sources.live.join import joined
 from policies.sources.live.records import LiveAccount, account
 from policies.stack import Stack
 from tests.policies.problems import rejected
+from tests.trainstack.cli.command import checked
 from tests.trainstack.collect.cloud import REGION, Account, denied, emulated
 from trainstack.cli.app import app
 from trainstack.collect.aws.account import collect
@@ -109,7 +110,7 @@ def test_the_command_joins_and_writes_an_import_file(service: Any, tmp_path: Pat
     state.write_text(json.dumps({"version": 3, "deployment": {"resources": [row]}}))
     snapshot.write(collect(REGION, Account()), collected)
     words = ["audit", "--state", str(state), "--snapshot", str(collected), "--import-file", str(imports)]
-    reported = json.loads(CliRunner().invoke(app, [*words, "--format", "json"]).output)
+    reported = checked(CliRunner().invoke(app, [*words, "--format", "json"]).output)
     assert [(one["what"], one["id"]) for one in reported["differences"]] == [
         ("missing", "train-data"),
         ("unmanaged", forgotten),
