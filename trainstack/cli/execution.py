@@ -27,6 +27,8 @@ _PASSED_ON = "smoke"
 """The command whose options belong to another program."""
 _CHANGING = {"up", "refresh", "destroy", "run", "stop"}
 """Commands whose user errors are reported before the first change."""
+_LEAST_COLUMNS = 20
+"""No terminal has fewer: Rich would print nothing at 0, and leave out values at a few."""
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC)
 _Failure = tuple[tuple[type[BaseException], ...], ExitCode, str, str]
 _ENDINGS: Sequence[_Failure] = (
@@ -44,6 +46,9 @@ def execute(app: typer.Typer, arguments: Sequence[str]) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end of the process
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) < _LEAST_COLUMNS:
+        os.environ["COLUMNS"] = "80"
     try:
         code = _run(app, arguments)
         sys.stdout.flush()

@@ -21,8 +21,6 @@ if TYPE_CHECKING:  # slow to import
 
 _UNLIMITED = 10_000
 """Columns where the output is no terminal: a file or a pipe gets one line per row."""
-_LEAST, _USUAL = 20, 80
-"""Columns of the narrowest terminal, and the columns of one that reports fewer."""
 
 
 class Format(StrEnum):
@@ -128,7 +126,4 @@ def _console() -> "Console":
     from rich.console import Console  # noqa: PLC0415
 
     limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    console = Console(emoji=False, width=None if limited else _UNLIMITED)
-    if console.width < _LEAST:
-        console.width = _USUAL
-    return console
+    return Console(emoji=False, width=None if limited else _UNLIMITED)

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from infra import exit_codes
+from infra.engine.console import new_console
 from infra.engine.golang import ROOT, SetupError
 from infra.errors import Problem, UserError
 from infra.exit_codes import ExitCode
@@ -193,11 +194,17 @@ def test_a_table_fits_the_terminal(
 def test_a_width_that_no_terminal_has_is_80(
     columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown = []
-    for width in (columns, "80"):
-        monkeypatch.setenv("COLUMNS", width)
+    app, shown = typer.Typer(), []
+
+    @app.command()
+    def show() -> None:
         print_table(("a", "b"), [("x " * 30, "y " * 30)])
         print_fields([("name", "word " * 30)])
+        new_console().print("line")
+
+    for width in (columns, "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert execute(app, []) == execute(app, ["--help"]) == ExitCode.DONE
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1] and max(map(len, shown[0].splitlines())) <= 80
 
