@@ -8,7 +8,7 @@ import pulumi
 
 from components.base import Component
 from components.kubernetes.volumes import VolumeArgs
-from stacks.parts import SharedFolder, TeamData
+from stacks.parts import Cluster, SharedFolder, TeamData
 from stacks.teams import teams_at_work
 from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.composed import stack_spec
@@ -38,6 +38,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
 
     def program() -> Mapping[str, pulumi.Input[Any]]:
         uri = pulumi.Output.from_input("gs://bucket/teams/vision")
+        name = pulumi.Output.from_input("dev")
         own = TeamData(
             checkpoint_uri=uri,
             dataset_uri=uri,
@@ -48,7 +49,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
         )
         folder = SharedFolder(volume=volume("lustre"), folder="checkpoints")
         parts: Any = {
-            "cluster": SimpleNamespace(inside=pulumi.ResourceOptions()),
+            "cluster": Cluster(name, kubeconfig=name, inside=pulumi.ResourceOptions(), control_plane=[]),
             "store": SimpleNamespace(
                 checkpoints=folder if shared else None, homes=volume("homes") if homes else None
             ),

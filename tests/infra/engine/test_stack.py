@@ -37,7 +37,6 @@ def refused(*command: str) -> Problem:
 def test_who_is_logged_in_nowhere_is_reported_to_log_in(command: list[str], stack: str) -> None:
     problem = refused(*command, "-s", stack)
     assert problem.path == "state" and "pulumi login" in problem.fix
-    assert "--rehearse" in problem.fix
 
 
 def test_a_stack_that_the_backend_does_not_have_is_made_by_one_command(
