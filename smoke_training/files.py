@@ -5,7 +5,7 @@ import fcntl
 import json
 import os
 import shutil
-import time
+import tempfile
 from pathlib import Path
 
 LEFTOVERS_S = 86400.0  # longer than any run
@@ -31,15 +31,18 @@ def hold(folder: Path) -> int:
 
 
 def sweep(folder: Path, prefix: str, *, held: bool = False) -> None:
-    """Remove folders of killed runs: a day old, or, with `held`, not locked.
+    """Remove folders of killed runs: those a day old, or, with `held`, those not locked, however old.
 
-    Locks are visible on one machine only, so folders on shared storage are judged by their age.
+    Locks are visible on one machine only, so folders on shared storage are judged by their age, by the clock
+    of the storage: that of this machine may differ.
     """
-    for left in folder.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError):
-            age = time.time() - left.stat().st_mtime
-            if age > LEFTOVERS_S or (held and age > UNHELD_S and not _held(left)):
-                shutil.rmtree(left, ignore_errors=True)
+    with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=folder) as new:
+        now = os.fstat(new.fileno()).st_mtime
+        for left in folder.glob(f"{prefix}*"):
+            with contextlib.suppress(OSError):
+                age = now - left.stat().st_mtime
+                if age > UNHELD_S and not _held(left) if held else age > LEFTOVERS_S:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def _held(folder: Path) -> bool:

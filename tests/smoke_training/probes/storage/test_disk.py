@@ -71,11 +71,16 @@ def test_a_refusal_names_path_reason_and_bytes(tmp_path: Path) -> None:
     assert refusals.own[1].errno == "OSError"
 
 
-def test_only_old_leftovers_of_this_program_are_removed(tmp_path: Path) -> None:
+def test_only_old_leftovers_of_this_program_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = time.time()
     for name, age in ((f"{storage.PREFIX}old", 90000), (f"{storage.PREFIX}new", 10), ("theirs", 90000)):
         (tmp_path / name / "in").mkdir(parents=True)
         os.utime(tmp_path / name, (now - age, now - age))
+    monkeypatch.setattr(
+        time, "time", lambda: now + 10 * files.LEFTOVERS_S
+    )  # another clock than the storage's
     files.sweep(tmp_path, storage.PREFIX)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{storage.PREFIX}new", "theirs"]
 
@@ -94,6 +99,9 @@ def test_a_folder_whose_run_was_killed_goes_at_once_and_one_that_is_held_stays(t
     assert left.exists()
     files.sweep(tmp_path, "smoke-", held=True)
     assert [folder.exists() for folder in (mine, left, new)] == [True, False, True]
+    os.utime(mine, (0, 0))  # as after a jump of the clock
+    files.sweep(tmp_path, "smoke-", held=True)
+    assert mine.exists()
     os.close(descriptor)
     files.sweep(tmp_path, "smoke-", held=True)
     assert [folder.exists() for folder in (mine, new)] == [False, True]
