@@ -112,7 +112,7 @@ def _traced(error: BaseException) -> str:
         STATE.mkdir(exist_ok=True)
         opened, file = tempfile.mkstemp(".txt", "error-", STATE)
         with os.fdopen(opened, "w", errors="replace") as writer:
-            traceback.print_exception(error, file=writer)
+            traceback.print_exception(error, limit=-50, file=writer)  # else sys.tracebacklimit applies
     except OSError:
         return f"{DEBUG_VARIABLE}=1 shows where."
     return f"Its traceback is in {file}."
