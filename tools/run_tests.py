@@ -46,7 +46,8 @@ PHASES: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
     "fast": (("-q", "-n", "2", "-m", "not alone and not more", *(f"tests/{path}" for path in FAST)), FRUGAL),
     "unit": ((*WORKERS, "-m", "not alone and not more"), FRUGAL),
     "alone": (("-m", "alone and not more", *(f"tests/{folder}" for folder in ALONE)), {}),
-    "more": ((*WORKERS, "-m", "more"), FRUGAL),
+    "more": ((*WORKERS, "-m", "more and not alone"), FRUGAL),
+    "more-alone": (("-m", "more and alone", *(f"tests/{folder}" for folder in ALONE)), {}),
 }
 # Exit codes of pytest: all passed, some failed.
 PASSED, FAILED = 0, 1

@@ -16,7 +16,7 @@ from tests.faults.torn import TornCheckpoint
 from tests.faults.world import MissingNode, OtherPlan
 
 REASON = system.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
 
 
 ALL_REDUCE = """

@@ -18,7 +18,7 @@ from tests.faults.stopkill import Signal
 from tests.faults.storage_fault import DiskFull, Disks
 
 REASON = system.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
 
 
 def test_a_quota_slows_work_that_comes_in_bursts(lab: Lab) -> None:

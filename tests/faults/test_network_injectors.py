@@ -12,7 +12,7 @@ from tests.faults.shaper import SlowLink
 from tests.faults.stand_ins import injected
 
 REASON = system.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
 
 
 @pytest.mark.parametrize("both", [False, True])

@@ -16,7 +16,7 @@ from tests.faults.outcome import Outcome
 from tests.faults.plans import document
 
 REASON = system.missing()
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
+pytestmark = [pytest.mark.alone, pytest.mark.more, pytest.mark.skipif(REASON is not None, reason=str(REASON))]
 
 DECLARED = Wires(rail_gbit_s=0.25)  # a wire that needs little of the CPUs, whatever else uses them
 LOST = 0.08  # more than two busy cores blur; what a quiet machine resolves is in the comparison itself
