@@ -79,10 +79,10 @@ class Standing:
         return self.said
 
     def metrics(self) -> str:
-        """What Prometheus reads of it; empty while it does not answer."""
+        """What Prometheus reads of it; empty while it does not answer, and before its first pass."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
-                return str(answer.read().decode())
+                return str(answer.read().decode()).strip()
         except OSError:
             return ""
 
