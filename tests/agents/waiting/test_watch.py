@@ -46,7 +46,7 @@ def workload(kind: str, status: str, reason: str, message: str) -> dict[str, Any
 
 
 def gave_up(ended: End | None, fact: str) -> bool:
-    """Whether a watch ended with an error that states a fact."""
+    """Return whether a watch ended with an error that states a fact."""
     return ended is not None and (ended[0], ended[1].verdict) == (False, "ERROR") and fact in ended[1].message
 
 

@@ -79,7 +79,7 @@ class Standing:
         return self.said
 
     def metrics(self) -> str:
-        """What Prometheus reads of it; empty while it does not answer, and before its first pass."""
+        """Its metrics as Prometheus reads them; empty while it does not answer, and before its first pass."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as answer:
                 return str(answer.read().decode()).strip()
