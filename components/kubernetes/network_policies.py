@@ -1,14 +1,19 @@
 """Namespaces of the platform: Pod Security labels and network policies (networking.k8s.io/v1)."""
 
+import datetime
+import functools
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TypedDict
 
 import pulumi
 from pulumi_kubernetes import core, networking
 from pulumi_kubernetes.networking.v1 import (
     NetworkPolicyEgressRuleArgsDict,
     NetworkPolicyIngressRuleArgsDict,
+    NetworkPolicyPeerArgsDict,
     NetworkPolicyPortArgsDict,
 )
 
@@ -17,7 +22,72 @@ from components.base import Child
 # Pods of namespaces with this label may read the metrics of the platform's controllers.
 METRICS_LABEL = "trainstack.dev/metrics"
 _NAME = "kubernetes.io/metadata.name"
-_HTTPS = 443
+# Platforms that stacks create. A policy of a program without webhooks is the same on all of them.
+CREATED = ("eks", "gke")
+
+
+class RelayRow(TypedDict):
+    """Pods that relay connections of the API server."""
+
+    namespace: Mapping[str, str]
+    """Labels of their namespace."""
+    pods: Mapping[str, str]
+    """Labels of the pods; empty: all of the namespace, and on OpenShift its host network."""
+
+
+class DnsRow(TypedDict):
+    """The cluster DNS, by its pods."""
+
+    namespace: str
+    port: int
+    """Port of the pods, not of the Service."""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """One row of `platforms.toml`."""
+
+    control_plane: Sequence[RelayRow]
+    addresses: bool
+    """True where ipBlock peers match the API server."""
+    api_ports: Sequence[int]
+    dns: Sequence[DnsRow]
+    resolvers: Sequence[str]
+    source: str
+    date: datetime.date
+
+
+@dataclass(frozen=True)
+class ControlPlane:
+    """A cluster's control plane, as its pods see it."""
+
+    platform: str
+    """Key in `platforms.toml`."""
+    ranges: Sequence[str]
+    """Address ranges from which the API server connects to pods, where it does so itself."""
+
+
+@functools.cache
+def platforms() -> Mapping[str, Platform]:
+    """All rows by their key."""
+    table = Path(__file__).parent / "platforms.toml"
+    return {key: Platform(**row) for key, row in tomllib.loads(table.read_text(encoding="utf-8")).items()}
+
+
+def api_server(control_plane: ControlPlane) -> list[NetworkPolicyPeerArgsDict]:
+    """Peers that match the connections of the API server to pods: webhooks and aggregated APIs alike."""
+    row = platforms()[control_plane.platform]
+    relays: list[NetworkPolicyPeerArgsDict] = [
+        {
+            "namespace_selector": {"match_labels": dict(relay["namespace"])},
+            "pod_selector": {"match_labels": dict(relay["pods"])} if relay["pods"] else {},
+        }
+        for relay in row.control_plane
+    ]
+    ranges: list[NetworkPolicyPeerArgsDict] = [
+        {"ip_block": {"cidr": cidr}} for cidr in control_plane.ranges if row.addresses
+    ]
+    return relays + ranges
 
 
 @dataclass(frozen=True)
@@ -28,7 +98,7 @@ class Ports:
     """Webhooks, and API groups that the controller serves."""
     metrics: Sequence[int]
     asked: Sequence[int] = ()
-    """Ports of other pods that the controller's pods connect to, besides DNS and HTTPS."""
+    """Ports of other pods that the controller's pods connect to, besides DNS and the API server."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """Labels of the namespace, with which the policies of those pods admit the controller's."""
 
@@ -38,12 +108,21 @@ def restricted() -> dict[str, str]:
     return {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")}
 
 
-def out_to_dns() -> NetworkPolicyEgressRuleArgsDict:
-    """Egress to DNS in kube-system."""
-    return {
-        "to": [{"namespace_selector": {"match_labels": {_NAME: "kube-system"}}}],
-        "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
-    }
+def out_to_dns(*keys: str) -> list[NetworkPolicyEgressRuleArgsDict]:
+    """Egress to the DNS of the platforms, by default of those that stacks create.
+
+    Peers that a platform does not have match nothing there.
+    """
+    rows = [platforms()[key] for key in keys or CREATED]
+    pods = dict.fromkeys((dns["namespace"], dns["port"]) for row in rows for dns in row.dns)
+    resolvers = dict.fromkeys(cidr for row in rows for cidr in row.resolvers)
+    found: list[NetworkPolicyEgressRuleArgsDict] = [
+        {"to": [{"namespace_selector": {"match_labels": {_NAME: namespace}}}], "ports": _both(port)}
+        for namespace, port in pods
+    ]
+    if resolvers:
+        found.append({"to": [{"ip_block": {"cidr": cidr}} for cidr in resolvers], "ports": _both(53)})
+    return found
 
 
 def closed(
@@ -59,14 +138,16 @@ def closed(
 
 
 def controllers(
-    name: str, namespace: str, ports: Ports, control_plane: Sequence[str], child: Child
+    name: str, namespace: str, ports: Ports, control_plane: ControlPlane | None, child: Child
 ) -> list[pulumi.Resource]:
     """The namespace of a controller, and the policy of its pods; the controller comes after both.
 
-    Ingress: the API server, from the ranges `control_plane`, to webhooks; readers of metrics from namespaces
-    with that label. Egress: DNS, and HTTPS for the API server. No address limits the latter: some networks
+    Ingress: the API server of `control_plane` to webhooks (None: there are none); readers of metrics from
+    namespaces with that label. Egress: DNS, and the API server. No address limits the latter: some networks
     evaluate it before the Service's address is translated, some after.
     """
+    where = [control_plane.platform] if control_plane else CREATED
+    out = sorted({port for key in where for port in platforms()[key].api_ports} | set(ports.asked))
     space = core.v1.Namespace(
         f"{name}-namespace",
         metadata={"name": namespace, "labels": {**restricted(), **ports.labels}},
@@ -78,20 +159,27 @@ def controllers(
         spec={
             "pod_selector": {},
             "policy_types": ["Ingress", "Egress"],
-            "ingress": _into(ports, control_plane),
-            "egress": [out_to_dns(), {"ports": _tcp((_HTTPS, *ports.asked))}],
+            "ingress": _into(ports, api_server(control_plane) if control_plane else []),
+            "egress": [*out_to_dns(*where), {"ports": _tcp(out)}],
         },
         opts=child(pulumi.ResourceOptions(depends_on=[space])),
     )
     return [space, policy]
 
 
-def _into(ports: Ports, control_plane: Sequence[str]) -> list[NetworkPolicyIngressRuleArgsDict]:
-    server: Sequence[Any] = [{"ip_block": {"cidr": cidr}} for cidr in control_plane]
-    readers: Sequence[Any] = [{"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}]
+def _into(
+    ports: Ports, server: Sequence[NetworkPolicyPeerArgsDict]
+) -> list[NetworkPolicyIngressRuleArgsDict]:
+    readers: Sequence[NetworkPolicyPeerArgsDict] = [
+        {"namespace_selector": {"match_labels": {METRICS_LABEL: "allowed"}}}
+    ]
     asked = ((server, ports.api_server), (readers, ports.metrics))
     # A rule without peers allows all peers, one without ports all ports (networking/v1).
     return [{"from_": who, "ports": _tcp(numbers)} for who, numbers in asked if who and numbers]
+
+
+def _both(port: int) -> list[NetworkPolicyPortArgsDict]:
+    return [{"port": port, "protocol": protocol} for protocol in ("UDP", "TCP")]
 
 
 def _tcp(numbers: Sequence[int]) -> list[NetworkPolicyPortArgsDict]:

@@ -7,6 +7,7 @@ from typing import Any
 import pulumi
 
 from components.base import Component
+from components.kubernetes.network_policies import ControlPlane
 from components.kubernetes.volumes import VolumeArgs
 from stacks.parts import Cluster, SharedFolder, TeamData
 from stacks.teams import teams_at_work
@@ -49,7 +50,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
         )
         folder = SharedFolder(volume=volume("lustre"), folder="checkpoints")
         parts: Any = {
-            "cluster": Cluster(name, kubeconfig=name, inside=pulumi.ResourceOptions(), control_plane=[]),
+            "cluster": Cluster(name, name, pulumi.ResourceOptions(), ControlPlane("eks", [])),
             "store": SimpleNamespace(
                 checkpoints=folder if shared else None, homes=volume("homes") if homes else None
             ),

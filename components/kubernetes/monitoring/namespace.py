@@ -41,7 +41,7 @@ def home(name: str, agents: Sequence[AgentArgs], child: Child) -> list[pulumi.Re
         ],
         "egress": [
             {"to": [{"pod_selector": {}}]},
-            out_to_dns(),
+            *out_to_dns(),
             {"ports": [{"port": port, "protocol": "TCP"} for port in (_HTTPS, *SCRAPED_PORTS)]},
             *(
                 {

@@ -39,7 +39,7 @@ class ProgramNamespace:
 def settled(name: str, home: ProgramNamespace, child: Child) -> list[pulumi.Resource]:
     """The namespace, which only readers of metrics reach, and the account, without a token."""
     ports = Ports(api_server=(), metrics=(PORT,), asked=home.asks, labels=home.labels)
-    space, policy = controllers(name, home.namespace, ports, [], child)
+    space, policy = controllers(name, home.namespace, ports, None, child)
     account = core.v1.ServiceAccount(
         f"{name}-account",
         metadata=meta.v1.ObjectMetaArgs(name=home.account, namespace=home.namespace),

@@ -246,5 +246,5 @@ def network_policy(agents: Sequence[AgentArgs], door: DoorArgs | None) -> Networ
                 "ports": [{"port": PORT, "protocol": "TCP"}],
             }
         ],
-        "egress": [out_to_dns(), database_and_cloud, *rights],
+        "egress": [*out_to_dns(), database_and_cloud, *rights],
     }

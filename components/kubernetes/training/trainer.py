@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypedDict
 
 import pulumi
@@ -11,7 +11,7 @@ from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
 from components.kubernetes.manifest import Manifest
-from components.kubernetes.network_policies import Ports, controllers
+from components.kubernetes.network_policies import ControlPlane, Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
@@ -55,8 +55,8 @@ class TrainerArgs(TypedDict):
     """Image, by digest, of TrainJobs without one."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
-    control_plane: Sequence[str]
-    """Address ranges from which the API server calls webhooks."""
+    control_plane: ControlPlane
+    """Paths by which the API server calls webhooks."""
 
 
 class Trainer(Component):
@@ -75,10 +75,10 @@ class Trainer(Component):
     def __init__(self, name: str, args: TrainerArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         chart = charts()[CHART]
-        ranges = args["control_plane"]
-        of_jobset = self._inside(name, "jobset", JOBSET_PORTS, ranges)
+        server = args["control_plane"]
+        of_jobset = self._inside(name, "jobset", JOBSET_PORTS, server)
         jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, of_jobset)
-        inside = self._inside(name, CHART, PORTS, ranges)
+        inside = self._inside(name, CHART, PORTS, server)
         # It discovers JobSet's kind at its start.
         after_jobset = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[jobset]))
         installed = release(f"{name}-{CHART}", CHART, VALUES, after_jobset)
@@ -99,7 +99,7 @@ class Trainer(Component):
         self.register_declared()
 
     def _inside(
-        self, name: str, chart: str, ports: Ports, control_plane: Sequence[str]
+        self, name: str, chart: str, ports: Ports, control_plane: ControlPlane
     ) -> pulumi.ResourceOptions:
         space = charts()[chart].namespace
         fence = controllers(f"{name}-{chart}", space, ports, control_plane, self.child)

@@ -4,11 +4,25 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
+import pytest
 
-from components.kubernetes.network_policies import Ports, closed, controllers
+from components.kubernetes.network_policies import (
+    ControlPlane,
+    Ports,
+    api_server,
+    closed,
+    controllers,
+    out_to_dns,
+    platforms,
+)
 from tests.components.graph import Graph, deploy_graph
 
 TCP = {"protocol": "TCP"}
+
+
+def plain(rules: Any) -> list[dict[str, Any]]:
+    """Rules without the types of inputs."""
+    return list(rules)
 
 
 def made() -> Graph:
@@ -17,8 +31,11 @@ def made() -> Graph:
             return opts or pulumi.ResourceOptions()
 
         ports = Ports(api_server=(9443, 8082), metrics=(8443,))
-        controllers("dev-kueue", "kueue-system", ports, ["10.0.0.0/16", "10.1.0.0/16"], child)
-        controllers("dev-keeper", "keeper", Ports(api_server=(), metrics=(8080,)), [], child)
+        eks = ControlPlane("eks", ["10.0.0.0/16", "10.1.0.0/16"])
+        controllers("dev-kueue", "kueue-system", ports, eks, child)
+        for platform in platforms():
+            controllers(f"dev-{platform}", platform, ports, ControlPlane(platform, ["10.2.0.0/16"]), child)
+        controllers("dev-keeper", "keeper", Ports(api_server=(), metrics=(8080,)), None, child)
         closed("dev-in", "one", "closed", child())
         closed("dev-both", "two", "closed", child(), out=False)
         return {}
@@ -57,3 +74,46 @@ def test_a_closed_namespace_admits_no_pod_and_one_without_egress_sends_nothing()
     assert graph.find("NetworkPolicy", "dev-in")["spec"] == {"podSelector": {}, "policyTypes": ["Ingress"]}
     sealed = graph.find("NetworkPolicy", "dev-both")["spec"]
     assert sealed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+
+
+def test_agents_that_relay_connections_of_the_api_server_are_admitted_by_their_labels() -> None:
+    from_api_server, _ = made().find("NetworkPolicy", "dev-gke-policy")["spec"]["ingress"]
+    system = {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}
+    agents = {"matchLabels": {"k8s-app": "konnectivity-agent"}}
+    assert from_api_server["from"] == [
+        {"namespaceSelector": system, "podSelector": agents},
+        {"ipBlock": {"cidr": "10.2.0.0/16"}},
+    ]
+
+
+def test_pods_of_a_host_network_match_beside_an_empty_selector_of_pods() -> None:
+    from_api_server, _ = made().find("NetworkPolicy", "dev-openshift-policy")["spec"]["ingress"]
+    labels = {"matchLabels": {"policy-group.network.openshift.io/host-network": ""}}
+    assert from_api_server["from"] == [{"namespaceSelector": labels, "podSelector": {}}]
+
+
+def test_egress_reaches_the_api_server_at_its_own_port_where_policies_see_it() -> None:
+    def asked(platform: str) -> set[int]:
+        egress = made().find("NetworkPolicy", f"dev-{platform}-policy")["spec"]["egress"]
+        return {port["port"] for rule in egress if "to" not in rule for port in rule["ports"]}
+
+    assert asked("eks") == asked("gke") == {443}
+    assert asked("kubeadm") == asked("openshift") == {443, 6443}
+
+
+def test_dns_of_a_node_is_an_address_and_that_of_openshift_has_its_own_namespace_and_port() -> None:
+    *pods, node = plain(out_to_dns("gke"))
+    assert {"ip_block": {"cidr": "169.254.20.10/32"}} in node["to"]
+    (openshift,) = plain(out_to_dns("openshift"))
+    assert {port["port"] for port in openshift["ports"]} == {5353}
+    (peer,) = openshift["to"]
+    assert peer["namespace_selector"]["match_labels"] == {"kubernetes.io/metadata.name": "openshift-dns"}
+    # A program's policy is the same on both clouds: it has the peers of both.
+    assert plain(out_to_dns()) == [*pods, node]
+
+
+@pytest.mark.parametrize("platform", platforms())
+def test_every_platform_admits_its_api_server_and_has_a_dated_source(platform: str) -> None:
+    row = platforms()[platform]
+    assert api_server(ControlPlane(platform, ["10.0.0.0/16"]))
+    assert row.source and row.date.year >= 2026 and 443 in row.api_ports and row.dns

@@ -138,11 +138,13 @@ def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_age
     assert entrance["from"] == [{"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}]
     assert [port["port"] for port in entrance["ports"]] == [5000]
     exits = {
-        (rule["to"][0].get("ipBlock", {}).get("cidr"), port["port"])
+        (peer.get("ipBlock", {}).get("cidr"), port["port"])
         for rule in policy["egress"]
+        for peer in rule["to"]
         for port in rule["ports"]
     }
-    assert exits == {(None, 53), ("0.0.0.0/0", 5432), ("0.0.0.0/0", 443), ("169.254.170.23/32", 80)}, (
+    names = {(None, 53), ("169.254.20.10/32", 53), ("169.254.169.254/32", 53)}
+    assert exits == names | {("0.0.0.0/0", 5432), ("0.0.0.0/0", 443), ("169.254.170.23/32", 80)}, (
         "the instance metadata service (port 80 of 169.254.169.254) must stay out of reach"
     )
 
