@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 import pulumi
 
 from components.kubernetes.monitoring.scrapes import GpuExporterArgs
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.people import SubjectArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
@@ -31,7 +31,7 @@ class Cluster:
     """A kubeconfig without a secret."""
     inside: pulumi.ResourceOptions
     """Options for resources in the cluster: its Kubernetes provider."""
-    control_plane: ControlPlane
+    control_plane: PlatformNetwork
     """Paths by which the API server connects to pods."""
 
     def after(self, *ready: pulumi.Resource) -> pulumi.ResourceOptions:

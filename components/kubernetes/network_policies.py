@@ -58,8 +58,8 @@ class Platform:
 
 
 @dataclass(frozen=True)
-class ControlPlane:
-    """A cluster's control plane, as its pods see it."""
+class PlatformNetwork:
+    """The network of a cluster between its control plane and its pods."""
 
     platform: str
     """Key in `platforms.toml`."""
@@ -74,7 +74,7 @@ def platforms() -> Mapping[str, Platform]:
     return {key: Platform(**row) for key, row in tomllib.loads(table.read_text(encoding="utf-8")).items()}
 
 
-def api_server(control_plane: ControlPlane) -> list[NetworkPolicyPeerArgsDict]:
+def api_server(control_plane: PlatformNetwork) -> list[NetworkPolicyPeerArgsDict]:
     """Peers that match the connections of the API server to pods: webhooks and aggregated APIs alike."""
     row = platforms()[control_plane.platform]
     relays: list[NetworkPolicyPeerArgsDict] = [
@@ -138,7 +138,7 @@ def closed(
 
 
 def controllers(
-    name: str, namespace: str, ports: Ports, control_plane: ControlPlane | None, child: Child
+    name: str, namespace: str, ports: Ports, control_plane: PlatformNetwork | None, child: Child
 ) -> list[pulumi.Resource]:
     """The namespace of a controller, and the policy of its pods; the controller comes after both.
 

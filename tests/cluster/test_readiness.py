@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.queueing.controller import NAME
 from components.kubernetes.queueing.kueue import API_VERSION
 from components.kubernetes.queueing.queues import Queueing
@@ -53,7 +53,7 @@ def composed() -> Graph:
     args: Any = {
         "flavors": [{**node, "gpus": 0}], "teams": [{"name": "readiness", "weight": 1}], "gate": NO_GATE,
         "ready_image": IMAGE,
-        "control_plane": ControlPlane("eks", ["10.0.0.0/16"]),
+        "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
     }  # fmt: skip
     return deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
 

@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 
 from components.base import Component
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.volumes import VolumeArgs
 from stacks.parts import Cluster, SharedFolder, TeamData
 from stacks.teams import teams_at_work
@@ -50,7 +50,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
         )
         folder = SharedFolder(volume=volume("lustre"), folder="checkpoints")
         parts: Any = {
-            "cluster": Cluster(name, name, pulumi.ResourceOptions(), ControlPlane("eks", [])),
+            "cluster": Cluster(name, name, pulumi.ResourceOptions(), PlatformNetwork("eks", [])),
             "store": SimpleNamespace(
                 checkpoints=folder if shared else None, homes=volume("homes") if homes else None
             ),

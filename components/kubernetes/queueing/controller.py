@@ -9,7 +9,7 @@ from pulumi_kubernetes import batch
 
 from components.base import Child
 from components.kubernetes.charts import charts, release
-from components.kubernetes.network_policies import ControlPlane, controllers
+from components.kubernetes.network_policies import PlatformNetwork, controllers
 from components.kubernetes.queueing.kueue import Body
 from components.kubernetes.queueing.kueue_values import PORTS
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
@@ -23,7 +23,7 @@ def controller(
     flavor: Body,
     *,
     image: pulumi.Input[str],
-    control_plane: ControlPlane,
+    control_plane: PlatformNetwork,
     child: Child,
 ) -> batch.v1.Job:
     """Kueue's release; dependents of the returned Job find its webhooks responding.

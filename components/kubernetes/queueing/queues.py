@@ -7,7 +7,7 @@ import pulumi
 
 from components.base import Component, Options
 from components.kubernetes.manifest import Manifest
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
@@ -30,7 +30,7 @@ class QueueingArgs(TypedDict):
     """Requirements of the deploy validation."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
-    control_plane: ControlPlane
+    control_plane: PlatformNetwork
     """Paths by which the API server calls webhooks."""
 
 

@@ -11,7 +11,7 @@ from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
 from components.kubernetes.manifest import Manifest
-from components.kubernetes.network_policies import ControlPlane, Ports, controllers
+from components.kubernetes.network_policies import PlatformNetwork, Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
 from components.kubernetes.waiting.webhooks import DryRun, webhooks_answer
 from components.ordering import after
@@ -55,7 +55,7 @@ class TrainerArgs(TypedDict):
     """Image, by digest, of TrainJobs without one."""
     ready_image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
-    control_plane: ControlPlane
+    control_plane: PlatformNetwork
     """Paths by which the API server calls webhooks."""
 
 
@@ -99,7 +99,7 @@ class Trainer(Component):
         self.register_declared()
 
     def _inside(
-        self, name: str, chart: str, ports: Ports, control_plane: ControlPlane
+        self, name: str, chart: str, ports: Ports, control_plane: PlatformNetwork
     ) -> pulumi.ResourceOptions:
         space = charts()[chart].namespace
         fence = controllers(f"{name}-{chart}", space, ports, control_plane, self.child)

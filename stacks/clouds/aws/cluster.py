@@ -18,7 +18,7 @@ from components.aws.pools.live_size import live_sizes
 from components.aws.pools.offers import HOST_ENGINE_PORT, efa_charts
 from components.aws.storage.disks import AwsDisks
 from components.aws.validation.alert_topic import AwsAlertTopic, AwsAlertTopicArgs
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from infra.alarms import storage as storage_alarms
 from infra.catalog.aws import facts
 from infra.naming import TAG_PREFIX, lasting_tags
@@ -97,7 +97,7 @@ class AwsCloud:
             inside=pulumi.ResourceOptions(providers=[kubernetes]),
             # Through interfaces in the cluster's subnets (EKS best practices guide, "VPC and subnet
             # considerations": the control plane connects to webhooks through them).
-            control_plane=ControlPlane("eks", [self._layout.network_cidr]),
+            control_plane=PlatformNetwork("eks", [self._layout.network_cidr]),
             eks=eks,
             network=network,
             subnet_ids=[network.private_subnet_id_by_zone[zone] for zone in self._layout.zones],

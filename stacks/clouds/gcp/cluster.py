@@ -20,7 +20,7 @@ from components.gcp.pools.cpu_pool import GcpCpuPool
 from components.gcp.pools.gpu_pool import GcpGpuPool
 from components.gcp.pools.installers import GcpFabricInstallers, InstalledArgs
 from components.gcp.pools.order import waits_for
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from infra.alarms import storage as storage_alarms
 from infra.catalog.gcp import fabrics, facts
 from infra.catalog.gcp.deploying import apis_of
@@ -93,7 +93,7 @@ class GcpCloud:
             kubeconfig=login,
             inside=pulumi.ResourceOptions(providers=[kubernetes]),
             # Without the range of pods, which would admit all pods where ranges match them.
-            control_plane=ControlPlane("gke", [self._ranges.nodes]),
+            control_plane=PlatformNetwork("gke", [self._ranges.nodes]),
             gke=gke,
             network=network,
             on_both=pulumi.ResourceOptions(

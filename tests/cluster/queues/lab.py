@@ -10,7 +10,7 @@ from typing import Any, cast
 from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.queueing.admission import FITS
 from components.kubernetes.queueing.controller import NAME as WAITS
 from components.kubernetes.queueing.kueue import API_VERSION, GATE_NAMESPACE, GPU_TAINT, PRIORITY_LABEL
@@ -231,7 +231,7 @@ def queues(
         "teams": renamed,
         "gate": gate,
         "ready_image": IMAGE,
-        "control_plane": ControlPlane("eks", ["10.0.0.0/16"]),
+        "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
     }
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [

@@ -7,7 +7,7 @@ import pulumi
 import pytest
 
 from components.kubernetes.network_policies import (
-    ControlPlane,
+    PlatformNetwork,
     Ports,
     api_server,
     closed,
@@ -31,10 +31,10 @@ def made() -> Graph:
             return opts or pulumi.ResourceOptions()
 
         ports = Ports(api_server=(9443, 8082), metrics=(8443,))
-        eks = ControlPlane("eks", ["10.0.0.0/16", "10.1.0.0/16"])
+        eks = PlatformNetwork("eks", ["10.0.0.0/16", "10.1.0.0/16"])
         controllers("dev-kueue", "kueue-system", ports, eks, child)
         for platform in platforms():
-            controllers(f"dev-{platform}", platform, ports, ControlPlane(platform, ["10.2.0.0/16"]), child)
+            controllers(f"dev-{platform}", platform, ports, PlatformNetwork(platform, ["10.2.0.0/16"]), child)
         controllers("dev-keeper", "keeper", Ports(api_server=(), metrics=(8080,)), None, child)
         closed("dev-in", "one", "closed", child())
         closed("dev-both", "two", "closed", child(), out=False)
@@ -115,5 +115,5 @@ def test_dns_of_a_node_is_an_address_and_that_of_openshift_has_its_own_namespace
 @pytest.mark.parametrize("platform", platforms())
 def test_every_platform_admits_its_api_server_and_has_a_dated_source(platform: str) -> None:
     row = platforms()[platform]
-    assert api_server(ControlPlane(platform, ["10.0.0.0/16"]))
+    assert api_server(PlatformNetwork(platform, ["10.0.0.0/16"]))
     assert row.source and row.date.year >= 2026 and 443 in row.api_ports and row.dns

@@ -5,7 +5,7 @@ from typing import Any
 import pulumi
 import pytest
 
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import user
 from components.kubernetes.queueing import node_access
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
@@ -25,7 +25,7 @@ def args() -> QueueingArgs:
         "teams": teams(research=3, product=1),
         "gate": GATE,
         "ready_image": IMAGE,
-        "control_plane": ControlPlane("eks", ["10.0.0.0/16"]),
+        "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
     }
 
 

@@ -7,7 +7,7 @@ import pulumi
 import pytest
 
 from components.aws.pools.offers import node_offer
-from components.kubernetes.network_policies import ControlPlane
+from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.offers import NodeOffer
 from components.kubernetes.training.trainer import Trainer, TrainerArgs, runtimes
 from infra.catalog.aws import facts
@@ -25,7 +25,7 @@ def made() -> Graph:
             "pools": pools,
             "image": IMAGE,
             "ready_image": IMAGE,
-            "control_plane": ControlPlane("eks", ["10.0.0.0/16"]),
+            "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
         }
         trainer = Trainer("dev-trainer", args)
         return {"runtimes": trainer.runtimes}
