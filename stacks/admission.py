@@ -19,5 +19,9 @@ def admission(spec: StackSpec, layout: ClusterLayout, cluster: Cluster) -> Admis
 
 def actions(spec: StackSpec, layout: ClusterLayout) -> tuple[Action, ...]:
     """Actions on a violation."""
-    wanted = layout.admission or ("deny" if spec.environment in _REFUSING else "warn")
-    return ("Deny",) if wanted == "deny" else ("Warn", "Audit")
+    return ("Deny",) if refuses(spec, layout) else ("Warn", "Audit")
+
+
+def refuses(spec: StackSpec, layout: ClusterLayout) -> bool:
+    """Return whether objects that violate a rule are denied."""
+    return (layout.admission or ("deny" if spec.environment in _REFUSING else "warn")) == "deny"

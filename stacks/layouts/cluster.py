@@ -13,7 +13,7 @@ from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from infra.stackspec.stack import TeamSpec
 from stacks.accounting import gpu_ledger
-from stacks.admission import admission
+from stacks.admission import admission, refuses
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pools, StoreT, TeamData, Tracking
@@ -33,7 +33,9 @@ def one_cluster(
     tracking = cloud.tracking(cluster, store)
     policed = admission(spec, layout, cluster)
     data = cloud.teams(cluster, store)
-    queueing = _queueing(spec, cluster, pools, tracking, data=data, policed=policed)
+    queueing = _queueing(
+        spec, cluster, pools, tracking, data=data, policed=policed, ending=refuses(spec, layout)
+    )
     windows = capacity_windows(spec, cluster=cluster, pools=pools, queueing=queueing, tracking=tracking)
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
@@ -104,6 +106,7 @@ def _queueing(
     *,
     data: Mapping[str, TeamData],
     policed: pulumi.Resource,
+    ending: bool,
 ) -> Queueing:
     """Queues, and with them all namespaces of jobs, after the policies for their objects."""
     trainer = Trainer(
@@ -125,6 +128,7 @@ def _queueing(
             "gate": gate(spec),
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
+            "ending": ending,
         },
         cluster.after(trainer),
     )

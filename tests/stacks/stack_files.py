@@ -71,7 +71,7 @@ WILD: dict[str, st.SearchStrategy[Any]] = {
     "environment": st.sampled_from(["dev", "prod", "Production"]),
     "expires_on": st.sampled_from(["never", "2027-03-31", "2027-02-30", "soon"]),
     "tags": st.sampled_from([{}, {"project": "a"}, {"owner": "another team"}]),
-    "layout.kubernetes_version": st.sampled_from(["1.33", "1.34", "1.35", "1.19", "1.x"]),
+    "layout.kubernetes_version": st.sampled_from(["1.35", "1.36", "1.37", "1.19", "1.x"]),
     "layout.api_access": st.lists(
         st.sampled_from(["203.0.113.0/24", "198.51.100.7/32", "0.0.0.0/0", "::/0", "10.0.0.1/8"]), max_size=2
     ),

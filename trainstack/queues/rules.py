@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.gpu_ledger import check
 from components.kubernetes.queueing import kueue, kueue_values
-from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import team_namespace
 from trainstack.queues.objects import cluster_queue
 from trainstack.queues.state import GPU, ClusterQueue
@@ -49,7 +49,7 @@ class _Queues:
         self.local_queues: dict[str, dict[str, str]] = {}
         for body in self._of("LocalQueue"):
             namespace = body["metadata"]["namespace"]
-            if namespace in self.teams:
+            if namespace in self.teams and body["metadata"]["name"] != SAMPLES_QUEUE:
                 known = self.local_queues.setdefault(self.teams[namespace], {})
                 known[body["metadata"]["name"]] = body["spec"]["clusterQueue"]
         of_teams = {queue for named in self.local_queues.values() for queue in named.values()}

@@ -10,7 +10,7 @@ from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
 from components.kubernetes.queueing.tenancy import GIVEN_LABEL
-from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import flavor_name
 
 Body = dict[str, Any]
@@ -89,7 +89,8 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     runs, and block them until it evicts the job, again and again. Where a queue has nodes of several sizes,
     only requests above the largest are rejected.
     """
-    most = {DEFAULT_QUEUE: max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)}
+    shared = max((_of_a_pod(each) for each in flavors if not each.get("own_queue")), default=0)
+    most = {DEFAULT_QUEUE: shared, SAMPLES_QUEUE: shared}
     most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
     asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
     known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items())

@@ -19,7 +19,7 @@ from components.kubernetes.queueing.quotas import (
     TeamArgs,
     allot,
 )
-from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
+from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import flavor_name, gate_queue, pool_queue, team_namespace
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
@@ -80,7 +80,8 @@ def flavors(args: Sequence[FlavorArgs]) -> Iterator[Body]:
         if flavor["gpus"]:
             # A job gets GPU nodes only when its own pod template tolerates the taint, so one without GPUs
             # waits rather than boot one, also where no other pool exists. Tolerations of the flavor would
-            # prevent that: Kueue counts them as the job's, and writes them into every pod that it admits.
+            # prevent that: Kueue counts them as the job's, and writes them into every pod that it admits. The
+            # API server adds the toleration to templates that request GPUs (`defaults.py`).
             spec["nodeTaints"] = [GPU_TAINT]
         if "taint" in flavor:
             # Jobs requested such nodes through the queue, so they need no toleration of their own.
@@ -138,7 +139,8 @@ def queues(args: Sequence[FlavorArgs], teams: Sequence[TeamArgs], gate: GateArgs
     for team in teams:
         namespace = team_namespace(team["name"])
         yield _team_queue(namespace, [flavor for flavor in args if not _alone(flavor)], team, allotment)
-        yield _local_queue(namespace, DEFAULT_QUEUE, namespace)
+        for queue in (DEFAULT_QUEUE, SAMPLES_QUEUE):
+            yield _local_queue(namespace, queue, namespace)
         for flavor in filter(_alone, args):
             name = pool_queue(team["name"], flavor["name"])
             yield _team_queue(name, [flavor], team, allotment)

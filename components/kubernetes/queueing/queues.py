@@ -1,7 +1,7 @@
 """Queues with quotas, fair share and priorities, with Kueue."""
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import pulumi
 
@@ -12,6 +12,7 @@ from components.kubernetes.people import SubjectArgs, group
 from components.kubernetes.queueing import kueue, kueue_values, node_access
 from components.kubernetes.queueing.admission import policies
 from components.kubernetes.queueing.controller import controller
+from components.kubernetes.queueing.defaults import mutations
 from components.kubernetes.queueing.quota_rules import check
 from components.kubernetes.queueing.quotas import FlavorArgs, GateArgs, TeamArgs
 from components.kubernetes.queueing.tenancy import members, onlookers, tenant_namespace
@@ -32,6 +33,8 @@ class QueueingArgs(TypedDict):
     """Image with Python, by digest, that the platform's own nodes run: of the pod that waits for webhooks."""
     control_plane: PlatformNetwork
     """Paths by which the API server calls webhooks."""
+    ending: NotRequired[bool]
+    """Whether the cluster refuses jobs without a deadline: those that declare none get one. Default False."""
 
 
 class Queueing(Component):
@@ -60,9 +63,8 @@ class Queueing(Component):
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
         people = [one for team in teams for one in _people(team)]
-        policed = [
-            Manifest(_resource_name(name, body), body, self.child()) for body in policies(flavors, people)
-        ]
+        admitted = [*policies(flavors, people), *mutations(flavors, ending=args.get("ending", False))]
+        policed = [Manifest(_resource_name(name, body), body, self.child()) for body in admitted]
         # A namespace whose pods a policy restricts comes after the policy.
         reaching = node_access.needs_node(flavors)
         spaces = self._namespaces(

@@ -42,7 +42,8 @@ class Gke:
         row = self.channels[channel]
         if not number(row.oldest) <= number(version) <= number(row.newest):
             rule = f"the channel {channel} offers {row.oldest} to {row.newest}"
-            fix = "Use one of these, or another channel."
+            others = [one.name for one in self.channels.values() if number(version) <= number(one.newest)]
+            fix = f"Use one of these, or a channel that offers it: {', '.join(others) or 'none'}."
             yield Problem(path, version, rule, fix, against=channel_path, code="version-not-in-channel")
 
 

@@ -9,6 +9,12 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 # Kueue gives a job without a queue label the LocalQueue of this name (pkg/controller/constants/constants.go,
 # v0.19.2), so that such jobs are accounted, too.
 DEFAULT_QUEUE = "default"
+# The queue that samples of Kueue's documentation name: another name of the queue of jobs without one.
+SAMPLES_QUEUE = "user-queue"
+# From this minor version of Kubernetes on, MutatingAdmissionPolicy is on by default, with which jobs get what
+# they need for GPU nodes (apiserver v0.36.2 pkg/features/kube_features.go). Managed clusters cannot turn on
+# features of versions before.
+LEAST_KUBERNETES = 36
 # The priority classes of team jobs; a job that names none is `default`.
 PRIORITIES = ("production", "default", "sweep")
 
@@ -36,6 +42,18 @@ def name_problems(path: str, names: Sequence[str], become: Callable[[str], str])
             yield Problem(at, name, rule, fix, code="name-taken")
 
 
+def version_problems(path: str, version: str) -> Iterator[Problem]:
+    """The API server can add to jobs what they need for GPU nodes."""
+    if int(version.partition(".")[2]) < LEAST_KUBERNETES:
+        rule = (
+            f"jobs with GPUs would never start: tolerations are added from Kubernetes 1.{LEAST_KUBERNETES} on"
+        )
+        fix = (
+            f"Set 1.{LEAST_KUBERNETES}; a running cluster is upgraded in place, one minor version at a time."
+        )
+        yield Problem(path, version, rule, fix, code="kubernetes-version-without-mutations")
+
+
 def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator[Problem]:
     """Not every pool has a queue of its own; `pools` are (name, whether it has one).
 
@@ -46,8 +64,8 @@ def own_queue_problems(path: str, pools: Sequence[tuple[str, bool]]) -> Iterator
         fix = "Leave one pool without a queue of its own."
         yield Problem(path, len(pools), rule, fix, code="every-pool-has-own-queue")
     for index, (name, own) in enumerate(pools):
-        if own and name == DEFAULT_QUEUE:
-            rule = "is the queue of jobs without a queue label"
+        if own and name in (DEFAULT_QUEUE, SAMPLES_QUEUE):
+            rule = "is a queue of jobs that select no pool"
             fix = "Choose another name, or no queue of its own."
             yield Problem(f"{path}[{index}].name", name, rule, fix, code="queue-name-reserved")
 

@@ -12,6 +12,11 @@ from infra.stackspec.stack import StackSpec
 Rule = Callable[[StackSpec, ClusterLayout], Iterator[Problem]]
 
 
+def kubernetes_version(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
+    """The version has what the queues need."""
+    yield from kueue.version_problems("layout.kubernetes_version", layout.kubernetes_version)
+
+
 def zones_once(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Each zone is named once."""
     yield from pools.once_problems("layout.zones", layout.zones)
@@ -139,6 +144,7 @@ def gpu_problems(spec: StackSpec, without: Collection[str]) -> Iterator[Problem]
 
 
 RULES: tuple[Rule, ...] = (
+    kubernetes_version,
     zones_once,
     zones_of_pools,
     zone_of_rdma,

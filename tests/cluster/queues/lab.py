@@ -216,6 +216,7 @@ def queues(
     *,
     fits: bool = False,
     stays: bool = False,
+    ending: bool = False,
 ) -> Iterator[Lab]:
     """The component `Queueing` in the cluster; teams get a suffix of their own, so no two labs meet.
 
@@ -232,6 +233,7 @@ def queues(
         "gate": gate,
         "ready_image": IMAGE,
         "control_plane": PlatformNetwork("eks", ["10.0.0.0/16"]),
+        "ending": ending,
     }
     graph = deploy_graph(lambda: {"cohort": Queueing("q", args).cohort})
     bodies = [

@@ -121,12 +121,6 @@ def train_job(namespace: str, gpus: int) -> Object:
     }  # fmt: skip
 
 
-def test_a_job_that_requests_gpus_and_tolerates_none_gets_a_message(api: KubernetesApi) -> None:
-    with queues(api, [L4], [{"name": "Applied ML", "weight": 1}]) as lab:
-        lab.submit("Applied ML", "evaluate", gpus=1, tolerate=False)
-        assert "untolerated taint" in lab.refusal("evaluate")
-
-
 @pytest.mark.parametrize(
     ("preferences", "expected"), [((0, 0), ["spot", "demand"]), ((1, 0), ["demand", "spot"])]
 )

@@ -81,6 +81,12 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "layout.api_access[0]",
         "client-range-too-wide",
     ),
+    "a Kubernetes that completes no jobs": (
+        ("layout", "kubernetes_version"),
+        "1.35",
+        "layout.kubernetes_version",
+        "kubernetes-version-without-mutations",
+    ),
     "an old Kubernetes": (
         ("layout", "kubernetes_version"),
         "1.19",

@@ -94,6 +94,12 @@ BROKEN: dict[str, tuple[tuple[str | int, ...], Any, str, str]] = {
         "layout.kubernetes_version",
         "kubernetes-version-not-offered",
     ),
+    "a Kubernetes that completes no jobs": (
+        ("layout", "kubernetes_version"),
+        "1.35",
+        "layout.kubernetes_version",
+        "kubernetes-version-without-mutations",
+    ),
     "a Kubernetes of another channel": (
         ("layout", "kubernetes_version"),
         "1.31",
@@ -292,10 +298,7 @@ ACCEPTED: dict[str, dict[tuple[str | int, ...], Any]] = {
         ("teams", 0, "gpus"): {"a100": 12},
     },
     "an address of the API server": {("on", "endpoint"): "ip", ("layout", "api_access"): ["203.0.113.0/24"]},
-    "an old Kubernetes in its channel": {
-        ("on", "channel"): "extended",
-        ("layout", "kubernetes_version"): "1.31",
-    },
+    "the channel with the longest support": {("on", "channel"): "extended"},
     "a file system": {("data", "shared_fs"): _LUSTRE},
     "networks by GKE": {(*_FIRST, "machine"): "a3-ultragpu-8g", (*_FIRST, "zones"): ["us-central1-b"]},
     "a Rapid bucket": {("on", "rapid_checkpoints"): "us-central1-a"},

@@ -35,9 +35,8 @@ ON_AWS: dict[str, Edit] = {
     "team added": _team_added,
     "alert edit": lambda spec: spec["budget"]["alert_emails"].append("on-call@example.com"),
     "add-on version": lambda spec: spec["on"].update(addon_versions={"coredns": "v1.14.2-eksbuild.5"}),
-    "node image": lambda spec: spec["on"].update(node_image="1.35.7-20260901"),
-    "Kubernetes minor": lambda spec: spec["layout"].update(kubernetes_version="1.36"),
+    "node image": lambda spec: spec["on"].update(node_image="1.36.3-20260911"),
 }
 _EVERY_GROUP = {"dev-a100-nodes", "dev-cluster-system", "dev-cpu-nodes", "dev-l4-nodes"}
-ENDING_ON_AWS = {"Kubernetes minor": _EVERY_GROUP, "node image": _EVERY_GROUP}
+ENDING_ON_AWS = {"node image": _EVERY_GROUP}
 """Changes that end nodes, with their groups; no other change may."""

@@ -128,11 +128,10 @@ ON_GCP: dict[str, Edit] = {
     "settings": _all(
         lambda spec: spec["budget"].update(monthly_usd=25000),
         lambda spec: spec["data"].setdefault("checkpoints", {}).update(expire_days=60),
-        lambda spec: spec["on"].update(channel="stable"),
+        lambda spec: spec["on"].update(channel="rapid"),
         _on("database", tier="db-custom-4-15360", availability="regional"),
         _on("maintenance", days=["SU"], start="01:00", hours=12),
     ),
-    "Kubernetes minor": lambda spec: spec["layout"].update(kubernetes_version="1.36"),
 }
 ENDING_ON_GCP: dict[str, set[str]] = {
     "pool removed": {"dev-a100-nodes"},

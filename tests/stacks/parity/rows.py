@@ -119,7 +119,13 @@ COMMON: dict[str, Row] = dict(
         both("whole", "data_class", "public", r'data.class: "internal" -> "public"'),
         both("whole", "expires_on", "2027-03-31", r'expires.on: "never" -> "2027-03-31"'),
         both("whole", "tags", {"other": "tag"}, r'other: nothing -> "tag"'),
-        both("cluster", "layout.kubernetes_version", "1.34", r'^~ Cluster .*ersion: "1.35" -> "1.34"'),
+        (
+            "layout.kubernetes_version",
+            {
+                cloud: Refused("layout.kubernetes_version", "1.35", "layout.kubernetes_version", "1.36")
+                for cloud in BOTH
+            },
+        ),
         both("cluster", "layout.api_access", ["203.0.113.0/24"], r'^~ Cluster .* -> "203.0.113.0/24"'),
         both("cluster", "layout.network_cidr", "10.64.0.0/17", r'^~ (Vpc|Subnetwork) .*-> "10\.64\.'),
         both(

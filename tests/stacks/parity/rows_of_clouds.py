@@ -70,7 +70,7 @@ AWS: dict[str, Outcome] = dict(
             {"coredns": "v1.12.0-eksbuild.9"},
             r"^~ Addon cluster-coredns .*v1.12.0-eksbuild.9",
         ),
-        _row("on", "on.node_image", "1.35.1-20260101", r'^~ NodeGroup .*-> "1.35.1-20260101"'),
+        _row("on", "on.node_image", "1.36.1-20260101", r'^~ NodeGroup .*-> "1.36.1-20260101"'),
         _row("EFA driver", "on.efa_driver", "dra", r"^~ Job smoke-a100-job .*resourceClaims"),
         _row("whole", "on.load_balancer", LOAD_BALANCER, r"^\+ LoadBalancer "),
         _row("way in", "on.load_balancer.host", "ml.example.com", r'-> "https://ml.example.com"'),

@@ -81,7 +81,9 @@ def test_names_are_sanitised_and_namespaces_follow_them() -> None:
     assert {(entry["namespace"], entry["name"]) for entry in local} == {
         ("trainstack-smoke", "smoke--a100"),
         ("team-research-dev", "default"),
+        ("team-research-dev", "user-queue"),
         ("team-product", "default"),
+        ("team-product", "user-queue"),
     }
 
 
@@ -179,7 +181,11 @@ def test_a_flavor_with_a_queue_of_its_own_is_in_no_other_queue_of_a_team() -> No
         for body in local
         if body["metadata"]["namespace"] == "team-research-dev"
     }
-    assert doors == {"default": "team-research-dev", "h100-block": "team-research-dev--h100-block"}
+    assert doors == {
+        "default": "team-research-dev",
+        "user-queue": "team-research-dev",
+        "h100-block": "team-research-dev--h100-block",
+    }
 
 
 def test_names_of_queues_stay_labels_however_long_those_of_team_and_pool_are() -> None:

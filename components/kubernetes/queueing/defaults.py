@@ -1,0 +1,249 @@
+"""Fields that the API server adds to jobs, so that one without special knowledge starts.
+
+MutatingAdmissionPolicies as plain data (admissionregistration.k8s.io/v1, on by default from Kubernetes 1.36:
+apiserver v0.36.2 pkg/features/kube_features.go). They run before the webhooks of Kueue and of the job
+controllers (kubernetes v1.36.2 pkg/kubeapiserver/options/plugins.go, `AllOrderedPlugins`): Kueue evaluates
+the job with what they added. GKE's plug-in ExtendedResourceToleration changes pods only, and Kueue reads the
+templates of jobs (kubernetes-sigs/kueue#170).
+
+A policy that cannot evaluate an object leaves it as it is: the API server's own validation then names the
+invalid field.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from components.kubernetes.accelerators import POOL_LABEL, TOLERATIONS
+from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+from components.kubernetes.queueing.quotas import GPU, FlavorArgs
+
+Body = dict[str, Any]
+
+TOLERATED, TRAIN_JOBS = "trainstack-gpu-tolerations", "trainstack-train-jobs"
+BOUNDED, ENDING = "trainstack-gpu-pods", "trainstack-job-limits"
+# Shared memory per GPU for data loaders and NCCL; a container has 64 MiB otherwise. It reserves nothing, is
+# part of the memory limit, and the kubelet reduces it to that (kubernetes v1.36.2 pkg/volume/emptydir,
+# `calculateEmptyDirMemorySize`).
+SHM_GIB_PER_GPU = 8
+SHM = "trainstack-shm"
+# Time limit and retries of a job in an environment that refuses jobs without (rule MLS-K8S-06).
+LONGEST_S = 7 * 24 * 3600
+MOST_RETRIES = 3
+# Of a Job that declares none (Kubernetes API Reference, JobSpec.backoffLimit).
+_DEFAULT_RETRIES = 6
+
+_API_VERSION = "admissionregistration.k8s.io/v1"
+_TOLERATION = json.dumps(TOLERATIONS[0])
+# Every pod template of an object: its path and its spec.
+_TEMPLATES = """
+  object.kind == 'Pod' ? dyn([{'at': dyn('/spec'), 'pod': dyn(object.spec)}])
+  : object.kind == 'Job' ? dyn([{'at': dyn('/spec/template/spec'), 'pod': dyn(object.spec.template.spec)}])
+  : object.kind == 'JobSet' ? dyn(object.spec.replicatedJobs.transformList(index, job, {
+    'at': dyn('/spec/replicatedJobs/' + string(index) + '/template/spec/template/spec'),
+    'pod': dyn(job.template.spec.template.spec)
+  }))
+  : dyn(object.spec.template.spec.replicatedJobs.transformList(index, job, {
+    'at': dyn('/spec/template/spec/replicatedJobs/' + string(index) + '/template/spec/template/spec'),
+    'pod': dyn(job.template.spec.template.spec)
+  }))
+"""
+# Every Job template of an object: its path and its spec.
+_JOBS = """
+  object.kind == 'CronJob' ? dyn([{
+    'at': dyn('/spec/jobTemplate/spec'), 'job': dyn(object.spec.jobTemplate.spec)
+  }])
+  : object.kind == 'JobSet' ? dyn(object.spec.replicatedJobs.transformList(index, job, {
+    'at': dyn('/spec/replicatedJobs/' + string(index) + '/template/spec'), 'job': dyn(job.template.spec)
+  }))
+  : dyn([{'at': dyn('/spec'), 'job': dyn(object.spec)}])
+"""
+_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
+
+
+def _gpus(resources: str) -> str:
+    """GPUs of an optional ResourceRequirements.
+
+    The number may be text or, in custom resources, a number: the default is dyn, else `string` takes text only.
+    """
+    asked = f"{resources}.?limits[?'{GPU}'].orValue({resources}.?requests[?'{GPU}'].orValue(dyn('0')))"
+    return f"int(string({asked}))"
+
+
+def _tolerates(tolerations: str) -> str:
+    covers = f"(one.?key.orValue('') in ['', '{GPU}'] && one.?effect.orValue('NoSchedule') == 'NoSchedule'"
+    return f"{tolerations}.exists(one, {covers} && one.?operator.orValue('Equal') == 'Exists'))"
+
+
+class _Cel(str):
+    """An expression inside of a literal."""
+
+
+def _literal(value: object) -> str:
+    """A value as a CEL literal; values of one map or list may be of several types."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: dyn({_literal(each)})' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(f'dyn({_literal(each)})' for each in value)}]"
+    return str(value) if isinstance(value, _Cel) else json.dumps(value)
+
+
+def _on(group: str, *resources: str) -> Body:
+    return {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["CREATE"],
+        "resources": list(resources),
+    }
+
+
+_INDEXED = {
+    # Every container of a pod: its path and itself.
+    "containers": """
+      object.spec.containers.transformList(index, one,
+        {'at': dyn('/spec/containers/' + string(index)), 'own': dyn(one)})
+      + object.spec.?initContainers.orValue([]).transformList(index, one,
+        {'at': dyn('/spec/initContainers/' + string(index)), 'own': dyn(one)})
+    """,
+    # Those that mount nothing at or below /dev/shm.
+    "bare": """
+      variables.containers.filter(one, !one.own.?volumeMounts.orValue([]).exists(mount,
+        mount.mountPath.startsWith('/dev/shm') || mount.mountPath in ['/dev', '/dev/']))
+    """,
+    "gpus": f"variables.containers.map(one, {_gpus('one.own.?resources')}).sum()",
+}
+_TOLERATED_KINDS = [
+    _on("", "pods"),
+    _on("batch", "jobs"),
+    _on("jobset.x-k8s.io", "jobsets"),
+    _on("trainer.kubeflow.org", "trainingruntimes", "clustertrainingruntimes"),
+]
+
+
+def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterator[Body]:
+    """Every policy with its binding; with `ending`, jobs get the limits that the environment requires."""
+    yield from _policy(TOLERATED, _TOLERATED_KINDS, [_tolerated()], {"templates": _TEMPLATES})
+    yield from _policy(TRAIN_JOBS, [_on("trainer.kubeflow.org", "trainjobs")], [_train_job()])
+    shares = {each["name"]: each["memory_gib"] // each["gpus"] for each in flavors if each["gpus"]}
+    if shares:
+        variables = {**_INDEXED, "share": _share(shares)}
+        yield from _policy(BOUNDED, [_on("", "pods")], [_shared_memory(), _memory_limits()], variables)
+    if ending:
+        kinds = [_on("batch", "jobs", "cronjobs"), _on("jobset.x-k8s.io", "jobsets")]
+        yield from _policy(ENDING, kinds, [_limits()], {"jobs": _JOBS})
+
+
+def _tolerated() -> str:
+    """A toleration of GPU nodes in each template that requests GPUs, and in no other.
+
+    A job gets GPU nodes only with it, so one without GPUs never takes such a node.
+    """
+    has_gpus = f"one.pod.?initContainers.orValue([]).exists(each, {_gpus('each.?resources')} > 0)"
+    has_gpus += f" || one.pod.containers.exists(each, {_gpus('each.?resources')} > 0)"
+    without = f"({has_gpus}) && !{_tolerates('one.pod.?tolerations.orValue([])')}"
+    return f"""
+      variables.templates.filter(one, {without}).map(one, has(one.pod.tolerations)
+        ? JSONPatch{{op: 'add', path: one.at + '/tolerations/-', value: {_TOLERATION}}}
+        : JSONPatch{{op: 'add', path: one.at + '/tolerations', value: [{_TOLERATION}]}})
+    """
+
+
+def _train_job() -> str:
+    """A patch of the runtime with the toleration, where the TrainJob itself requests GPUs per node.
+
+    The lists of several patches replace each other (trainer v2.2.1 pkg/runtime/core/trainingruntime.go,
+    `mergeRuntimePatches`), so those of the user are repeated. The trainer's job is `node` in every runtime
+    without MPI.
+    """
+    jobs = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
+    own = "job.?template.?spec.?template.?spec.?tolerations.orValue([])"
+    pod = {"spec": {"template": {"spec": {"tolerations": _Cel(f"tolerations + [dyn({_TOLERATION})]")}}}}
+    runtime = {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": pod}]}}}
+    patch = _literal({"manager": "trainstack.dev/tolerations", "trainingRuntimeSpec": runtime})
+    return f"""
+      {_gpus("object.spec.?trainer.?resourcesPerNode")} == 0 ? [] : [
+        object.spec.?runtimePatches.orValue([]).map(patch, {jobs}.filter(job, job.name == 'node')
+          .map(job, {own}).flatten()).flatten()
+      ].filter(tolerations, !{_tolerates("tolerations")}).map(tolerations, {patch}).map(patch,
+        has(object.spec.runtimePatches)
+        ? JSONPatch{{op: 'add', path: '/spec/runtimePatches/-', value: patch}}
+        : JSONPatch{{op: 'add', path: '/spec/runtimePatches', value: [patch]}})
+    """
+
+
+def _shared_memory() -> str:
+    """A volume in memory at /dev/shm of a pod with GPUs, in each container that mounts nothing there.
+
+    Containers of a pod share /dev/shm: all of them get the volume, or those with one of their own keep it.
+    """
+    size = _Cel(f"string({SHM_GIB_PER_GPU} * variables.gpus) + 'Gi'")
+    volume = _literal({"name": SHM, "emptyDir": {"medium": "Memory", "sizeLimit": size}})
+    mount = json.dumps({"name": SHM, "mountPath": "/dev/shm"})  # noqa: S108
+    return f"""
+      object.spec.?hostIPC.orValue(false) ? []
+      : !variables.bare.exists(one, {_gpus("one.own.?resources")} > 0) ? []
+      : (object.spec.?volumes.orValue([]).exists(one, one.name == '{SHM}') ? []
+        : has(object.spec.volumes) ? [JSONPatch{{op: 'add', path: '/spec/volumes/-', value: {volume}}}]
+        : [JSONPatch{{op: 'add', path: '/spec/volumes', value: [{volume}]}}])
+      + variables.bare.map(one, has(one.own.volumeMounts)
+        ? JSONPatch{{op: 'add', path: one.at + '/volumeMounts/-', value: {mount}}}
+        : JSONPatch{{op: 'add', path: one.at + '/volumeMounts', value: [{mount}]}})
+    """
+
+
+def _memory_limits() -> str:
+    """A memory limit of each container with GPUs that has none: its GPUs' share of the machine's memory.
+
+    The request stays, and so does the number that the queue counts.
+    """
+    limit = f"string(variables.share * {_gpus('one.own.?resources')}) + 'Gi'"
+    request = "string(one.own.?resources.?requests[?'memory'].orValue(dyn('0')))"
+    most = f"quantity({request}).isGreaterThan(quantity({limit})) ? {request} : {limit}"
+    without = "!one.own.?resources.?limits[?'memory'].hasValue()"
+    return f"""
+      object.spec.?resources.?limits[?'memory'].hasValue() ? [] :
+      variables.containers.filter(one, {_gpus("one.own.?resources")} > 0 && {without}).map(one,
+        JSONPatch{{op: 'add', path: one.at + '/resources/limits/memory', value: {most}}})
+    """
+
+
+def _share(shares: Mapping[str, int]) -> str:
+    """GiB of memory per GPU on the pool of a pod; the largest before it has one."""
+    pool = f"object.spec.?nodeSelector[?'{POOL_LABEL}'].orValue('')"
+    return f"{json.dumps(shares)}[?{pool}].orValue({max(shares.values())})"
+
+
+def _limits() -> str:
+    """A deadline of each job that declares none, and fewer retries than Kubernetes' default."""
+    endless = f"has(one.job.activeDeadlineSeconds) || '{_EXEC_TIME}' in object.metadata.?labels.orValue({{}})"
+    many = f"!has(one.job.backoffLimitPerIndex) && one.job.?backoffLimit.orValue({_DEFAULT_RETRIES}) == "
+    return f"""
+      variables.jobs.filter(one, !({endless})).map(one,
+        JSONPatch{{op: 'add', path: one.at + '/activeDeadlineSeconds', value: {LONGEST_S}}})
+      + variables.jobs.filter(one, {many}{_DEFAULT_RETRIES}).map(one,
+        JSONPatch{{op: 'add', path: one.at + '/backoffLimit', value: {MOST_RETRIES}}})
+    """
+
+
+def _policy(
+    name: str, rules: list[Body], patches: Sequence[str], variables: Mapping[str, str] | None = None
+) -> Iterator[Body]:
+    spec: Body = {
+        "failurePolicy": "Ignore",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {MANAGED_LABEL: MANAGED}},
+            "resourceRules": rules,
+        },
+        "mutations": [
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": patch.strip()}} for patch in patches
+        ],
+    }
+    if variables:
+        spec["variables"] = [{"name": key, "expression": text.strip()} for key, text in variables.items()]
+    yield _object("MutatingAdmissionPolicy", name, spec)
+    yield _object("MutatingAdmissionPolicyBinding", name, {"policyName": name})
+
+
+def _object(kind: str, name: str, spec: Body) -> Body:
+    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}

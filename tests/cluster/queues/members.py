@@ -1,0 +1,15 @@
+"""Connections with exactly the rights of a team's member."""
+
+from components.kubernetes.queueing.kueue import TEAM_LABEL
+from rehearsal.controlplane.api import Access, KubernetesApi
+from rehearsal.controlplane.certificates import Authority
+from rehearsal.controlplane.control_plane import ControlPlane
+from tests.cluster.queues.tenants import RBAC
+
+
+def member(plane: ControlPlane, api: KubernetesApi, namespace: str) -> Access:
+    """The access of a member of the team with this namespace."""
+    assert api.get("v1", "Namespace", namespace)["metadata"]["labels"][TEAM_LABEL] == namespace
+    (subject,) = api.list(RBAC, "RoleBinding", namespace)[0]["subjects"]
+    pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
+    return Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
