@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.accelerators import POOL_LABEL, TOLERATIONS
+from components.kubernetes.queueing.kueue import GPU_TAINT
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
 
@@ -34,7 +34,7 @@ MOST_RETRIES = 3
 _DEFAULT_RETRIES = 6
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
-_TOLERATION = json.dumps(TOLERATIONS[0])
+_TOLERATION = json.dumps({"key": GPU, "operator": "Exists", "effect": GPU_TAINT["effect"]})
 # Every pod template of an object: its path and its spec.
 _TEMPLATES = """
   object.kind == 'Pod' ? dyn([{'at': dyn('/spec'), 'pod': dyn(object.spec)}])
@@ -64,7 +64,7 @@ _EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 def _gpus(resources: str) -> str:
     """GPUs of an optional ResourceRequirements.
 
-    The number may be text or, in custom resources, a number: the default is dyn, else `string` takes text only.
+    In custom resources, the amount may be a number: with a default that is no dyn, `string` takes text only.
     """
     asked = f"{resources}.?limits[?'{GPU}'].orValue({resources}.?requests[?'{GPU}'].orValue(dyn('0')))"
     return f"int(string({asked}))"
@@ -124,9 +124,9 @@ def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterato
     """Every policy with its binding; with `ending`, jobs get the limits that the environment requires."""
     yield from _policy(TOLERATED, _TOLERATED_KINDS, [_tolerated()], {"templates": _TEMPLATES})
     yield from _policy(TRAIN_JOBS, [_on("trainer.kubeflow.org", "trainjobs")], [_train_job()])
-    shares = {each["name"]: each["memory_gib"] // each["gpus"] for each in flavors if each["gpus"]}
-    if shares:
-        variables = {**_INDEXED, "share": _share(shares)}
+    with_gpus = [each for each in flavors if each["gpus"]]
+    if with_gpus:
+        variables = {**_INDEXED, "share": _share(with_gpus)}
         yield from _policy(BOUNDED, [_on("", "pods")], [_shared_memory(), _memory_limits()], variables)
     if ending:
         kinds = [_on("batch", "jobs", "cronjobs"), _on("jobset.x-k8s.io", "jobsets")]
@@ -207,10 +207,17 @@ def _memory_limits() -> str:
     """
 
 
-def _share(shares: Mapping[str, int]) -> str:
+def _share(flavors: Sequence[FlavorArgs]) -> str:
     """GiB of memory per GPU on the pool of a pod; the largest before it has one."""
-    pool = f"object.spec.?nodeSelector[?'{POOL_LABEL}'].orValue('')"
-    return f"{json.dumps(shares)}[?{pool}].orValue({max(shares.values())})"
+    shares = [(each["node_labels"], each["memory_gib"] // each["gpus"]) for each in flavors]
+    text = str(max(share for _, share in shares))
+    for labels, share in shares:
+        of_pool = " && ".join(
+            f"object.spec.?nodeSelector[?{json.dumps(key)}].orValue('') == {json.dumps(value)}"
+            for key, value in labels.items()
+        )
+        text = f"{of_pool} ? {share} : {text}"
+    return text
 
 
 def _limits() -> str:
