@@ -8,7 +8,7 @@ import pulumi
 from components.kubernetes.queueing.kueue import GATE_NAMESPACE
 from components.kubernetes.queueing.queues import Queueing
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
-from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.teams.claims import TeamClaims, TeamVolumes
 from components.kubernetes.teams.folders import HOMES_NAMESPACE, SharedFolders, SharedFoldersArgs
 from components.kubernetes.tracking.logins import LoginArgs, MlflowLogins
 from components.kubernetes.tracking.port_forward import MlflowVisitors
@@ -18,6 +18,20 @@ from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from smoke_training.launchers.validation import EXPERIMENT
 from stacks.parts import Cluster, Store, TeamData, Tracking
+
+
+def team_volumes(
+    spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster
+) -> Mapping[str, pulumi.Output[str]]:
+    """The volumes of each team; returns the names of namespaces that come after them, by the team's name."""
+    return {
+        team.name: TeamVolumes(
+            f"{spec.name}-{team_namespace(team.name)}-volumes",
+            {"namespace": team_namespace(team.name), "volumes": data[team.name].volumes},
+            cluster.inside,
+        ).namespace
+        for team in spec.teams
+    }
 
 
 def teams_at_work(
@@ -50,7 +64,9 @@ def teams_at_work(
         claims = TeamClaims(
             f"{spec.name}-{team_namespace(team.name)}-claims",
             {"namespace": namespace, "volumes": own.volumes},
-            ready,
+            pulumi.ResourceOptions.merge(
+                ready, pulumi.ResourceOptions(deleted_with=queueing.spaces[team_namespace(team.name)])
+            ),
         )
         found.append(
             {

@@ -50,44 +50,66 @@ class SharedVolume(Component):
 
     def __init__(self, name: str, args: SharedVolumeArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        source = args["source"]
-        size = f"{args['capacity_gib']}Gi"
-        # Volumes are cluster-wide, so the name includes the claim's namespace.
-        volume_name = pulumi.Output.concat(args["namespace"], "-", args["claim"])
-        # None of this can be changed in place.
-        fixed = self.child(pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True))
-        volume = core.v1.PersistentVolume(
-            f"{name}-volume",
-            metadata=meta.v1.ObjectMetaArgs(name=volume_name),
-            spec=core.v1.PersistentVolumeSpecArgs(
-                access_modes=["ReadWriteMany"],
-                capacity={"storage": size},
-                claim_ref=core.v1.ObjectReferenceArgs(namespace=args["namespace"], name=args["claim"]),
-                csi=core.v1.CSIPersistentVolumeSourceArgs(
-                    driver=source["driver"],
-                    volume_handle=source["handle"],
-                    volume_attributes=source.get("attributes"),
-                ),
-                mount_options=source["mount_options"],
-                persistent_volume_reclaim_policy="Retain",
-                storage_class_name="",
-                volume_mode="Filesystem",
-            ),
-            opts=fixed,
-        )
-        claim = core.v1.PersistentVolumeClaim(
-            f"{name}-claim",
-            metadata=meta.v1.ObjectMetaArgs(
-                name=args["claim"], namespace=args["namespace"], labels={GIVEN_LABEL: GIVEN}
-            ),
-            spec=core.v1.PersistentVolumeClaimSpecArgs(
-                access_modes=["ReadWriteMany"],
-                resources=core.v1.VolumeResourceRequirementsArgs(requests={"storage": size}),
-                # Empty, not absent: absent means the default class, which would make a new volume.
-                storage_class_name="",
-                volume_name=volume_name,
-            ),
-            opts=pulumi.ResourceOptions.merge(fixed, pulumi.ResourceOptions(depends_on=[volume])),
-        )
+        made = volume(f"{name}-volume", args, self.child())
+        claim = volume_claim(f"{name}-claim", args, self.child(pulumi.ResourceOptions(depends_on=[made])))
         self.claim_name = after(pulumi.Output.from_input(args["claim"]), [claim])
         self.register_declared()
+
+
+def volume(name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions) -> core.v1.PersistentVolume:
+    """The static volume of a claim."""
+    source = args["source"]
+    return core.v1.PersistentVolume(
+        name,
+        metadata=meta.v1.ObjectMetaArgs(name=_volume_name(args)),
+        spec=core.v1.PersistentVolumeSpecArgs(
+            access_modes=["ReadWriteMany"],
+            capacity={"storage": _size(args)},
+            claim_ref=core.v1.ObjectReferenceArgs(namespace=args["namespace"], name=args["claim"]),
+            csi=core.v1.CSIPersistentVolumeSourceArgs(
+                driver=source["driver"],
+                volume_handle=source["handle"],
+                volume_attributes=source.get("attributes"),
+            ),
+            mount_options=source["mount_options"],
+            persistent_volume_reclaim_policy="Retain",
+            storage_class_name="",
+            volume_mode="Filesystem",
+        ),
+        opts=_fixed(opts),
+    )
+
+
+def volume_claim(
+    name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions
+) -> core.v1.PersistentVolumeClaim:
+    """The claim of a static volume, which must exist."""
+    return core.v1.PersistentVolumeClaim(
+        name,
+        metadata=meta.v1.ObjectMetaArgs(
+            name=args["claim"], namespace=args["namespace"], labels={GIVEN_LABEL: GIVEN}
+        ),
+        spec=core.v1.PersistentVolumeClaimSpecArgs(
+            access_modes=["ReadWriteMany"],
+            resources=core.v1.VolumeResourceRequirementsArgs(requests={"storage": _size(args)}),
+            # Empty, not absent: absent means the default class, which would make a new volume.
+            storage_class_name="",
+            volume_name=_volume_name(args),
+        ),
+        opts=_fixed(opts),
+    )
+
+
+def _fixed(opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """Options of objects whose `spec` cannot be changed in place."""
+    fixed = pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+    return pulumi.ResourceOptions.merge(opts, fixed)
+
+
+def _volume_name(args: SharedVolumeArgs) -> pulumi.Output[str]:
+    # Volumes are cluster-wide, so the name includes the claim's namespace.
+    return pulumi.Output.concat(args["namespace"], "-", args["claim"])
+
+
+def _size(args: SharedVolumeArgs) -> str:
+    return f"{args['capacity_gib']}Gi"

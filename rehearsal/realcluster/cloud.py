@@ -41,6 +41,7 @@ from rehearsal.realcluster import awaits, releases, writes
 from rehearsal.realcluster.cluster import RealCluster
 from rehearsal.realcluster.plane import plane_of
 
+_NAMESPACE = "kubernetes:core/v1:Namespace"
 _HEALTH = ("Deployment", "StatefulSet", "DaemonSet", "Job", "Pod", "Service", "Ingress")
 
 
@@ -228,7 +229,7 @@ class RealKubernetesCloud:
         elif live is not None:
             writes.delete(call, cluster.api, live)
         if record:
-            self.state.remove(record)
+            self._forget(record)
 
     def invoke(self, instance: ProviderInstance, token: str, args: Properties) -> Properties:
         """See `model.EmulatedCloud`."""
@@ -258,6 +259,14 @@ class RealKubernetesCloud:
             if refusal.code != "NoMatch":
                 raise
             return None
+
+    def _forget(self, record: Record) -> None:
+        """Remove the record of a deleted object; with a namespace, those of the objects in it."""
+        if record.type == _NAMESPACE:
+            for inside in self.state.find(package=PACKAGE, scope=record.scope):
+                if inside.id.startswith(f"{record.name}/") and inside.type != HELM_RELEASE:
+                    self.state.remove(inside)
+        self.state.remove(record)
 
     def _note(self, call: Call, cluster: RealCluster, id: str, inputs: Properties) -> Record:
         """Record the creator of an object before its creation."""

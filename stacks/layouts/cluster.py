@@ -17,7 +17,7 @@ from stacks.admission import admission, refuses
 from stacks.idle import idle_gpus
 from stacks.monitoring import monitored
 from stacks.parts import Cluster, ClusterCloud, ClusterT, Pools, StoreT, TeamData, Tracking
-from stacks.teams import logins, teams_at_work, visitors
+from stacks.teams import logins, team_volumes, teams_at_work, visitors
 from stacks.validation import PODS, validations
 from stacks.windows import capacity_windows
 
@@ -129,6 +129,7 @@ def _queueing(
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
             "ending": ending,
+            "namespaces": team_volumes(spec, data, cluster),
         },
         cluster.after(trainer),
     )

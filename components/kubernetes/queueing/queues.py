@@ -1,6 +1,6 @@
 """Queues with quotas, fair share and priorities, with Kueue."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 import pulumi
@@ -35,10 +35,17 @@ class QueueingArgs(TypedDict):
     """Paths by which the API server calls webhooks."""
     ending: NotRequired[bool]
     """Whether the cluster refuses jobs without a deadline: those that declare none get one. Default False."""
+    namespaces: NotRequired[Mapping[str, pulumi.Input[str]]]
+    """The name of a team's namespace, by the team's name, as an output of what must exist before it and end
+    after it. Default: `infra.naming.team_namespace`."""
 
 
 class Queueing(Component):
     """Kueue, one flavor a pool, and a namespace with a guaranteed, lendable share for every team.
+
+    Namespaces come after all queues, so they are deleted before them, with every job in them: a ClusterQueue
+    is not deleted while a job holds its quota, and Workloads keep their finalizers once Kueue is gone
+    (docs/adr/0047).
 
     Raises UserError, with every problem, when shares and pools do not fit together.
     """
@@ -63,18 +70,27 @@ class Queueing(Component):
         flavors, teams, gate = args["flavors"], args["teams"], args["gate"]
         check(flavors, teams, gate)
         people = [one for team in teams for one in _people(team)]
+        made: list[pulumi.Resource] = [self._controller(name, args)]
+        *of_cluster, of_namespaces = kueue.layers(flavors, teams, gate)
+        for layer in of_cluster:
+            opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=made))
+            made = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
         admitted = [*policies(flavors, people), *mutations(flavors, ending=args.get("ending", False))]
         policed = [Manifest(_resource_name(name, body), body, self.child()) for body in admitted]
-        # A namespace whose pods a policy restricts comes after the policy.
-        reaching = node_access.needs_node(flavors)
-        spaces = self._namespaces(
-            name, teams, policed if reaching else [], "privileged" if reaching else "baseline"
-        )
         onlookers(name, people, self.child())
-        created: list[pulumi.Resource] = [self._controller(name, args), *spaces]
-        for layer in kueue.layers(flavors, teams, gate):
-            opts_of_layer = self.child(pulumi.ResourceOptions(depends_on=created))
-            created = [Manifest(_resource_name(name, body), body, opts_of_layer) for body in layer]
+        self.spaces, tenancy = self._namespaces(name, args, [*policed, *made])
+        created = [
+            Manifest(
+                _resource_name(name, body),
+                body,
+                self.child(
+                    pulumi.ResourceOptions(
+                        depends_on=tenancy, deleted_with=self.spaces[body["metadata"]["namespace"]]
+                    )
+                ),
+            )
+            for body in of_namespaces
+        ]
 
         tenants = {team["name"]: team_namespace(team["name"]) for team in teams}
         self.cohort = pulumi.Output.from_input(kueue.COHORT)
@@ -107,17 +123,28 @@ class Queueing(Component):
         )
 
     def _namespaces(
-        self, name: str, teams: Sequence[TeamArgs], policed: Sequence[pulumi.Resource], standard: str
-    ) -> list[pulumi.Resource]:
-        opts = self.child(pulumi.ResourceOptions(depends_on=policed))
-        made = tenant_namespace(f"{name}-smoke", kueue.GATE_NAMESPACE, {}, opts, standard=standard)
-        for team in teams:
+        self, name: str, args: QueueingArgs, before: Sequence[pulumi.Resource]
+    ) -> tuple[dict[str, pulumi.Resource], list[pulumi.Resource]]:
+        """The namespaces by name, and they with all that is in them; they come after `before`."""
+        standard = "privileged" if node_access.needs_node(args["flavors"]) else "baseline"
+        spaces: dict[str, pulumi.Resource] = {}
+        made: list[pulumi.Resource] = []
+
+        opts = self.child(pulumi.ResourceOptions(depends_on=before))
+
+        def space(of: str, named: pulumi.Input[str], namespace: str, labels: dict[str, str]) -> None:
+            made.extend(tenant := tenant_namespace(of, named, labels, opts, standard=standard))
+            spaces[namespace] = tenant[0]
+
+        space(f"{name}-smoke", kueue.GATE_NAMESPACE, kueue.GATE_NAMESPACE, {})
+        for team in args["teams"]:
             namespace = team_namespace(team["name"])
+            named = args.get("namespaces", {}).get(team["name"], namespace)
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
-            tenant = tenant_namespace(of_team, namespace, labels, opts, standard=standard)
-            inside = self.child(pulumi.ResourceOptions(depends_on=tenant[0]))
-            made += [*tenant, *members(of_team, namespace, _people(team), inside)]
-        return made
+            space(of_team, named, namespace, labels)
+            inside = self.child(pulumi.ResourceOptions(depends_on=spaces[namespace]))
+            made.extend(members(of_team, namespace, _people(team), inside))
+        return spaces, made
 
 
 def _people(team: TeamArgs) -> Sequence[SubjectArgs]:

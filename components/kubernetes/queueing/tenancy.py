@@ -17,6 +17,8 @@ DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for users of a namespace, and that of Kueue's chart: jobs of all queued kinds, and read
 # access to the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
+# Time limit of a namespace's deletion: the longest that a pod may take to end, and five minutes.
+DELETION = "15m"
 # Of the role that lets members see the queues of the cluster.
 ONLOOKERS = "trainstack-queue-onlookers"
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
@@ -25,7 +27,7 @@ _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 def tenant_namespace(
     name: str,
-    namespace: str,
+    namespace: pulumi.Input[str],
     labels: dict[str, str],
     opts: pulumi.ResourceOptions,
     *,
@@ -52,7 +54,9 @@ def tenant_namespace(
                 **labels,
             },
         ),
-        opts=opts,
+        opts=pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(custom_timeouts=pulumi.CustomTimeouts(delete=DELETION))
+        ),
     )
     inside = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[owned]))
     limits = core.v1.LimitRange(
@@ -67,7 +71,12 @@ def tenant_namespace(
         owned,
         limits,
         _no_system_priority(name, namespace, inside),
-        _closed_to_others(name, namespace, inside),
+        # Deleted with the namespace, so that it holds until the last pod has ended.
+        _closed_to_others(
+            name,
+            namespace,
+            pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(deleted_with=owned)),
+        ),
     ]
 
 
@@ -118,7 +127,9 @@ def onlookers(
     return [role, bound]
 
 
-def _no_system_priority(name: str, namespace: str, opts: pulumi.ResourceOptions) -> core.v1.ResourceQuota:
+def _no_system_priority(
+    name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
+) -> core.v1.ResourceQuota:
     selected = core.v1.ScopedResourceSelectorRequirementArgs(
         scope_name="PriorityClass", operator="In", values=_SYSTEM_PRIORITIES
     )
@@ -132,7 +143,9 @@ def _no_system_priority(name: str, namespace: str, opts: pulumi.ResourceOptions)
     )
 
 
-def _closed_to_others(name: str, namespace: str, opts: pulumi.ResourceOptions) -> networking.v1.NetworkPolicy:
+def _closed_to_others(
+    name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
+) -> networking.v1.NetworkPolicy:
     return networking.v1.NetworkPolicy(
         f"{name}-ingress",
         metadata=meta.v1.ObjectMetaArgs(name="same-namespace-only", namespace=namespace),

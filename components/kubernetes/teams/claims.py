@@ -1,4 +1,4 @@
-"""Volume claims of a team's pods, with a quota that allows no others."""
+"""Volumes of a team, and their claims in its namespace, with a quota that allows no others."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -7,7 +7,37 @@ import pulumi
 from pulumi_kubernetes import core, meta
 
 from components.base import Component, Options
-from components.kubernetes.volumes import SharedVolume, VolumeArgs
+from components.kubernetes.volumes import VolumeArgs, volume, volume_claim
+from components.ordering import after
+
+
+class TeamVolumesArgs(TypedDict):
+    """Arguments of `TeamVolumes`."""
+
+    namespace: str
+    """The name of the team's namespace."""
+    volumes: Mapping[str, VolumeArgs]
+    """Volumes by name of the claim."""
+
+
+class TeamVolumes(Component):
+    """The volumes that a team's claims bind.
+
+    The team's namespace comes after them: a volume is not deleted while its claim exists (finalizer
+    `kubernetes.io/pv-protection`), and the claim ends with the namespace.
+    """
+
+    namespace: pulumi.Output[str]
+    """The name of the team's namespace; dependents come after the volumes."""
+
+    def __init__(self, name: str, args: TeamVolumesArgs, opts: Options = None) -> None:
+        super().__init__(name, opts)
+        made = [
+            volume(f"{name}-{claim}", {"namespace": args["namespace"], "claim": claim, **each}, self.child())
+            for claim, each in args["volumes"].items()
+        ]
+        self.namespace = after(pulumi.Output.from_input(args["namespace"]), made)
+        self.register_declared()
 
 
 class TeamClaimsArgs(TypedDict):
@@ -16,7 +46,7 @@ class TeamClaimsArgs(TypedDict):
     namespace: pulumi.Input[str]
     """The team's namespace."""
     volumes: Mapping[str, VolumeArgs]
-    """Volumes by name of the claim."""
+    """Volumes by name of the claim, as in `TeamVolumes`."""
 
 
 class TeamClaims(Component):
@@ -24,6 +54,9 @@ class TeamClaims(Component):
 
     A further claim would be an unplanned disk, or an attempt to bind another team's volume. The quota counts
     claims of every kind, those of generic ephemeral volumes and StatefulSets included.
+
+    It needs the option `deleted_with`, the namespace: a claim stays while a pod mounts it (finalizer
+    `kubernetes.io/pvc-protection`), and the pods of users end only with the namespace.
     """
 
     claims: pulumi.Output[list[str]]
@@ -40,12 +73,12 @@ class TeamClaims(Component):
         # A further claim is rejected until the quota allows it.
         after_quota = pulumi.ResourceOptions(depends_on=[quota])
         made = [
-            SharedVolume(
+            volume_claim(
                 f"{name}-{claim}",
-                {"namespace": args["namespace"], "claim": claim, **volume},
+                {"namespace": args["namespace"], "claim": claim, **each},
                 self.child(after_quota),
             )
-            for claim, volume in args["volumes"].items()
+            for claim, each in args["volumes"].items()
         ]
-        self.claims = pulumi.Output.all(*(each.claim_name for each in made))
+        self.claims = after(pulumi.Output.from_input([*args["volumes"]]), made)
         self.register_declared()

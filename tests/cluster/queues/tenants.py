@@ -8,7 +8,7 @@ from typing import Any
 
 from components.kubernetes.people import user
 from components.kubernetes.queueing.quotas import TeamArgs
-from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.teams.claims import TeamClaims, TeamVolumes
 from components.kubernetes.volumes import VolumeArgs
 from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
 from rehearsal.controlplane.certificates import Authority
@@ -100,6 +100,7 @@ def given(namespace: str) -> list[Object]:
     """What the stack puts into a team's namespace besides its queue."""
 
     def program() -> dict[str, Any]:
+        TeamVolumes("volumes", {"namespace": namespace, "volumes": VOLUMES})
         made = TeamClaims("given", {"namespace": namespace, "volumes": VOLUMES})
         return {"claims": made.claims}
 

@@ -42,7 +42,7 @@ def test_there_may_be_as_many_claims_as_are_given_and_no_more() -> None:
     assert made.find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "2"}
     assert made.outputs["claims"] == ["checkpoints", "home"]
     # The quota of before would refuse one more.
-    assert "ResourceQuota:dev-vision-quota" in made.edges["SharedVolume:dev-vision-home"]
+    assert "ResourceQuota:dev-vision-quota" in made.edges["PersistentVolumeClaim:dev-vision-home"]
     assert claims({}).find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "0"}
 
 

@@ -1,0 +1,115 @@
+"""A stack that three teams use: the shipped dev-aws on a real control plane, with their jobs.
+
+The program runs in this process, so that a transition is an edit of its spec. Nodes of KWOK stand beside the
+emulated ones: pods with `ON_KWOK` run there without a process; all others run on the emulated nodes.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from components.kubernetes.accelerators import POOL_LABEL
+from components.kubernetes.queueing.kueue import GPU_TAINT
+from infra.engine.plan import PlannedStep, PreviewPlan
+from rehearsal.client import Rehearsal
+from rehearsal.cluster_kind import ClusterKind, choose
+from rehearsal.controlplane.api import Access, KubernetesApi
+from rehearsal.controlplane.nodes import GPU, KwokPool, pool_nodes
+from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER, admin_kubeconfig
+from tests.rehearsal.day2.changes import Edit
+from tests.rehearsal.day2.stack import AWS, CACHE, selected
+from tests.rehearsal.frugal import FRUGAL, FrugalStack
+
+# Label and taint of the nodes that KWOK keeps.
+ON_KWOK = {"tests.trainstack.dev/kwok": "yes"}
+KWOK_TAINT = {"key": "tests.trainstack.dev/kwok", "value": "yes", "effect": "NoSchedule"}
+# The catalog has machines with GPUs only: of the third, the 16 vCPU are used.
+_MACHINES = {"a100": ("p4d.24xlarge", 4), "l4": ("g6.2xlarge", 8), "cpu": ("g6.4xlarge", 4)}
+
+
+@dataclass
+class LivedIn:
+    """The running stack; a transition is one or more edits, on top of those before."""
+
+    rehearsal: Rehearsal
+    api: KubernetesApi
+    stack: FrugalStack
+    edits: tuple[Edit, ...] = ()
+
+    def planned(self, *edits: Edit) -> list[PlannedStep]:
+        """The steps of an `up` with further edits."""
+        plan = PreviewPlan()
+        running = self.stack.running(AWS.program(*self.edits, *edits))
+        cast(Any, plan.listening(lambda on_event: cast(Any, running.preview(on_event=on_event))))(
+            lambda _: None
+        )
+        return plan.steps
+
+    def up(self, *edits: Edit) -> Mapping[str, int]:
+        """Deploy with further edits; returns the number of resources by operation."""
+        self.edits += edits
+        self.stack = self.stack.running(AWS.program(*self.edits))
+        changed = self.stack.up().summary.resource_changes or {}
+        return {str(getattr(kind, "value", kind)): count for kind, count in changed.items()}
+
+    def reset(self) -> None:
+        """Deploy the shipped spec again, with all nodes."""
+        if self.edits:
+            self.edits = ()
+            self.up()
+        add_nodes(self.api)
+
+
+@contextmanager
+def lived_in(folder: Path) -> Iterator[LivedIn]:
+    """The deployed stack with nodes of KWOK, without users; its processes end with the context."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    (folder / "cache").symlink_to(CACHE)
+    home = folder / "rehearsal"
+    choose(home, ClusterKind.REAL, None, {})
+    rehearsal = Rehearsal(home)
+    try:
+        stack = selected(rehearsal, AWS.program(), **FRUGAL)
+        stack.up()
+        with KubernetesApi(administrator(home)) as api:
+            add_nodes(api)
+            yield LivedIn(rehearsal, api, stack)
+    finally:
+        rehearsal.stop()
+
+
+def administrator(home: Path) -> Access:
+    """The administrator's access to the control plane of a rehearsal home."""
+    status = json.loads((home / FOLDER / CREDENTIAL).read_text())["status"]
+    cluster = json.loads(admin_kubeconfig(home).read_text())["clusters"][0]["cluster"]
+    certificate, key = home.parent / "admin.crt", home.parent / "admin.key"
+    certificate.write_text(status["clientCertificateData"])
+    key.touch(mode=0o600)
+    key.write_text(status["clientKeyData"])
+    return Access(cluster["server"], Path(cluster["certificate-authority"]), certificate, key)
+
+
+def add_nodes(api: KubernetesApi) -> None:
+    """Create the nodes of KWOK that do not exist."""
+    for name, (machine, nodes) in _MACHINES.items():
+        with_gpus, labels = name != "cpu", {POOL_LABEL: name, **ON_KWOK}
+        taints = [KWOK_TAINT, *([GPU_TAINT] if with_gpus else [])]
+        for body in pool_nodes(KwokPool(f"kwok-{name}", machine, nodes, labels=labels, taints=taints)):
+            whole = body["status"]["capacity"].items()
+            amounts = {name: amount for name, amount in whole if with_gpus or name != GPU}
+            if api.find("v1", "Node", body["metadata"]["name"]) is None:
+                api.create({**body, "status": {"capacity": amounts, "allocatable": amounts}})
+
+
+def end_pool(api: KubernetesApi, pool: str) -> None:
+    """End a pool's nodes of KWOK, as the cloud ends those of a group: the pods on them are gone."""
+    for node in api.list("v1", "Node", labels=f"{POOL_LABEL}={pool},{next(iter(ON_KWOK))}=yes"):
+        name = node["metadata"]["name"]
+        for pod in api.list("v1", "Pod", fields=f"spec.nodeName={name}"):
+            about = pod["metadata"]
+            url = api.resource("v1", "Pod").url(about["namespace"], about["name"])
+            api.request("DELETE", url, {"gracePeriodSeconds": 0})
+        api.delete("v1", "Node", name)
