@@ -22,8 +22,11 @@ from .verdicts import LONGEST, AdmissionVerdict, admit, keep, run_limits
 from .windows import CapacityWindow, read
 from .workloads import PENDING, Workloads, called, check_of, is_away, is_reserved, sent_away_by
 
-TICK_S = 5.0
-_RETRY_S = 1.0
+# Longest duration of a watch; pools are looked at in between.
+TICK_S = 10.0
+_GONE = 410
+# Wait after an error of the API server, doubled up to the longest one.
+_RETRY_S, _MOST_RETRY_S = 1.0, 60.0
 
 
 class WindowController:
@@ -74,11 +77,16 @@ class WindowController:
         return is_away(workload) or (is_reserved(workload) and check_of(workload, self._windows) is not None)
 
     def _look(self, workload: Object) -> None:
+        """Evaluate a job. What the API server refuses is reported, and stops no decision on another job."""
         now, uid = self._clock(), workload["metadata"]["uid"]
-        if not is_away(workload):
-            self._answer(workload, now)
-        elif now >= self._look_at.get(uid, now):
-            self._look_at[uid] = now + self._call_back(workload, now)
+        try:
+            if not is_away(workload):
+                self._answer(workload, now)
+            elif now >= self._look_at.get(uid, now):
+                self._look_at[uid] = now + self._call_back(workload, now)
+        except ApiServerError as error:
+            self._look_at[uid] = now + LONGEST
+            say(f"{called(workload)}: {error}")
 
     def _answer(self, workload: Object, now: datetime) -> None:
         """Update the check of a job that has its quota: start it, let it run on, or deactivate it."""
@@ -109,8 +117,12 @@ class WindowController:
         return (verdict and verdict.again) or LONGEST
 
     def _admitted(self, window: CapacityWindow, workload: Object, now: datetime) -> AdmissionVerdict:
-        run = run_limits(workload, self._workloads.owner(workload))
-        return admit(run, window.upcoming(now, run.priority), now)
+        run = run_limits(workload, None)
+        period = window.upcoming(now, run.priority)
+        if period is not None and period.opens <= now and period.closes is not None:
+            # Only now its own limits matter.
+            run = run_limits(workload, self._workloads.owner(workload))
+        return admit(run, period, now)
 
     def _report(self, window: CapacityWindow, workload: Object, verdict: AdmissionVerdict) -> None:
         # The write arrives as a change; until then it is not reported twice.
@@ -121,7 +133,7 @@ class WindowController:
 
 def run(workloads: Workloads, keeper: WindowController, beat: Callable[[], None]) -> None:
     """Handle changes until the process ends; errors are logged once and retried."""
-    logged, version = "", ""
+    logged, version, wait_s = "", "", _RETRY_S
     while True:
         try:
             version = version or keeper.begin()
@@ -130,13 +142,17 @@ def run(workloads: Workloads, keeper: WindowController, beat: Callable[[], None]
                 if change["type"] != "BOOKMARK":
                     keeper.changed(change["type"], change["object"])
             keeper.tick()
-            logged = ""
+            logged, wait_s = "", _RETRY_S
         except (ApiServerError, OSError) as error:
-            version, text = "", str(error)
+            text = str(error)
             if text != logged:
                 say(text)
             logged = text
-            time.sleep(_RETRY_S)
+            if isinstance(error, ApiServerError) and error.status == _GONE:
+                # Changes were missed; otherwise a list of all Workloads would follow every error.
+                version = ""
+            time.sleep(wait_s)
+            wait_s = min(_MOST_RETRY_S, 2 * wait_s)
         # It is healthy while it retries: a restart does not fix the API server.
         beat()
 

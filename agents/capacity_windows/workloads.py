@@ -1,11 +1,11 @@
 """Client of Kueue's Workloads for the controller of windows; standard library only."""
 
-import urllib.parse
 from collections.abc import Container, Iterator, Sequence
 from datetime import datetime
 
-from agents.shared.api_server import ApiServer, ApiServerError, Object
+from agents.shared.api_server import ApiServer, ApiServerError, Object, say
 from agents.shared.events import event
+from agents.shared.jobs import controller, path
 from agents.shared.times import stamp
 
 PENDING, READY = "Pending", "Ready"  # states of a check (apis/kueue/v1beta2/workload_types.go)
@@ -14,13 +14,6 @@ AWAY_NOTE = "trainstack.dev/capacity-window"
 _VERSION = "kueue.x-k8s.io/v1beta2"
 _KUEUE = f"/apis/{_VERSION}"
 _ALL = f"{_KUEUE}/workloads"
-# The objects with which users start runs, and their paths.
-_OWNERS = {
-    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
-    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/{}",
-    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}",
-    "Pod": "/api/v1/namespaces/{}/pods/{}",
-}
 _GONE, _CONFLICT = 404, 409
 
 
@@ -51,7 +44,7 @@ def check_of(workload: Object, names: Container[str]) -> Object | None:
 
 def called(workload: Object) -> str:
     """Namespace and name of a job."""
-    owner = _controller(workload) or workload["metadata"]
+    owner = controller(workload["metadata"]) or workload["metadata"]
     return f"{workload['metadata']['namespace']}/{owner['name']}"
 
 
@@ -71,8 +64,8 @@ class Workloads:
 
     def activate_check(self, name: str, now: datetime) -> None:
         """Mark an AdmissionCheck as active; its queues are inactive until then."""
-        path = f"{_KUEUE}/admissionchecks/{name}"
-        found = self._server.must("GET", path)
+        place = f"{_KUEUE}/admissionchecks/{name}"
+        found = self._server.must("GET", place)
         rows = (found.get("status") or {}).get("conditions") or ()
         if not any(row["type"] == "Active" and row["status"] == "True" for row in rows):
             active = {
@@ -83,16 +76,14 @@ class Workloads:
                 "observedGeneration": found["metadata"]["generation"],
                 "lastTransitionTime": stamp(now.timestamp()),
             }
-            self._server.must("PATCH", f"{path}/status", {"status": {"conditions": [active]}})
+            self._server.must("PATCH", f"{place}/status", {"status": {"conditions": [active]}})
 
     def owner(self, workload: Object) -> Object | None:
         """The Job, JobSet, TrainJob or Pod of a Workload; None when it is gone or of another kind."""
-        owner = _controller(workload)
+        owner = controller(workload["metadata"])
         if owner is None:
             return None
-        place = _OWNERS[owner["kind"]].format(
-            workload["metadata"]["namespace"], urllib.parse.quote(owner["name"])
-        )
+        place = path(owner["kind"], workload["metadata"]["namespace"], owner["name"])
         status, found = self._server.ask("GET", place)
         if status == _GONE:
             return None
@@ -120,11 +111,11 @@ class Workloads:
 
     def _patch(self, workload: Object, part: str, change: Object) -> bool:
         metadata = workload["metadata"]
-        path = f"{_KUEUE}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
+        place = f"{_KUEUE}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
         # Applies to the version that was read only.
         known = {**change.get("metadata", {}), "resourceVersion": metadata["resourceVersion"]}
         try:
-            self._server.must("PATCH", path, {**change, "metadata": known})
+            self._server.must("PATCH", place, {**change, "metadata": known})
         except ApiServerError as error:
             if error.status not in (_GONE, _CONFLICT):
                 raise
@@ -134,7 +125,7 @@ class Workloads:
     def _report(self, workload: Object, words: str, now: datetime) -> None:
         """Report the reason as an event of the Job."""
         metadata = workload["metadata"]
-        about = _controller(workload) or {"apiVersion": _VERSION, "kind": "Workload", **metadata}
+        about = controller(metadata) or {"apiVersion": _VERSION, "kind": "Workload", **metadata}
         body = event(
             about,
             metadata["namespace"],
@@ -144,13 +135,10 @@ class Workloads:
             by="capacity-keeper",
             at=now.timestamp(),
         )
-        self._server.must("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", body)
-
-
-def _controller(workload: Object) -> Object | None:
-    """The reference to a Workload's owner."""
-    rows = workload["metadata"].get("ownerReferences") or ()
-    return next((row for row in rows if row["kind"] in _OWNERS), None)
+        status, found = self._server.ask("POST", f"/api/v1/namespaces/{metadata['namespace']}/events", body)
+        if status >= 300:
+            # An event is for users: a failure, such as of a namespace that is deleted, stops nothing.
+            say(f"no event PoolClosed in {metadata['namespace']}: {status} {found.get('message')}")
 
 
 def _activity(away: str | None) -> Object:

@@ -19,11 +19,17 @@ DEVICES = "nvidia.com/"
 # Kueue copies it from a job to its Workload (`labelKeysToCopy`), once, at creation of the Workload.
 PROJECT_LABEL = "trainstack.dev/project"
 NO_PROJECT = "none"
+# Of all projects beyond the bound of a book (`ledger.MOST_PROJECTS`).
+OTHER_PROJECT = "other"
 UNKNOWN_POOL = "unknown"
 # The class of a job without a priority class (components/kubernetes/queueing/kueue.py, `PRIORITIES`).
 NO_PRIORITY = "default"
 # Parent and variant are both admitted: KEP-8691, pkg/controller/concurrentadmission.
 _PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
+# On the Workload that replaces a smaller one of an elastic job (pkg/workloadslicing/workloadslicing.go). The
+# smaller one is finished at the reservation of the larger one (pkg/scheduler/scheduler.go,
+# `replaceWorkloadSlice`), and the job's pods run on: it holds its devices from there, not from its admission.
+_REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 # Field manager of `reclaimablePods` (pkg/constants/constants.go, `ReclaimablePodsMgr`).
 _RECLAIMS = "kueue-reclaimable-pods"
 
@@ -65,6 +71,8 @@ class Seen:
     """Seconds of its attempts that lost their admission, by Kueue's own count."""
     limit_s: int | None
     """Time limit of all its attempts together; None: no limit."""
+    version: int = 0
+    """Version of this state (`metadata.resourceVersion`); 0: unknown."""
 
     @property
     def left_s(self) -> int | None:
@@ -79,7 +87,8 @@ def seen(workload: Object) -> Seen | None:
     if labels.get(_PARENT) == "true":
         return None
     conditions = {row["type"]: row for row in status.get("conditions") or ()}
-    admitted = _since(conditions, "Admitted", "True")
+    holds = "QuotaReserved" if _REPLACES in (metadata.get("annotations") or {}) else "Admitted"
+    counts = {row["name"]: int(row.get("count") or 1) for row in spec.get("podSets") or ()}
     done = {row["name"]: int(row["count"]) for row in status.get("reclaimablePods") or ()}
     limit = spec.get("maximumExecutionTimeSeconds")
     return Seen(
@@ -89,18 +98,28 @@ def seen(workload: Object) -> Seen | None:
         project=labels.get(PROJECT_LABEL) or NO_PROJECT,
         priority=(spec.get("priorityClassRef") or {}).get("name") or NO_PRIORITY,
         created=seconds(metadata["creationTimestamp"]),
-        admitted=admitted,
-        released=_since(conditions, "Admitted", "False"),
+        admitted=_since(conditions, holds, "True"),
+        released=_since(conditions, holds, "False"),
         finished=_since(conditions, "Finished", "True"),
         ready=_since(conditions, "PodsReady", "True"),
         unready=_since(conditions, "PodsReady", "False"),
-        asked=_assigned(status, {}) if "admission" in status else _requested(spec),
-        shares=_assigned(status, done),
+        asked=_assigned(status, {}, {}) if "admission" in status else _requested(spec),
+        shares=_assigned(status, counts, done),
         done=sum(done.values()),
         changed=_changed(metadata),
         past_s=int(status.get("accumulatedPastExecutionTimeSeconds") or 0),
         limit_s=None if limit is None else int(limit),
+        version=version(metadata),
     )
+
+
+def version(metadata: Object) -> int:
+    """The `resourceVersion` as a number; 0 for none, and for one of a server whose versions are no numbers.
+
+    Versions of one kind are ordered (Kubernetes KEP-5504; with etcd they always were).
+    """
+    text = str(metadata.get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0
 
 
 def days(start: int, end: int) -> Iterator[tuple[str, int, int]]:
@@ -126,12 +145,17 @@ def _since(conditions: Mapping[str, Object], kind: str, status: str) -> int | No
     return seconds(row["lastTransitionTime"]) if row and row["status"] == status else None
 
 
-def _assigned(status: Object, done: Mapping[str, int]) -> Shares:
-    """Devices of pods that are not done; `resourceUsage` is of all pods, as at admission."""
+def _assigned(status: Object, counts: Mapping[str, int], done: Mapping[str, int]) -> Shares:
+    """Devices that Kueue counts for a Workload; `resourceUsage` is of all pods, as at admission.
+
+    Kueue counts the admitted pods or, where these are fewer, those of `counts` (the current spec, which an
+    elastic job scales down in place) without those that are done (pkg/workload/workload.go,
+    `totalRequestsFromAdmission`).
+    """
     found: dict[tuple[str, str], int] = {}
     for row in (status.get("admission") or {}).get("podSetAssignments") or ():
         pods = int(row.get("count") or 0)
-        left = max(0, pods - done.get(row["name"], 0))
+        left = max(0, min(pods, counts.get(row["name"], pods) - done.get(row["name"], 0)))
         for resource, amount in (row.get("resourceUsage") or {}).items():
             devices = int(parse(amount)) * left // pods if pods else 0
             if resource.startswith(DEVICES) and devices:

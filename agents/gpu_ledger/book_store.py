@@ -1,19 +1,25 @@
 """Stores books in ConfigMaps in the namespace of the team, which its members read; runs in a pod."""
 
+import base64
 import datetime
+import gzip
 from collections.abc import Mapping
 from typing import Any
 
-from agents.gpu_ledger.archive import Archive
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.archive import Archive, ArchivePart, compressed
+from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
 from agents.shared.api_server import ApiServer, ApiServerError
 
-NAME, KEY = "gpu-ledger", "book.json"
+NAME, KEY = "gpu-ledger", "book.json.gz"
+# Of books and archives of schema 1, which were not compressed.
+_OLD_KEY = "book.json"
 # Labels of objects that the stack puts into a team's namespace: a policy lets members only read them
 # (components/kubernetes/queueing/tenancy.py, `GIVEN_LABEL`).
 _LABELS = {"trainstack.dev/given": "yes", "app.kubernetes.io/name": NAME}
-# Rows of a month may be added for this long after its end: jobs whose end was not observed.
-_ARCHIVE_AFTER = datetime.timedelta(hours=1)
+# A book has today's rows and those of the day before: jobs whose end was not observed add to them.
+_KEPT = datetime.timedelta(days=1)
 _CONFLICT, _MISSING = 409, 404
 
 
@@ -22,27 +28,28 @@ class ChangedError(Exception):
 
 
 class BookStore:
-    """The books of a cluster, written as a whole, and only over the version that was read."""
+    """The books of a cluster, written as a whole, and only over the version that was read.
+
+    Every method raises ApiServerError and OSError as `ApiServer` does.
+    """
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._versions: dict[str, str] = {}
 
     def read(self, namespace: str, team: str, now: int) -> TeamBook:
-        """The book of a namespace, a new one where there is none. Raises ApiServerError and OSError."""
-        status, found = self._server.ask("GET", _path(namespace, NAME))
-        if status == _MISSING:
+        """The book of a namespace, a new one where there is none. Raises ValueError for an unreadable one."""
+        found = self._get(namespace, NAME)
+        if found is None:
             self._versions.pop(namespace, None)
             return TeamBook(team, now)
-        if status >= 300:
-            raise ApiServerError(status, str(found.get("message")))
         self._versions[namespace] = found["metadata"]["resourceVersion"]
-        return TeamBook.parse(found["data"][KEY])
+        return book_text.parse(text_of(found))
 
     def write(self, namespace: str, book: TeamBook) -> int:
-        """Store a book; returns its size in bytes. Raises ChangedError, ApiServerError and OSError."""
-        text = book.text()
-        body = _config_map(NAME, namespace, text)
+        """Store a book; returns its size in bytes. Raises ChangedError when another process wrote it."""
+        content = compressed(book_text.text(book))
+        body = _config_map(NAME, namespace, content)
         version = self._versions.get(namespace)
         try:
             if version is None:
@@ -55,40 +62,73 @@ class BookStore:
                 raise ChangedError(f"{namespace}: {error}") from error
             raise
         self._versions[namespace] = kept["metadata"]["resourceVersion"]
-        return len(text)
+        return len(content)
 
-    def archive(self, namespace: str, book: TeamBook, now: int) -> None:
-        """Move months that are over into ConfigMaps of their own, `gpu-ledger-2026-11`.
+    def archive(self, namespace: str, book: TeamBook, now: int) -> bool:
+        """Move rows of past days into the ConfigMaps of their months, `gpu-ledger-2026-11`.
 
-        The archive is written first; until the book lists the month (`archived`), it is not read, and a retry
-        writes it again. Raises as `write` does.
+        Returns whether there were any; then the book has to be written next. In memory it is changed only
+        after all archives are written. Raises ValueError for an archive that is not the listed one.
         """
-        today = datetime.datetime.fromtimestamp(now, datetime.UTC)
-        this = f"{today - _ARCHIVE_AFTER:%Y-%m}"
-        for month in sorted({key[0][:7] for key in book.rows} - set(book.archived)):
-            if month < this:
-                # Without running attempts: those become rows of that month when they end.
-                text = Archive(book.team, book.over(month), book.terms).text()
-                self._put(_config_map(f"{NAME}-{month}", namespace, text))
-                book.take(month)
-                self.write(namespace, book)
+        today = datetime.datetime.fromtimestamp(min(now, book.seen), datetime.UTC)
+        midnight = datetime.datetime.combine((today - _KEPT).date(), datetime.time(), datetime.UTC)
+        day = midnight.date().isoformat()
+        book.advance(int(midnight.timestamp()))
+        past = ArchivePart(*book.before(day))
+        for month in sorted({row.day[:7] for row in past.rows} | {row[0][:7] for row in past.uncertain}):
+            number = book.archived.get(month, 0)
+            base = self._base(namespace, book, month, number) if number else ArchivePart()
+            made = Archive(book.team, number + 1, base, past.of(month), book.terms)
+            self._put(_config_map(f"{NAME}-{month}", namespace, made.content()))
+        book.archive(day)
+        return bool(past.rows or past.uncertain)
+
+    def _base(self, namespace: str, book: TeamBook, month: str, number: int) -> ArchivePart:
+        """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
+        found = self._get(namespace, f"{NAME}-{month}")
+        if found is None:
+            book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
+            return ArchivePart()
+        return Archive.parse(text_of(found)).at(number)
+
+    def _get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        status, found = self._server.ask("GET", _path(namespace, name))
+        if status == _MISSING:
+            return None
+        if status >= 300:
+            raise ApiServerError(status, str(found.get("message")))
+        return found
 
     def _put(self, body: Mapping[str, Any]) -> None:
         namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
         try:
-            self._server.must("POST", _path(namespace), body)
-        except ApiServerError as error:
-            if error.status != _CONFLICT:
-                raise
             self._server.must("PUT", _path(namespace, name), body)
+        except ApiServerError as error:
+            if error.status != _MISSING:
+                raise
+            self._server.must("POST", _path(namespace), body)
 
 
-def _config_map(name: str, namespace: str, text: str) -> dict[str, Any]:
+def text_of(config_map: Mapping[str, Any]) -> str:
+    """The text of a book or an archive. Raises ValueError for a ConfigMap without one."""
+    packed = (config_map.get("binaryData") or {}).get(KEY)
+    if packed is not None:
+        try:
+            return gzip.decompress(base64.b64decode(packed)).decode()
+        except (EOFError, OSError) as error:
+            raise ValueError(f"{KEY} is not compressed with gzip: {error}") from error
+    plain = (config_map.get("data") or {}).get(_OLD_KEY)
+    if plain is None:
+        raise ValueError(f"has no key {KEY}")
+    return str(plain)
+
+
+def _config_map(name: str, namespace: str, content: bytes) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": name, "namespace": namespace, "labels": _LABELS},
-        "data": {KEY: text},
+        "binaryData": {KEY: base64.b64encode(content).decode()},
     }
 
 

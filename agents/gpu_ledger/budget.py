@@ -101,7 +101,7 @@ def uses(
     `promised`: admitted jobs that do not run yet.
     """
     end = month_end(now)
-    rows = [(row.pool, row.resource, float(row.held_s)) for row in book.totals(stamp(now)[:7])]
+    rows = [(row.pool, row.resource, float(row.held_s)) for row in book.of_month(stamp(now)[:7])]
     # Open attempts are in the rows until `book.seen`; their reservation is counted from there.
     coming = [(one.shares, one.may_take_s(book.seen, end)) for one in book.open.values()]
     coming += [(one.shares, _within(one.left_s, now, end)) for one in promised]

@@ -11,7 +11,8 @@ from typing import Any
 from agents.gpu_ledger import check
 from agents.gpu_ledger.attempts import Seen, seen
 from agents.gpu_ledger.budget import BudgetVerdict, GpuBudget, JobRequest, LimitUse, judge, uses
-from agents.gpu_ledger.ledger import Note, TeamBook
+from agents.gpu_ledger.entries import Note
+from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import Prices
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.events import event
@@ -79,6 +80,11 @@ class Decisions:
                 self._patch(patched, check.activated(patched, active=False), "")
             if verdict.starts or not known:
                 self._record(workload, state, verdict, book, now)
+
+    def forget(self) -> None:
+        """Forget all Workloads, before all of them are observed anew."""
+        self._workloads.clear()
+        self._sent_back.clear()
 
     def gone(self, uid: str) -> None:
         """Handle a Workload that is finished or deleted."""

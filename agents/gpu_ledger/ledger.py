@@ -3,57 +3,30 @@
 A book is a function of the states of Workloads, independent of how often they are read: rows are closed, an
 open attempt has the time until which it is booked, and the last booking is kept for as long as its Workload
 exists. So it may be written at any time, read again after a crash, and observe the same states of Workloads
-again.
+again. Its size has a bound that is independent of the number of jobs and of their labels.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from agents.gpu_ledger.attempts import Seen, Shares, days
-from agents.gpu_ledger.row import Key, LedgerRow
+from agents.gpu_ledger import entries
+from agents.gpu_ledger.attempts import OTHER_PROJECT, Seen, Shares, days
+from agents.gpu_ledger.entries import MOST_LETTERS, Note, Open, digest
+from agents.gpu_ledger.row import Key, LedgerRow, Uncertain, added, merged
+from agents.shared.times import stamp
 
-SCHEMA = "trainstack.ledger/1"
 # Only the latest are kept: a ConfigMap holds 1 MiB (k8s.io/api core/v1, `MaxSecretSize`).
 MOST_NOTES = 300
+# Named projects of a team in two months; hours of further ones are those of `OTHER_PROJECT`.
+MOST_PROJECTS = 200
+# Finished Workloads whose booking is remembered one by one; older ones are recognized by their version and
+# the time of their end.
+MOST_DONE = 2000
+# A Workload that is changed this long after its end was booked at its end.
+_PAST_S = 3600
 # The API server's clock is read from a header with whole seconds: it may be late by as much.
 LATE_S = 1
-
-
-@dataclass(frozen=True)
-class Open:
-    """An attempt that is running."""
-
-    name: str
-    project: str
-    admitted: int
-    since: int
-    """It is booked until this time."""
-    ready: int | None
-    """Since when its pods are ready, in the part that is not booked yet."""
-    shares: Shares
-    done: int
-    past_s: int
-    left_s: int | None
-    """Seconds from its admission after which Kueue ends it."""
-
-    def may_take_s(self, now: int, until: int) -> int | None:
-        """Most seconds that it may run before `until`; None without a limit."""
-        return None if self.left_s is None else max(0, min(self.admitted + self.left_s, until) - now)
-
-
-@dataclass(frozen=True)
-class Note:
-    """One line of the audit trail."""
-
-    at: int
-    what: str
-    """held, started, exempt, warned, clock, uncertain."""
-    who: str
-    """A Workload, or a budget."""
-    why: str
 
 
 class TeamBook:
@@ -75,18 +48,62 @@ class TeamBook:
         self.open: dict[str, Open] = {}
         self.booked: dict[str, tuple[int, int]] = {}
         """By Workload: the admission of its last booked attempt, and the seconds of all its past ones."""
+        """Of Workloads that are not finished."""
+        self.done: dict[str, None] = {}
+        """The latest finished Workloads, which are booked; oldest first."""
+        self.version = 0
+        """Version of the Workloads whose changes until then are booked; 0: of none."""
+        self.projects: dict[str, str] = {}
+        """The named projects: the month of their last use."""
         self.notes: list[Note] = []
         self.noted = 0
         """Number of notes added by this process."""
-        self.archived: list[str] = []
-        """Months whose rows are in a book of their own."""
+        self.archived: dict[str, int] = {}
+        """Months with an archive, which has the rows of past days: its number."""
+        self.sums: dict[Key, tuple[int, int, int, int]] = {}
+        """Amounts of the archived days of this month and the last; the day of a key is the month."""
         self.terms: dict[str, Any] = {}
         """Prices and budget of the configuration at the last booking."""
         self.warned: dict[str, int] = {}
         """By month and budget: the last percentage of a warning."""
 
-    def observe(self, seen: Seen, now: int, *, watched: bool) -> None:
-        """Book the state of a Workload. `watched`: no change was missed since its last observation."""
+    def observe(self, seen: Seen, now: int, *, watched: bool) -> bool:
+        """Book the state of a Workload; returns whether that changed the book.
+
+        `watched`: no change was missed since its last observation.
+        """
+        key, before = digest(seen.uid), self.open.get(seen.uid)
+        if before is None and self._is_past(seen, key):
+            return False
+        known = self.booked.get(key)
+        self._observe(seen, now, watched=watched)
+        if seen.finished is not None and seen.asked:
+            self.booked.pop(key, None)
+            self.done[key] = None
+            while len(self.done) > MOST_DONE:
+                del self.done[next(iter(self.done))]
+            return True
+        return self.open.get(seen.uid) is not before or self.booked.get(key) != known
+
+    def _is_past(self, seen: Seen, key: str) -> bool:
+        """Return whether a Workload is finished and booked.
+
+        A finished one may change: an upgrade of Kueue writes all of them, and its deletion takes two writes.
+        """
+        if key in self.done:
+            return True
+        if seen.finished is None or not self.version:
+            return False
+        return seen.version <= self.version or seen.finished < self.seen - _PAST_S
+
+    def project(self, seen: Seen) -> str:
+        """The project that the hours of a Workload are booked for."""
+        if seen.uid in self.open:
+            return self.open[seen.uid].project
+        free = len(self.projects) < MOST_PROJECTS
+        return seen.project if free or seen.project in self.projects else OTHER_PROJECT
+
+    def _observe(self, seen: Seen, now: int, *, watched: bool) -> None:
         attempt = self.open.get(seen.uid)
         if attempt and attempt.admitted != seen.admitted:
             self._ended_unwatched(seen.uid, attempt, seen)
@@ -99,17 +116,24 @@ class TeamBook:
         if seen.admitted is None or seen.admitted == admitted or not seen.asked:
             return
         end = seen.finished
-        attempt = self._advanced(attempt or _begun(seen), seen, now if end is None else end, watched=watched)
+        if attempt is None:
+            attempt = entries.begun(seen, self.project(seen))
+            self._use(attempt, seen.admitted)
+        attempt = self._advanced(attempt, seen, now if end is None else end, watched=watched)
         if end is None:
             self.open[seen.uid] = attempt
         else:
             self._close(seen.uid, attempt, end, seen.past_s)
 
-    def deleted(self, uid: str, at: int) -> None:
-        """A Workload was deleted at that time, after its last state was observed."""
-        if uid in self.open:
+    def deleted(self, uid: str, at: int) -> bool:
+        """A Workload was deleted at that time, after its last state was observed.
+
+        Returns whether that changed the book.
+        """
+        was_open = uid in self.open
+        if was_open:
             self._close(uid, self.open[uid], at, 0)
-        self.booked.pop(digest(uid), None)
+        return self.booked.pop(digest(uid), None) is not None or was_open
 
     def vanished(self, uid: str, now: int) -> None:
         """Close an open attempt whose Workload is gone, deleted at an unknown time.
@@ -127,9 +151,8 @@ class TeamBook:
 
     def measure(self, found: Mapping[Key, tuple[int, int]], until: int, latest: int = 0) -> None:
         """Book device activity until `until`; `latest`: time of the latest figure, 0 for none."""
-        for key, (more, work) in found.items():
-            measured, used = self.uses.get(key, (0, 0))
-            self.uses[key] = (measured + more, used + work)
+        for key, more in found.items():
+            self.uses[key] = added(self.uses.get(key, (0, 0)), more)
         self.measured, self.figured = until, max(self.figured, latest)
 
     def look_back(self, now: int) -> None:
@@ -142,7 +165,8 @@ class TeamBook:
 
     def note(self, note: Note) -> None:
         """Add a line to the audit trail."""
-        self.notes = [*self.notes[-MOST_NOTES + 1 :], note]
+        cut = replace(note, who=note.who[:MOST_LETTERS], why=note.why[:MOST_LETTERS])
+        self.notes = [*self.notes[-MOST_NOTES + 1 :], cut]
         self.noted += 1
 
     def since(self, noted: int) -> list[Note]:
@@ -160,21 +184,46 @@ class TeamBook:
         self.booked = {key: value for key, value in self.booked.items() if key in kept}
 
     def totals(self, month: str = "") -> list[LedgerRow]:
-        """All rows of a month such as 2026-11, in order, with open attempts until their last observation."""
+        """The rows that are not archived, with open attempts until their last observation, in order.
+
+        `month`: only of one such as 2026-11.
+        """
         found = dict(self.rows)
         for attempt in self.open.values():
-            _add(found, attempt, self.seen)
+            entries.add(found, attempt, self.seen)
         return self._listed(found, month)
 
-    def over(self, month: str) -> list[LedgerRow]:
-        """The rows of a month, without open attempts."""
-        return self._listed(self.rows, month)
+    def of_month(self, month: str) -> list[LedgerRow]:
+        """All hours of this month or the last; those of archived days are in rows whose day is the month."""
+        past = [LedgerRow(*key, *amounts) for key, amounts in self.sums.items() if key[0] == month]
+        return [*past, *self.totals(month)]
 
-    def take(self, month: str) -> None:
-        """Remove the rows of a month, as `over` returns them: they are archived."""
-        self.rows = {key: amounts for key, amounts in self.rows.items() if not key[0].startswith(month)}
-        self.uses = {key: amounts for key, amounts in self.uses.items() if not key[0].startswith(month)}
-        self.archived.append(month)
+    def advance(self, until: int) -> None:
+        """Book open attempts until a time that is long past, so that rows of earlier days are complete."""
+        for uid, attempt in self.open.items():
+            self._use(attempt, until)
+            if attempt.since < until:
+                self.open[uid] = self._booked(attempt, until)
+
+    def before(self, day: str) -> tuple[list[LedgerRow], list[Uncertain]]:
+        """The rows and uncertain amounts of days before one such as 2026-11-25, without open attempts."""
+        rows = [row for row in self._listed(self.rows, "") if row.day < day]
+        return rows, [(*key, amount) for key, amount in sorted(self.uncertain.items()) if key[0] < day]
+
+    def archive(self, day: str) -> None:
+        """Remove what is `before` a day: it is in the next archives of its months."""
+        rows, uncertain = self.before(day)
+        last = month_before(day[:7])
+        totals = [LedgerRow(*key, *amounts) for key, amounts in self.sums.items()]
+        totals = merged([*totals, *(replace(row, day=row.day[:7]) for row in rows)])
+        self.sums = {row.key: row.amounts for row in totals if row.day >= last}
+        for month in {row.day[:7] for row in rows} | {key[0][:7] for key in uncertain}:
+            self.archived[month] = self.archived.get(month, 0) + 1
+        self.rows = {key: amounts for key, amounts in self.rows.items() if key[0] >= day}
+        self.uses = {key: amounts for key, amounts in self.uses.items() if key[0] >= day}
+        self.uncertain = {key: amount for key, amount in self.uncertain.items() if key[0] >= day}
+        self.projects = {name: used for name, used in self.projects.items() if used >= last}
+        self.warned = {key: passed for key, passed in self.warned.items() if key[:7] >= last}
 
     # --------------------------------------------------------------------------------------------------
 
@@ -218,11 +267,11 @@ class TeamBook:
                 attempt = replace(attempt, ready=max(seen.ready, attempt.since))
         if seen.shares == attempt.shares:
             return attempt
-        at = min(
-            max(now if seen.changed is None else seen.changed, attempt.since),
-            max(now + LATE_S, attempt.since),
-        )
-        sure = at if watched or seen.done - attempt.done <= 1 else min(max(self.seen, attempt.since), at)
+        # Pods that are done have the time of their report; an elastic job that is scaled down has none.
+        reported = seen.changed if seen.done > attempt.done else None
+        at = min(max(now if reported is None else reported, attempt.since), max(now + LATE_S, attempt.since))
+        exact = watched or (reported is not None and seen.done - attempt.done <= 1)
+        sure = at if exact else min(max(self.seen, attempt.since), at)
         attempt = self._booked(attempt, sure)
         # Pods that were done one after the other, at unobserved times.
         less = {key: amount - seen.shares.get(key, 0) for key, amount in attempt.shares.items()}
@@ -240,7 +289,7 @@ class TeamBook:
 
     def _booked(self, attempt: Open, until: int) -> Open:
         """Book the attempt until then."""
-        _add(self.rows, attempt, until)
+        entries.add(self.rows, attempt, until)
         ready = None if attempt.ready is None else max(attempt.ready, until)
         return replace(attempt, since=max(attempt.since, until), ready=ready)
 
@@ -253,9 +302,13 @@ class TeamBook:
         self.open.pop(uid, None)
         self.booked[digest(uid)] = (attempt.admitted, past_s)
 
+    def _use(self, attempt: Open, at: int) -> None:
+        """Note the use of a project: without one in this month or the last, another gets its place."""
+        if attempt.project in self.projects or len(self.projects) < MOST_PROJECTS:
+            self.projects[attempt.project] = max(stamp(at)[:7], self.projects.get(attempt.project, ""))
+
     def _row(self, key: Key, held_s: int, running_s: int) -> None:
-        held, running = self.rows.get(key, (0, 0))
-        self.rows[key] = (held + held_s, running + running_s)
+        self.rows[key] = added(self.rows.get(key, (0, 0)), (held_s, running_s))
 
     def _uncertain(self, shares: Shares, start: int, end: int) -> None:
         for day, since, until in days(start, end):
@@ -264,85 +317,8 @@ class TeamBook:
                     key = (day, pool, resource)
                     self.uncertain[key] = self.uncertain.get(key, 0) + amount * (until - since)
 
-    # --------------------------------------------------------------------------------------------------
 
-    def text(self) -> str:
-        """The book as JSON, the same for the same contents."""
-        body: dict[str, Any] = {
-            "schema": SCHEMA,
-            "team": self.team,
-            "begun": self.begun,
-            "seen": self.seen,
-            "rows": [[*key, *amounts] for key, amounts in sorted(self.rows.items())],
-            "uses": [[*key, *amounts] for key, amounts in sorted(self.uses.items())],
-            "measured": self.measured,
-            "figured": self.figured,
-            "uncertain": [[*key, amount] for key, amount in sorted(self.uncertain.items())],
-            "open": {uid: _plain(attempt) for uid, attempt in sorted(self.open.items())},
-            "booked": {key: list(value) for key, value in sorted(self.booked.items())},
-            "notes": [[note.at, note.what, note.who, note.why] for note in self.notes],
-            "archived": self.archived,
-            "warned": self.warned,
-            "terms": self.terms,
-        }
-        return json.dumps(body, separators=(",", ":"))
-
-    @classmethod
-    def parse(cls, text: str) -> "TeamBook":
-        """The book in a text. Raises ValueError for one of another schema."""
-        body = json.loads(text)
-        if body.get("schema") != SCHEMA:
-            raise ValueError(f"is of schema {body.get('schema')}, not {SCHEMA}")
-        book = cls(body["team"], body["begun"])
-        book.seen = body["seen"]
-        book.rows = {(day, *rest): (held, ran) for day, *rest, held, ran in body["rows"]}
-        # Books written before figures existed have none.
-        book.uses = {(day, *rest): (measured, used) for day, *rest, measured, used in body.get("uses", ())}
-        book.measured, book.figured = body.get("measured", body["seen"]), body.get("figured", 0)
-        book.uncertain = {(day, pool, resource): left for day, pool, resource, left in body["uncertain"]}
-        book.open = {uid: _open(row) for uid, row in body["open"].items()}
-        book.booked = {key: (admitted, past_s) for key, (admitted, past_s) in body["booked"].items()}
-        book.notes = [Note(*row) for row in body["notes"]]
-        book.archived, book.warned = list(body["archived"]), dict(body["warned"])
-        book.terms = body["terms"]
-        return book
-
-
-def digest(uid: str) -> str:
-    """A short name of a Workload: ten thousand of them have one in common with a chance of 1 : 20,000."""
-    return hashlib.sha256(uid.encode()).hexdigest()[:10]
-
-
-def _begun(seen: Seen) -> Open:
-    assert seen.admitted is not None
-    return Open(
-        name=seen.name,
-        project=seen.project,
-        admitted=seen.admitted,
-        since=seen.admitted,
-        ready=None,
-        shares=seen.asked,
-        done=0,
-        past_s=seen.past_s,
-        left_s=seen.left_s,
-    )
-
-
-def _add(rows: dict[Key, tuple[int, int]], attempt: Open, until: int) -> None:
-    """Add the held devices of an attempt since its last booking."""
-    for day, since, end in days(attempt.since, until):
-        ran = 0 if attempt.ready is None else max(0, end - max(since, attempt.ready))
-        for (pool, resource), amount in attempt.shares.items():
-            held, running = rows.get(key := (day, attempt.project, pool, resource), (0, 0))
-            rows[key] = (held + amount * (end - since), running + amount * ran)
-
-
-def _plain(attempt: Open) -> dict[str, Any]:
-    return {
-        **{key: value for key, value in vars(attempt).items() if key != "shares"},
-        "shares": [[*key, amount] for key, amount in sorted(attempt.shares.items())],
-    }
-
-
-def _open(row: Mapping[str, Any]) -> Open:
-    return Open(**{**row, "shares": {(pool, resource): amount for pool, resource, amount in row["shares"]}})
+def month_before(month: str) -> str:
+    """The month before one such as 2026-11."""
+    year, number = int(month[:4]), int(month[5:])
+    return f"{year - (number == 1)}-{(number - 2) % 12 + 1:02d}"

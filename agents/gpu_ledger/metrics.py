@@ -13,6 +13,7 @@ from agents.shared import exposition
 from agents.shared.exposition import PrometheusMetric
 
 Labels = tuple[tuple[str, str], ...]
+Sample = tuple[str, Labels, float]
 
 _HELP = {
     "trainstack_gpu_hours_total": (
@@ -60,6 +61,10 @@ _HELP = {
         "When the book was last stored, by this pod's clock.",
     ),
     "trainstack_ledger_book_bytes": ("gauge", "Size of the book; a ConfigMap holds 1 MiB."),
+    "trainstack_ledger_write_failures_total": (
+        "counter",
+        "Failed writes and reads of the book, by reason; its hours are kept in memory meanwhile.",
+    ),
 }
 
 
@@ -75,6 +80,11 @@ class Counters:
         """Count from the current book; earlier counts are not added again."""
         self._last = {**self._sums(team, book), **self._last}
 
+    def archived(self, team: str, book: TeamBook) -> None:
+        """Count from the current book, whose past days were moved to archives after a call of `add`."""
+        self._last |= {key: 0.0 for key in self._last if ("team", team) in key[1]}
+        self._last |= self._sums(team, book)
+
     def add(self, team: str, book: TeamBook) -> None:
         """Count the growth since the last call."""
         for key, value in self._sums(team, book).items():
@@ -82,7 +92,7 @@ class Counters:
             self._values[key] = self._values.get(key, 0.0) + more
             self._last[key] = value
 
-    def samples(self) -> Iterator[tuple[str, Labels, float]]:
+    def samples(self) -> Iterator[Sample]:
         """Name, labels and value of every series."""
         for (name, labels), value in self._values.items():
             yield name, labels, value
@@ -111,7 +121,7 @@ class Counters:
         return found
 
 
-def of_budget(team: str, uses: Iterable[LimitUse], waiting: int) -> Iterator[tuple[str, Labels, float]]:
+def of_budget(team: str, uses: Iterable[LimitUse], waiting: int) -> Iterator[Sample]:
     """The samples of a team's budget."""
     for use in uses:
         yield f"trainstack_budget_{use.unit}", (("team", team),), use.limit
@@ -122,13 +132,13 @@ def of_budget(team: str, uses: Iterable[LimitUse], waiting: int) -> Iterator[tup
     yield "trainstack_budget_waiting_workloads", (("team", team),), waiting
 
 
-def of_use(book: TeamBook, month: str) -> Iterator[tuple[str, Labels, float]]:
+def of_use(book: TeamBook, month: str) -> Iterator[Sample]:
     """Hours of a month such as 2026-11 without activity figures, and until when figures are known.
 
     No counter: hours are unknown until their figures come.
     """
     sums: dict[tuple[str, str], int] = {}
-    for row in book.totals(month):
+    for row in book.of_month(month):
         where = row.project, row.pool
         sums[where] = sums.get(where, 0) + row.unknown_s
     for (project, pool), unknown_s in sums.items():
@@ -137,7 +147,7 @@ def of_use(book: TeamBook, month: str) -> Iterator[tuple[str, Labels, float]]:
     yield "trainstack_ledger_measured_timestamp_seconds", (("team", book.team),), book.measured
 
 
-def text(samples: Iterable[tuple[str, Labels, float]]) -> str:
+def text(samples: Iterable[Sample]) -> str:
     """The samples in the text format of Prometheus, each metric with its help and type."""
     by_name: dict[str, list[tuple[Labels, float]]] = {}
     for name, labels, value in samples:

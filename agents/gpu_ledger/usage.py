@@ -24,11 +24,16 @@ BEHIND_S = 120
 # Prometheus.
 OLDEST_S = 3600
 # Labels of a pod with the name of the queued object. A TrainJob's JobSet has the name of the TrainJob.
-_NAMED_BY = (
+_GROUP, _JOBSET, _JOB = _NAMED_BY = (
     "kueue.x-k8s.io/pod-group-name",
     "jobset.sigs.k8s.io/jobset-name",
     "batch.kubernetes.io/job-name",
 )
+_LABELS = {"Job": _JOB, "JobSet": _JOBSET, "TrainJob": _JOBSET, "Pod": _GROUP}
+# Ended pods are kept for as long as their jobs: a list of all of them grows with history.
+NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+# Names in one selector, of 63 letters at most: far below the length of an address that servers accept.
+_MOST_NAMES = 50
 
 Object = Mapping[str, Any]
 Amounts = tuple[int, int]
@@ -58,6 +63,12 @@ class GpuJob:
     project: str
     spans: tuple[Span, ...]
     """Observed attempts, in their order."""
+    selects: tuple[str, str] = ("", "")
+    """Label of its pods, and its value."""
+
+    def ended_since(self, at: float) -> bool:
+        """Return whether an attempt ended after a time."""
+        return any(span.end is not None and span.end > at for span in self.spans)
 
 
 def job_name(pod: Object) -> str:
@@ -118,9 +129,15 @@ class GpuUsage:
         """Times of deletion of Workloads, by UID."""
         self._asked = 0
 
-    def observe(self, workload: Object, state: Seen) -> None:
-        """Record which devices a Workload holds in which period."""
+    def observe(self, workload: Object, state: Seen, measured: int = 0) -> None:
+        """Record which devices a Workload holds in which period.
+
+        One that was finished before the time `measured` has all its figures.
+        """
         known = self._jobs.get(state.uid)
+        past = known is None and state.finished is not None and state.finished <= measured - STEP_S
+        if past or self._prometheus is None:
+            return
         spans = known.spans if known else ()
         if state.admitted is None:
             spans = _ended(spans, state.released)
@@ -128,8 +145,13 @@ class GpuUsage:
             before = _ended([span for span in spans if span.start < state.admitted], state.admitted)
             spans = (*before, Span(state.admitted, state.finished, state.asked))
         if spans:
-            self._jobs[state.uid] = GpuJob(state.uid, state.namespace, state.project, spans)
             owners = workload["metadata"].get("ownerReferences") or ()
+            labels = [_LABELS[owner["kind"]] for owner in owners if owner.get("kind") in _LABELS]
+            label = labels[0] if labels else ""
+            named = state.name if label == _GROUP or not owners else str(owners[0]["name"])
+            self._jobs[state.uid] = GpuJob(
+                state.uid, state.namespace, state.project, spans, (label, named) if label else ("", "")
+            )
             # The Workload of a group of pods has the group's name.
             names = [*(str(owner["name"]) for owner in owners), state.name]
             self._names |= {(state.namespace, name): state.uid for name in names}
@@ -166,6 +188,10 @@ class GpuUsage:
         # The first point stands for the minute after the beginning.
         asked = [over(self._prometheus, query, begin + STEP_S, end, STEP_S) for query in QUERIES]
         found = points(asked)
+        for namespace in due:
+            unknown = [key[0] for key in found if key[0][0] == namespace and key[0] not in self._pods]
+            if unknown:
+                self._look_at_ended(namespace, unknown, begin, now)
         jobs = {pod: self._jobs[uid] for pod, (uid, _) in self._pods.items() if uid in self._jobs}
         for namespace, (after, until) in due.items():
             mine = {key: of_gpu for key, of_gpu in found.items() if key[0][0] == namespace}
@@ -178,19 +204,42 @@ class GpuUsage:
     def _look_at_pods(self, namespaces: Collection[str], now: int) -> None:
         """Record the Workloads of pods: pods may be deleted before their figures are queried."""
         for namespace in {job.namespace for job in self._jobs.values()} & set(namespaces):
-            for pod in self._server.every(f"/api/v1/namespaces/{namespace}/pods"):
-                uid = self._names.get((namespace, job_name(pod)))
-                if uid is not None:
-                    self._pods[namespace, str(pod["metadata"]["name"])] = uid, now
+            self._look(namespace, now, fieldSelector=NOT_ENDED)
+
+    def _look_at_ended(self, namespace: str, pods: Iterable[PodKey], since: int, now: int) -> None:
+        """Record the Workloads of pods with figures that ended since they were looked at.
+
+        Only pods of jobs that ended since then are listed.
+        """
+        for pod in pods:
+            # One without a job has the name of its Workload's owner.
+            if pod in self._names:
+                self._pods[pod] = self._names[pod], now
+        names: dict[str, list[str]] = {}
+        for job in self._jobs.values():
+            if job.namespace == namespace and job.ended_since(since) and job.selects[0]:
+                names.setdefault(job.selects[0], []).append(job.selects[1])
+        for label, values in names.items():
+            for start in range(0, len(values), _MOST_NAMES):
+                some = ",".join(sorted(values)[start : start + _MOST_NAMES])
+                self._look(namespace, now, labelSelector=f"{label} in ({some})")
+
+    def _look(self, namespace: str, now: int, **selectors: str) -> None:
+        for pod in self._server.every(f"/api/v1/namespaces/{namespace}/pods", **selectors):
+            uid = self._names.get((namespace, job_name(pod)))
+            if uid is not None:
+                self._pods[namespace, str(pod["metadata"]["name"])] = uid, now
 
     def _forget(self, until: int) -> None:
         """Forget Workloads that ended before `until`: all their minutes are queried."""
         for uid in [uid for uid, at in self._gone.items() if at < until]:
             del self._gone[uid], self._jobs[uid]
-        for uid, job in self._jobs.items():
+        for uid, job in [*self._jobs.items()]:
             spans = tuple(span for span in job.spans if span.end is None or span.end >= until)
-            # The last span distinguishes a Workload that ended from one that was never admitted.
-            self._jobs[uid] = replace(job, spans=spans or job.spans[-1:])
+            if spans:
+                self._jobs[uid] = replace(job, spans=spans)
+            else:
+                del self._jobs[uid]
         self._names = {key: uid for key, uid in self._names.items() if uid in self._jobs}
         self._pods = {
             pod: (uid, at)

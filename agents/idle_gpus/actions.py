@@ -3,12 +3,12 @@
 from typing import Any
 
 from agents.idle_gpus.decisions import ANNOUNCE, STOP, TAKE_BACK, IdleVerdict
-from agents.idle_gpus.holders import NEVER, STOP_AT, GpuPod, Holder
+from agents.idle_gpus.holders import JOBS, NEVER, STOP_AT, GpuPod, Holder
+from agents.idle_gpus.jobs import RETRY_LABEL, Jobs
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.events import event
 from agents.shared.times import stamp
 
-_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 _SOURCE = "trainstack-idle"
 _NOT_FOUND = 404
 _CONFLICT = 409
@@ -18,7 +18,7 @@ class Actions:
     """Performs actions through the API server; `stopped` counts stopped holders by kind."""
 
     def __init__(self, server: ApiServer) -> None:
-        self._server = server
+        self._server, self._jobs = server, Jobs(server)
         self.stopped: dict[str, int] = {}
 
     def take(self, holder: Holder, verdict: IdleVerdict, now: float) -> None:
@@ -29,10 +29,16 @@ class Actions:
             for pod in holder.pods:
                 self._annotate(pod, None)
             self._report(holder, "GpusBusy", f"its GPUs are not idle any more ({verdict.state})", now)
-        elif verdict.action == STOP:
-            self._stop(holder)
+        elif verdict.action == STOP and self._stop(holder):
             self.stopped[holder.kind] = self.stopped.get(holder.kind, 0) + 1
-            self._report(holder, "GpusIdleStopped", "stopped: its GPUs were idle, as announced", now)
+            again = f"; to start it again, give it the label {RETRY_LABEL}" if holder.kind in JOBS else ""
+            words = f"stopped: its GPUs were idle, as announced{again}"
+            self._report(holder, "GpusIdleStopped", words, now)
+
+    def retry(self, namespace: str) -> None:
+        """Start jobs again whose members ask for it. Raises as `take`."""
+        for name in self._jobs.retry(namespace):
+            say(f"{namespace}/{name}: starts again, as its label {RETRY_LABEL} asks")
 
     def _announce(self, holder: Holder, stop_at: float, now: float) -> None:
         when = NEVER if stop_at == float("inf") else stamp(stop_at)
@@ -48,7 +54,8 @@ class Actions:
         change = {"metadata": {"uid": pod.uid, "annotations": {STOP_AT: when}}}
         self._or_gone("PATCH", f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}", change)
 
-    def _stop(self, holder: Holder) -> None:
+    def _stop(self, holder: Holder) -> bool:
+        """Stop a holder; False where nothing is left to stop."""
         space = holder.namespace
         match holder.kind:
             case "Pod":
@@ -61,23 +68,8 @@ class Actions:
             case "ReplicaSet":
                 self._to_zero("deployments", space, self._deployment(space, holder.name))
             case _:
-                self._deactivate(holder)
-
-    def _deactivate(self, holder: Holder) -> None:
-        """Deactivate the Workload: Kueue stops the job, keeps it, and starts it once the Workload is active.
-
-        A Job that is only suspended would be started again at once (kubernetes-sigs/kueue v0.19.2,
-        pkg/controller/jobframework/reconciler.go, `startJob`).
-        """
-        for found in self._server.every(f"{_KUEUE}/namespaces/{holder.namespace}/workloads"):
-            head = found["metadata"]
-            owners = [(each["kind"], each["name"]) for each in head.get("ownerReferences") or ()]
-            # A TrainJob's JobSet has the same name.
-            if any(kind in (holder.kind, "TrainJob") and name == holder.name for kind, name in owners):
-                path = f"{_KUEUE}/namespaces/{holder.namespace}/workloads/{head['name']}"
-                self._server.must("PATCH", path, {"spec": {"active": False}})
-                return
-        say(f"{holder.namespace}/{holder.name}: no Workload of this {holder.kind}; not stopped")
+                return self._jobs.stop(holder)
+        return True
 
     def _to_zero(self, plural: str, namespace: str, name: str) -> None:
         path = f"/apis/apps/v1/namespaces/{namespace}/{plural}/{name}/scale"

@@ -5,16 +5,17 @@ stopped.
 """
 
 import argparse
+import functools
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agents.idle_gpus import decisions
 from agents.idle_gpus.actions import Actions
 from agents.idle_gpus.decisions import IdlePolicy, IdleVerdict, judge, last_checkpoint
-from agents.idle_gpus.holders import Holder, holders
+from agents.idle_gpus.holders import Holder, bare, holders
 from agents.idle_gpus.measures import QUERIES, Activity, activities
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.dcgm import STEP_S, PodKey
@@ -23,7 +24,9 @@ from agents.shared.health import Health
 from agents.shared.prometheus import PrometheusError, over
 
 # Several rounds, with a slow API server.
-_PATIENCE_S = 600.0
+_PATIENCE_S, _ROUNDS = 600.0, 4
+# Ended pods hold no GPUs, and are kept for as long as their jobs: a list of all of them grows with history.
+_NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 Judged = Sequence[tuple[Holder, IdleVerdict]]
 
@@ -80,7 +83,7 @@ class IdleWatch:
         self.text = self._text([], 0.0, blind=True)
 
     def round(self) -> None:
-        """Evaluate all holders once and act. Raises OSError and ApiServerError when the API server fails."""
+        """Evaluate all holders once and act; what fails is reported, and tried again in the next round."""
         now = time.time()
         found = holders(self._pods(), self._given.interactive_pools)
         blind = False
@@ -90,22 +93,33 @@ class IdleWatch:
         except PrometheusError as error:
             blind = True
             say(f"no data, so nothing is stopped: {error}")
+        if self._policy.stop_jobs:
+            for namespace in self._given.namespaces:
+                self._apart(namespace, functools.partial(self._actions.retry, namespace))
         judged = [(holder, judge(holder, activity, self._policy, now)) for holder in found]
         for holder, verdict in judged:
-            try:
-                self._actions.take(holder, verdict, now)
-            except (ApiServerError, OSError) as error:
-                say(f"{holder.namespace}/{holder.name}: {verdict.action}: {error}")
+            what = f"{holder.namespace}/{holder.name}: {verdict.action}"
+            self._apart(what, functools.partial(self._actions.take, holder, verdict, now))
         self.text = self._text(judged, now, blind=blind)
 
     def _text(self, judged: Judged, now: float, *, blind: bool) -> str:
         stopped = self._actions.stopped
         return measured(judged, stopped, now, blind=blind, interval_s=self._policy.interval_s)
 
-    def _pods(self) -> Iterator[Mapping[str, Any]]:
-        # Ended pods may be many and hold no GPUs: only one page of them is in memory.
+    def _pods(self) -> list[Mapping[str, Any]]:
+        """Pods that are not ended, of the namespaces that can be read."""
+        found: list[Mapping[str, Any]] = []
         for namespace in self._given.namespaces:
-            yield from self._server.every(f"/api/v1/namespaces/{namespace}/pods")
+            every = self._server.every(f"/api/v1/namespaces/{namespace}/pods", fieldSelector=_NOT_ENDED)
+            self._apart(namespace, functools.partial(found.extend, (bare(pod) for pod in every)))
+        return found
+
+    def _apart(self, what: str, act: Callable[[], None]) -> None:
+        """Report the failure of an action, and go on with others."""
+        try:
+            act()
+        except (ApiServerError, OSError) as error:
+            say(f"{what}: {error}")
 
 
 def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -128,12 +142,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run until the pod ends."""
     given = _given(arguments)
     watch = IdleWatch(ApiServer(given.account), given)
-    health = Health(given.port, lambda: watch.text, _PATIENCE_S)
+    health = Health(given.port, lambda: watch.text, max(_PATIENCE_S, _ROUNDS * given.every_s))
     while True:
-        try:
-            watch.round()
-        except (ApiServerError, OSError) as error:
-            say(f"the API server: {error}")
+        watch.round()
         health.beat()
         time.sleep(given.every_s)
 

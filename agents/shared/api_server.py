@@ -100,6 +100,11 @@ class ApiServer:
                 return
             asked = {**asked, "continue": str(metadata["continue"])}
 
+    def version(self, path: str) -> str:
+        """The current resourceVersion of a kind, from which its changes can be watched. Raises as `must`."""
+        found = self.must("GET", f"{path}?limit=1")
+        return str((found.get("metadata") or {}).get("resourceVersion") or "")
+
     def watched(self, path: str, version: str, seconds: float, **selectors: str) -> Iterator[Object]:
         """Changes since `version`, as `{"type": ADDED|MODIFIED|DELETED|BOOKMARK, "object": ...}`.
 

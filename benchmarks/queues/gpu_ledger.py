@@ -29,8 +29,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from agents.gpu_ledger import book_text
 from agents.gpu_ledger.attempts import PROJECT_LABEL
-from agents.gpu_ledger.collector import CHANGED_S
+from agents.gpu_ledger.books import CHANGED_S
 from agents.gpu_ledger.ledger import TeamBook
 from components.kubernetes.queueing import kueue_values
 from rehearsal.controlplane.api import KubernetesApi
@@ -104,7 +105,7 @@ def _measured(lab: Lab, standing: Standing, jobs: int, kills: int) -> Mapping[st
         "evictions": run.watcher.evicted,
         **_compared(books, run.watcher),
         "memory of the program, MiB": round(most_kib / 1024),
-        "largest book, KiB": round(max(len(book.text()) for book in books.values()) / 1024),
+        "largest book, KiB": round(max(len(book_text.text(book)) for book in books.values()) / 1024),
     }
 
 
@@ -218,7 +219,7 @@ def _settled(run: _Run, standing: Standing, jobs: int) -> Mapping[str, TeamBook]
         rows = str([book.rows for book in found.values()])
         if rows != seen:
             seen, since = rows, time.monotonic()
-        done = sum(len(book.booked) for book in found.values())
+        done = sum(len(book.done) for book in found.values())
         opened = any(book.open for book in found.values())
         return done == jobs and not opened and time.monotonic() > since + SETTLED_S
 

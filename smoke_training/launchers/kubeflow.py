@@ -60,7 +60,8 @@ def runtime(plan: RunPlan, *, whole_node: bool = True, needs: PodNeeds | None = 
     pods requests the amounts of `plan`; else the TrainJob sets them, as `train_job` does. `needs` are
     requirements of pods on its nodes; a profile among them is read by the TrainJob's command only.
     """
-    plan = on_nodes(plan, needs)
+    # The controller of TrainJobs would make a JobSet again that was deleted.
+    plan = dataclasses.replace(on_nodes(plan, needs), kept_s=None)
     (jobset,) = kubernetes.jobset(plan)
     (job,) = jobset["spec"]["replicatedJobs"]
     job["template"]["metadata"] = {"labels": _TRAINS}

@@ -42,7 +42,7 @@ def service(plan: RunPlan) -> Body:
 
 def job(plan: RunPlan) -> list[Body]:
     """Render an indexed Job, one pod per node, and the Service of its pods."""
-    return [service(plan), body(plan, "batch/v1", "Job", _job_spec(plan))]
+    return [service(plan), body(plan, "batch/v1", "Job", {**_job_spec(plan), **_kept(plan)})]
 
 
 def cron_job(plan: RunPlan, schedule: str) -> list[Body]:
@@ -81,8 +81,13 @@ def jobset(plan: RunPlan) -> list[Body]:
         # Restart as often as the plan allows; a run past its deadline is not restarted.
         "failurePolicy": {"maxRestarts": plan.max_restarts, "rules": [over_time]},
         "replicatedJobs": [{"name": _NODES, "replicas": 1, "template": {"spec": node}}],
+        **_kept(plan),
     }
     return [body(plan, "jobset.x-k8s.io/v1alpha2", "JobSet", spec)]
+
+
+def _kept(plan: RunPlan) -> Body:
+    return {} if plan.kept_s is None else {"ttlSecondsAfterFinished": plan.kept_s}
 
 
 def _job_spec(plan: RunPlan, own: Body | None = None) -> Body:

@@ -211,6 +211,9 @@ class RunPlan:
     grace_s: Whole = 60
     max_restarts: Whole = 0
     """Maximum restarts of all ranks, from the last checkpoint, after one failed."""
+    kept_s: Whole | None = 7 * 24 * 3600
+    """Time after its end at which Kubernetes deletes a Job or JobSet, with its pods and their logs; null:
+    never, which slows down the API server in the end. A TrainJob has no such limit; a CronJob keeps three."""
     instance_type: str | None = None
     """The cloud's machine type, such as `p5.48xlarge`; for services that provision machines themselves."""
     sagemaker: SageMakerOptions | None = None

@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from agents.gpu_ledger.archive import Archive
-from agents.gpu_ledger.book_store import KEY, NAME
-from agents.gpu_ledger.ledger import TeamBook
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.archive import Archive, ArchivePart
+from agents.gpu_ledger.book_store import NAME, text_of
 from agents.gpu_ledger.price import HOUR, usd
-from agents.gpu_ledger.row import LedgerRow, merged
+from agents.gpu_ledger.row import LedgerRow
 from infra.errors import Problem, UserError
 
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
 Ask = Callable[[Sequence[str]], tuple[int, str, str]]
 """Runs kubectl with arguments: exit code, output, errors."""
 
@@ -92,18 +94,25 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
         fix = "It is written a minute after `up`; check the pod: kubectl -n trainstack-accounting get pods"
         rule = f"namespace {namespace} has no book yet"
         raise UserError([Problem("team", team, rule, fix, code="ledger-book-missing")])
-    book = TeamBook.parse(text)
-    rows, terms = list(book.totals(month)), dict(book.terms)
-    if month in book.archived and (archive := _config_map(ask, namespace, f"{NAME}-{month}")):
-        found = Archive.parse(archive)
-        rows, terms = merged([*found.rows, *rows]), dict(found.terms)
-    prices = terms.get("prices") or {}
+    book = _parsed(book_text.parse, text, namespace, NAME)
+    part = ArchivePart(book.totals(month), [(*key, left) for key, left in book.uncertain.items()])
+    terms: Mapping[str, Any] = book.terms
+    if number := book.archived.get(month):
+        name = f"{NAME}-{month}"
+        archive = _config_map(ask, namespace, name)
+        if archive is None:
+            fix = "Restore it from a backup; the other months can be read."
+            raise UserError([_problem(namespace, name, "does not exist, and the book lists it", fix)])
+        found = _parsed(Archive.parse, archive, namespace, name)
+        part = _parsed(found.at, number, namespace, name).with_(part)
+        # Prices of a month that is over are those of then.
+        terms = terms if stamp(book.seen).startswith(month) else found.terms
+    prices, rows = terms.get("prices") or {}, part.of(month).rows
     return Month(
         team=team,
         namespace=namespace,
         lines=[Line(team, namespace, row, usd(prices, row.pool, row.resource, row.held_s)) for row in rows],
-        uncertain_hours=sum(left for (day, *_), left in book.uncertain.items() if day.startswith(month))
-        / HOUR,
+        uncertain_hours=sum(left for *_, left in part.of(month).uncertain) / HOUR,
         seen=book.seen,
         budget=terms.get("budget"),
         notes=[
@@ -114,11 +123,24 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
     )
 
 
+def _parsed(read: Callable[[_Given], _Found], given: _Given, namespace: str, name: str) -> _Found:
+    """The result of `read`. Raises UserError for a book that cannot be read."""
+    try:
+        return read(given)
+    except (KeyError, TypeError, ValueError) as error:
+        fix = "Run the command again; if that does not help, update trainstack, or restore the ConfigMap."
+        raise UserError([_problem(namespace, name, f"cannot be read: {error}", fix)]) from error
+
+
+def _problem(namespace: str, name: str, rule: str, fix: str) -> Problem:
+    return Problem("book", f"{namespace}/{name}", rule, fix, code="ledger-book-unreadable")
+
+
 def _config_map(ask: Ask, namespace: str, name: str) -> str | None:
     """The text of a book; None where there is no such ConfigMap. Raises UserError."""
     code, out, errors = ask([f"--namespace={namespace}", "get", "configmap", name, "--output=json"])
     if code == 0:
-        return str(json.loads(out)["data"][KEY])
+        return _parsed(text_of, json.loads(out), namespace, name)
     if "NotFound" in errors:
         return None
     fix = "Log in to the cloud as a member of the team, or as an administrator."

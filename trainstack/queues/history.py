@@ -1,6 +1,6 @@
 """Past waits by classes of similar jobs, from the Workloads that still exist in the cluster.
 
-A Workload is deleted with its Job, so a wait is known for the Job's `ttlSecondsAfterFinished`.
+A Workload is deleted with its Job, or a week after its end (`kueue_values.WORKLOADS_KEPT`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -24,6 +24,7 @@ PROGRAM = Program(
         "agents.shared.events",
         "agents.shared.exposition",
         "agents.shared.health",
+        "agents.shared.jobs",
         "agents.shared.times",
     ],
 )

@@ -20,25 +20,33 @@ PROGRAM = Program(
         "agents.idle_gpus.actions",
         "agents.idle_gpus.decisions",
         "agents.idle_gpus.holders",
+        "agents.idle_gpus.jobs",
         "agents.idle_gpus.measures",
         "agents.shared.dcgm",
         "agents.shared.events",
         "agents.shared.exposition",
         "agents.shared.health",
+        "agents.shared.jobs",
         "agents.shared.prometheus",
         "agents.shared.times",
+        "infra.quantity",
         "smoke_training.launchers.checkpoint_policy",
     ),
 )
 # Users of a pruner report that engines load weights for 35 minutes (wseaton/gpu-pruner, its issues; read
 # 2026-11-22): pods that started within the hour are not touched.
 STARTUP_S = 3600
-EVERY_S = 60
+# Each round lists the pods of each namespace: at most 10 lists a minute, however many teams there are.
+EVERY_S, EACH_S = 60, 6
 # Its permissions in the namespace of a team, by API group.
 RULES = (
     AccessRule("", ("pods",), ("list", "patch", "delete")),
     AccessRule("", ("events",), ("create",)),
     AccessRule("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
+    # The jobs that it stops, with the label by which members start them again.
+    AccessRule("batch", ("jobs",), ("get", "list")),
+    AccessRule("jobset.x-k8s.io", ("jobsets",), ("get", "list")),
+    AccessRule("trainer.kubeflow.org", ("trainjobs",), ("get", "list")),
     AccessRule("apps", ("replicasets",), ("get",)),
     AccessRule("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
 )
@@ -98,7 +106,7 @@ class IdleGpus(Component):
                 "jobs": args["jobs"],
                 "interval-s": str(args["interval_s"]),
                 "startup-s": str(STARTUP_S),
-                "every-s": str(EVERY_S),
+                "every-s": str(max(EVERY_S, EACH_S * len(args["namespaces"]))),
             },
         )
         program_deployment(f"{name}-program", runs, [*needs, *rights], self.child)

@@ -22,6 +22,9 @@ PODS_READY_TIMEOUT = "20m"
 # Less than the five minutes after which pods of a lost node are deleted (they tolerate it so long):
 # until then the whole gang can be queued again; afterwards a Job counts failed pods and ends.
 PODS_RECOVERY_TIMEOUT = "3m"
+# By default Kueue keeps finished Workloads for ever, and in its memory (kubernetes-sigs/kueue#1618); their
+# Jobs stay. A ledger that is down for longer than this misses what ended before.
+WORKLOADS_KEPT = "168h"
 
 
 def values(*, claimed: Mapping[str, str], uncounted: Sequence[str] = ()) -> dict[str, Any]:
@@ -82,6 +85,7 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
             # GPU-hours are counted by it; users set it on their job.
             "labelKeysToCopy": [PROJECT_LABEL],
         },
+        "objectRetentionPolicies": {"workloads": {"afterFinished": WORKLOADS_KEPT}},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},
         "resources": _resources(claimed, uncounted),
     }

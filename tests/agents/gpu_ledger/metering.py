@@ -72,7 +72,7 @@ class Cluster:
     def __init__(self, **jobs: str) -> None:
         self.jobs = jobs
 
-    def every(self, path: str) -> Iterator[dict[str, Any]]:
+    def every(self, path: str, **selectors: str) -> Iterator[dict[str, Any]]:
         assert path == "/api/v1/namespaces/team-a/pods"
         label = "batch.kubernetes.io/job-name"
         for pod, job in self.jobs.items():

@@ -1,14 +1,15 @@
 """The collector: held hours are booked without Prometheus too, and figures once, after any crash."""
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agents.gpu_ledger import collector
-from agents.gpu_ledger.book_store import KEY
+from agents.gpu_ledger import book_text, books, collector
+from agents.gpu_ledger.book_store import text_of
 from agents.gpu_ledger.collector import Collector
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, OLDEST_S
@@ -31,13 +32,19 @@ class Cluster:
         self.book: dict[str, Any] | None = None
         self.forbids_pods = self.fails = False
         self.job = workload(admitted=T, gpus=1)
-        self.job["metadata"] |= {"resourceVersion": "1", "ownerReferences": [{"name": "train"}]}
+        self.job["metadata"] |= {
+            "resourceVersion": "1",
+            "ownerReferences": [{"kind": "Job", "name": "train"}],
+        }
 
     def now(self) -> int:
         return self.clock
 
-    def paged(self, path: str) -> Iterator[tuple[list[Any], str]]:
-        if path.endswith("/workloads"):
+    def version(self, path: str) -> str:
+        return "1"
+
+    def paged(self, path: str, **selectors: str) -> Iterator[tuple[list[Any], str]]:
+        if path.endswith("/namespaces/team-a/workloads"):
             yield [self.job], "1"
             return
         assert path == PODS
@@ -46,8 +53,8 @@ class Cluster:
         labels = {"batch.kubernetes.io/job-name": "train"}
         yield [{"metadata": {"name": "train-0", "labels": labels}}], "1"
 
-    def every(self, path: str) -> Iterator[Any]:
-        for page, _ in self.paged(path):
+    def every(self, path: str, **selectors: str) -> Iterator[Any]:
+        for page, _ in self.paged(path, **selectors):
             yield from page
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
@@ -68,7 +75,17 @@ class Cluster:
     def kept(self) -> TeamBook:
         """The book as it lies in the cluster."""
         assert self.book
-        return TeamBook.parse(self.book["data"][KEY])
+        return book_text.parse(text_of(self.book))
+
+
+@contextmanager
+def clocked(clock: Callable[[], float]) -> Iterator[None]:
+    """The collector's own clock is this one."""
+    made = SimpleNamespace(monotonic=clock, time=clock, sleep=lambda _: None)
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (books, collector):
+            patched.setattr(module, "time", made)
+        yield
 
 
 def run(cluster: Cluster, prometheus: str | None, until: int) -> Collector:
@@ -83,12 +100,7 @@ def run(cluster: Cluster, prometheus: str | None, until: int) -> Collector:
             raise StopError
         cluster.clock += 60
 
-    def clock() -> float:
-        return float(cluster.clock)
-
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(StopError):
-        # Its own clock goes as the cluster's does.
-        patched.setattr(collector, "time", SimpleNamespace(monotonic=clock, time=clock))
+    with clocked(lambda: float(cluster.clock)), pytest.raises(StopError):
         made.run(beat)
     assert all("503" in text or "forbidden" in text for text in said)
     return made
@@ -155,11 +167,12 @@ def test_a_book_of_before_figures_is_read(prometheus: Prometheus) -> None:
     cluster = Cluster()
     run(cluster, None, T + 600)
     assert cluster.book
-    text = cluster.book["data"][KEY]
+    text = text_of(cluster.book)
     for name in ('"uses":[],', f'"measured":{T + 60},', '"figured":0,'):
         assert name in text
         text = text.replace(name, "")
-    cluster.book["data"][KEY] = text
+    cluster.book["data"] = {"book.json": text}
+    del cluster.book["binaryData"]
     run(cluster, prometheus.url, T + 1800)
     book = cluster.kept()
     # From where the book was complete; what was before has no figures.
@@ -177,15 +190,19 @@ class Many(Cluster):
     def __init__(self) -> None:
         super().__init__()
         self.alive = self.most = 0
+        self.listed = False
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
         return (200, {}) if path.endswith("admissionchecks/gpu-budget/status") else super().ask(method, path)
 
     def watched(self, path: str, version: str, seconds: float) -> Iterator[Any]:
-        assert version == "7"
-        raise StopError
+        assert version == "1"
+        if self.listed:
+            raise StopError
+        self.listed = True
+        return iter(())
 
-    def paged(self, path: str) -> Iterator[tuple[list[Any], str]]:
+    def paged(self, path: str, **selectors: str) -> Iterator[tuple[list[Any], str]]:
         self.clock = T + 900
         for page in range(self.PAGES):
             yield [self._body(path, page * self.PAGE + index) for index in range(self.PAGE)], "7"
@@ -227,15 +244,16 @@ def test_what_was_noted_when_the_api_server_went_away_is_kept_once_it_is_back() 
     server: Any = cluster
     config = {"teams": {"team-a": "A"}, "budgets": {}, "prices": {}, "prometheus": None}
     made = Collector(server, config, lambda _: None)
-    made.begin()
-    made.settle()
-    cluster.clock += 7200
-    cluster.fails = True
-    with pytest.raises(OSError, match="connection reset"):
+    steady = [0.0]
+    with clocked(lambda: steady[0]):
+        made.load()
         made.settle()
-    cluster.fails = False
-    made.begin()
-    made.settle()
-    made.begin()
-    made.settle()
+        cluster.clock += 7200
+        cluster.fails = True
+        with pytest.raises(OSError, match="connection reset"):
+            made.settle()
+        cluster.fails = False
+        steady[0] += 60
+        cluster.clock += 60
+        made.settle()
     assert [note.what for note in cluster.kept().notes] == ["clock"]

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agents.gpu_ledger import book_text
 from agents.gpu_ledger.ledger import TeamBook
 from tests.agents.gpu_ledger.workloads import MIDNIGHT, said
 
@@ -75,7 +76,7 @@ class Watching:
     def keep(self, now: int) -> None:
         if self.up:
             self.book.seen = now
-            self.kept = self.book.text()
+            self.kept = book_text.text(self.book)
 
     def die(self) -> None:
         self.up = False
@@ -84,7 +85,7 @@ class Watching:
         if self.up:
             return
         self.up = True
-        self.book = TeamBook.parse(self.kept) if self.kept else TeamBook("A", MIDNIGHT)
+        self.book = book_text.parse(self.kept) if self.kept else TeamBook("A", MIDNIGHT)
         existing = [life for life in lives if not life.gone]
         for life in existing:
             self.book.observe(life.seen(), now, watched=False)

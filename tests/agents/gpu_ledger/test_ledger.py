@@ -1,6 +1,7 @@
 """The book: what an attempt held and how much of that is certain, over midnights, restarts and bad clocks."""
 
-from agents.gpu_ledger.archive import Archive
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.archive import ArchivePart
 from agents.gpu_ledger.attempts import month_end, seen
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.row import LedgerRow
@@ -28,9 +29,9 @@ def uncertain(made: TeamBook) -> int:
 
 def again(made: TeamBook) -> TeamBook:
     """The book as another process reads it."""
-    text = made.text()
-    read = TeamBook.parse(text)
-    assert read.text() == text
+    text = book_text.text(made)
+    read = book_text.parse(text)
+    assert book_text.text(read) == text
     return read
 
 
@@ -148,7 +149,7 @@ def test_projects_pools_and_parents() -> None:
 def test_a_job_without_gpus_leaves_no_trace() -> None:
     made = book()
     made.observe(said(admitted=T, gpus=0, finished=T + 10), T + 10, watched=True)
-    assert made.text() == book().text()
+    assert book_text.text(made) == book_text.text(book())
 
 
 def test_a_month_that_is_over_is_moved_and_open_attempts_come_later() -> None:
@@ -157,12 +158,13 @@ def test_a_month_that_is_over_is_moved_and_open_attempts_come_later() -> None:
     made.observe(said("u2", admitted=T + 20), T + 20, watched=True)
     later = month_end(T) + DAY
     made.seen = later
-    moved = Archive.parse(Archive("A", made.over("2026-11"), {}).text()).rows
-    made.take("2026-11")
-    assert [row.held_s for row in moved] == [80]
+    moved = ArchivePart(*made.before("2026-12-01"))
+    made.archive("2026-12-01")
+    assert [row.held_s for row in moved.rows] == [80]
     made.observe(said("u2", admitted=T + 20, finished=later), later, watched=True)
     rest = sum(row.held_s for row in made.totals("2026-11"))
     assert rest == 8 * (month_end(T) - T - 20)
+    assert sum(row.held_s for row in again(made).of_month("2026-11")) == 80 + rest
     assert stamp(later).startswith("2026-12")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from agents.gpu_ledger import book_text
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.usage import BEHIND_S, OLDEST_S, GpuUsage
 from agents.shared.prometheus import PrometheusError
@@ -23,7 +24,7 @@ def test_each_gpu_of_a_jobs_pods_is_booked_by_the_share_of_the_time_that_it_work
     (row,) = book.totals()
     assert (row.day, row.project, row.pool, row.resource) == ("2026-11-25", "llama", POOL, GPU)
     assert (row.measured_s, row.used_s, row.idle_s) == (1200, 300, 900)
-    assert TeamBook.parse(book.text()).totals() == book.totals()
+    assert book_text.parse(book_text.text(book)).totals() == book.totals()
 
 
 def test_no_minute_is_booked_twice_by_concurrent_queries(prometheus: Prometheus) -> None:
@@ -34,7 +35,7 @@ def test_no_minute_is_booked_twice_by_concurrent_queries(prometheus: Prometheus)
     for now in range(T, T + 1800, 7):
         first.book({"team-a": book}, now)
         if now % 3 == 0:
-            first, book = usage(prometheus, cluster), TeamBook.parse(book.text())
+            first, book = usage(prometheus, cluster), book_text.parse(book_text.text(book))
     assert total(book) == (book.measured - T, book.measured - T)
     assert book.measured > T + 1200
     # Ranges follow each other: one begins a minute after the end of the one before.
@@ -114,7 +115,7 @@ def test_a_clock_that_was_ahead_loses_nothing_when_it_is_right_again(
     prometheus.series = [of_pod("train-0", "A", 1.0)]
     for now in range(T + 800, T + 1800, 60):
         asks.book({"team-a": book}, now)
-        book = TeamBook.parse(book.text())
+        book = book_text.parse(book_text.text(book))
     assert total(book) == (book.measured - T, book.measured - T) and book.measured >= T + 1380
 
 

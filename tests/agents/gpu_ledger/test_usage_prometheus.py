@@ -20,7 +20,7 @@ LASTED_S = 1800
 class Pods:
     """The API server, as far as it is asked."""
 
-    def every(self, path: str) -> Iterator[dict[str, Any]]:
+    def every(self, path: str, **selectors: str) -> Iterator[dict[str, Any]]:
         assert path == "/api/v1/namespaces/team-vision/pods"
         label = "jobset.sigs.k8s.io/jobset-name"
         for job in ("train", "moved"):

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agents.gpu_ledger.book_store import KEY, NAME
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.book_store import NAME, text_of
 from agents.gpu_ledger.check import CHECK, CONTROLLER, active
 from agents.gpu_ledger.ledger import TeamBook
 from components.kubernetes.accounting.gpu_ledger import NAMESPACE, PROGRAM, GpuLedger
@@ -89,7 +90,7 @@ class Standing:
     def book(self, namespace: str) -> TeamBook | None:
         """A team's book in its ConfigMap."""
         found = self.api.find("v1", "ConfigMap", NAME, namespace)
-        return TeamBook.parse(found["data"][KEY]) if found else None
+        return book_text.parse(text_of(found)) if found else None
 
 
 def component(namespaces: Sequence[str]) -> Graph:

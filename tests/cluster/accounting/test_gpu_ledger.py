@@ -59,7 +59,7 @@ def test_every_second_is_booked_once_however_often_the_program_is_killed(
             standing.again(**PLENTY)
     eventually(lambda: len(watcher.finished) == 20, "all jobs are done")
     standing.again(**PLENTY)
-    book = booked(standing, namespace, lambda book: not book.open and len(book.booked) == 20)
+    book = booked(standing, namespace, lambda book: not book.open and len(book.done) == 20)
     watcher.stop()
     held = {(row.pool, row.project): row.held_s for row in book.totals()}
     assert held.keys() <= {(POOL, "llama"), (POOL, "pairs")}

@@ -1,19 +1,25 @@
 """`trainstack ledger`: the books in every format, and problems with them."""
 
+import base64
 import csv
+import gzip
 import io
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-from agents.gpu_ledger.archive import Archive
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.archive import Archive, ArchivePart
 from agents.gpu_ledger.book_store import KEY
-from agents.gpu_ledger.ledger import Note, TeamBook
+from agents.gpu_ledger.entries import Note
+from agents.gpu_ledger.ledger import TeamBook
 from infra.errors import UserError
 from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
 from trainstack.ledger import books, forms
 
+NEXT = "2026-12-01"
 MONTH, NAMESPACE = "2026-11", "team-research"
 TERMS = {"prices": {POOL: {GPU: 4.0}}, "budget": {"usd": 100, "gpu_hours": None, "stop": True, "exempt": []}}
 
@@ -39,13 +45,19 @@ def kubectl(**config_maps: str) -> books.Ask:
         text = config_maps.get(arguments[3].replace("-", "_"))
         if text is None:
             return 1, "", f'Error from server (NotFound): configmaps "{arguments[3]}" not found'
-        return 0, json.dumps({"data": {KEY: text}}), ""
+        content = base64.b64encode(gzip.compress(text.encode())).decode()
+        return 0, json.dumps({"binaryData": {KEY: content}}), ""
 
     return ask
 
 
+def archived(made: TeamBook, terms: Any) -> str:
+    """The first archive of the month."""
+    return Archive("Research", 1, ArchivePart(), ArchivePart(*made.before(NEXT)), terms).text()
+
+
 def read(made: TeamBook, **more: str) -> books.Month:
-    return books.read(kubectl(gpu_ledger=made.text(), **more), "Research", NAMESPACE, MONTH)
+    return books.read(kubectl(gpu_ledger=book_text.text(made), **more), "Research", NAMESPACE, MONTH)
 
 
 def test_the_table_has_hours_and_dollars_and_its_notes_the_rest() -> None:
@@ -92,10 +104,11 @@ def test_json_says_until_when_it_is_complete() -> None:
 
 def test_a_month_that_was_moved_is_read_with_its_own_prices() -> None:
     made = book()
-    archive = Archive("Research", made.over(MONTH), {"prices": {POOL: {GPU: 1.0}}, "budget": None}).text()
+    archive = archived(made, {"prices": {POOL: {GPU: 1.0}}, "budget": None})
     # Written, and not yet taken out of the book: it is not read twice.
     assert read(made, gpu_ledger_2026_11=archive).held_hours == 16
-    made.take(MONTH)
+    made.archive(NEXT)
+    made.seen = MIDNIGHT + 30 * 86_400
     found = read(made, gpu_ledger_2026_11=archive)
     assert (found.held_hours, found.usd) == (16, 16)
 
@@ -124,8 +137,8 @@ def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_
     key = ("2026-11-30", "none", POOL, GPU)
     made.observe(said(admitted=admitted), admitted, watched=True)
     made.measure({key: (8 * 3600, 3600)}, admitted + 86_400)
-    moved = Archive("Research", made.over(MONTH), TERMS).text()
-    made.take(MONTH)
+    moved = archived(made, TERMS)
+    made.archive(NEXT)
     made.observe(said(admitted=admitted, finished=admitted + 7200), admitted + 90_000, watched=True)
     made.measure({key: (3600, 1800)}, admitted + 90_000)
     (line,) = read(made, gpu_ledger_2026_11=moved).lines

@@ -1,0 +1,23 @@
+"""The objects with which users start runs, of which Kueue makes Workloads; standard library only."""
+
+import urllib.parse
+from collections.abc import Mapping
+from typing import Any
+
+_PATHS = {
+    "Job": "/apis/batch/v1/namespaces/{}/jobs/{}",
+    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets/{}",
+    "TrainJob": "/apis/trainer.kubeflow.org/v1alpha1/namespaces/{}/trainjobs/{}",
+    "Pod": "/api/v1/namespaces/{}/pods/{}",
+}
+
+
+def path(kind: str, namespace: str, name: str = "") -> str:
+    """The path of an object, or of all of its kind in a namespace. Raises KeyError for another kind."""
+    return _PATHS[kind].format(namespace, urllib.parse.quote(name)).rstrip("/")
+
+
+def controller(metadata: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The reference to the object that owns this one; None without one of these kinds."""
+    rows = metadata.get("ownerReferences") or ()
+    return next((row for row in rows if row["kind"] in _PATHS), None)
