@@ -33,6 +33,7 @@ _URL, _USER, _WORD, _EXPERIMENT = (
     "MLFLOW_TRACKING_PASSWORD",
     "MLFLOW_EXPERIMENT_NAME",
 )
+_NONE = "NO_PERMISSIONS"  # what MLflow calls it
 # The file that MLflow's clients read below ~/.mlflow (mlflow 3.17, utils/credentials.py).
 _FILE = "credentials"
 
@@ -77,7 +78,11 @@ class Mlflow:
 
 
 def grant(admin: Mlflow, user: str, experiment: str, permission: str) -> None:
-    """Create the experiment if absent, and grant the user `permission` on it."""
+    """Create the experiment if absent, and grant the user `permission` on it.
+
+    Every user can create an experiment of any name, and manages it then. One that exists before its user has
+    a permission there is taken from all others.
+    """
     named = urllib.parse.urlencode({"experiment_name": experiment})
     status, said = admin.ask("GET", f"2.0/mlflow/experiments/get-by-name?{named}")
     if status == 200:
@@ -89,6 +94,10 @@ def grant(admin: Mlflow, user: str, experiment: str, permission: str) -> None:
     what = {"username": user, "resource_type": "experiment", "resource_id": str(found)}
     path = "3.0/mlflow/users/permissions"
     said = admin.must("GET", f"{path}/get?{urllib.parse.urlencode(what)}")
+    if status == 200 and said.get("permission") in (None, _NONE):
+        for other in admin.must("GET", "2.0/mlflow/users/list")["users"]:
+            if not other["is_admin"]:
+                admin.ask("POST", f"{path}/revoke", {**what, "username": other["username"]})
     if said.get("permission") != permission:
         admin.ask("POST", f"{path}/revoke", what)  # an error where there is nothing to revoke
         admin.must("POST", f"{path}/grant", {**what, "permission": permission})

@@ -1,6 +1,7 @@
-"""AWS Secrets Manager for the program of the tracking pods; runs beside `serve.py` in the server's image.
+"""AWS Secrets Manager for the program of the tracking pods; runs beside `serve` in the server's image.
 
-Implements `agents.mlflow_server.serve.CredentialStore`. AWS_REGION names the region of the secrets.
+Implements `agents.mlflow_server.administrator.CredentialStore`, and takes snapshots for `schema` there.
+AWS_REGION names the region of both.
 """
 
 import importlib
@@ -13,11 +14,15 @@ from typing import Any
 FIRST_VALUE = "trainstack-mlflow-admin-first-value"
 
 
-class AwsSecrets:
-    """Secrets by ARN."""
+# A snapshot of Aurora takes minutes, whatever the size: it is taken from the storage.
+_SNAPSHOT_S, _POLL_S = 1800, 15
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+
+class AwsSecrets:
+    """Secrets by ARN, and snapshots of Aurora clusters by name."""
+
+    def __init__(self, client: Any, databases: Any = None) -> None:
+        self._client, self._databases = client, databases
 
     def read(self, secret: str) -> tuple[dict[str, str], str] | None:
         """The fields and the version id of the current value; None while there is none."""
@@ -37,10 +42,26 @@ class AwsSecrets:
             return False
         return True
 
+    def snapshot(self, database: str, name: str) -> str:
+        """Take a snapshot of a cluster and wait until it is complete; returns its identifier."""
+        identifier = f"{database}-{name}"
+        self._databases.create_db_cluster_snapshot(
+            DBClusterIdentifier=database, DBClusterSnapshotIdentifier=identifier
+        )
+        self._databases.get_waiter("db_cluster_snapshot_available").wait(
+            DBClusterIdentifier=database,
+            DBClusterSnapshotIdentifier=identifier,
+            WaiterConfig={"Delay": _POLL_S, "MaxAttempts": _SNAPSHOT_S // _POLL_S},
+        )
+        return identifier
+
 
 def connect(environment: Mapping[str, str]) -> AwsSecrets:
     """The store of the region in AWS_REGION. Raises ValueError when that is not set."""
     if not environment.get("AWS_REGION"):
         raise ValueError("AWS_REGION is not set")
     boto3: Any = importlib.import_module("boto3")
-    return AwsSecrets(boto3.client("secretsmanager", region_name=environment["AWS_REGION"]))
+    region = environment["AWS_REGION"]
+    return AwsSecrets(
+        boto3.client("secretsmanager", region_name=region), boto3.client("rds", region_name=region)
+    )

@@ -7,13 +7,9 @@ has no users of its own. Settings come from the environment:
     PORT                    the port to listen on; Cloud Run sets it
     WORKERS                 worker processes of the server
     ARTIFACTS_DESTINATION   URI of the object store below which artifacts go
-    DATABASE_URI            SQLAlchemy URI without a password
-    DATABASE_IDENTITY       this program's account, whose tokens are the password; empty: no password
-    DATABASE_CA             CA certificates (PEM) of the database's certificate; unset: libpq's default
+    DATABASE_URI            SQLAlchemy URI without a password; `libpq.login` has the variables of its login
 """
 
-import gc
-import importlib
 import logging
 import os
 import subprocess
@@ -24,12 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.gcp.cloud_run_mlflow.metadata import OwnTokens
-from agents.mlflow_server import libpq, serve
+from agents.mlflow_server import guard, libpq, schema, serve
 
 log = logging.getLogger("trainstack.mlflow")
 REQUIRED = ("PORT", "WORKERS", "ARTIFACTS_DESTINATION", "DATABASE_URI")
-# Interval of checks of the password file, seconds; `libpq` replaces it every quarter of an hour.
-_LOOK_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -40,27 +34,17 @@ class CloudRunSettings:
     workers: int
     artifacts_destination: str
     database_uri: str
-    database_identity: str = ""
-    database_ca: str = ""
 
 
 def read_settings(environment: Mapping[str, str]) -> CloudRunSettings:
     """The settings in `environment`. Raises ValueError with all that is missing or invalid."""
-    wrong = [f"{name} is not set" for name in REQUIRED if not environment.get(name)]
-    wrong += [
-        f"{name} is not a number: {environment[name]}"
-        for name in ("PORT", "WORKERS")
-        if environment.get(name) and not environment[name].isdigit()
-    ]
-    if wrong:
+    if wrong := serve.problems(environment, REQUIRED):
         raise ValueError("; ".join(wrong))
     return CloudRunSettings(
         port=int(environment["PORT"]),
         workers=int(environment["WORKERS"]),
         artifacts_destination=environment["ARTIFACTS_DESTINATION"],
         database_uri=environment["DATABASE_URI"],
-        database_identity=environment.get("DATABASE_IDENTITY", ""),
-        database_ca=environment.get("DATABASE_CA", ""),
     )
 
 
@@ -72,56 +56,38 @@ def server_arguments(settings: CloudRunSettings) -> list[str]:
     """
     return [
         "server",
+        *("--app-name", guard.WITHOUT_USERS),
         *("--host", "0.0.0.0"),  # noqa: S104 - the front end alone reaches the container
         *("--port", str(settings.port)),
         *("--workers", str(settings.workers)),
         *("--artifacts-destination", settings.artifacts_destination),
         *("--allowed-hosts", "*"),
+        *("--uvicorn-opts", serve.UVICORN),
     ]
-
-
-def server_environment(inherited: Mapping[str, str], settings: CloudRunSettings) -> dict[str, str]:
-    """The environment of the server. Job execution is off; `serve` has the reason."""
-    return {
-        **inherited,
-        "MLFLOW_BACKEND_STORE_URI": settings.database_uri,
-        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
-        "MLFLOW_DISABLE_TELEMETRY": "true",
-    }
 
 
 def start(settings: CloudRunSettings, command: list[str]) -> int:
     """Run `command`, renewing its login while it runs; returns its exit code."""
-    with tempfile.TemporaryDirectory(prefix="mlflow-") as private:  # mode 0700
-        environment = server_environment(os.environ, settings)
-        login = libpq.Login(
-            OwnTokens(os.environ),
-            Path(private),
-            identity=settings.database_identity,
-            authorities=settings.database_ca,
-        )
-        login.renew()
-        environment |= login.environment
-
-        def renewed() -> bool:
-            try:
-                login.renew()
-            except OSError as problem:
-                # Open connections stay; the next check retries.
-                log.warning("no new token: %s", problem)
-            return False
-
+    with tempfile.TemporaryDirectory(prefix="mlflow-") as name:  # mode 0700
+        private = Path(name)
+        login = libpq.login(os.environ, OwnTokens(os.environ), private)
+        environment = serve.server_environment(os.environ, settings.database_uri, private) | login.environment
         with subprocess.Popen(command, env=environment) as server:
-            serve.supervise(server, renewed, _LOOK_S)
-        code = server.returncode
-    return code if code >= 0 else 128 - code
+            return serve.supervise(server, login.renew, serve.RENEWAL_CHECK_S)
 
 
-def run(settings: CloudRunSettings) -> None:
-    """Migrate the database and become the MLflow server; the login is in the environment."""
-    gc.disable()  # this process then only waits for the workers
-    serve.migrate(os.environ["MLFLOW_BACKEND_STORE_URI"], users=False)
-    importlib.import_module("mlflow.cli").cli(server_arguments(settings), prog_name="mlflow")
+def run(settings: CloudRunSettings) -> int:
+    """Upgrade the tables and become the MLflow server; the login is in the environment.
+
+    Instances of the last revision serve until this one does. When it fails they go on.
+    """
+    try:
+        upgraded = schema.upgrade(schema.Database(settings.database_uri, users=False), schema.Servers())
+    except schema.SchemaError as problem:
+        log.error("cannot start: %s", problem)
+        return serve.OTHER_SCHEMA
+    log.info(upgraded)
+    return serve.run(settings.database_uri, server_arguments(settings), users=False)
 
 
 def main(arguments: list[str]) -> int:
@@ -134,8 +100,7 @@ def main(arguments: list[str]) -> int:
         return 2
     if arguments != ["serve"]:
         return start(settings, [sys.executable, *_this(), "serve"])
-    run(settings)
-    return 0
+    return run(settings)
 
 
 def _this() -> list[str]:

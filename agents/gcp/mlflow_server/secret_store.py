@@ -1,9 +1,10 @@
-"""Secret Manager and database tokens for the tracking pods; runs beside `serve.py` in the server's image.
+"""Secret Manager, database tokens and backups for the tracking pods; runs beside `serve` in their image.
 
-Implements `CredentialStore` of `agents.mlflow_server.serve` and `Tokens` of `libpq` beside it, with the
-standard library: the metadata server of the node issues the token of the pod's service account, and the
-APIs are called over REST. As in Google's own tools, variables override endpoints: GCE_METADATA_HOST (as in
-its libraries), and CLOUDSDK_API_ENDPOINT_OVERRIDES_<API> (as in gcloud) for SECRETMANAGER and IAMCREDENTIALS.
+Implements `CredentialStore` of `agents.mlflow_server.administrator` and `Tokens` of `libpq` there, and takes
+backups for `schema`, with the standard library: the metadata server of the node issues the token of the pod's
+service account, and the APIs are called over REST. As in Google's own tools, variables override endpoints:
+GCE_METADATA_HOST (as in its libraries), and CLOUDSDK_API_ENDPOINT_OVERRIDES_<API> (as in gcloud) for
+SECRETMANAGER, IAMCREDENTIALS and SQL.
 """
 
 import base64
@@ -18,6 +19,7 @@ from typing import Any
 _ENDPOINTS = {
     "secretmanager": "https://secretmanager.googleapis.com/",
     "iamcredentials": "https://iamcredentials.googleapis.com/",
+    "sql": "https://sqladmin.googleapis.com/",
 }
 _TOKEN = "computeMetadata/v1/instance/service-accounts/default/token"  # noqa: S105 - a path
 # The scope of a login (Cloud SQL documentation, "Log in using IAM database authentication").
@@ -31,6 +33,9 @@ _REQUEST_S = 20.0
 PATIENCE_S = 240.0
 _PAUSE_S = 5.0
 _LATER = (403, 408, 429, 500, 502, 503, 504)
+
+# A backup of Cloud SQL takes minutes; it grows with what changed since the last.
+BACKUP_S, _BACKUP_POLL_S = 1800.0, 10.0
 
 # The version whose value is used. The numbers of later versions depend on the order of concurrent writes.
 FIRST = "1"
@@ -96,6 +101,25 @@ class SecretManagerClient:
         body = {"scope": [_LOGIN_SCOPE], "lifetime": f"{_LIFETIME_S}s"}
         path = f"v1/projects/-/serviceAccounts/{identity}:generateAccessToken"
         return str(self._ask("iamcredentials", path, body)["accessToken"])
+
+    def snapshot(self, database: str, name: str) -> str:
+        """Back up an instance (`projects/P/instances/I`) and wait until it is complete; returns its name.
+
+        Raises SecretManagerError where that fails or takes too long.
+        """
+        made = self._ask("sql", f"v1/{database}/backupRuns", {"description": name})
+        project = database.split("/instances/", maxsplit=1)[0]
+        end = self._clock() + BACKUP_S
+        while made.get("status") != "DONE":
+            if self._clock() > end:
+                raise SecretManagerError(
+                    f"backup {name} of {database}", 0, f"not done after {BACKUP_S:.0f} s"
+                )
+            self._pause(_BACKUP_POLL_S)
+            made = self._ask("sql", f"v1/{project}/operations/{made['name']}")
+        if made.get("error"):
+            raise SecretManagerError(f"backup {name} of {database}", 0, json.dumps(made["error"]))
+        return f"{database}/backupRuns/{(made.get('backupContext') or {}).get('backupId', name)}"
 
     def _add(self, secret: str, fields: Mapping[str, str]) -> str:
         """The number of a new version."""

@@ -16,6 +16,7 @@ from components.ordering import after
 # A major version alone: RDS picks its preferred minor and keeps it current in the maintenance window.
 POSTGRES_MAJOR = "17"
 POSTGRES_PORT = 5432
+USER = "mlflow"
 
 # Time without a connection after which a database with a minimum of 0 ACU pauses; 300 to 86400.
 AUTO_PAUSE_S = 1800
@@ -58,6 +59,9 @@ class AwsDatabase(Component):
 
     endpoint: pulumi.Output[str]
     secret_arn: pulumi.Output[str]
+    identifier: pulumi.Output[str]
+    """Name of the cluster, of which snapshots are taken."""
+    arn: pulumi.Output[str]
 
     def __init__(self, name: str, args: AwsDatabaseArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
@@ -79,6 +83,7 @@ class AwsDatabase(Component):
         instance = self._writer(name, args, cluster)
         # An endpoint without an instance, or without a network path, is unusable.
         self.endpoint = after(cluster.endpoint, [instance, *rules])
+        self.identifier, self.arn = cluster.cluster_identifier, cluster.arn
         self.secret_arn = cluster.master_user_secrets.apply(lambda known: str(known[0].secret_arn))
         self.register_declared()
 
@@ -126,7 +131,7 @@ class AwsDatabase(Component):
             engine_mode="provisioned",  # the mode of serverless v2
             engine_version=POSTGRES_MAJOR,
             database_name="mlflow",
-            master_username="mlflow",
+            master_username=USER,
             manage_master_user_password=True,
             master_user_secret_kms_key_id=args["kms_key_arn"],
             iam_database_authentication_enabled=True,

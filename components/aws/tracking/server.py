@@ -1,6 +1,6 @@
 """Experiment tracking: an MLflow server in the cluster, its database, its secrets and its permissions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
@@ -10,9 +10,9 @@ import pulumi_aws as aws
 from agents.aws.mlflow_server import secret_store
 from components.aws import iam
 from components.aws.pod_role import AwsPodRole, pod_identity, secret_reader
-from components.aws.tracking.database import POSTGRES_PORT, AwsDatabase
+from components.aws.tracking.database import POSTGRES_PORT, USER, AwsDatabase
 from components.base import Component, Options
-from components.kubernetes.tracking import logins
+from components.kubernetes.tracking import logins, schema
 from components.kubernetes.tracking.pod import NAME, DoorArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
@@ -68,8 +68,9 @@ class AwsTracking(Component):
     Needs an AWS and a Kubernetes provider (`providers=[aws, kubernetes]`).
 
     The server's service account has one role, by EKS Pod Identity: its folder of the artifact bucket (to
-    read and write, not to delete: the artifacts of a run stay), the key they are encrypted with, and two
-    secrets. One of them starts empty; the server fills it with the password of its first user.
+    read and write, not to delete: the artifacts of a run stay), the key they are encrypted with, and the
+    secret of its database. The Job that upgrades the tables has another: the same secret, snapshots of the
+    database, and the secret of the first user, which it fills.
 
     A database that may pause (`min_acu` 0) makes the first request after a pause wait 15 seconds or more. The
     server then closes connections after each request, since an open one keeps the database awake.
@@ -86,13 +87,36 @@ class AwsTracking(Component):
         database = AwsDatabase(f"{name}-mlflow", args, self.child())
         admin = aws.secretsmanager.Secret(
             f"{name}-mlflow-admin",
-            description=f"First user of the MLflow server of {name}: username, password, session_key",
+            description=f"First user of the MLflow server of {name}: username, password",
             kms_key_id=args["kms_key_arn"],
             recovery_window_in_days=30 if protected else 0,
             opts=self.child(),
         )
-        role = self._role(f"{name}-mlflow", args, admin.arn, database.secret_arn)
-        reader = self._logins_role(name, args, admin.arn)
+        known = {"key_arn": args["kms_key_arn"], "secret_arn": database.secret_arn}
+        role = self._role(
+            f"{name}-mlflow",
+            args,
+            (args.get("namespace", NAME), NAME),
+            pulumi.Output.all(**known, bucket_arn=args["artifact_bucket_arn"]).apply(
+                lambda arns: server_rights(region=args["region"], **arns)
+            ),
+        )
+        upgrades = self._role(
+            f"{name}-schema",
+            args,
+            (schema.NAMESPACE, schema.ACCOUNT),
+            pulumi.Output.all(**known, admin_arn=admin.arn, cluster_arn=database.arn).apply(
+                lambda arns: schema_rights(region=args["region"], **arns)
+            ),
+        )
+        reader = self._role(
+            f"{name}-logins",
+            args,
+            (logins.NAMESPACE, logins.ACCOUNT),
+            pulumi.Output.all(secret_arn=admin.arn, key_arn=args["kms_key_arn"]).apply(
+                lambda arns: secret_reader(region=args["region"], **arns)
+            ),
+        )
         # Readers of this output may read the secret.
         self.admin_secret_arn = after(admin.arn, [reader])
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
@@ -103,8 +127,9 @@ class AwsTracking(Component):
             "grants": pod_identity(args["region"]),
             "secret_store": SECRET_STORE,
             # EKS grants a pod its permissions at its creation: they must exist before.
-            "database_uri": after(database_uri(database.endpoint), [role]),
+            "database_uri": after(database_uri(database.endpoint), [role, upgrades]),
             "database_secret": database.secret_arn,
+            "snapshots_of": database.identifier,
             "admin_secret": admin.arn,
             "artifacts_destination": self.artifact_uri,
             "keep_connections": args["min_acu"] > 0,
@@ -120,60 +145,31 @@ class AwsTracking(Component):
         )
 
     def _role(
-        self,
-        name: str,
-        args: AwsTrackingArgs,
-        admin_secret_arn: pulumi.Output[str],
-        database_secret_arn: pulumi.Output[str],
+        self, name: str, args: AwsTrackingArgs, account: tuple[str, str], policy: pulumi.Output[str]
     ) -> AwsPodRole:
-        policy = pulumi.Output.all(
-            bucket_arn=args["artifact_bucket_arn"],
-            key_arn=args["kms_key_arn"],
-            admin_secret_arn=admin_secret_arn,
-            database_secret_arn=database_secret_arn,
-        ).apply(lambda known: server_rights(region=args["region"], **known))
+        """A role of a service account, by namespace and name."""
         return AwsPodRole(
             name,
             {
                 "cluster_name": args["cluster_name"],
                 "cluster_arn": args["cluster_arn"],
-                "namespace": args.get("namespace", NAME),
-                "service_account": NAME,
+                "namespace": account[0],
+                "service_account": account[1],
                 "policy": policy,
-            },
-            self.child(),
-        )
-
-    def _logins_role(
-        self, name: str, args: AwsTrackingArgs, admin_secret_arn: pulumi.Output[str]
-    ) -> AwsPodRole:
-        """A role that reads the server's first user, for the Job that creates users."""
-        known = pulumi.Output.all(secret_arn=admin_secret_arn, key_arn=args["kms_key_arn"])
-        return AwsPodRole(
-            f"{name}-logins",
-            {
-                "cluster_name": args["cluster_name"],
-                "cluster_arn": args["cluster_arn"],
-                "namespace": logins.NAMESPACE,
-                "service_account": logins.ACCOUNT,
-                "policy": known.apply(lambda arns: secret_reader(region=args["region"], **arns)),
             },
             self.child(),
         )
 
 
 def database_uri(endpoint: pulumi.Input[str]) -> pulumi.Output[str]:
-    """The URI with placeholders for user and password; the database requires TLS."""
+    """The URI without the password; the database requires TLS."""
     return pulumi.Output.concat(
-        "postgresql+psycopg2://{username}:{password}@", endpoint, f":{POSTGRES_PORT}/mlflow?sslmode=require"
+        f"postgresql+psycopg2://{USER}@", endpoint, f":{POSTGRES_PORT}/mlflow?sslmode=require"
     )
 
 
-def server_rights(
-    *, region: str, bucket_arn: str, key_arn: str, admin_secret_arn: str, database_secret_arn: str
-) -> str:
-    """The role's policy. The key works only through S3 and Secrets Manager."""
-    services = [f"{service}.{region}.amazonaws.com" for service in ("s3", "secretsmanager")]
+def server_rights(*, region: str, bucket_arn: str, key_arn: str, secret_arn: str) -> str:
+    """The servers' policy. The key works only through S3 and Secrets Manager."""
     listing = {
         **iam.allow(["s3:ListBucket"], [bucket_arn]),
         "Condition": {"StringLike": {"s3:prefix": [ARTIFACT_PREFIX, f"{ARTIFACT_PREFIX}/*"]}},
@@ -182,10 +178,26 @@ def server_rights(
         ["s3:AbortMultipartUpload", "s3:GetObject", "s3:ListMultipartUploadParts", "s3:PutObject"],
         [f"{bucket_arn}/{ARTIFACT_PREFIX}/*"],
     )
-    key = {
+    reading = iam.allow(["secretsmanager:GetSecretValue"], [secret_arn])
+    return iam.document(listing, artifacts, _key(key_arn, region, "s3", "secretsmanager"), reading)
+
+
+def schema_rights(*, region: str, key_arn: str, secret_arn: str, admin_arn: str, cluster_arn: str) -> str:
+    """The policy of the Job that upgrades the tables: both secrets, and snapshots, which it cannot delete."""
+    snapshots = cluster_arn.replace(":cluster:", ":cluster-snapshot:") + "-before-*"
+    return iam.document(
+        _key(key_arn, region, "secretsmanager"),
+        iam.allow(["secretsmanager:GetSecretValue"], [admin_arn, secret_arn]),
+        iam.allow(["secretsmanager:PutSecretValue"], [admin_arn]),
+        iam.allow(["rds:CreateDBClusterSnapshot"], [cluster_arn, snapshots]),
+        # As the cluster copies its tags to its snapshots.
+        iam.allow(["rds:AddTagsToResource", "rds:DescribeDBClusterSnapshots"], [snapshots]),
+    )
+
+
+def _key(key_arn: str, region: str, *services: str) -> Mapping[str, object]:
+    through = [f"{service}.{region}.amazonaws.com" for service in services]
+    return {
         **iam.allow(["kms:Decrypt", "kms:GenerateDataKey"], [key_arn]),
-        "Condition": {"StringEquals": {"kms:ViaService": services}},
+        "Condition": {"StringEquals": {"kms:ViaService": through}},
     }
-    reading = iam.allow(["secretsmanager:GetSecretValue"], [admin_secret_arn, database_secret_arn])
-    filling = iam.allow(["secretsmanager:PutSecretValue"], [admin_secret_arn])
-    return iam.document(listing, artifacts, key, reading, filling)

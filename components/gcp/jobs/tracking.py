@@ -24,8 +24,12 @@ _NAME = 40  # a service has a name of at most 49 characters, of which Pulumi tak
 _MODULES = (
     "agents.gcp.cloud_run_mlflow.server",
     "agents.gcp.cloud_run_mlflow.metadata",
+    "agents.mlflow_server.administrator",
+    "agents.mlflow_server.guard",
     "agents.mlflow_server.libpq",
+    "agents.mlflow_server.schema",
     "agents.mlflow_server.serve",
+    "agents.shared.api_server",
 )
 # Importing MLflow and checking the schema takes a quarter of a minute on one processor.
 _PROBE_S, _PROBES = 10, 24

@@ -1,5 +1,6 @@
 """A login at a Cloud SQL database: a Google service account, the user of its name, and its principals."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TypedDict
 from urllib.parse import quote
@@ -21,8 +22,8 @@ class GcpDatabaseLoginArgs(TypedDict):
     project: str
     instance: pulumi.Input[str]
     """Name of the Cloud SQL instance."""
-    principal: pulumi.Input[str]
-    """Principal that may log in: the pods of a Kubernetes service account, as an IAM member."""
+    principals: Mapping[str, pulumi.Input[str]]
+    """Principals that may log in, by a short name: pods of Kubernetes service accounts, as IAM members."""
 
 
 class GcpDatabaseLogin(Component):
@@ -51,12 +52,13 @@ class GcpDatabaseLogin(Component):
             self, f"{name}-account", name, f"Database user of {name}", most=ACCOUNT_LENGTH
         )
         # Tokens of the account, and nothing else: the role may not sign in its name.
-        tokens = iam.on_account(
-            self, f"{name}-pods", account.name, "roles/iam.workloadIdentityUser", args["principal"]
-        )
+        tokens = [
+            iam.on_account(self, f"{name}-{who}", account.name, "roles/iam.workloadIdentityUser", principal)
+            for who, principal in args["principals"].items()
+        ]
         user, ready = database_user(self, name, args["project"], args["instance"], account)
-        self.email = after(account.email, [*ready, tokens])
-        self.user = after(user, [*ready, tokens])
+        self.email = after(account.email, [*ready, *tokens])
+        self.user = after(user, [*ready, *tokens])
         self.register_declared()
 
 

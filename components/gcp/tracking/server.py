@@ -9,12 +9,13 @@ import pulumi_gcp as gcp
 from agents.gcp.mlflow_server import secret_store
 from components.base import Component, Options
 from components.gcp import iam
+from components.gcp.jobs.roles import role_id
 from components.gcp.pod_account import metadata_grants, pod_principal
 from components.gcp.tracking.agents import may_use_key
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
 from components.gcp.tracking.database import DATABASE, POSTGRES_PORT, GcpDatabase
 from components.gcp.tracking.login import GcpDatabaseLogin, database_uri
-from components.kubernetes.tracking import logins
+from components.kubernetes.tracking import logins, schema
 from components.kubernetes.tracking.pod import NAME, GrantsArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
@@ -70,8 +71,8 @@ class GcpTracking(Component):
     Needs a Google Cloud and a Kubernetes provider (`providers=[gcp, kubernetes]`).
 
     The permissions belong to the server's pods themselves (Workload Identity Federation for GKE): their
-    folder of the artifact bucket, one secret, and tokens of their database account. The secret starts empty;
-    the server fills it with the password of its first user.
+    folder of the artifact bucket, and tokens of their database account. The Job that upgrades the tables has
+    others: the same tokens, backups, and the secret of the first user, which it fills.
 
     Artifacts are read and written, and not deleted: those of a run stay. Cloud Storage counts replacing an
     object as deleting it, so a second artifact of the same name in a run is denied. Runs that rewrite one
@@ -89,11 +90,16 @@ class GcpTracking(Component):
     def __init__(self, name: str, args: GcpTrackingArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         server = self._principal(args, args.get("namespace", NAME), NAME)
+        upgrades = self._principal(args, schema.NAMESPACE, schema.ACCOUNT)
         before = pulumi.create_urn(name, _OF_JOBS)
         database = self._database(f"{name}-mlflow", args, before)
         login = GcpDatabaseLogin(
             f"{name}-mlflow",
-            {"project": args["project"], "instance": database.instance, "principal": server},
+            {
+                "project": args["project"],
+                "instance": database.instance,
+                "principals": {"pods": server, "schema": upgrades},
+            },
             self.child(),
         )
         admin = self._secret(f"{name}-mlflow-admin", args)
@@ -105,8 +111,9 @@ class GcpTracking(Component):
                 server,
                 [pulumi.Alias(name=f"{name}-artifacts", parent=before)],
             ),
-            iam.on_secret(self, f"{name}-mlflow-reads", admin.id, _READS_SECRETS, server),
-            iam.on_secret(self, f"{name}-mlflow-fills", admin.id, _ADDS_VALUES, server),
+            iam.on_secret(self, f"{name}-schema-reads", admin.id, _READS_SECRETS, upgrades),
+            iam.on_secret(self, f"{name}-schema-fills", admin.id, _ADDS_VALUES, upgrades),
+            self._backups(name, args["project"], upgrades),
         ]
         pods = self._principal(args, logins.NAMESPACE, logins.ACCOUNT)
         reader = iam.on_secret(self, f"{name}-logins-reads", admin.id, _READS_SECRETS, pods)
@@ -126,6 +133,7 @@ class GcpTracking(Component):
             "database_uri": after(uri, rights),
             "database_identity": login.email,
             "database_ca": database.authorities,
+            "snapshots_of": pulumi.Output.concat(f"projects/{args['project']}/instances/", database.instance),
             "admin_secret": admin.id,
             "artifacts_destination": self.artifact_uri,
             "namespace": args.get("namespace", NAME),
@@ -135,6 +143,17 @@ class GcpTracking(Component):
         self.register_outputs(
             {"url": self.url, "admin_secret": self.admin_secret, "artifact_uri": self.artifact_uri}
         )
+
+    def _backups(self, name: str, project: str, member: pulumi.Output[str]) -> gcp.projects.IAMMember:
+        """A role to take backups of databases and wait for them; not to delete or restore one."""
+        role = gcp.projects.IAMCustomRole(
+            f"{name}-backups-role",
+            role_id=role_id(name, "backups"),
+            title=f"Back up the database of {name}",
+            permissions=["cloudsql.backupRuns.create", "cloudsql.backupRuns.get", "cloudsql.instances.get"],
+            opts=self.child(),
+        )
+        return iam.on_project(self, f"{name}-schema-backups", project, role.name, member)
 
     def _principal(self, args: GcpTrackingArgs, namespace: str, account: str) -> pulumi.Output[str]:
         """The pods of a service account; a valid IAM member once the cluster's workload pool exists."""

@@ -85,7 +85,7 @@ class PodSettings:
     """Name of the program's ConfigMap."""
     arguments: Mapping[str, pulumi.Input[str]]
     """Given as `--key value`."""
-    environment: Mapping[str, str]
+    environment: Mapping[str, pulumi.Input[str]]
     memory_mib: int
 
 
@@ -95,7 +95,6 @@ def pod(program: Program, running: PodSettings, restart: str, **more: Any) -> di
     token = {"service_account_token": {"path": "token", "expiration_seconds": _TOKEN_S}}
     # Kubernetes puts its own CA certificate into every namespace.
     authority = {"config_map": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}
-    files = [{"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in sorted(program.texts)]
     return {
         "restart_policy": restart,
         "service_account_name": running.account,
@@ -132,10 +131,16 @@ def pod(program: Program, running: PodSettings, restart: str, **more: Any) -> di
             }
         ],
         "volumes": [
-            {"name": "program", "config_map": {"name": running.config, "items": files}},
+            program_volume(program, running.config),
             {"name": "account", "projected": {"sources": [token, authority]}},
         ],
     }
+
+
+def program_volume(program: Program, config: pulumi.Input[str]) -> dict[str, Any]:
+    """The volume `program` of a pod: the modules in the folders of their packages."""
+    files = [{"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in sorted(program.texts)]
+    return {"name": "program", "config_map": {"name": config, "items": files}}
 
 
 def _path(module: str) -> Path:

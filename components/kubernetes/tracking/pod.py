@@ -1,7 +1,7 @@
 """The pod of the MLflow server and its network policy. Pure: arguments in, specs out."""
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict, PodSpecArgsDict, ProbeArgsDict
@@ -11,12 +11,13 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicySpecArgsDict,
 )
 
+from agents.mlflow_server import administrator, guard, libpq, schema, serve
 from components.kubernetes.network_policies import out_to_dns
+from components.kubernetes.programs.program import ROOT, Program, program_volume
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 
 NAME = "mlflow"
 PORT = 5000
-PROGRAM_FOLDER = "/opt/trainstack"
 
 # Resident set of MLflow 3.17.2 at rest, measured: 310 MiB without workers, 257 MiB per worker. Twice that per
 # worker leaves room for requests; one that leaks meets the limit of its pod and not the memory of the node.
@@ -66,17 +67,19 @@ class MlflowServerArgs(TypedDict):
     grants: GrantsArgs
     """Cloud permissions of the server."""
     database_uri: pulumi.Input[str]
-    """SQLAlchemy URI; may hold {username} and {password}, filled inside the pod."""
+    """SQLAlchemy URI without a password."""
     database_secret: NotRequired[pulumi.Input[str]]
-    """Secret with username and password of the database, where the URI asks for them."""
+    """Secret with the password of the database. Default: tokens, or none."""
     database_identity: NotRequired[pulumi.Input[str]]
-    """Identity that connects with short-lived tokens, as the store names it. Default: a password, or none."""
+    """Identity that connects with short-lived tokens, as the store names it. Default: none."""
     database_ca: NotRequired[pulumi.Input[str]]
     """CA certificates (PEM) of the database's certificate. Default: those of libpq."""
     secret_store: str
     """Text of `secret_store.py`, with which the program reads secrets (see `serve.CredentialStore`)."""
+    snapshots_of: NotRequired[pulumi.Input[str]]
+    """The cloud's name of the database, of which the store takes snapshots. Default: none are taken."""
     admin_secret: pulumi.Input[str]
-    """Secret of the first user; the server fills it when it is empty."""
+    """Secret of the first user, which the Job of `MlflowSchema` fills when it is empty."""
     artifacts_destination: pulumi.Input[str]
     """URI of the object store for artifacts."""
     keep_connections: NotRequired[bool]
@@ -122,22 +125,32 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
         "HOST": "0.0.0.0",  # noqa: S104
         "PORT": str(PORT),
         "WORKERS": str(args["workers"]),
-        "DATABASE_URI": args["database_uri"],
-        **_database(args),
-        "ADMIN_SECRET": args["admin_secret"],
-        **args["grants"]["environment"],
+        **database(args),
         "ARTIFACTS_DESTINATION": args["artifacts_destination"],
         **accepted(args.get("namespace", NAME), args.get("door")),
-        "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir; the root is read-only
     }
     if not args.get("keep_connections", True):
         values["MLFLOW_SQLALCHEMYSTORE_POOLCLASS"] = "NullPool"
     return [{"name": name, "value": value} for name, value in values.items()]
 
 
-def _database(args: MlflowServerArgs) -> dict[str, pulumi.Input[str]]:
-    """Authentication of the server to the database, and of the database to the server."""
-    found: dict[str, pulumi.Input[str]] = {}
+def program(module: str, secret_store: str) -> Program:
+    """The programs of the server's image; `module` is the one that runs."""
+    modules = [administrator.__name__, guard.__name__, libpq.__name__, schema.__name__, serve.__name__]
+    return Program(
+        module,
+        imports=[name for name in modules if name != module],
+        files={f"{serve.__package__}.secret_store": secret_store},
+    )
+
+
+def database(args: MlflowServerArgs) -> dict[str, pulumi.Input[str]]:
+    """Variables of the database, its login and the cloud; they name secrets and have none."""
+    found: dict[str, pulumi.Input[str]] = {
+        "DATABASE_URI": args["database_uri"],
+        **args["grants"]["environment"],
+        "HOME": "/tmp",  # noqa: S108 - the pod's own emptyDir; the root is read-only
+    }
     if "database_secret" in args:
         found["DATABASE_SECRET"] = args["database_secret"]
     if "database_identity" in args:
@@ -163,7 +176,8 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
     return {
         "name": NAME,
         "image": args["image"],
-        "command": ["python", f"{PROGRAM_FOLDER}/serve.py"],
+        "working_dir": ROOT,
+        "command": ["python", "-m", serve.__name__],
         "env": environment(args),
         "ports": [{"name": "http", "container_port": PORT}],
         "security_context": {
@@ -181,13 +195,14 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
         "liveness_probe": probe(period_s=20, failures=6, timeout_s=10),
         "volume_mounts": [
             {"name": "tmp", "mount_path": "/tmp"},  # noqa: S108 - an emptyDir of this pod
-            {"name": "program", "mount_path": PROGRAM_FOLDER, "read_only": True},
+            {"name": "program", "mount_path": ROOT, "read_only": True},
         ],
     }
 
 
-def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]) -> PodSpecArgsDict:
-    """The pod: `restricted` of Pod Security, spread over zones, the program from a ConfigMap."""
+def pod(args: MlflowServerArgs, account: pulumi.Input[str], config: pulumi.Input[str]) -> PodSpecArgsDict:
+    """The pod: `restricted` of Pod Security, spread over zones, the program from the ConfigMap `config`."""
+    files: Any = program_volume(program(serve.__name__, args["secret_store"]), config)
     spec: PodSpecArgsDict = {
         "service_account_name": account,
         "automount_service_account_token": False,
@@ -213,7 +228,7 @@ def pod(args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Inpu
         "volumes": [
             # An artifact sent through the server lies here before it goes to the bucket.
             {"name": "tmp", "empty_dir": {"size_limit": "10Gi"}},
-            {"name": "program", "config_map": {"name": program}},
+            files,
         ],
     }
     if "door" in args:

@@ -1,14 +1,13 @@
 """The MLflow tracking server in the cluster: a Deployment behind a Service, in a namespace of its own."""
 
-import hashlib
-from importlib import resources
-
 import pulumi
 import pulumi_kubernetes as k8s
 from pulumi_kubernetes.apps.v1 import DeploymentSpecArgsDict
 
+from agents.mlflow_server import serve
 from components.base import Component, Options
 from components.kubernetes.network_policies import closed, restricted
+from components.kubernetes.programs.program import config_map
 from components.kubernetes.tracking.pod import (
     NAME,
     PORT,
@@ -17,8 +16,10 @@ from components.kubernetes.tracking.pod import (
     labels,
     network_policy,
     pod,
+    program,
     service_host,
 )
+from components.kubernetes.tracking.schema import MlflowSchema
 from components.ordering import after
 
 # Seconds for which a pod must be ready: a load balancer needs two checks, five seconds apart.
@@ -48,7 +49,11 @@ class MlflowServer(Component):
             opts=self.child(),
         )
         closed(f"{name}-closed", inside, "closed", self.child(), out=False)
-        program = self._program(name, inside, args["secret_store"])
+        # Named after its content: a new program makes new pods, and old ones keep theirs until they end.
+        served = program(serve.__name__, args["secret_store"])
+        config = f"{NAME}-serve-{served.digest}"
+        files = config_map(name, served, config, inside, self.child())
+        tables = MlflowSchema(f"{name}-schema", args, inside, self.child())
         policy = k8s.networking.v1.NetworkPolicy(
             f"{name}-policy",
             metadata={"name": NAME, "namespace": inside},
@@ -64,11 +69,17 @@ class MlflowServer(Component):
         )
         deployment = k8s.apps.v1.Deployment(
             f"{name}-deployment",
-            metadata={"name": NAME, "namespace": inside, "labels": labels()},
-            spec=_rollout(args, account.metadata.name, program.metadata.name),
+            # The Job of an upgrade scales it to 0: `up` takes the number of replicas back.
+            metadata={
+                "name": NAME,
+                "namespace": inside,
+                "labels": labels(),
+                "annotations": {"pulumi.com/patchForce": "true"},
+            },
+            spec=_rollout(args, account.metadata.name, config),
             # The policy exists before the pod. The CNI decides what a pod reaches before it enforces the
             # policy: some leave a new pod open for this moment.
-            opts=self.child(pulumi.ResourceOptions(depends_on=[policy])),
+            opts=self.child(pulumi.ResourceOptions(depends_on=[policy, files, tables.job])),
         )
         service = self._service(name, inside, deployment)
         if "door" in args:
@@ -81,20 +92,6 @@ class MlflowServer(Component):
     def _namespace(self, name: str, namespace: str) -> k8s.core.v1.Namespace:
         return k8s.core.v1.Namespace(
             f"{name}-namespace", metadata={"name": namespace, "labels": restricted()}, opts=self.child()
-        )
-
-    def _program(self, name: str, namespace: pulumi.Input[str], secret_store: str) -> k8s.core.v1.ConfigMap:
-        folder = resources.files("agents.mlflow_server")
-        files = {own: folder.joinpath(own).read_text() for own in ("libpq.py", "serve.py")}
-        files["secret_store.py"] = secret_store
-        # Named after its content: a new program makes new pods, and old ones keep theirs until they end.
-        digest = hashlib.sha256("".join(files.values()).encode()).hexdigest()[:10]
-        return k8s.core.v1.ConfigMap(
-            f"{name}-program",
-            metadata={"name": f"{NAME}-serve-{digest}", "namespace": namespace},
-            data=files,
-            immutable=True,
-            opts=self.child(),
         )
 
     def _service(
@@ -139,15 +136,13 @@ class MlflowServer(Component):
         )
 
 
-def _rollout(
-    args: MlflowServerArgs, account: pulumi.Input[str], program: pulumi.Input[str]
-) -> DeploymentSpecArgsDict:
-    """A new pod must be ready before an old one ends."""
+def _rollout(args: MlflowServerArgs, account: pulumi.Input[str], config: str) -> DeploymentSpecArgsDict:
+    """A new pod must be ready before an old one ends; the Job before ended them if it changed the tables."""
     spec: DeploymentSpecArgsDict = {
         "replicas": args["replicas"],
         "selector": {"match_labels": labels()},
         "strategy": {"type": "RollingUpdate", "rolling_update": {"max_surge": 1, "max_unavailable": 0}},
-        "template": {"metadata": {"labels": labels()}, "spec": pod(args, account, program)},
+        "template": {"metadata": {"labels": labels()}, "spec": pod(args, account, config)},
     }
     if "door" in args:
         # The load balancer must detect the node of a new pod before that of the old one has none.

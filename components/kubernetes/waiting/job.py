@@ -32,9 +32,11 @@ class WaitingProgram:
     image: pulumi.Input[str]
     limit_s: int
     """Time limit of the program itself."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """Variables of the pod."""
     memory_mib: int = 128
+    scratch: bool = False
+    """An empty folder `/tmp`."""
 
 
 def waiting_job(
@@ -59,6 +61,10 @@ def waiting_job(
     deadline_s = waits.limit_s + START_S
     # One minute more for the Job controller and the provider to notice the end.
     wait = f"{deadline_s + 60}s"
+    template = pod(waits.program, running, "Never")
+    if waits.scratch:
+        template["volumes"].append({"name": "tmp", "empty_dir": {"size_limit": "1Gi"}})
+        template["containers"][0]["volume_mounts"].append({"name": "tmp", "mount_path": "/tmp"})  # noqa: S108
     # Any: mypy needs 10 GB and more for a literal against the SDK's nested types.
     spec: Any = {
         "backoff_limit": 0,
@@ -66,7 +72,7 @@ def waiting_job(
         # provider treats BackoffLimitExceeded and DeadlineExceeded as errors, and no other reason.
         "active_deadline_seconds": deadline_s,
         "pod_failure_policy": {"rules": [_DISRUPTED]},
-        "template": {"spec": pod(waits.program, running, "Never")},
+        "template": {"spec": template},
     }
     return batch.v1.Job(
         name,

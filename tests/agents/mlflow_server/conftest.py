@@ -1,6 +1,7 @@
 """The main program with a real MLflow server behind it and moto's Secrets Manager beside it."""
 
 import base64
+import contextlib
 import importlib
 import json
 import os
@@ -10,7 +11,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,8 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from agents.aws.mlflow_server import secret_store
-from agents.mlflow_server import serve
-from components.kubernetes.tracking.pod import DoorArgs, accepted
+from agents.mlflow_server import schema, serve
+from components.kubernetes.tracking.pod import DoorArgs, accepted, program
 
 REGION = "eu-central-1"
 DOOR: DoorArgs = {
@@ -41,7 +43,6 @@ class Server:
     log: Path
     user: str
     password: str
-    session_key: str
 
     def ask(
         self,
@@ -52,12 +53,15 @@ class Server:
         *,
         host: str | None = None,
         origin: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         """Status and answer of a request; `user` is the admin unless given, ("", "") is none."""
         name, password = user or (self.user, self.password)
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method)
         request.add_header("Content-Type", "application/json")
+        for key, value in (headers or {}).items():
+            request.add_header(key, value)
         if name:
             token = base64.b64encode(f"{name}:{password}".encode()).decode()
             request.add_header("Authorization", f"Basic {token}")
@@ -88,9 +92,50 @@ def wait_until_healthy(process: "subprocess.Popen[bytes]", url: str, log: Path) 
     raise AssertionError(log.read_text()[-3000:])
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("tracking")
+@dataclass
+class Installed:
+    """The programs as the ConfigMap mounts them, with secrets of a cloud that moto emulates."""
+
+    folder: Path
+    environment: dict[str, str]
+    secrets: Any
+    admin_secret: str
+
+    def run(self, module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+        """Start a program; its output is in the file `log`."""
+        with self.log.open("ab") as out:
+            return subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                env=self.environment,
+                stdout=out,
+                stderr=out,
+                cwd=self.folder / "mounted",
+            )
+
+    def arguments(self, message: Path) -> list[str]:
+        """Arguments of the program of the Job, with the file of its message."""
+        arguments = {
+            "namespace": "mlflow", "deployment": "mlflow", "replicas": "2", "seconds": "60",
+            "administrator": self.admin_secret, "database": "", "account": str(self.folder),
+            "message": str(message),
+        }  # fmt: skip
+        return [word for key, value in arguments.items() for word in (f"--{key}", value)]
+
+    def upgrade(self) -> tuple[int, str]:
+        """Run the program of the Job; returns its exit code and its message."""
+        message = self.folder / "message"
+        code = self.run(schema.__name__, *self.arguments(message)).wait(timeout=300)
+        assert message.exists(), self.log.read_text()[-3000:]
+        return code, message.read_text()
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "log"
+
+
+@contextlib.contextmanager
+def installed(folder: Path) -> Iterator[Installed]:
+    """Programs, secrets and environment for a server with a database in `folder`."""
     moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     moto.start()
     address, moto_port = moto.get_host_and_port()
@@ -103,14 +148,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         aws_access_key_id="test",
         aws_secret_access_key="test",
     )
-    admin_arn = secrets.create_secret(Name="admin")["ARN"]
+    admin = secrets.create_secret(Name=f"admin-{uuid.uuid4().hex}")["ARN"]
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    database = {"username": "tracking", "password": "p@ss/word"}
-    database_arn = secrets.create_secret(Name="database", SecretString=json.dumps(database))["ARN"]
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -120,28 +163,38 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         "WORKERS": "1",
         **accepted("mlflow", DOOR),
         "ARTIFACTS_DESTINATION": str(folder / "artifacts"),
-        "ADMIN_SECRET": admin_arn,
-        "DATABASE_SECRET": database_arn,
-        "DATABASE_URI": f"sqlite:///{folder}/{{username}}.db",
+        "DATABASE_URI": f"sqlite:///{folder}/tracking.db",
     }
-    # The two files of the ConfigMap, alone in their folder.
-    program = folder / "mounted" / "serve.py"
-    program.parent.mkdir()
-    program.write_text(Path(serve.__file__).read_text())
-    program.with_name("secret_store.py").write_text(Path(secret_store.__file__).read_text())
-    log = folder / "log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, str(program)], env=environment, stdout=out, stderr=out, cwd=folder
-        )
+    for module, text in program(serve.__name__, Path(secret_store.__file__).read_text()).texts.items():
+        path = folder / "mounted" / f"{module.replace('.', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     try:
-        url = f"http://127.0.0.1:{port}"
-        wait_until_healthy(process, url, log)
-        admin = json.loads(secrets.get_secret_value(SecretId=admin_arn)["SecretString"])
-        yield Server(url, process, log, admin["username"], admin["password"], admin["session_key"])
+        yield Installed(folder, environment, secrets, admin)
+    finally:
+        moto.stop()
+
+
+@contextlib.contextmanager
+def running(installed: Installed) -> Iterator[Server]:
+    """The tables and a server on them."""
+    code, message = installed.upgrade()
+    assert code == 0, message
+    process = installed.run(serve.__name__)
+    try:
+        url = f"http://127.0.0.1:{installed.environment['PORT']}"
+        wait_until_healthy(process, url, installed.log)
+        secret = installed.secrets.get_secret_value(SecretId=installed.admin_secret)
+        admin = json.loads(secret["SecretString"])
+        yield Server(url, process, installed.log, admin["username"], admin["password"])
     finally:
         process.terminate()
         code = process.wait(timeout=30)
-        moto.stop()
     assert code == 0
     assert not psutil.pid_exists(process.pid)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with installed(tmp_path_factory.mktemp("tracking")) as programs, running(programs) as found:
+        yield found

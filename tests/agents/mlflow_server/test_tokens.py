@@ -1,5 +1,6 @@
 """Short-lived tokens as passwords: the file that libpq reads, and a real PostgreSQL that asks for them."""
 
+import json
 import os
 import shutil
 import socket
@@ -30,7 +31,7 @@ class Store:
     asked: list[str] = field(default_factory=list)
 
     def read(self, secret: str) -> tuple[dict[str, str], str] | None:
-        return {"username": "admin", "password": "p", "session_key": "k"}, "1"
+        return None if secret == "arn:nothing" else ({"username": "admin", "password": "p"}, "1")
 
     def store_first(self, secret: str, fields: Mapping[str, str]) -> bool:
         return False
@@ -41,12 +42,6 @@ class Store:
         if isinstance(found, Exception):
             raise found
         return found
-
-
-@pytest.fixture(autouse=True)
-def _beside_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the pod has both files in one folder."""
-    monkeypatch.setitem(sys.modules, "libpq", libpq)
 
 
 class Clock:
@@ -62,10 +57,7 @@ def login(store: Store, folder: Path, clock: Clock | None = None) -> libpq.Login
     return libpq.Login(store, folder, identity=IDENTITY, authorities="", clock=clock or Clock())
 
 
-def settings(**changes: str) -> program.ServerSettings:
-    given = {**ENVIRONMENT, "DATABASE_URI": URI, "DATABASE_IDENTITY": IDENTITY, **changes}
-    del given["DATABASE_SECRET"]
-    return program.read_settings(given)
+VARIABLES = {"DATABASE_URI": URI, "DATABASE_IDENTITY": IDENTITY}
 
 
 def test_the_file_is_private_and_gets_another_token_only_when_it_is_old(tmp_path: Path) -> None:
@@ -98,64 +90,100 @@ def test_a_cloud_that_does_not_answer_leaves_the_token_that_still_works(tmp_path
 
 def test_tokens_live_longer_than_they_are_kept() -> None:
     """Cloud SQL and others take a token for an hour; one may be missed twice."""
-    assert 3 * libpq.TOKEN_AGE_S + program.ROTATION_CHECK_S < 3600
+    assert 3 * libpq.TOKEN_AGE_S + program.RENEWAL_CHECK_S < 3600
 
 
 def test_without_an_identity_or_postgresql_no_token_is_asked_for(tmp_path: Path) -> None:
     """The database of a rehearsal is a file, whatever the stack says."""
     store = Store(["one"])
-    assert program.database_login(settings(DATABASE_IDENTITY=""), URI, store, tmp_path) is None
-    assert program.database_login(settings(), "sqlite:///mlflow.db", store, tmp_path) is None
+    assert libpq.login({"DATABASE_URI": URI}, store, tmp_path).environment == {}
+    file = {**VARIABLES, "DATABASE_URI": "sqlite:///mlflow.db"}
+    assert libpq.login(file, store, tmp_path).environment == {}
     assert store.asked == []
+
+
+def test_a_secret_has_the_password_and_its_rotation_takes_a_minute(tmp_path: Path) -> None:
+    store = Store()
+    made = libpq.login({"DATABASE_URI": URI, "DATABASE_SECRET": "arn:database"}, store, tmp_path)
+    assert Path(made.environment["PGPASSFILE"]).read_text() == "*:*:*:*:p\n"
+    assert libpq.SECRET_AGE_S <= program.RENEWAL_CHECK_S <= 60
+    with pytest.raises(ValueError, match="arn:nothing has no value"):
+        libpq.SecretPassword(store).token("arn:nothing")
 
 
 def test_certificates_alone_need_no_token(tmp_path: Path) -> None:
     """A database with a password, whose certificate an authority of its own signed."""
     store = Store()
-    made = program.database_login(settings(DATABASE_IDENTITY="", DATABASE_CA="pem"), URI, store, tmp_path)
+    made = libpq.login({"DATABASE_URI": URI, "DATABASE_CA": "pem"}, store, tmp_path)
     assert set(made.environment) == {"PGSSLROOTCERT"} and store.asked == []
 
 
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> program.ServerSettings:
+    """The environment of the program."""
+    for name, value in {**ENVIRONMENT, **VARIABLES}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("DATABASE_SECRET")
+    return program.read_settings(os.environ)
+
+
+def stand_in(tmp_path: Path, body: str) -> list[str]:
+    """A program in place of the server."""
+    path = tmp_path / "server.py"
+    path.write_text(body)
+    return [sys.executable, str(path)]
+
+
 def test_the_server_finds_the_token_and_the_certificates_and_no_password(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    variables: program.ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = tmp_path / "seen"
-    stand_in = tmp_path / "serve.py"
-    stand_in.write_text(
-        "import os, pathlib, sys\n"
-        f"seen = pathlib.Path({str(seen)!r})\n"
-        "seen.mkdir()\n"
-        "seen.joinpath('uri').write_text(os.environ['MLFLOW_BACKEND_STORE_URI'])\n"
-        "seen.joinpath('pgpass').write_text(open(os.environ['PGPASSFILE']).read())\n"
-        "seen.joinpath('ca').write_text(open(os.environ['PGSSLROOTCERT']).read())\n"
+    monkeypatch.setenv("DATABASE_CA", "-----BEGIN CERTIFICATE-----\n")
+    seen = tmp_path / "seen.json"
+    server = stand_in(
+        tmp_path,
+        "import json, os\n"
+        "from importlib.metadata import entry_points\n"
+        "files = {name: open(os.environ[name]).read() for name in"
+        " ('PGPASSFILE', 'PGSSLROOTCERT', 'MLFLOW_AUTH_CONFIG_PATH')}\n"
+        "modes = [oct(os.stat(os.path.dirname(os.environ['PGPASSFILE'])).st_mode)]\n"
+        "apps = {one.name: one.value for one in entry_points(group='mlflow.app')}\n"
+        f"json.dump([files, modes, apps, dict(os.environ)], open({str(seen)!r}, 'w'))\n"
+        "raise SystemExit(7)\n",
     )
-    monkeypatch.setattr(program, "__file__", str(stand_in))
     store = Store(["one"])
-    assert program.start(settings(DATABASE_CA="-----BEGIN CERTIFICATE-----\n"), store) == 0
-    assert seen.joinpath("uri").read_text() == URI
-    assert seen.joinpath("pgpass").read_text() == "*:*:*:*:one\n"
-    assert seen.joinpath("ca").read_text() == "-----BEGIN CERTIFICATE-----\n"
+    assert program.start(variables, store, server) == 7
+    files, modes, apps, environment = json.loads(seen.read_text())
+    assert files["PGPASSFILE"] == "*:*:*:*:one\n"
+    assert files["PGSSLROOTCERT"] == "-----BEGIN CERTIFICATE-----\n"
+    assert "default_permission = NO_PERMISSIONS" in files["MLFLOW_AUTH_CONFIG_PATH"]
+    assert stat.S_IMODE(int(modes[0], 8)) == 0o700
+    assert apps["trainstack"].startswith("agents.mlflow_server.guard:")
+    assert environment["MLFLOW_BACKEND_STORE_URI"] == URI
     assert store.asked == [IDENTITY]
+    assert not Path(environment["PGPASSFILE"]).exists(), "the file goes with the server"
 
 
 def test_a_running_server_gets_the_next_token_and_is_not_restarted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    variables: program.ServerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends by itself when it sees the second token; a restart would end the test's own process."""
-    stand_in = tmp_path / "serve.py"
-    stand_in.write_text(
+    """It ends by itself when it sees the second token."""
+    server = stand_in(
+        tmp_path,
         "import os, time\n"
         "for _ in range(200):\n"
         "    time.sleep(0.05)\n"
         "    if 'two' in open(os.environ['PGPASSFILE']).read():\n"
         "        raise SystemExit(0)\n"
-        "raise SystemExit(9)\n"
+        "raise SystemExit(9)\n",
     )
-    monkeypatch.setattr(program, "__file__", str(stand_in))
-    monkeypatch.setattr(program, "ROTATION_CHECK_S", 0.05)
-    monkeypatch.setattr(libpq, "TOKEN_AGE_S", 0.1)
-    store = Store(["one", OSError("no answer"), *["two"] * 300])
-    assert program.start(settings(), store) == 0
+    monkeypatch.setattr(program, "RENEWAL_CHECK_S", 0.05)
+    login = libpq.Login(
+        Store(["one", OSError("no answer"), *["two"] * 300]),
+        tmp_path, identity=IDENTITY, authorities="", age_s=0.1,
+    )  # fmt: skip
+    login.renew()
+    monkeypatch.setattr(libpq, "login", lambda *_: login)
+    assert program.start(variables, Store(), server) == 0
 
 
 BINARIES = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"))), Path("/nowhere"))

@@ -307,27 +307,54 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
     rehearsed.namespace()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
-    agents = Path(__file__).parents[3] / "agents"
-    program = agents / "mlflow_server" / "serve.py"
-    store = agents / "aws" / "mlflow_server" / "secret_store.py"
-    rehearsed.config_map("serve", {"main.py": program.read_text(), store.name: store.read_text()})
+    secret_store = Path(aws_secrets.__file__).read_text()
+    rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "schema", "namespace": "lab"}}, "schema-sa")
+    rehearsed.aws(
+        "aws:eks/podIdentityAssociation:PodIdentityAssociation",
+        "b",
+        association | {"serviceAccount": "schema"},
+        {},
+    )
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {
         "HOST": "0.0.0.0", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
-        "DATABASE_URI": f"postgresql+psycopg2://{{username}}:{{password}}@{host}:5432/mlflow?sslmode=require",
-        "DATABASE_SECRET": database, "ADMIN_SECRET": admin, "ALLOWED_HOSTS": names,
+        "DATABASE_URI": f"postgresql+psycopg2://mlflow@{host}:5432/mlflow?sslmode=require",
+        "DATABASE_SECRET": database, "ALLOWED_HOSTS": names,
         "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
     }  # fmt: skip
     variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in env.items()]
-    container = {
-        "env": variables,
-        "ports": [{"name": "http", "containerPort": 5000}],
-        "readinessProbe": {"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5},
-    }
-    pod = script_pod("serve", container=container, serviceAccountName="mlflow")
-    pod["volumes"].append({"name": "tmp", "emptyDir": {}})
-    pod["containers"][0]["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
-    rehearsed.create(DEPLOYMENT, deployment("mlflow", pod), "mlflow", timeout_s=120)
+    arguments = {
+        "namespace": "lab", "deployment": "mlflow", "replicas": "1", "administrator": admin, "database": "",
+        "seconds": "60", "account": "/tmp", "message": "/dev/termination-log",
+    }  # fmt: skip
+
+    def tracking_pod(module: str, account: str, **container: Any) -> dict[str, Any]:
+        runs = program(module, secret_store)
+        rehearsed.config_map(account, config_data(runs))
+        pod = script_pod(account, container={"env": variables, **container}, serviceAccountName=account)
+        pod["volumes"] = [
+            {"name": "program", "configMap": {"name": account, "items": [
+                {"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in runs.texts
+            ]}},
+            {"name": "tmp", "emptyDir": {}},
+        ]  # fmt: skip
+        (only,) = pod["containers"]
+        only["command"], only["workingDir"] = ["python", "-m", module], "/opt/trainstack"
+        only["volumeMounts"] = [
+            {"name": "program", "mountPath": "/opt/trainstack"}, {"name": "tmp", "mountPath": "/tmp"},
+        ]  # fmt: skip
+        return pod
+
+    words = [word for key, value in arguments.items() for word in (f"--{key}", value)]
+    upgrades = tracking_pod(schema.__name__, "schema", args=words)
+    rehearsed.create(JOB, job("schema", upgrades), "schema", timeout_s=60)
+    serves = tracking_pod(
+        serve.__name__,
+        "mlflow",
+        ports=[{"name": "http", "containerPort": 5000}],
+        readinessProbe={"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5},
+    )
+    rehearsed.create(DEPLOYMENT, deployment("mlflow", serves), "mlflow", timeout_s=120)
     service = {"selector": {"app": "mlflow"}, "ports": [{"port": 5000, "targetPort": "http"}]}
     rehearsed.create(SERVICE, {"metadata": {"name": "mlflow", "namespace": "lab"}, "spec": service}, "svc")
     password = json.loads(SecretStore(rehearsed.state).versions(admin)[0].value)["password"]

@@ -147,19 +147,16 @@ def test_role_is_for_one_service_account_of_one_cluster() -> None:
     association = cloud.one(
         "aws:eks/podIdentityAssociation:PodIdentityAssociation", "mlflow-identity"
     ).properties
-    account = cloud.one("kubernetes:core/v1:ServiceAccount").properties["metadata"]
+    account = cloud.one("kubernetes:core/v1:ServiceAccount", "server-account").properties["metadata"]
     assert (association["namespace"], association["serviceAccount"]) == ("mlflow", account["name"])
     assert association["clusterName"] == "dev-aws"
 
 
-def test_role_reads_two_secrets_fills_one_and_never_deletes_artifacts() -> None:
+def test_the_server_reads_its_databases_secret_alone_and_never_deletes_artifacts() -> None:
     cloud, outputs = made()
     policy = cloud.one("aws:iam/rolePolicy:RolePolicy", "mlflow-rights").properties["policy"]
     assert actions(policy, MASTER) == {"secretsmanager:GetSecretValue"}
-    assert actions(policy, outputs["admin"]) == {
-        "secretsmanager:GetSecretValue",
-        "secretsmanager:PutSecretValue",
-    }
+    assert actions(policy, outputs["admin"]) == set()
     objects = actions(policy, "arn:aws:s3:::artifacts-1/mlflow/*")
     assert {"s3:GetObject", "s3:PutObject"} <= objects
     everything = json.loads(policy)["Statement"]
@@ -172,12 +169,31 @@ def test_role_reads_two_secrets_fills_one_and_never_deletes_artifacts() -> None:
     ]
 
 
+def test_the_job_of_the_tables_fills_one_secret_and_takes_snapshots_that_it_cannot_delete() -> None:
+    cloud, outputs = made()
+    policy = cloud.one("aws:iam/rolePolicy:RolePolicy", "schema-rights").properties["policy"]
+    assert actions(policy, MASTER) == {"secretsmanager:GetSecretValue"}
+    assert actions(policy, outputs["admin"]) == {
+        "secretsmanager:GetSecretValue",
+        "secretsmanager:PutSecretValue",
+    }
+    everything = json.loads(policy)["Statement"]
+    databases = {action for s in everything for action in s["Action"] if action.startswith("rds:")}
+    assert databases == {
+        "rds:AddTagsToResource", "rds:CreateDBClusterSnapshot", "rds:DescribeDBClusterSnapshots",
+    }  # fmt: skip
+    assert not any(resource == "*" or "s3" in resource for s in everything for resource in s["Resource"])
+    association = cloud.one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "schema-identity")
+    place = (association.properties["namespace"], association.properties["serviceAccount"])
+    assert place == ("trainstack-schema", "schema")
+
+
 def test_no_secret_is_ever_asked_for_as_a_value() -> None:
     cloud, _ = made()
     types = cloud.types()
     assert "aws:secretsmanager/secretVersion:SecretVersion" not in types
     assert "kubernetes:core/v1:Secret" not in types
-    assert environment(cloud)["DATABASE_URI"].startswith("postgresql+psycopg2://{username}:{password}@")
+    assert environment(cloud)["DATABASE_URI"].startswith("postgresql+psycopg2://mlflow@")
 
 
 def test_server_knows_its_database_its_secrets_and_its_bucket() -> None:
@@ -186,7 +202,7 @@ def test_server_knows_its_database_its_secrets_and_its_bucket() -> None:
     endpoint = "dev-aws-mlflow.cluster-abc.eu-central-1.rds.amazonaws.com"
     assert variables["DATABASE_URI"].endswith(f"@{endpoint}:5432/mlflow?sslmode=require")
     assert variables["DATABASE_SECRET"] == MASTER
-    assert variables["ADMIN_SECRET"] == outputs["admin"]
+    assert outputs["admin"] not in variables.values()
     assert variables["AWS_REGION"] == REGION
     assert variables["ARTIFACTS_DESTINATION"] == outputs["artifacts"] == "s3://artifacts-1/mlflow"
     assert outputs["url"] == "http://mlflow.mlflow.svc.cluster.local:5000"

@@ -1,4 +1,4 @@
-"""Metadata server, Secret Manager and IAM credentials as far as tracking pods ask them, over HTTP."""
+"""Metadata server, Secret Manager, IAM credentials and Cloud SQL as tracking pods ask them, over HTTP."""
 
 import base64
 import json
@@ -25,6 +25,8 @@ class Google:
     logins: int = 0
     """Tokens for databases that were handed out."""
     expires_in: int = 3599
+    operations: list[dict[str, Any]] = field(default_factory=list)
+    """Later states of the operation that makes a backup."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -33,6 +35,7 @@ class Google:
             "GCE_METADATA_HOST": self.address,
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": f"http://{self.address}/",
             "CLOUDSDK_API_ENDPOINT_OVERRIDES_IAMCREDENTIALS": f"http://{self.address}/",
+            "CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL": f"http://{self.address}/",
         }
 
     def add(self, secret: str, fields: dict[str, str], state: str = "ENABLED") -> None:
@@ -55,6 +58,9 @@ class Google:
             return self.refusals.pop(0), {"error": {"message": "not yet"}}
         if token != f"Bearer {POD_TOKEN}":
             return 401, {"error": {"message": "no token"}}
+        if path.endswith("/backupRuns") or "/operations/" in path:
+            state = {"status": "PENDING"} if method == "POST" else self.operations.pop(0)
+            return 200, {"name": "op-1", "backupContext": {"backupId": "77"}, **state}
         what, _, verb = path.removeprefix("/v1/").rpartition(":")
         return self._of_api(what, verb, body)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from agents.gcp.mlflow_server.secret_store import PATIENCE_S, SecretManagerClient, SecretManagerError, connect
-from agents.mlflow_server import serve
+from agents.mlflow_server import administrator
 from tests.components.gcp.tracking.google import Google, google
 
 SECRET = "projects/dev-1/secrets/mlflow-admin"
@@ -55,9 +55,19 @@ def test_replicas_that_start_together_use_the_same_value(cloud: Google) -> None:
 
 
 def test_the_server_makes_its_first_user_in_it(cloud: Google) -> None:
-    first = serve.admin_credentials(store(cloud), SECRET)
-    assert serve.admin_credentials(store(cloud), SECRET) == first
+    first = administrator.password(store(cloud), SECRET)
+    assert administrator.password(store(cloud), SECRET) == first
     assert len(cloud.secrets[SECRET]) == 1
+
+
+def test_a_backup_is_awaited_and_named_and_an_error_is_reported(cloud: Google) -> None:
+    instance = "projects/p/instances/dev-mlflow"
+    cloud.operations = [{"status": "RUNNING"}, {"status": "DONE"}]
+    assert store(cloud).snapshot(instance, "before-abc") == f"{instance}/backupRuns/77"
+    assert ("POST", f"/v1/{instance}/backupRuns", {"description": "before-abc"}) in cloud.asked
+    cloud.operations = [{"status": "DONE", "error": {"errors": [{"code": "OPERATION_IN_PROGRESS"}]}}]
+    with pytest.raises(SecretManagerError, match="OPERATION_IN_PROGRESS"):
+        store(cloud).snapshot(instance, "before-abc")
 
 
 @pytest.mark.parametrize("state", ["DISABLED", "DESTROYED"])

@@ -167,7 +167,7 @@ def test_the_user_is_a_service_account_whose_one_right_is_to_log_in_to_this_inst
     assert user["databaseRoles"] == ["cloudsqlsuperuser"]
     member = f"serviceAccount:{account}@{PROJECT}.iam.gserviceaccount.com"
     assert rights(graph, member) == {("projects", "roles/cloudsql.instanceUser")}
-    login = graph.find("projects/iAMMember:IAMMember")
+    login = graph.find("projects/iAMMember:IAMMember", "dev-gcp-mlflow-login")
     assert login["condition"]["expression"] == only_instance(PROJECT, "dev-gcp-mlflow")
     assert {row["name"]: row["value"] for row in settings(graph)["databaseFlags"]}[
         "cloudsql.iam_authentication"
@@ -176,16 +176,15 @@ def test_the_user_is_a_service_account_whose_one_right_is_to_log_in_to_this_inst
 
 def test_pods_are_not_made_into_that_account() -> None:
     """An annotation would do everything in its name, with its rights in place of the pods' own."""
-    metadata = made().cloud.one("kubernetes:core/v1:ServiceAccount").properties["metadata"]
+    account = made().cloud.one("kubernetes:core/v1:ServiceAccount", "server-account")
+    metadata = account.properties["metadata"]
     assert "annotations" not in metadata
 
 
-def test_the_server_reads_and_fills_one_secret_writes_one_folder_and_deletes_nothing() -> None:
+def test_the_server_reads_no_secret_writes_one_folder_and_deletes_nothing() -> None:
     graph = made()
     assert rights(graph, SERVER) == {
         ("serviceaccount", "roles/iam.workloadIdentityUser"),
-        ("secretmanager", "roles/secretmanager.secretAccessor"),
-        ("secretmanager", "roles/secretmanager.secretVersionAdder"),
         ("storage", "roles/storage.objectCreator"),
         ("storage", "roles/storage.objectViewer"),
     }
@@ -198,6 +197,17 @@ def test_the_server_reads_and_fills_one_secret_writes_one_folder_and_deletes_not
 def test_what_makes_users_reads_the_first_one_and_nothing_else() -> None:
     graph = made()
     assert rights(graph, LOGINS) == {("secretmanager", "roles/secretmanager.secretAccessor")}
+
+
+def test_the_job_of_the_tables_fills_one_secret_and_takes_backups_that_it_cannot_delete() -> None:
+    graph = made()
+    role = graph.find("projects/iAMCustomRole:IAMCustomRole")
+    assert set(role["permissions"]) == {
+        "cloudsql.backupRuns.create", "cloudsql.backupRuns.get", "cloudsql.instances.get",
+    }  # fmt: skip
+    found = rights(graph, SERVER.replace("ns/mlflow/sa/mlflow", "ns/trainstack-schema/sa/schema"))
+    assert {kind for kind, _ in found} == {"serviceaccount", "secretmanager", "projects"}
+    assert ("secretmanager", "roles/secretmanager.secretVersionAdder") in found
 
 
 def test_no_secret_is_ever_asked_for_as_a_value_and_it_stays_in_the_region() -> None:
@@ -220,7 +230,8 @@ def test_the_server_knows_its_database_its_secret_and_its_bucket() -> None:
     assert url.query == {"sslmode": "verify-ca"}
     assert variables["DATABASE_CA"] == CA
     assert variables["DATABASE_IDENTITY"] == f"{account}@{PROJECT}.iam.gserviceaccount.com"
-    assert variables["ADMIN_SECRET"] == graph.outputs["admin"] == "dev-gcp-mlflow-admin-id"
+    assert graph.outputs["admin"] == "dev-gcp-mlflow-admin-id"
+    assert "dev-gcp-mlflow-admin-id" not in variables.values()
     assert variables["ARTIFACTS_DESTINATION"] == graph.outputs["artifacts"] == "gs://artifacts-1/mlflow"
     assert variables["GOOGLE_CLOUD_PROJECT"] == PROJECT
     assert "DATABASE_SECRET" not in variables
@@ -246,14 +257,16 @@ def test_the_server_starts_after_its_rights_and_its_user() -> None:
         "IAMMember:dev-gcp-mlflow-login",
         "IAMMember:dev-gcp-mlflow-pods",
         "Database:dev-gcp-mlflow-database",
-        "SecretIamMember:dev-gcp-mlflow-reads",
+        "SecretIamMember:dev-gcp-schema-fills",
+        "IAMMember:dev-gcp-schema-backups",
+        "Job:dev-gcp-mlflow-server-schema-job",
         "ManagedFolderIamMember:dev-gcp-mlflow-artifacts-objectCreator",
     } <= before
 
 
 def test_another_namespace_moves_everything() -> None:
     graph = made(namespace="tracking")
-    assert len(rights(graph, SERVER.replace("ns/mlflow", "ns/tracking"))) == 5
+    assert len(rights(graph, SERVER.replace("ns/mlflow", "ns/tracking"))) == 3
     assert rights(graph, SERVER) == set()
     assert graph.outputs["url"] == "http://mlflow.tracking.svc.cluster.local:5000"
 

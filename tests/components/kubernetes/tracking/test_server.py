@@ -1,9 +1,11 @@
 """The server's pods: what `restricted` Pod Security asks for, who reaches them, how they are replaced."""
 
+from pathlib import Path
 from typing import Any, cast
 
 import pulumi
 
+from agents.mlflow_server import serve
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
 from components.kubernetes.tracking.pod import MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
@@ -19,7 +21,7 @@ DEFAULTS = {
     "workers": 3,
     "grants": {"environment": {"REGION": "here"}, "agents": [{"cidr": "169.254.170.23/32", "port": 80}]},
     "secret_store": "def connect(environment): ...\n",
-    "database_uri": "postgresql+psycopg2://{username}:{password}@db:5432/mlflow",
+    "database_uri": "postgresql+psycopg2://mlflow@db:5432/mlflow",
     "database_secret": "database",
     "admin_secret": "admin",
     "artifacts_destination": "s3://artifacts/mlflow",
@@ -42,7 +44,9 @@ def pod_and_container(cloud: Recorder) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def test_namespace_enforces_what_the_pod_fulfils() -> None:
     cloud, _ = made()
-    labels = cloud.one("kubernetes:core/v1:Namespace").properties["metadata"]["labels"]
+    labels = cloud.one("kubernetes:core/v1:Namespace", "dev-mlflow-namespace").properties["metadata"][
+        "labels"
+    ]
     assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
     pod, container = pod_and_container(cloud)
     # The controls of the restricted profile (Kubernetes docs, "Pod Security Standards").
@@ -77,21 +81,54 @@ def test_pod_has_no_kubernetes_token_and_no_service_links() -> None:
     cloud, _ = made()
     pod, _ = pod_and_container(cloud)
     assert pod["automountServiceAccountToken"] is False
-    assert cloud.one("kubernetes:core/v1:ServiceAccount").properties["automountServiceAccountToken"] is False
+    account = cloud.one("kubernetes:core/v1:ServiceAccount", "dev-mlflow-account").properties
+    assert account["automountServiceAccountToken"] is False
     # The links of a Service called mlflow would set MLFLOW_PORT=tcp://10.0.0.1:5000.
     assert pod["enableServiceLinks"] is False
 
 
 def test_program_in_the_config_map_is_the_tested_file_under_a_name_made_from_it() -> None:
     cloud, _ = made()
-    config = cloud.one("kubernetes:core/v1:ConfigMap").properties
-    assert "trainstack.mlflow" in config["data"]["serve.py"]
-    compile(config["data"]["serve.py"], "serve.py", "exec")
+    config = cloud.one("kubernetes:core/v1:ConfigMap", "dev-mlflow-program").properties
+    module = "agents.mlflow_server.serve"
+    assert config["data"][f"{module}.py"] == Path(serve.__file__).read_text()
+    assert config["immutable"] is True
     pod, container = pod_and_container(cloud)
     (program,) = [volume for volume in pod["volumes"] if "configMap" in volume]
     assert program["configMap"]["name"] == config["metadata"]["name"]
-    assert container["command"] == ["python", "/opt/trainstack/serve.py"]
-    assert len(config["data"]["serve.py"].encode()) < 1024 * 1024
+    assert {"key": f"{module}.py", "path": f"{module.replace('.', '/')}.py"} in program["configMap"]["items"]
+    assert container["command"] == ["python", "-m", module]
+    assert container["workingDir"] in {mount["mountPath"] for mount in container["volumeMounts"]}
+    assert sum(map(len, config["data"].values())) < 1024 * 1024
+
+
+def test_the_tables_are_upgraded_with_the_same_image_before_the_servers_are_replaced() -> None:
+    def program() -> dict[str, pulumi.Output[str]]:
+        return {"url": MlflowServer("dev-mlflow", cast(MlflowServerArgs, DEFAULTS)).url}
+
+    graph = deploy_graph(program)
+    job = graph.find("Job")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == DEFAULTS["image"]
+    assert "Job:dev-mlflow-schema-job" in graph.waits_for("Deployment:dev-mlflow-deployment")
+    # It may scale this one Deployment and nothing else in the servers' namespace.
+    rules = graph.find("Role")["rules"]
+    named = {(rule["resources"][0], *rule["verbs"]): rule.get("resourceNames") for rule in rules}
+    assert named == {
+        ("deployments", "get"): ["mlflow"],
+        ("deployments/scale", "patch"): ["mlflow"],
+        ("pods", "list"): None,
+    }  # fmt: skip
+    annotations = graph.find("Deployment")["metadata"]["annotations"]
+    assert annotations["pulumi.com/patchForce"] == "true", "otherwise the Job's scale would be a conflict"
+
+
+def test_another_image_is_another_job() -> None:
+    def job(image: str) -> dict[str, Any]:
+        return made(image=image)[0].one("kubernetes:batch/v1:Job").properties["metadata"]
+
+    assert job("registry.example/mlflow@sha256:0")["name"] != job("registry.example/mlflow@sha256:1")["name"]
+    assert job("registry.example/mlflow@sha256:0")["name"] == job("registry.example/mlflow@sha256:0")["name"]
 
 
 def test_pods_are_replaced_one_by_one_spread_out_and_drained_in_turn() -> None:
@@ -115,7 +152,7 @@ def test_everything_selects_the_same_pods() -> None:
     labels = spec["template"]["metadata"]["labels"]
     assert spec["selector"]["matchLabels"] == labels
     assert cloud.one("kubernetes:core/v1:Service").properties["spec"]["selector"] == labels
-    policy = cloud.one(POLICY, "-policy").properties["spec"]
+    policy = cloud.one(POLICY, "dev-mlflow-policy").properties["spec"]
     assert policy["podSelector"]["matchLabels"] == labels
     budget = cloud.one("kubernetes:policy/v1:PodDisruptionBudget").properties["spec"]
     assert budget["selector"]["matchLabels"] == labels
@@ -132,7 +169,7 @@ def test_memory_grows_with_the_workers_and_is_both_asked_for_and_the_limit() -> 
 
 
 def test_only_labelled_namespaces_get_in_and_only_dns_postgres_https_and_the_agent_get_out() -> None:
-    policy = made()[0].one(POLICY, "-policy").properties["spec"]
+    policy = made()[0].one(POLICY, "dev-mlflow-policy").properties["spec"]
     assert sorted(policy["policyTypes"]) == ["Egress", "Ingress"]
     (entrance,) = policy["ingress"]
     assert entrance["from"] == [{"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}]
@@ -178,7 +215,7 @@ def test_url_is_a_name_the_server_accepts() -> None:
 
 def test_a_door_opens_the_server_to_a_load_balancer_only() -> None:
     cloud, outputs = made(door=DOOR)
-    policy = cloud.one(POLICY, "-policy").properties["spec"]
+    policy = cloud.one(POLICY, "dev-mlflow-policy").properties["spec"]
     (entrance,) = policy["ingress"]
     clients = {"namespaceSelector": {"matchLabels": {TRACKING_LABEL: "allowed"}}}
     assert entrance["from"] == [clients, *({"ipBlock": {"cidr": cidr}} for cidr in DOOR["cidrs"])]

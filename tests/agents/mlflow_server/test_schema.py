@@ -1,0 +1,187 @@
+"""Upgrades of the real tables of the installed MLflow, from the revision before its newest."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from agents.mlflow_server import schema, serve
+from tests.agents.mlflow_server.conftest import Installed, installed
+
+
+@dataclass
+class Recorded(schema.Servers):
+    """Records what happens to the servers, and the snapshots."""
+
+    events: list[str] = field(default_factory=list)
+
+    def stop(self) -> None:
+        self.events.append("stop")
+
+    def resume(self) -> None:
+        self.events.append("resume")
+
+    def snapshot(self, name: str) -> str:
+        self.events.append("snapshot")
+        return f"cluster-{name}"
+
+
+def older(folder: Path) -> schema.Database:
+    """Tables as a former MLflow left them, with an experiment."""
+    database = schema.Database(f"sqlite:///{folder}/tracking.db")
+    revisions = database.known()
+    engine = sqlalchemy.create_engine(database.uri)
+    initial: Any = importlib.import_module("mlflow.store.db.utils")
+    users: Any = importlib.import_module("mlflow.server.auth.db.utils")
+    command: Any = importlib.import_module("alembic.command")
+    initial.InitialBase.metadata.create_all(engine)
+    with engine.begin() as connection:
+        config = initial._get_alembic_config(database.uri)
+        config.attributes["connection"] = connection
+        command.upgrade(config, revisions["tracking"][1])
+    users.migrate(engine, revisions["users"][1])
+    with engine.begin() as connection:
+        names = "experiment_id, name, lifecycle_stage"
+        connection.execute(sqlalchemy.text(f"INSERT INTO experiments ({names}) VALUES (7, 'kept', 'active')"))
+    engine.dispose()
+    return database
+
+
+def revisions(database: schema.Database) -> schema.Revisions:
+    with database.connection() as connection:
+        return database.revisions(connection)
+
+
+def newest(database: schema.Database) -> schema.Revisions:
+    return {name: known[0] for name, known in database.known().items()}
+
+
+def test_new_tables_are_made_without_a_snapshot_and_only_once(tmp_path: Path) -> None:
+    database, servers = schema.Database(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
+    schema.upgrade(database, servers, servers.snapshot)
+    assert revisions(database) == newest(database)
+    schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == []
+    schema.require(database.uri, users=True)
+
+
+def test_old_servers_stop_and_a_snapshot_is_taken_before_an_upgrade(tmp_path: Path) -> None:
+    database, servers = older(tmp_path), Recorded()
+    with pytest.raises(schema.SchemaError, match=str(revisions(database)["tracking"])):
+        schema.require(database.uri, users=True)
+    said = schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == ["stop", "snapshot"]
+    assert f"cluster-before-{newest(database)['tracking']}" in said
+    assert revisions(database) == newest(database)
+    schema.require(database.uri, users=True)
+    with database.connection() as connection:
+        rows = connection.execute(sqlalchemy.text("SELECT name FROM experiments WHERE experiment_id = 7"))
+        assert rows.scalar() == "kept"
+
+
+def test_the_way_back_to_an_older_image_is_refused_and_names_the_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, servers = older(tmp_path), Recorded()
+    before = revisions(database)
+    said = schema.upgrade(database, servers, servers.snapshot)
+    after = revisions(database)
+    known = {name: revisions[1:] for name, revisions in database.known().items()}
+    assert {name: known[name][0] for name in known} == before
+    monkeypatch.setattr(schema.Database, "known", lambda _: known)  # the image of before
+    servers.events.clear()
+    with pytest.raises(schema.SchemaError) as refused:
+        schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == [], "the new servers run on"
+    snapshot = said.rpartition(" ")[2]
+    assert snapshot.startswith("cluster-before-") and snapshot in str(refused.value)
+    assert str(after["tracking"]) in str(refused.value)
+    with pytest.raises(schema.SchemaError, match=snapshot):
+        schema.require(database.uri, users=True)
+
+
+def test_a_newer_database_without_a_record_is_refused_too(tmp_path: Path) -> None:
+    database, servers = schema.Database(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
+    schema.upgrade(database, servers)
+    engine = sqlalchemy.create_engine(database.uri)
+    with engine.begin() as connection:
+        connection.execute(sqlalchemy.text("UPDATE alembic_version SET version_num = 'fedcba987654'"))
+    engine.dispose()
+    with pytest.raises(schema.SchemaError, match="fedcba987654"):
+        schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == []
+
+
+@pytest.mark.parametrize("fails", ["snapshot", "upgrade"])
+def test_old_servers_start_again_after_an_upgrade_that_changed_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    database, servers = older(tmp_path), Recorded()
+    before = revisions(database)
+
+    def failed(*_: object) -> str:
+        raise OSError("the cloud is unavailable")
+
+    monkeypatch.setattr(
+        *((servers, "snapshot") if fails == "snapshot" else (schema.Database, "upgrade")), failed
+    )
+    with pytest.raises(schema.SchemaError, match="the cloud is unavailable"):
+        schema.upgrade(database, servers, servers.snapshot)
+    assert [event for event in servers.events if event != "snapshot"] == ["stop", "resume"]
+    assert revisions(database) == before
+
+
+KILLED = """
+import os, signal, sys
+from agents.mlflow_server import schema
+schema.upgrade(schema.Database(sys.argv[1]), schema.Servers(), lambda _: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_an_upgrade_that_is_killed_is_taken_up_by_the_next_pod(tmp_path: Path) -> None:
+    database, servers = older(tmp_path), Recorded()
+    before = revisions(database)
+    root = str(Path(schema.__file__).parents[2])
+    command = [sys.executable, "-c", KILLED, database.uri]
+    killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": root}, check=False)
+    assert killed.returncode == -signal.SIGKILL and revisions(database) == before
+    schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == ["stop", "snapshot"] and revisions(database) == newest(database)
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[Installed]:
+    with installed(tmp_path) as found:
+        yield found
+
+
+def test_a_server_does_not_start_on_other_tables(programs: Installed) -> None:
+    database = older(programs.folder)
+    assert programs.run(serve.__name__).wait(timeout=120) == serve.OTHER_SCHEMA
+    assert str(revisions(database)["tracking"]) in programs.log.read_text()
+    assert revisions(database) != newest(database), "a server upgrades nothing"
+
+
+def test_jobs_at_the_same_time_take_turns(programs: Installed) -> None:
+    arguments = programs.arguments(programs.folder / "first")
+    first = programs.run(schema.__name__, *arguments)
+    second = programs.run(schema.__name__, *programs.arguments(programs.folder / "second"))
+    assert (first.wait(timeout=120), second.wait(timeout=120)) == (0, 0), programs.log.read_text()[-3000:]
+    assert programs.log.read_text().count("created the tables") == 1
+
+
+def test_an_image_without_a_package_changes_nothing(programs: Installed) -> None:
+    database = older(programs.folder)
+    before = revisions(database)
+    (programs.folder / "mounted" / "flask_wtf.py").write_text("raise ImportError('not in this image')\n")
+    code, message = programs.upgrade()
+    assert code == 1 and "not in this image" in message
+    assert revisions(database) == before
