@@ -49,7 +49,7 @@ class SchemaError(Exception):
     """The tables do not have the revision of this MLflow; the message has the way back."""
 
 
-class Servers:
+class RunningServers:
     """The running servers; these are not known here, and run on during an upgrade."""
 
     def stop(self) -> None:
@@ -60,7 +60,7 @@ class Servers:
 
 
 @dataclass(frozen=True)
-class Database:
+class Tables:
     """MLflow's tables; `users`: also those of its users."""
 
     uri: str
@@ -118,7 +118,7 @@ class Database:
 
 def require(uri: str, *, users: bool) -> None:
     """Raise SchemaError unless the tables have the revision of this MLflow."""
-    database = Database(uri, users)
+    database = Tables(uri, users)
     with database.connection() as connection:
         found, known = database.revisions(connection), database.known()
         _refuse_newer(connection, found, known)
@@ -128,7 +128,7 @@ def require(uri: str, *, users: bool) -> None:
         )
 
 
-def upgrade(database: Database, servers: Servers, snapshot: Callable[[str], str] = lambda _: "") -> str:
+def upgrade(database: Tables, servers: RunningServers, snapshot: Callable[[str], str] = lambda _: "") -> str:
     """Bring the tables to the revision of this MLflow; returns a message. Raises SchemaError.
 
     `snapshot` takes one by name and returns its name in the cloud, empty where there is none.
@@ -208,7 +208,7 @@ def _way_back(connection: Any, known: Mapping[str, Sequence[str]]) -> str:
 
 
 @dataclass(frozen=True)
-class Deployment(Servers):
+class Deployment(RunningServers):
     """The servers of a Deployment: stopped by its scale, which `up` sets again."""
 
     account: Path
@@ -289,14 +289,14 @@ def main() -> int:
     return finish(said, asked.message, passed=True)
 
 
-def _run(store: Any, servers: Servers, asked: argparse.Namespace, private: Path) -> str:
+def _run(store: Any, servers: RunningServers, asked: argparse.Namespace, private: Path) -> str:
     os.environ.update(libpq.login(os.environ, store, private).environment)
     uri = os.environ["DATABASE_URI"]
 
     def snapshot(name: str) -> str:
         return str(store.snapshot(asked.database, name)) if asked.database else ""
 
-    said = upgrade(Database(uri), servers, snapshot)
+    said = upgrade(Tables(uri), servers, snapshot)
     administrator.create(uri, administrator.password(store, asked.administrator))
     return said
 

@@ -82,7 +82,7 @@ def run(settings: CloudRunSettings) -> int:
     Instances of the last revision serve until this one does. When it fails they go on.
     """
     try:
-        upgraded = schema.upgrade(schema.Database(settings.database_uri, users=False), schema.Servers())
+        upgraded = schema.upgrade(schema.Tables(settings.database_uri, users=False), schema.RunningServers())
     except schema.SchemaError as problem:
         log.error("cannot start: %s", problem)
         return serve.OTHER_SCHEMA

@@ -9,7 +9,6 @@ import pulumi_gcp as gcp
 from agents.gcp.mlflow_server import secret_store
 from components.base import Component, Options
 from components.gcp import iam
-from components.gcp.jobs.roles import role_id
 from components.gcp.pod_account import metadata_grants, pod_principal
 from components.gcp.tracking.agents import may_use_key
 from components.gcp.tracking.artifacts import ARTIFACT_PREFIX, artifact_folder
@@ -19,6 +18,7 @@ from components.kubernetes.tracking import logins, schema
 from components.kubernetes.tracking.pod import NAME, GrantsArgs, MlflowServerArgs
 from components.kubernetes.tracking.server import MlflowServer
 from components.ordering import after
+from infra.naming import sanitize
 
 # The module with which pods read secrets.
 SECRET_STORE = Path(secret_store.__file__).read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ class GcpTracking(Component):
         """A role to take backups of databases and wait for them; not to delete or restore one."""
         role = gcp.projects.IAMCustomRole(
             f"{name}-backups-role",
-            role_id=role_id(name, "backups"),
+            role_id=sanitize(f"{name}-backups").replace("-", "_"),
             title=f"Back up the database of {name}",
             permissions=["cloudsql.backupRuns.create", "cloudsql.backupRuns.get", "cloudsql.instances.get"],
             opts=self.child(),

@@ -69,13 +69,7 @@ class MlflowServer(Component):
         )
         deployment = k8s.apps.v1.Deployment(
             f"{name}-deployment",
-            # The Job of an upgrade scales it to 0: `up` takes the number of replicas back.
-            metadata={
-                "name": NAME,
-                "namespace": inside,
-                "labels": labels(),
-                "annotations": {"pulumi.com/patchForce": "true"},
-            },
+            metadata={"name": NAME, "namespace": inside, "labels": labels()},
             spec=_rollout(args, account.metadata.name, config),
             # The policy exists before the pod. The CNI decides what a pod reaches before it enforces the
             # policy: some leave a new pod open for this moment.

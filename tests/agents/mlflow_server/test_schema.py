@@ -18,7 +18,7 @@ from tests.agents.mlflow_server.conftest import Installed, installed
 
 
 @dataclass
-class Recorded(schema.Servers):
+class Recorded(schema.RunningServers):
     """Records what happens to the servers, and the snapshots."""
 
     events: list[str] = field(default_factory=list)
@@ -34,9 +34,9 @@ class Recorded(schema.Servers):
         return f"cluster-{name}"
 
 
-def older(folder: Path) -> schema.Database:
+def older(folder: Path) -> schema.Tables:
     """Tables as a former MLflow left them, with an experiment."""
-    database = schema.Database(f"sqlite:///{folder}/tracking.db")
+    database = schema.Tables(f"sqlite:///{folder}/tracking.db")
     revisions = database.known()
     engine = sqlalchemy.create_engine(database.uri)
     initial: Any = importlib.import_module("mlflow.store.db.utils")
@@ -55,17 +55,17 @@ def older(folder: Path) -> schema.Database:
     return database
 
 
-def revisions(database: schema.Database) -> schema.Revisions:
+def revisions(database: schema.Tables) -> schema.Revisions:
     with database.connection() as connection:
         return database.revisions(connection)
 
 
-def newest(database: schema.Database) -> schema.Revisions:
+def newest(database: schema.Tables) -> schema.Revisions:
     return {name: known[0] for name, known in database.known().items()}
 
 
 def test_new_tables_are_made_without_a_snapshot_and_only_once(tmp_path: Path) -> None:
-    database, servers = schema.Database(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
+    database, servers = schema.Tables(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
     schema.upgrade(database, servers, servers.snapshot)
     assert revisions(database) == newest(database)
     schema.upgrade(database, servers, servers.snapshot)
@@ -96,7 +96,7 @@ def test_the_way_back_to_an_older_image_is_refused_and_names_the_snapshot(
     after = revisions(database)
     known = {name: revisions[1:] for name, revisions in database.known().items()}
     assert {name: known[name][0] for name in known} == before
-    monkeypatch.setattr(schema.Database, "known", lambda _: known)  # the image of before
+    monkeypatch.setattr(schema.Tables, "known", lambda _: known)  # the image of before
     servers.events.clear()
     with pytest.raises(schema.SchemaError) as refused:
         schema.upgrade(database, servers, servers.snapshot)
@@ -109,7 +109,7 @@ def test_the_way_back_to_an_older_image_is_refused_and_names_the_snapshot(
 
 
 def test_a_newer_database_without_a_record_is_refused_too(tmp_path: Path) -> None:
-    database, servers = schema.Database(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
+    database, servers = schema.Tables(f"sqlite:///{tmp_path}/tracking.db"), Recorded()
     schema.upgrade(database, servers)
     engine = sqlalchemy.create_engine(database.uri)
     with engine.begin() as connection:
@@ -130,9 +130,8 @@ def test_old_servers_start_again_after_an_upgrade_that_changed_nothing(
     def failed(*_: object) -> str:
         raise OSError("the cloud is unavailable")
 
-    monkeypatch.setattr(
-        *((servers, "snapshot") if fails == "snapshot" else (schema.Database, "upgrade")), failed
-    )
+    target: object = servers if fails == "snapshot" else schema.Tables
+    monkeypatch.setattr(target, fails, failed)
     with pytest.raises(schema.SchemaError, match="the cloud is unavailable"):
         schema.upgrade(database, servers, servers.snapshot)
     assert [event for event in servers.events if event != "snapshot"] == ["stop", "resume"]
@@ -142,7 +141,8 @@ def test_old_servers_start_again_after_an_upgrade_that_changed_nothing(
 KILLED = """
 import os, signal, sys
 from agents.mlflow_server import schema
-schema.upgrade(schema.Database(sys.argv[1]), schema.Servers(), lambda _: os.kill(os.getpid(), signal.SIGKILL))
+killed = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+schema.upgrade(schema.Tables(sys.argv[1]), schema.RunningServers(), killed)
 """
 
 

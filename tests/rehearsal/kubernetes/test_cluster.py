@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from agents.aws.mlflow_server import secret_store as aws_secrets
+from agents.mlflow_server import schema, serve
+from components.kubernetes.programs.program import config_data
+from components.kubernetes.tracking.pod import program
 from rehearsal.core.model import InitFailedError, RefusalError
 from rehearsal.dataplane.aws.secret_store import SecretStore
 from rehearsal.kubernetes.clusters import KubeCluster
