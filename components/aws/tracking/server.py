@@ -109,14 +109,10 @@ class AwsTracking(Component):
                 lambda arns: schema_rights(region=args["region"], **arns)
             ),
         )
-        reader = self._role(
-            f"{name}-logins",
-            args,
-            (logins.NAMESPACE, logins.ACCOUNT),
-            pulumi.Output.all(secret_arn=admin.arn, key_arn=args["kms_key_arn"]).apply(
-                lambda arns: secret_reader(region=args["region"], **arns)
-            ),
+        reads = pulumi.Output.all(secret_arn=admin.arn, key_arn=args["kms_key_arn"]).apply(
+            lambda arns: secret_reader(region=args["region"], **arns)
         )
+        reader = self._role(f"{name}-logins", args, (logins.NAMESPACE, logins.ACCOUNT), reads)
         # Readers of this output may read the secret.
         self.admin_secret_arn = after(admin.arn, [reader])
         self.artifact_uri = pulumi.Output.concat("s3://", args["artifact_bucket"], f"/{ARTIFACT_PREFIX}")
