@@ -72,10 +72,20 @@ class ClusterApi:
 
     def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
         """The response to a request. Raises UserError where the cluster rejects the login."""
+        return self._ask("GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS)
+
+    def send(self, method: str, path: str, body: Mapping[str, Any]) -> ApiResponse:
+        """The response to a PATCH (a merge patch) or a DELETE (its options), which is sent once.
+
+        Raises UserError where the cluster rejects the login.
+        """
+        content = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        headers = {"Accept": "application/json", "Content-Type": content}
+        return self._ask(method, path, body=json.dumps(body), headers=headers, retries=False)
+
+    def _ask(self, method: str, path: str, **options: Any) -> ApiResponse:
         try:
-            response = self._pool.request(
-                "GET", path, fields=query, headers={"Accept": accept}, retries=_WAITS, timeout=_SECONDS
-            )
+            response = self._pool.request(method, path, timeout=_SECONDS, **options)
         except HTTPError as error:
             return ApiResponse(0, {"reason": type(error).__name__, "message": str(error)})
         try:
@@ -91,17 +101,22 @@ class ClusterApi:
 
 
 @contextmanager
-def connected(context: str | None, kubeconfig: Path | None = None) -> Iterator[ClusterApi]:
+def connected(
+    context: str | None, kubeconfig: Path | None = None, *, writing: bool = False
+) -> Iterator[ClusterApi]:
     """Connect to the cluster of a context, by default the current one, of a kubeconfig or the default one.
 
-    Raises UserError where there is none, or kubectl is not installed.
+    Requests other than GET are rejected, unless `writing`. Raises UserError where there is none, or kubectl
+    is not installed.
     """
     which = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
     which += [f"--context={context}"] if context else []
     server = _server(context, which)
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
         file = Path(folder, "s")
-        options = [*which, f"--unix-socket={file}", f"--reject-methods={_WRITES}"]
+        options = [*which, f"--unix-socket={file}"]
+        # kubectl's own default rejects the paths of exec and attach, which no request here needs.
+        options += [] if writing else [f"--reject-methods={_WRITES}"]
         with _proxy(context, options), _Pool("localhost", file=str(file)) as pool:
             yield ClusterApi(server, pool)
 

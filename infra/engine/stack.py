@@ -28,6 +28,8 @@ OnEvent = Callable[[EngineEvent], None]
 _COLOR = re.compile(r"<\{%[^%]*%\}>")
 # Message of the CLI without a login in non-interactive mode.
 _LOGGED_OUT = "PULUMI_ACCESS_TOKEN must be set"
+# Messages of a backend in files or buckets, and of Pulumi Cloud (pkg/backend/diy/lock.go; HTTP status 409).
+_LOCKED = ("the stack is currently locked", "Another update is currently in progress")
 # Further messages of the engine on failure, besides the cause.
 _ECHOES = ("update failed", "preview failed", "destroy failed", "refresh failed")
 
@@ -117,6 +119,11 @@ class OperationOutcome:
     def refused(self) -> bool:
         """Return whether the program refused its input: a user error, as before the start of the engine."""
         return self.unstarted or any(error.partition("\n")[0].endswith(REFUSED) for error in self.errors)
+
+    @property
+    def locked(self) -> bool:
+        """Return whether the backend refused it because another operation on the stack runs."""
+        return any(one in error for one in _LOCKED for error in self.errors)
 
     @property
     def violated(self) -> bool:

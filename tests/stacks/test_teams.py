@@ -42,8 +42,8 @@ def test_a_team_that_is_renamed_and_keeps_its_folder_keeps_its_data_and_its_runs
     assert not touching(lines, "RolePolicy team-vision")
     assert statements(before, "dev-team-vision-pods") == statements(after, "dev-team-vision-pods")
     claims = after.all("PersistentVolume")
-    old = before.all("PersistentVolume")["dev-team-vision-claims-checkpoints-volume"]["spec"]["csi"]
-    assert claims["dev-team-perception-claims-checkpoints-volume"]["spec"]["csi"] == old
+    old = before.all("PersistentVolume")["dev-team-vision-volumes-checkpoints"]["spec"]["csi"]
+    assert claims["dev-team-perception-volumes-checkpoints"]["spec"]["csi"] == old
     wanted = logins(after)
     (login,) = [row for row in wanted if row["namespace"] == "team-perception"]
     assert (login["user"], login["experiment"]) == ("team-vision", "team-vision")

@@ -30,6 +30,9 @@ Provider = Annotated[
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmation.")]
+Now = Annotated[
+    bool, typer.Option("--now", help="Kill jobs that end, without the time to save that their pods ask for.")
+]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show old and missing prices, and the critical path.")
 ]
@@ -64,6 +67,7 @@ def up(
     cluster: Cluster = None,
     provider: Provider = None,
     verbose: Verbose = False,
+    now: Now = False,
     policy_pack: PolicyPack = None,
     policy_pack_config: PolicyPackConfig = None,
 ) -> None:
@@ -76,7 +80,7 @@ def up(
     session = open_session(
         stack, rehearse=rehearse, faults=fault or (), scenario=faults, kinds=kinds, packs=packs
     )
-    session.up(confirmed=yes, verbose=verbose)
+    session.up(confirmed=yes, verbose=verbose, now=now)
 
 
 def preview(
@@ -115,15 +119,17 @@ def refresh(
 
 def destroy(
     stack: Stack,
+    *,
     rehearse: Rehearse = False,
     yes: Yes = False,
+    now: Now = False,
     cluster: Cluster = None,
     provider: Provider = None,
 ) -> None:
-    """Delete everything that the stack created."""
+    """Stop all jobs, then delete everything that the stack created."""
     from trainstack.cli.operations.session import Kinds, open_session  # noqa: PLC0415
 
-    open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes)
+    open_session(stack, rehearse=rehearse, kinds=Kinds(cluster, provider)).destroy(confirmed=yes, now=now)
 
 
 AnyStack = Annotated[str | None, typer.Option("--stack", "-s", help="The stack; default: dev-aws.")]

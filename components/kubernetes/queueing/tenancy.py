@@ -17,7 +17,7 @@ DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for users of a namespace, and that of Kueue's chart: jobs of all queued kinds, and read
 # access to the queue.
 _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
-# Time limit of a namespace's deletion: the longest that a pod may take to end, and five minutes.
+# Time limit of the deletion of a namespace, in which every pod gets its grace period.
 DELETION = "15m"
 # Of the role that lets members see the queues of the cluster.
 ONLOOKERS = "trainstack-queue-onlookers"

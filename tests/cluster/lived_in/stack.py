@@ -20,9 +20,12 @@ from rehearsal.controlplane.api import Access, KubernetesApi
 from rehearsal.controlplane.nodes import GPU, KwokPool, pool_nodes
 from rehearsal.realcluster.real_provider import CREDENTIAL, FOLDER, admin_kubeconfig
 from tests.rehearsal.day2.changes import Edit
-from tests.rehearsal.day2.stack import AWS, CACHE, selected
-from tests.rehearsal.frugal import FRUGAL, FrugalStack
+from tests.rehearsal.day2.stack import AWS, CACHE
+from tests.rehearsal.frugal import FRUGAL, FrugalStack, select
+from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
 
+# The name of the shipped stack, under which the command finds it; its program calls it otherwise.
+STACK = "dev-aws"
 # Label and taint of the nodes that KWOK keeps.
 ON_KWOK = {"tests.trainstack.dev/kwok": "yes"}
 KWOK_TAINT = {"key": "tests.trainstack.dev/kwok", "value": "yes", "effect": "NoSchedule"}
@@ -39,6 +42,11 @@ class LivedIn:
     stack: FrugalStack
     edits: tuple[Edit, ...] = ()
 
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return admin_kubeconfig(self.rehearsal.home)
+
     def planned(self, *edits: Edit) -> list[PlannedStep]:
         """The steps of an `up` with further edits."""
         plan = PreviewPlan()
@@ -54,6 +62,20 @@ class LivedIn:
         self.stack = self.stack.running(AWS.program(*self.edits))
         changed = self.stack.up().summary.resource_changes or {}
         return {str(getattr(kind, "value", kind)): count for kind, count in changed.items()}
+
+    def announced(self, *edits: Edit) -> list[tuple[str, str]]:
+        """Effects and names of jobs that `trainstack preview` shows for further edits."""
+        with jobs_in_use(cast(Any, self.stack), self.rehearsal, AWS.spec(*self.edits, *edits)) as jobs:
+            return [(one.effect, f"{one.job.namespace}/{one.job.name}") for one in jobs.effects]
+
+    def change(self, *edits: Edit, now: bool = False) -> None:
+        """What `trainstack up` does with further edits."""
+        with jobs_in_use(cast(Any, self.stack), self.rehearsal, AWS.spec(*self.edits, *edits)) as jobs:
+            jobs.drain(now=now)
+        try:
+            self.up(*edits)
+        finally:
+            resume_queues(cast(Any, self.stack), self.rehearsal)
 
     def reset(self) -> None:
         """Deploy the shipped spec again, with all nodes."""
@@ -72,7 +94,7 @@ def lived_in(folder: Path) -> Iterator[LivedIn]:
     choose(home, ClusterKind.REAL, None, {})
     rehearsal = Rehearsal(home)
     try:
-        stack = selected(rehearsal, AWS.program(), **FRUGAL)
+        stack = select(rehearsal.environment() | FRUGAL, "trainstack", STACK, AWS.program())
         stack.up()
         with KubernetesApi(administrator(home)) as api:
             add_nodes(api)

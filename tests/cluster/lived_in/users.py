@@ -1,4 +1,4 @@
-"""What three teams run and forget in a stack."""
+"""Jobs and other objects of three teams in a stack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ class Users:
         service = {"ports": [{"port": 80}], "selector": {"app": "gone"}}
         about = {"name": "forgotten", "namespace": namespace}
         self.api.create({"apiVersion": "v1", "kind": "Service", "metadata": about, "spec": service})
-        held = {**about, "finalizers": ["example.com/nobody"]}
+        held = {**about, "finalizers": ["example.com/unknown"]}
         self.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
 
     def leave(self) -> None:

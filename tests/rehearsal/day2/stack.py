@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from infra.engine.plan import PlannedStep, PreviewPlan
+from infra.stackspec import StackSpec
 from rehearsal.client import Rehearsal
 from stacks.__main__ import deploy
 from tests.rehearsal.day2.changes import ENDING_ON_AWS, ON_AWS, Edit, quickly
@@ -32,14 +33,18 @@ class Life:
         """The reviewed list of effects of a change."""
         return GOLDEN / self.pair[1] / f"{name.lower().replace(' ', '-')}.txt"
 
-    def program(self, *edits: Edit) -> Program:
-        """The program of the shipped stack after edits of its spec."""
+    def spec(self, *edits: Edit) -> StackSpec:
+        """The spec of the shipped stack after edits."""
 
         def change(spec: Any) -> None:
             for edit in (quickly, *edits):
                 edit(spec)
 
-        spec = stack_spec(self.pair, change)
+        return stack_spec(self.pair, change)
+
+    def program(self, *edits: Edit) -> Program:
+        """The program of the shipped stack after edits of its spec."""
+        spec = self.spec(*edits)
         return lambda: deploy(spec)
 
     def planned(self, stack: FrugalStack, *edits: Edit) -> list[PlannedStep]:

@@ -30,11 +30,13 @@ class Preview:
     shortfalls: Sequence[Short]
     """Quotas that the stack at its largest exceeds."""
     on: datetime.date
+    jobs: Sequence[tuple[str, str]] = ()
+    """What happens to jobs: pairs of effect and job."""
 
     @property
     def ends(self) -> list[tuple[str, str]]:
-        """Nodes that end, data that is deleted and, then, data that stays."""
-        ended = [("nodes end", line) for line in drains(self.plan.steps)]
+        """Jobs and nodes that end, data that is deleted and, then, data that stays."""
+        ended = [*self.jobs, *(("nodes end", line) for line in drains(self.plan.steps))]
         if lost := [("data is deleted", line) for line in losses(self.plan.steps)]:
             ended += lost + [("data stays", line) for line in keeps(self.plan.kept)]
         return ended

@@ -30,6 +30,7 @@ from rehearsal.recovery import alone
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
 from trainstack.cli.operations import summary
+from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
 from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
 from trainstack.cli.output import require_terminal
 from trainstack.preflight.deployment import require_ready
@@ -63,8 +64,10 @@ class Session:
     def _cloud(self) -> CloudServices:
         return services_of(self.loaded.spec.cloud)
 
-    def up(self, *, confirmed: bool, verbose: bool = False) -> None:
+    def up(self, *, confirmed: bool, verbose: bool = False, now: bool = False) -> None:
         """Deploy. Raises typer.Exit when the deployment or its validation fails, or a policy is violated.
+
+        Jobs of removed teams and pools are stopped before; `now`: without their grace period.
 
         With policy packs the stack is previewed first: packs judge the whole stack after the last step, when
         a deployment has already created what they forbid.
@@ -77,7 +80,13 @@ class Session:
         if confirmed and self.engine.packs:
             self._judge()
         self._confirm(confirmed, "Deploy", show=self.engine.preview)
+        with jobs_in_use(self.engine, self.rehearsal, self.loaded.spec) as jobs:
+            if confirmed:
+                jobs.announce()
+            jobs.drain(now=now)
         outcome = self._changing("up", self._deployed)
+        if not outcome.locked:  # else queues are stopped for the other operation
+            resume_queues(self.engine, self.rehearsal)
         if self.rehearsal and self.faults.smoke is None and undecided(outcome.errors):
             # The ranks share this machine with the emulated clouds, the engine and other users.
             typer.echo("Validation inconclusive (busy machine); retrying once.")
@@ -123,14 +132,18 @@ class Session:
         summary.of_changes("refresh", outcome)
         _finish(outcome)
 
-    def destroy(self, *, confirmed: bool) -> None:
+    def destroy(self, *, confirmed: bool, now: bool = False) -> None:
         """Delete everything; in a rehearsal also all processes of the stack.
 
-        Raises UserError, before anything is deleted, when a resource is protected.
+        Jobs are stopped before; `now`: without their grace period. Raises UserError, before anything is
+        deleted, when a resource is protected.
         """
         if problems := list(protected(self.engine.resources())):
             raise UserError(problems)
-        self._confirm(confirmed, "Destroy everything in")
+        with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
+            jobs.announce()
+            self._confirm(confirmed, "Destroy everything in")
+            jobs.drain(now=now)
         outcome = self._changing("destroy", self.engine.destroy)
         # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
@@ -157,7 +170,9 @@ class Session:
         plan = PreviewPlan()
         outcome = watched(self.engine, "preview", plan.listening(show), to_stderr=as_json)
         shortfalls = self._cloud.beyond(self.loaded.spec, self.faults.quotas, largest=True)
-        ended = Preview(self.loaded, outcome, plan, shortfalls, datetime.date.today())
+        with jobs_in_use(self.engine, self.rehearsal, self.loaded.spec) as jobs:
+            lines = jobs.lines(plan.steps)
+        ended = Preview(self.loaded, outcome, plan, shortfalls, datetime.date.today(), lines)
         (print_preview_json if as_json else print_preview)(ended)
         return outcome
 

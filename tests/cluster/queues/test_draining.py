@@ -1,0 +1,82 @@
+"""The drain before a change, with the real Kueue: what it stops, and what goes on when it is resumed."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from components.kubernetes.queueing.kueue import API_VERSION
+from components.kubernetes.queueing.quotas import TeamArgs
+from infra.clouds.kubectl import ClusterApi, connected
+from infra.naming import flavor_name
+from rehearsal.controlplane.api import KubernetesApi
+from rehearsal.controlplane.control_plane import ControlPlane
+from tests.cluster.queues.lab import Lab, flavor, machines, queues
+from tests.cluster.waiting import eventually
+from trainstack.plans.draining import Draining, resume
+from trainstack.plans.jobs import Removal, effects
+from trainstack.queues.reading import read
+
+L4, CPU = flavor("drained", "g6.2xlarge", 2), flavor("stays", "g6.4xlarge", 2, gpus=0)
+TYPES = {"drained": "g6.2xlarge", "stays": "g6.4xlarge"}
+
+
+@pytest.fixture
+def lab(api: KubernetesApi) -> Iterator[Lab]:
+    teams: list[TeamArgs] = [{"name": "Leaving", "weight": 1}, {"name": "Staying", "weight": 1}]
+    with machines(api, [L4, CPU], TYPES), queues(api, [L4, CPU], teams) as made:
+        yield made
+
+
+@pytest.fixture
+def cluster(plane: ControlPlane) -> Iterator[ClusterApi]:
+    with connected(None, plane.kubeconfig, writing=True) as found:
+        yield found
+
+
+def _stopped(lab: Lab) -> set[str]:
+    found = lab.api.list(API_VERSION, "ClusterQueue")
+    return {one["metadata"]["name"] for one in found if one["spec"].get("stopPolicy", "None") != "None"}
+
+
+def test_a_team_is_drained_and_goes_on_when_the_change_is_given_up(lab: Lab, cluster: ClusterApi) -> None:
+    lab.submit("Leaving", "leaves")
+    lab.submit("Staying", "stays")
+    lab.nodes("leaves")
+    before = lab.pods("stays") if lab.nodes("stays") else []
+    namespace = lab.namespaces["Leaving"]
+    held = {"name": "held", "namespace": namespace, "finalizers": ["example.com/unknown"]}
+    lab.api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": held})
+    removed = Removal(frozenset({namespace}), frozenset({namespace}))
+    found = [*effects(read(cluster, None), removed)]
+    assert [one.job.name for one in found] == ["leaves"]
+    reports: list[str] = []
+    Draining(cluster, removed, now=False, report=reports.append).stop(found)
+    assert lab.pods("leaves") == []
+    assert lab.api.find("v1", "ConfigMap", "held", namespace) is None
+    assert any("example.com/unknown" in line for line in reports)
+    assert any(namespace in line for line in reports)
+    assert _stopped(lab) == {namespace}
+    assert [pod["metadata"]["uid"] for pod in lab.pods("stays")] == [pod["metadata"]["uid"] for pod in before]
+    assert resume(cluster) == [namespace]
+    assert _stopped(lab) == set()
+    lab.runs("leaves")
+
+
+def test_jobs_of_a_removed_pool_lose_their_place_on_it_and_count_no_failure(
+    lab: Lab, cluster: ClusterApi
+) -> None:
+    lab.submit("Leaving", "gpus", gpus=1)
+    lab.submit("Staying", "cpu")
+    lab.nodes("gpus")
+    lab.nodes("cpu")
+    removed = Removal(flavors=frozenset({flavor_name("drained")}))
+    found = [*effects(read(cluster, None), removed)]
+    assert [one.job.name for one in found] == ["gpus"]
+    Draining(cluster, removed, now=False, report=lambda _: None).stop(found)
+    eventually(lambda: not lab.pods("gpus"), "its pods ended")
+    assert not lab.admitted("gpus")
+    assert lab.admitted("cpu")
+    assert not lab.job("gpus")["status"].get("failed")
+    assert _stopped(lab) == {lab.namespaces["Leaving"]}
+    resume(cluster)
+    lab.runs("gpus")

@@ -1,0 +1,113 @@
+"""Jobs that a change of the queues ends, stops or leaves."""
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from infra.engine.plan import PlannedStep
+from trainstack.plans.jobs import ENDS, STAYS, STOPS, Removal, effects, on_ending_nodes, removal
+from trainstack.plans.leftovers import foreign
+from trainstack.queues.state import ClusterQueue, Condition, Job, LocalQueue, State
+
+NOW = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
+RESERVED = {"QuotaReserved": Condition(true=True, reason="", message="", since=NOW)}
+FINISHED = {"Finished": Condition(true=True, reason="", message="", since=NOW)}
+OURS = "trainstack"
+
+
+def _job(namespace: str, name: str, queue: str, pool: str = "", **more: Any) -> Job:
+    held = {"conditions": RESERVED, "assigned": {(pool, "cpu"): Decimal(1)}} if pool else {}
+    return Job(namespace, f"job-{name}", name, "default", queue, 0, NOW, (), **{**held, **more})
+
+
+def _queue(name: str, *flavors: str, cohort: str = OURS) -> ClusterQueue:
+    return ClusterQueue(name, cohort, flavors=flavors)
+
+
+def _wanted(*queues: tuple[str, str, list[str]]) -> list[dict[str, Any]]:
+    """Objects of Kueue of (ClusterQueue, namespace, flavors)."""
+    bodies: list[dict[str, Any]] = []
+    for name, namespace, flavors in queues:
+        rows = [{"name": flavor} for flavor in flavors]
+        bodies += [
+            {
+                "kind": "ClusterQueue",
+                "metadata": {"name": name},
+                "spec": {"resourceGroups": [{"flavors": rows}]},
+            },
+            {"kind": "LocalQueue", "metadata": {"name": "default", "namespace": namespace}},
+            *({"kind": "ResourceFlavor", "metadata": {"name": flavor}} for flavor in flavors),
+        ]
+    return bodies
+
+
+STATE = State(
+    taken=NOW,
+    cluster_queues={
+        "team-a": _queue("team-a", "cpu", "l4"), "team-b": _queue("team-b", "cpu", "l4"),
+        "other": _queue("other", "t4", cohort="elsewhere"),
+    },
+    local_queues=(
+        LocalQueue("team-a", "default", "team-a"), LocalQueue("team-b", "default", "team-b"),
+        LocalQueue("elsewhere", "default", "other"),
+    ),
+    jobs=(
+        _job("team-a", "runs", "team-a", "l4"), _job("team-a", "waits", "team-a"),
+        _job("team-a", "old", "team-a", conditions=FINISHED), _job("team-b", "cpu", "team-b", "cpu"),
+        _job("elsewhere", "foreign", "other", "t4"),
+    ),
+)  # fmt: skip
+BOTH = [("team-a", "team-a", ["cpu", "l4"]), ("team-b", "team-b", ["cpu", "l4"])]
+
+
+def _effects(*wanted: tuple[str, str, list[str]]) -> dict[str, str]:
+    bodies = _wanted(*wanted)
+    return {one.job.name: one.effect for one in effects(STATE, removal(STATE, bodies), bodies)}
+
+
+def test_an_unchanged_spec_removes_nothing() -> None:
+    assert not removal(STATE, _wanted(*BOTH))
+    assert _effects(*BOTH) == {}
+
+
+def test_a_team_that_leaves_ends_its_jobs_and_no_spec_ends_all_of_the_stack_alone() -> None:
+    assert _effects(BOTH[1]) == {"runs": ENDS, "waits": ENDS}
+    assert _effects() == {"runs": ENDS, "waits": ENDS, "cpu": ENDS}
+    every = frozenset({"team-a", "team-b"})
+    assert removal(STATE, ()) == Removal(every, every, frozenset({"cpu", "l4"}))
+
+
+def test_a_removed_pool_stops_what_runs_on_it_and_a_moved_one_does_not() -> None:
+    assert _effects(("team-a", "team-a", ["cpu"]), ("team-b", "team-b", ["cpu"])) == {"runs": STOPS}
+    moved = ("team-a--l4", "team-a", ["l4"])
+    assert _effects(("team-a", "team-a", ["cpu"]), BOTH[1], moved) == {"runs": STAYS}
+
+
+def test_a_removed_queue_stops_its_jobs_where_their_namespace_stays() -> None:
+    assert _effects(("renamed", "team-a", ["cpu", "l4"]), BOTH[1]) == {"runs": STOPS, "waits": STOPS}
+
+
+@pytest.mark.parametrize("labels", [{"labels": {"trainstack.dev/pool": "l4"}},
+                                    {"nodeConfig": {"labels": {"trainstack.dev/pool": "l4"}}}])  # fmt: skip
+def test_jobs_on_nodes_that_end_are_found_by_the_pool_of_the_group(labels: dict[str, Any]) -> None:
+    replaced = PlannedStep("replace", "aws:eks/nodeGroup:NodeGroup", "dev-l4-nodes", (), labels)
+    found = on_ending_nodes(STATE, [replaced], ["dev-l4-nodes: every node (up to 8) ends"])
+    assert [(one.job.name, one.effect) for one in found] == [("runs", STOPS)]
+    assert not [*on_ending_nodes(STATE, [replaced], [])]
+
+
+def test_finalizers_of_controllers_that_run_are_not_foreign() -> None:
+    known = ["batch.kubernetes.io/job-tracking", "kueue.x-k8s.io/managed", "foregroundDeletion", "orphan",
+             "kubernetes.io/pvc-protection", "service.kubernetes.io/load-balancer-cleanup",
+             "service.k8s.aws/resources", "networking.gke.io/neg-finalizer"]  # fmt: skip
+    assert not [one for one in known if foreign(one)]
+    # A domain that only looks like one of them.
+    for other in (
+        "example.com/unknown",
+        "finalizers.example.com",
+        "evilkubernetes.io/x",
+        "k8s.io.example.com/x",
+    ):
+        assert foreign(other)

@@ -1,0 +1,131 @@
+"""Jobs in the cluster of a deployed stack: what an operation does to them, and their end before it starts."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from infra.clouds.kubectl import ClusterApi, connected
+from infra.engine.plan import PlannedStep
+from infra.engine.stack import EngineStack
+from infra.errors import UserError
+from infra.outputs import cluster as outputs
+from infra.outputs import jobs as job_outputs
+from infra.stackspec import StackSpec
+from rehearsal.client import Rehearsal
+from rehearsal.cluster_kind import real_cluster
+from rehearsal.realcluster.real_provider import admin_kubeconfig
+from stacks.queues import queue_objects
+from trainstack.plans.draining import Draining, resume
+from trainstack.plans.drains import drains
+from trainstack.plans.jobs import ENDS, STOPS, JobEffect, Removal, effects, on_ending_nodes, removal
+from trainstack.queues.reading import read
+from trainstack.queues.state import State
+
+UNKNOWN = "jobs unknown"
+_SHOWN = 20
+_NOTHING = Removal()
+
+
+@dataclass(frozen=True)
+class JobsInUse:
+    """The jobs of a deployed stack and the effect of an operation on them; empty without a cluster."""
+
+    cluster: ClusterApi | None = None
+    state: State | None = None
+    removed: Removal = _NOTHING
+    effects: Sequence[JobEffect] = ()
+    unknown: str = ""
+    """Why the jobs are not known; empty: they are."""
+
+    def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
+        """What happens to jobs, with those on nodes that a plan ends: pairs of effect and job."""
+        if self.unknown:
+            return [(UNKNOWN, self.unknown)]
+        if self.state is None:
+            return []
+        planned = [*steps]
+        named = {one.job.key for one in self.effects}
+        on_nodes = on_ending_nodes(self.state, planned, [*drains(planned)])
+        found = [*self.effects, *(one for one in on_nodes if one.job.key not in named)]
+        return [(one.effect, str(one)) for one in found]
+
+    def announce(self) -> None:
+        """Print the jobs that end or stop, and the time that they get."""
+        rows = self.lines()
+        for effect, line in rows[:_SHOWN]:
+            typer.echo(f"  {effect}: {line}")
+        if rows[_SHOWN:]:
+            typer.echo(f"  and {len(rows) - _SHOWN} more jobs; `trainstack queue` lists them")
+        jobs = self.state.jobs if self.state else ()
+        old = sum(job.finished and job.namespace in self.removed.namespaces for job in jobs)
+        if old:
+            typer.echo(f"  finished jobs that are deleted: {old}")
+
+    def drain(self, *, now: bool) -> None:
+        """Stop the jobs that end or stop, and wait for the end of their pods; `now`: without grace period.
+
+        Raises UserError where the cluster does not allow it.
+        """
+        if self.cluster is not None and self.removed:
+            draining = Draining(self.cluster, self.removed, now, lambda line: typer.echo(f"  {line}"))
+            try:
+                draining.stop([one for one in self.effects if one.effect in (ENDS, STOPS)])
+            except BaseException:  # also Ctrl-C: nothing is changed yet
+                resume(self.cluster)
+                raise
+
+
+@contextlib.contextmanager
+def jobs_in_use(
+    engine: EngineStack, rehearsal: Rehearsal | None, spec: StackSpec | None
+) -> Iterator[JobsInUse]:
+    """The jobs of the stack as it is deployed, before it becomes that of `spec`; None: before its end."""
+    with contextlib.ExitStack() as open_until_end:
+        try:
+            found = _found(engine, rehearsal, spec, open_until_end)
+        except UserError as error:
+            found = JobsInUse(unknown="; ".join(str(problem) for problem in error.problems))
+        yield found
+
+
+def resume_queues(engine: EngineStack, rehearsal: Rehearsal | None) -> None:
+    """Let queues go on that this operation, or an interrupted one before it, has stopped."""
+    with contextlib.ExitStack() as open_until_end, contextlib.suppress(UserError):
+        cluster = _connected(engine, rehearsal, open_until_end)
+        if cluster is not None and (names := resume(cluster)):
+            typer.echo(f"  queues that go on: {', '.join(names)}")
+
+
+def _found(
+    engine: EngineStack, rehearsal: Rehearsal | None, spec: StackSpec | None, until: contextlib.ExitStack
+) -> JobsInUse:
+    cluster = _connected(engine, rehearsal, until)
+    if cluster is None:
+        return JobsInUse()
+    wanted: Sequence[Any] = queue_objects(spec) if spec else ()
+    state = read(cluster, None)
+    removed = removal(state, wanted)
+    return JobsInUse(cluster, state, removed, [*effects(state, removed, wanted)])
+
+
+def _connected(
+    engine: EngineStack, rehearsal: Rehearsal | None, until: contextlib.ExitStack
+) -> ClusterApi | None:
+    """The cluster of the deployed stack; None without one, or where Kubernetes is emulated."""
+    found = {key: output.value for key, output in engine.outputs().items()}
+    if outputs.KEY not in found or job_outputs.is_of_jobs(found):
+        return None
+    exported = outputs.parse(found)
+    if rehearsal is None:
+        config = Path(until.enter_context(tempfile.TemporaryDirectory(prefix="trainstack-")), "kubeconfig")
+        config.write_text(exported.kubeconfig)
+    elif real_cluster(rehearsal.home):
+        config = admin_kubeconfig(rehearsal.home)
+    else:
+        return None
+    return until.enter_context(connected(None, config, writing=True))

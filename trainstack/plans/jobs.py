@@ -1,0 +1,116 @@
+"""Jobs that a change of a stack ends, stops or leaves, from the state of its queues and from its new spec."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from components.kubernetes.queueing.kueue import COHORT
+from infra.engine.plan import PlannedStep
+from infra.naming import flavor_name
+from trainstack.queues.state import Job, State
+
+ENDS: Final = "job ends"
+STOPS: Final = "job stops and waits"
+STAYS: Final = "job continues"
+Effect = Literal["job ends", "job stops and waits", "job continues"]
+# The label of a pool's nodes (components/kubernetes/accelerators.py), in node groups of EKS and GKE.
+_POOL_LABEL = "trainstack.dev/pool"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Parts of the queues that a change removes; all names are of the cluster."""
+
+    namespaces: frozenset[str] = frozenset()
+    """Namespaces of jobs."""
+    queues: frozenset[str] = frozenset()
+    """ClusterQueues, those of the namespaces included."""
+    flavors: frozenset[str] = frozenset()
+    """ResourceFlavors: pools."""
+
+    def __bool__(self) -> bool:
+        return bool(self.namespaces or self.queues or self.flavors)
+
+
+@dataclass(frozen=True)
+class JobEffect:
+    """The effect of a change on one job that has not finished."""
+
+    job: Job
+    effect: Effect
+    why: str
+
+    def __str__(self) -> str:
+        job = self.job
+        pools = ", ".join(sorted({flavor for flavor, _ in job.assigned}))
+        where = f"runs on {pools}" if job.holding else "waits"
+        size = f"{job.gpus} GPUs" if job.gpus else "no GPU"
+        return f"{job.namespace}/{job.name} ({size}, {where}): {self.why}"
+
+
+def removal(state: State, wanted: Iterable[Any]) -> Removal:
+    """The parts of the stack's queues in a cluster that are not among the `wanted` objects of Kueue.
+
+    No wanted object: everything is removed. Queues of other cohorts and their flavors do not belong to the
+    stack.
+    """
+    kept: dict[str, set[str]] = {}
+    spaces: set[str] = set()
+    for body in wanted:
+        kept.setdefault(body["kind"], set()).add(body["metadata"]["name"])
+        if body["kind"] == "LocalQueue":
+            spaces.add(body["metadata"]["namespace"])
+    own = {name: one for name, one in (state.cluster_queues or {}).items() if one.cohort == COHORT}
+    local = [one for one in state.local_queues if one.cluster_queue in own]
+    used = {flavor for one in own.values() for flavor in one.flavors}
+    return Removal(
+        frozenset({one.namespace for one in local} - spaces),
+        frozenset(own.keys() - kept.get("ClusterQueue", set())),
+        frozenset(used - kept.get("ResourceFlavor", set())),
+    )
+
+
+def effects(state: State, removed: Removal, wanted: Iterable[Any] = ()) -> Iterator[JobEffect]:
+    """The effect on each job that the change concerns, in the order of the state."""
+    flavors = {
+        body["metadata"]["name"]: set(_flavors(body)) for body in wanted if body["kind"] == "ClusterQueue"
+    }
+    for job in state.jobs:
+        if job.finished:
+            continue
+        pools = {flavor for flavor, _ in job.assigned}
+        lost = sorted(pools & removed.flavors)
+        if job.namespace in removed.namespaces:
+            yield JobEffect(job, ENDS, f"namespace {job.namespace} is removed")
+        elif job.cluster_queue in removed.queues:
+            yield JobEffect(job, STOPS, f"queue {job.local_queue} is removed: submit it to another queue")
+        elif lost:
+            yield JobEffect(job, STOPS, f"pool {', '.join(lost)} is removed")
+        elif moved := sorted(pools - flavors.get(job.cluster_queue, pools)):
+            yield JobEffect(
+                job, STAYS, f"pool {', '.join(moved)} is no longer behind queue {job.local_queue}"
+            )
+
+
+def on_ending_nodes(state: State, steps: Iterable[PlannedStep], ended: Sequence[str]) -> Iterator[JobEffect]:
+    """Jobs on pools whose nodes end by the lines of `drains`, each of which begins with a node group."""
+    groups = {line.partition(":")[0] for line in ended}
+    pools = {flavor_name(pool): step.name for step in steps if step.name in groups and (pool := _pool(step))}
+    for job in state.jobs:
+        for flavor in sorted({flavor for flavor, _ in job.assigned} & pools.keys()):
+            if job.holding:
+                yield JobEffect(job, STOPS, f"nodes of {pools[flavor]} end")
+
+
+def _flavors(queue: Any) -> Iterator[str]:
+    for group in queue["spec"]["resourceGroups"]:
+        yield from (row["name"] for row in group["flavors"])
+
+
+def _pool(step: PlannedStep) -> str:
+    """The pool of a node group's nodes."""
+    for inputs in (step.before, step.inputs):
+        labels = inputs.get("labels") or (inputs.get("nodeConfig") or {}).get("labels") or {}
+        if _POOL_LABEL in labels:
+            return str(labels[_POOL_LABEL])
+    return ""
