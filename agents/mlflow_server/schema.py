@@ -162,7 +162,7 @@ def _refuse_newer(connection: Any, found: Revisions, known: Mapping[str, Sequenc
         raise SchemaError(
             f"{_described(found, newer)}, which MLflow {_version()} does not know: a newer MLflow upgraded"
             f" them, and MLflow cannot go back. Set tracking.image to the newer image, or restore"
-            f" {_way_back(connection, known)}: docs/runbooks/telemetry/MlflowDown.md"
+            f" {_way_back(connection, known)}: docs/explanation/tracking.md"
         )
 
 

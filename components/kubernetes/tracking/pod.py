@@ -189,7 +189,7 @@ def container(args: MlflowServerArgs) -> ContainerArgsDict:
             "requests": {"cpu": f"{250 * args['workers']}m", "memory": memory},
             "limits": {"memory": memory},
         },
-        # Five minutes to start: migrations, and a database that may have to resume.
+        # Five minutes to start: a database may have to resume.
         "startup_probe": probe(period_s=5, failures=60, timeout_s=5),
         "readiness_probe": probe(period_s=10, failures=3, timeout_s=5),
         "liveness_probe": probe(period_s=20, failures=6, timeout_s=10),

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,8 @@ print(mlflow.search_runs(search_all_experiments=True, output_format="list")[0].d
 """
 
 
-def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
-    """The program of the tracking pods, unchanged: secrets, database, artifacts, names, all of it local."""
+def cloud(rehearsed: Rehearsed) -> tuple[str, str, str]:
+    """Accounts, database and secrets of the server: names of the two secrets, and of the database's host."""
     prefix = f"arn:aws:secretsmanager:eu-central-1:{ACCOUNT}:secret:"
     admin, database = f"{prefix}admin-AbCdEf", f"{prefix}rds!cluster-1-XyZxyZ"
     arn = trusted_role(rehearsed, admin, database)
@@ -47,7 +48,6 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     rehearsed.aws("aws:s3/bucket:Bucket", "artifacts", {}, {"bucket": "artifacts"})
     rehearsed.namespace()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "mlflow", "namespace": "lab"}}, "sa")
-    secret_store = Path(aws_secrets.__file__).read_text()
     rehearsed.create(ACCOUNT_KIND, {"metadata": {"name": "schema", "namespace": "lab"}}, "schema-sa")
     rehearsed.aws(
         "aws:eks/podIdentityAssociation:PodIdentityAssociation",
@@ -55,6 +55,33 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
         association | {"serviceAccount": "schema"},
         {},
     )
+    return admin, database, host
+
+
+def tracking_pod(
+    rehearsed: Rehearsed, module: str, account: str, environment: Mapping[str, str], **container: Any
+) -> dict[str, Any]:
+    variables = [{"name": name, "value": value} for name, value in environment.items()]
+    runs = program(module, Path(aws_secrets.__file__).read_text())
+    rehearsed.config_map(account, config_data(runs))
+    pod = script_pod(account, container={"env": variables, **container}, serviceAccountName=account)
+    pod["volumes"] = [
+        {"name": "program", "configMap": {"name": account, "items": [
+            {"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in runs.texts
+        ]}},
+        {"name": "tmp", "emptyDir": {}},
+    ]  # fmt: skip
+    (only,) = pod["containers"]
+    only["command"], only["workingDir"] = ["python", "-m", module], "/opt/trainstack"
+    only["volumeMounts"] = [
+        {"name": "program", "mountPath": "/opt/trainstack"}, {"name": "tmp", "mountPath": "/tmp"},
+    ]  # fmt: skip
+    return pod
+
+
+def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
+    """The program of the tracking pods, unchanged: secrets, database, artifacts, names, all of it local."""
+    admin, database, host = cloud(rehearsed)
     names = "mlflow.lab.svc.cluster.local:5000,mlflow.lab.svc:5000,localhost:*"
     env: dict[str, str] = {
         "HOST": "0.0.0.0", "PORT": "5000", "WORKERS": "1", "AWS_REGION": "eu-central-1", "HOME": "/tmp",
@@ -62,35 +89,18 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
         "DATABASE_SECRET": database, "ALLOWED_HOSTS": names,
         "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
     }  # fmt: skip
-    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in env.items()]
     arguments = {
         "namespace": "lab", "deployment": "mlflow", "replicas": "1", "administrator": admin, "database": "",
         "seconds": "60", "account": "/tmp", "message": "/dev/termination-log",
     }  # fmt: skip
-
-    def tracking_pod(module: str, account: str, **container: Any) -> dict[str, Any]:
-        runs = program(module, secret_store)
-        rehearsed.config_map(account, config_data(runs))
-        pod = script_pod(account, container={"env": variables, **container}, serviceAccountName=account)
-        pod["volumes"] = [
-            {"name": "program", "configMap": {"name": account, "items": [
-                {"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in runs.texts
-            ]}},
-            {"name": "tmp", "emptyDir": {}},
-        ]  # fmt: skip
-        (only,) = pod["containers"]
-        only["command"], only["workingDir"] = ["python", "-m", module], "/opt/trainstack"
-        only["volumeMounts"] = [
-            {"name": "program", "mountPath": "/opt/trainstack"}, {"name": "tmp", "mountPath": "/tmp"},
-        ]  # fmt: skip
-        return pod
-
     words = [word for key, value in arguments.items() for word in (f"--{key}", value)]
-    upgrades = tracking_pod(schema.__name__, "schema", args=words)
+    upgrades = tracking_pod(rehearsed, schema.__name__, "schema", env, args=words)
     rehearsed.create(JOB, job("schema", upgrades), "schema", timeout_s=60)
     serves = tracking_pod(
+        rehearsed,
         serve.__name__,
         "mlflow",
+        env,
         ports=[{"name": "http", "containerPort": 5000}],
         readinessProbe={"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5},
     )
