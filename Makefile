@@ -53,6 +53,7 @@ alone: setup binaries ## The tests that load or measure the whole machine
 	$(TESTS) alone
 
 more: setup binaries ## What shows on further stacks what other tests show
+	@$(VENV)/python -m rehearsal.controlplane.binaries --others
 	$(TESTS) more more-alone
 
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C

@@ -45,9 +45,16 @@ def _rows(tables: Iterable[Path]) -> Mapping[str, PinnedChart]:
 
 
 def release(
-    name: str, chart: str, values: Mapping[str, Any], opts: pulumi.ResourceOptions
+    name: str,
+    chart: str,
+    values: Mapping[str, Any],
+    opts: pulumi.ResourceOptions,
+    *,
+    skip_crds: bool | None = None,
 ) -> helm.v3.Release:
     """Install the pinned chart with key `chart` as the Helm release `chart`; its namespace must exist.
+
+    With `skip_crds` the definitions in its folder `crds` are left out: `definitions` installs them.
 
     The release is atomic: an install that fails leaves nothing behind, so that the next `up` starts clean.
     Helm creates no namespace: one that it made would outlive the release.
@@ -65,6 +72,7 @@ def release(
             cleanup_on_fail=True,
             timeout=INSTALL_TIMEOUT_S,
             values=values,
+            skip_crds=skip_crds,
         ),
         opts=opts,
     )

@@ -20,7 +20,7 @@ from typing import Any
 from infra.engine.golang import SetupError
 from rehearsal.control import ControlError, exclusive
 from rehearsal.controlplane import binaries
-from rehearsal.controlplane.addons import ADDONS, remove_addon, start_addon
+from rehearsal.controlplane.addons import ADDONS, Order, remove_addon, start_addon
 from rehearsal.controlplane.api import Access, ApiError
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.control_plane import ADMIN, ControlPlaneOptions
@@ -78,7 +78,7 @@ def _serve(order: ControlPlaneOptions, stopped: int) -> int:
 def _obey(message: dict[str, Any], site: StartContext, access: Access) -> None:
     try:
         if "install" in message:
-            start_addon(ADDONS[message["install"]], message["values"], access, site)
+            start_addon(ADDONS[message["install"]], Order.parse(message), access, site)
         else:
             remove_addon(ADDONS[message["remove"]], access, site)
     except (StartError, ApiError) as error:
@@ -127,7 +127,7 @@ def _start_all(order: ControlPlaneOptions, processes: Processes) -> tuple[StartC
     for name, addon in ADDONS.items():
         if name in order.addons:
             _print(step=f"starting {name}")
-            start_addon(addon, order.addons[name], access, site)
+            start_addon(addon, Order(order.addons[name]), access, site)
     _remember(order.home, access)
     return site, access
 

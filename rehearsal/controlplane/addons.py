@@ -64,13 +64,34 @@ ADDONS = {
 }
 
 
-def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: StartContext) -> None:
+@dataclass(frozen=True)
+class Order:
+    """A chart to install, and its controller."""
+
+    values: Mapping[str, Any]
+    chart: Path | None = None
+    """Its folder; None: of the pinned version."""
+    program: Path | None = None
+    """The controller; None: of the pinned version."""
+    skip_crds: bool = False
+    """True: without the definitions of the folder `crds`."""
+
+    @classmethod
+    def parse(cls, row: Mapping[str, Any]) -> "Order":
+        """An order from JSON."""
+        paths = {key: Path(row[key]) for key in ("chart", "program") if row.get(key)}
+        return cls(row["values"], skip_crds=bool(row.get("skip_crds")), **paths)
+
+
+def start_addon(addon: Addon, order: Order, access: Access, site: StartContext) -> None:
     """Install a chart and run its controller in place of an earlier one; ready when its webhooks answer.
 
+    As with Helm, definitions of the folder `crds` are created where they are absent, and never changed.
     Raises StartError.
     """
-    (chart,) = files_of(addon.name)
-    objects = render(site.binaries["helm"], chart, Release(addon.name, addon.namespace), values)
+    chart = order.chart or files_of(addon.name)[0]
+    objects = render(site.binaries["helm"], chart, Release(addon.name, addon.namespace), order.values)
+    own = [] if order.skip_crds else _own_definitions(chart)
     site.processes.stop(addon.name)
     folder = site.home / addon.name
     shutil.rmtree(folder, ignore_errors=True)
@@ -82,6 +103,7 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
         authority = Authority(folder / "certificates", f"{addon.name}-ca")
         service = (configured.get(addon.certificates) or {}).get("webhookServiceName") or addon.name
         pair = authority.sign("webhook", hosts=(f"{service}.{addon.namespace}.svc",))
+        _create_missing(api, own)
         _install(api, addon, _served_here(objects, serving_port), authority, webhook_port)
         serving = folder / "k8s-webhook-server" / "serving-certs"
         config = {**_configuration(configured, webhook_port, health_port, metrics_port)}
@@ -103,23 +125,29 @@ def start_addon(addon: Addon, values: Mapping[str, Any], access: Access, site: S
     )
     site.processes.start(
         addon.name,
+        # The API server of an addon authorizes with the file and reads no variable.
         [
-            site.binaries[addon.name],
+            order.program or site.binaries[addon.name],
             f"--config={folder / 'config.yaml'}",
-            # Its API server authorizes with this file and reads no variable.
             *([f"--kubeconfig={credentials}"] if addon.serves else ()),
         ],
         # Its webhook server reads its certificate below TMPDIR.
         {"KUBECONFIG": str(credentials), "POD_NAMESPACE": addon.namespace, "TMPDIR": str(folder)},
     )
 
-    def ready() -> bool:
-        try:
-            return requests.get(f"http://127.0.0.1:{health_port}/readyz", timeout=2).status_code == 200
-        except requests.RequestException:
-            return False
+    try:
+        site.processes.wait(addon.name, lambda: _healthy(health_port), _PATIENCE_S)
+    except StartError:
+        # One that has ended would end the control plane.
+        site.processes.stop(addon.name)
+        raise
 
-    site.processes.wait(addon.name, ready, _PATIENCE_S)
+
+def _healthy(port: int) -> bool:
+    try:
+        return requests.get(f"http://127.0.0.1:{port}/readyz", timeout=2).status_code == 200
+    except requests.RequestException:
+        return False
 
 
 def remove_addon(addon: Addon, access: Access, site: StartContext) -> None:
@@ -137,6 +165,19 @@ def remove_addon(addon: Addon, access: Access, site: StartContext) -> None:
                 namespace = str(metadata.get("namespace") or "")
                 api.delete(body["apiVersion"], body["kind"], metadata["name"], namespace)
     shutil.rmtree(folder)
+
+
+def _own_definitions(chart: Path) -> list[Object]:
+    """The definitions in a chart's folder `crds`, which Helm creates once and leaves to the user."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((chart / "crds").glob("*.yaml"))]
+    return [body for text in texts for body in yaml.load_all(text, Loader=yaml.CSafeLoader) if body]
+
+
+def _create_missing(api: KubernetesApi, definitions: Sequence[Object]) -> None:
+    for body in definitions:
+        if api.find(body["apiVersion"], body["kind"], body["metadata"]["name"]) is None:
+            api.create(body, manager="helm")
+        _await_kind(api, body["spec"])
 
 
 def _install(

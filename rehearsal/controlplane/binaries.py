@@ -69,7 +69,8 @@ class ModuleFiles(RequiredModule):
 _PLANE = "control-plane"
 # Kueue's visibility API keeps its certificate in a folder below `/` that no setting changes
 # (kubernetes-sigs/kueue v0.19.2 pkg/visibility/server.go, `certDir`): moved to the working directory.
-_LINKED = {_PLANE: "-X sigs.k8s.io/kueue/pkg/visibility.certDir=visibility"}
+_VISIBILITY = "-X sigs.k8s.io/kueue/pkg/visibility.certDir=visibility"
+_LINKED = {_PLANE: _VISIBILITY, "kueue-before": _VISIBILITY}
 _TRAINER, _TRAINER_MODULE = "trainer", "github.com/kubeflow/trainer/v2"
 BINARIES = {
     "etcd": Binary("etcd", "go.etcd.io/etcd/server/v3"),
@@ -90,11 +91,22 @@ CHECKERS = {
     "amtool": Binary("prometheus", "github.com/prometheus/alertmanager", "/cmd/amtool", tags=_SMALLER),
     "prometheus": Binary("prometheus", _PROMETHEUS, "/cmd/prometheus", tags=_SMALLER),
 }
-_ALL = {**BINARIES, **CHECKERS}
+# Other releases of the controllers, from and to which tests upgrade; their charts have the same keys.
+OTHERS = {
+    "kueue-before": Binary("kueue-before", "sigs.k8s.io/kueue", "/cmd/kueue", released=False),
+    "jobset-before": Binary("jobset-before", "sigs.k8s.io/jobset", released=False),
+    "kubeflow-trainer-next": Binary(
+        "trainer-next", _TRAINER_MODULE, "/cmd/trainer-controller-manager", released=False
+    ),
+}
+_ALL = {**BINARIES, **CHECKERS, **OTHERS}
 FILES = {
     "kueue": ModuleFiles(_PLANE, "sigs.k8s.io/kueue", ("charts/kueue",)),
     "jobset": ModuleFiles(_PLANE, "sigs.k8s.io/jobset", ("charts/jobset",)),
     "kubeflow-trainer": ModuleFiles(_TRAINER, _TRAINER_MODULE, ("charts/kubeflow-trainer",)),
+    "kueue-before": ModuleFiles("kueue-before", "sigs.k8s.io/kueue", ("charts/kueue",)),
+    "jobset-before": ModuleFiles("jobset-before", "sigs.k8s.io/jobset", ("charts/jobset",)),
+    "kubeflow-trainer-next": ModuleFiles("trainer-next", _TRAINER_MODULE, ("charts/kubeflow-trainer",)),
     "kwok": ModuleFiles(
         _PLANE, "sigs.k8s.io/kwok", ("kustomize/stage/node/fast", "kustomize/stage/node/heartbeat-with-lease")
     ),
@@ -153,11 +165,26 @@ def require_checkers(progress: Progress = lambda text: None) -> dict[str, Path]:
     return found
 
 
+def other(name: str) -> tuple[Path, Path] | None:
+    """The program and the chart of one of `OTHERS`; None when they are missing or of other sources."""
+    found = _found(name)
+    return (found, files_of(name)[0]) if found and kept(name) else None
+
+
+def require_others(progress: Progress = lambda text: None) -> None:
+    """Build the binaries of `OTHERS` (12 minutes on 2 cores, once). Raises SetupError."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
+        for name, binary in OTHERS.items():
+            _build(binary.folder, progress)
+            _keep([name] if not kept(name) else [])
+
+
 def require_charts() -> None:
     """Copy charts and schemas whose binaries are not part of the control plane. Raises SetupError."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with exclusive(HOME / "build.lock", time.monotonic() + _PATIENCE_S):
-        _keep(name for name in FILES if not kept(name))
+        _keep(name for name in FILES if name not in OTHERS and not kept(name))
 
 
 def _found(name: str) -> Path | None:
@@ -268,11 +295,16 @@ def _repeated_progress(progress: Progress, text: str) -> Iterator[None]:
 
 
 def main() -> int:
-    """Make missing files. Failures are printed, not raised: tests report what is missing."""
+    """Make missing files; with `--others` those of other releases, too.
+
+    Failures are printed, not raised: tests report what is missing.
+    """
     try:
         require(_print)
         require_charts()
         require_checkers(_print)
+        if sys.argv[1:] == ["--others"]:
+            require_others(_print)
     except SetupError as error:
         _print(f"not available on this machine: {error}")
     return 0

@@ -65,9 +65,21 @@ class ControlPlane:
         """A connection as administrator."""
         return KubernetesApi(self.access)
 
-    def install(self, addon: str, values: Mapping[str, Any]) -> None:
-        """Install an add-on's chart and run its controller, replacing an earlier one. Raises StartError."""
-        self._request({"install": addon, "values": dict(values)})
+    def install(
+        self,
+        addon: str,
+        values: Mapping[str, Any],
+        *,
+        skip_crds: bool = False,
+        chart: Path | None = None,
+        program: Path | None = None,
+    ) -> None:
+        """Install an add-on's chart and run its controller, replacing an earlier one. Raises StartError.
+
+        `skip_crds`: without the chart's folder `crds`. `chart` and `program`: of another version.
+        """
+        other = {key: str(path) for key, path in (("chart", chart), ("program", program)) if path}
+        self._request({"install": addon, "values": dict(values), "skip_crds": skip_crds, **other})
 
     def remove(self, addon: str) -> None:
         """End an add-on's controller and delete the objects of its chart. Raises StartError."""

@@ -31,9 +31,9 @@ def render(
     values: Mapping[str, Any],
     kubernetes: str = BINARIES["kube-apiserver"].version,
 ) -> list[Object]:
-    """Objects of a chart for a version of Kubernetes, with CRDs and hooks. Raises StartError."""
+    """Objects of a chart's templates for a version of Kubernetes, with hooks. Raises StartError."""
     where = ["--namespace", release.namespace, "--kube-version", kubernetes]
-    command = [str(helm), "template", release.name, str(chart), "--include-crds", "--values", "-", *where]
+    command = [str(helm), "template", release.name, str(chart), "--values", "-", *where]
     done = subprocess.run(
         command, input=json.dumps(dict(values)), capture_output=True, text=True, timeout=_PATIENCE_S,
         check=False, env={},

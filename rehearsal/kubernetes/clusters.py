@@ -151,6 +151,11 @@ class KubeCluster:
         for crd in all_crds(chart):
             self.state.put_document(_CRD_SPACE, f"{self.identity}|{crd.name}", crd.document())
 
+    def define(self, spec: Mapping[str, Any]) -> None:
+        """Store the kind of a definition that no resource of a program is."""
+        crd = _written_crd(spec)
+        self.state.put_document(_CRD_SPACE, f"{self.identity}|{crd.name}", crd.document())
+
     def custom_objects(self, crds: tuple[Crd, ...]) -> list[Record]:
         """The objects of these custom kinds."""
         kinds = {(crd.group, crd.kind) for crd in crds}

@@ -1,8 +1,8 @@
 """API server for pods of emulated clusters, over TLS.
 
-Pods read Jobs, pods and Workloads, read and write Secrets, and create objects of custom kinds without a
-namespace as a dry run. A pod authenticates with the token of its service account and has the rights of its
-roles. Errors are `Status` objects.
+Pods read Jobs, pods and Workloads, read and write Secrets and CustomResourceDefinitions, and create objects
+of custom kinds without a namespace as a dry run. A pod authenticates with the token of its service account
+and has the rights of its roles. Errors are `Status` objects.
 """
 
 import json
@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from rehearsal.controlplane.certificates import Authority
 from rehearsal.core.model import Record, RefusalError
 from rehearsal.dataplane.loopback import LoopbackHandler, LoopbackServer
-from rehearsal.kubernetes import pod_secrets
+from rehearsal.kubernetes import pod_definitions, pod_secrets
 from rehearsal.kubernetes.api import authorization
 from rehearsal.kubernetes.clusters import KubeCluster, namespace_of
 from rehearsal.kubernetes.controllers.kubelet import Kubelet
@@ -99,14 +99,9 @@ class PodApi:
             )
         if new is None:
             return self._read(cluster, namespace, resource, name, _labels(url.query))
-        if resource == "secrets" and namespace:
-            return _secret(cluster, namespace, name, new)
-        dry = parse_qs(url.query).get("dryRun") == ["All"] and not namespace
-        return (
-            _would_be(cluster, group, found["version"], resource, new)
-            if dry
-            else _unknown(f"creating {resource}")
-        )
+        if parse_qs(url.query).get("dryRun") == ["All"] and not namespace:
+            return _would_be(cluster, group, found["version"], resource, new)
+        return _write(cluster, namespace, resource, name, new)
 
     def _read(
         self, cluster: KubeCluster, namespace: str, resource: str, name: str, labels: Mapping[str, str]
@@ -115,6 +110,10 @@ class PodApi:
             return self._job(cluster, namespace, name)
         if resource == "secrets" and name:
             return _secret(cluster, namespace, name, None)
+        if resource == pod_definitions.RESOURCE and name:
+            found = pod_definitions.get(cluster, name)
+            missing = f'{resource} "{name}" not found'
+            return (200, found) if found else (404, _status(404, "NotFound", missing))
         if resource == "pods" and not name:
             pods = self._pods(cluster, namespace, labels.get(_JOB_NAME, ""))
             return 200, {"kind": "PodList", "items": list(pods)}
@@ -199,6 +198,21 @@ def _secret(cluster: KubeCluster, namespace: str, name: str, new: Object | None)
         else pod_secrets.replace(cluster, namespace, name, new)
     )
     return (200, found) if found else (404, _status(404, "NotFound", f'secrets "{name}" not found'))
+
+
+def _write(cluster: KubeCluster, namespace: str, resource: str, name: str, new: Object) -> tuple[int, Object]:
+    if resource == "secrets" and namespace:
+        return _secret(cluster, namespace, name, new)
+    if resource == pod_definitions.RESOURCE:
+        return _definition(cluster, new)
+    return _unknown(f"creating {resource}")
+
+
+def _definition(cluster: KubeCluster, new: Object) -> tuple[int, Object]:
+    try:
+        return 201, pod_definitions.write(cluster, new)
+    except RefusalError as error:
+        return 422, _status(422, error.code, error.message)
 
 
 def _unknown(what: str) -> tuple[int, Object]:

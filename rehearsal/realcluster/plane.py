@@ -70,9 +70,9 @@ class Plane:
             assert self._api is not None
             return self._api
 
-    def install(self, addon: str, values: Mapping[str, Any]) -> None:
+    def install(self, addon: str, values: Mapping[str, Any], *, skip_crds: bool = False) -> None:
         """Install a chart whose controller runs here. Raises RefusalError."""
-        self._ask(lambda plane: plane.install(addon, values))
+        self._ask(lambda plane: plane.install(addon, values, skip_crds=skip_crds))
 
     def remove(self, addon: str) -> None:
         """Undo `install`. Raises RefusalError."""

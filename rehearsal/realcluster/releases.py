@@ -73,7 +73,8 @@ def _install(
     plane: Plane, cluster: RealCluster, chart: ChartFacts | None, inputs: Properties, namespace: str
 ) -> None:
     if chart and chart.name in ADDONS:
-        plane.install(chart.name, inputs.get("values") or {})
+        skip = bool(inputs.get("skipCrds"))
+        plane.install(chart.name, inputs.get("values") or {}, skip_crds=skip)
         return
     for body in _objects(chart, inputs, namespace) if chart else ():
         try:

@@ -17,6 +17,8 @@ def started(
         path = folder / f"{module.replace('.', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    for name, data in program.data.items():
+        (folder / name).write_bytes(data)
     (folder / "ca.crt").write_bytes(access.authority.read_bytes())
     (folder / "token").write_text(token)
     host, port = access.server.removeprefix("https://").split(":")

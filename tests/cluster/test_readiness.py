@@ -66,7 +66,7 @@ def ready(api: KubernetesApi, tmp_path: Path) -> Iterator[Ready]:
         for asked in graph.cloud.asked
         if (kind := asked.type.rpartition(":")[2]) in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding")
     ]
-    (container,) = graph.find("Job")["spec"]["template"]["spec"]["containers"]
+    (container,) = graph.find("Job", "-ready")["spec"]["template"]["spec"]["containers"]
     words = {key.removeprefix("--"): word for key, word in _pairs(container["args"])}
     flavor = {"apiVersion": API_VERSION, "kind": "ResourceFlavor", **graph.find("ResourceFlavor")}
     for body in rights:

@@ -44,7 +44,7 @@ def show(stack: str, folder: Path, *, update: bool, as_json: bool = False) -> No
     rows = pinned.rows(spec)
     newer = [row for row in rows if row.is_newer]
     if not as_json:
-        print_table(("kind", "name", "pinned", "newest", "drains"), [_cells(row) for row in rows])
+        print_table(("kind", "name", "pinned", "newest", "steps", "drains"), [_cells(row) for row in rows])
         typer.echo(f"{len(newer)} newer; {sum(row.newest is None for row in rows)} unknown")
     if problem := next((row.logged_out for row in rows if row.logged_out), None):
         raise UserError([problem])
@@ -70,7 +70,8 @@ def _update(stack: str, folder: Path, newer: list["Row"]) -> int:
 def _cells(row: "Row") -> tuple[str, ...]:
     pin = row.pin
     newest = row.newest or f"unknown: {row.error or 'no version is offered'}"
-    return pin.kind, pin.name, pin.version or "EKS's choice", newest, pin.drains if row.is_newer else ""
+    drains = pin.drains if row.is_newer else ""
+    return pin.kind, pin.name, pin.version or "EKS's choice", newest, ", then ".join(row.steps), drains
 
 
 def _document(row: "Row") -> dict[str, object]:
@@ -81,6 +82,7 @@ def _document(row: "Row") -> dict[str, object]:
         "pinned": pin.version,
         "newest": row.newest,
         "is_newer": row.is_newer,
+        "steps": row.steps,
         "drains": pin.drains,
         "error": None if row.error is None else str(row.error),
     }

@@ -1,7 +1,10 @@
 """Versions that a stack pins, and the nodes that a newer one drains."""
 
+import re
 from dataclasses import dataclass
 
+from agents.shared import schemas
+from components.kubernetes.definitions.schemas import schemas as of_charts
 from infra.errors import Problem, UserError
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout
@@ -37,6 +40,28 @@ class Row:
     def is_newer(self) -> bool:
         """Return whether there is a newer version."""
         return self.newest is not None and order(self.newest) > order(self.pin.version or "")
+
+    @property
+    def steps(self) -> list[str]:
+        """The versions of an update, one after the other, the newest last; empty where none is newer.
+
+        A control plane of Kubernetes is updated by one minor version at a time, on both clouds. A chart goes
+        as far as its stored schemas allow.
+        """
+        pinned, newest = self.pin.version, self.newest
+        if not self.is_newer or not pinned or not newest:
+            return []
+        if self.pin.kind == "Kubernetes":
+            return minors(pinned, newest)
+        if self.pin.kind == "chart" and self.pin.name in of_charts():
+            return schemas.steps(of_charts()[self.pin.name].lines, pinned, newest)
+        return [newest]
+
+
+def minors(pinned: str, newest: str) -> list[str]:
+    """Every minor version after `pinned` up to `newest`, such as 1.35 and 1.36 after 1.34."""
+    (major, first), (_, last) = (map(int, re.findall(r"\d+", one)[:2]) for one in (pinned, newest))
+    return [f"{major}.{minor}" for minor in range(first + 1, last)] + [newest]
 
 
 def cluster_layout(spec: StackSpec) -> ClusterLayout:

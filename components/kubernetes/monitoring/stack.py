@@ -10,6 +10,7 @@ from components.base import Component, Options
 from components.kubernetes import access
 from components.kubernetes.access import bound_role, may
 from components.kubernetes.charts import release
+from components.kubernetes.definitions.install import definitions
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.monitoring import rules, scrapes
 from components.kubernetes.monitoring.chart_values import values
@@ -79,13 +80,12 @@ class Monitoring(Component):
             alertmanager=alertmanager,
             rdma=args.get("rdma", False),
         )
-        installed = release(
-            f"{name}-{CHART}", CHART, chosen, self.child(pulumi.ResourceOptions(depends_on=[*fence, login]))
-        )
+        defined = definitions(f"{name}-definitions", CHART, args["image"], inside, self.child)
+        ready = self.child(pulumi.ResourceOptions(depends_on=[*fence, login, defined]))
+        installed = release(f"{name}-{CHART}", CHART, chosen, ready, skip_crds=True)
         self._dashboards(name, inside)
         if args.get("alert_log", False):
             self._alert_log(name, args["image"], fence, inside)
-        # The chart installs their kinds.
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
         bodies = [*rules.objects(), *scrapes.objects(args.get("gpu_exporter"))]
         for body in bodies:

@@ -1,5 +1,6 @@
 """A program of `agents/` in a pod: its files, and the unprivileged pod around it."""
 
+import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ class Program:
     """Modules that it imports besides the API server's."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Text of further modules that are not in this tree, by module."""
+    data: Mapping[str, bytes] = field(default_factory=dict)
+    """Other files in its folder, by name."""
 
     @property
     def texts(self) -> Mapping[str, str]:
@@ -41,7 +44,8 @@ class Program:
     def digest(self) -> str:
         """Digest of the program's modules."""
         texts = self.texts
-        return digest(*(part for name in sorted(texts) for part in (name, texts[name])))
+        parts = [part for name in sorted(texts) for part in (name, texts[name])]
+        return digest(*parts, *(hashlib.sha256(self.data[name]).hexdigest() for name in sorted(self.data)))
 
 
 def digest(*texts: str) -> str:
@@ -66,6 +70,7 @@ def config_map(
         f"{name}-program",
         metadata=meta.v1.ObjectMetaArgs(name=called, namespace=namespace),
         data=config_data(program),
+        binary_data={name: base64.b64encode(data).decode() for name, data in program.data.items()} or None,
         immutable=True,
         opts=opts,
     )
@@ -140,6 +145,7 @@ def pod(program: Program, running: PodSettings, restart: str, **more: Any) -> di
 def program_volume(program: Program, config: pulumi.Input[str]) -> dict[str, Any]:
     """The volume `program` of a pod: the modules in the folders of their packages."""
     files = [{"key": f"{name}.py", "path": f"{name.replace('.', '/')}.py"} for name in sorted(program.texts)]
+    files += [{"key": name, "path": name} for name in sorted(program.data)]
     return {"name": "program", "config_map": {"name": config, "items": files}}
 
 

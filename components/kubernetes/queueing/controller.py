@@ -9,6 +9,7 @@ from pulumi_kubernetes import batch
 
 from components.base import Child
 from components.kubernetes.charts import charts, release
+from components.kubernetes.definitions.install import definitions
 from components.kubernetes.network_policies import PlatformNetwork, controllers
 from components.kubernetes.queueing.kueue import Body
 from components.kubernetes.queueing.kueue_values import PORTS
@@ -44,5 +45,7 @@ def controller(
         image=image,
         release=(chart.version, json.dumps(values, sort_keys=True)),
     )
-    installed = release(name, "kueue", values, inside)
+    defined = definitions(f"{name}-definitions", "kueue", image, inside, child)
+    after = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[defined]))
+    installed = release(name, "kueue", values, after)
     return webhooks_answer(f"{name}-ready", asked, installed, inside, child)

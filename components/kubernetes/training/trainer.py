@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
 import pulumi
@@ -10,6 +10,7 @@ import pulumi
 from components.base import Component, Options
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts, release
+from components.kubernetes.definitions.install import definitions
 from components.kubernetes.manifest import Manifest
 from components.kubernetes.network_policies import PlatformNetwork, Ports, controllers
 from components.kubernetes.offers import NodeOffer, claimed, devices
@@ -77,18 +78,18 @@ class Trainer(Component):
         chart = charts()[CHART]
         server = args["control_plane"]
         of_jobset = self._inside(name, "jobset", JOBSET_PORTS, server)
-        jobset = release(f"{name}-jobset", "jobset", JOBSET_VALUES, of_jobset)
+        image = args["ready_image"]
+        jobset = self._installed(name, "jobset", JOBSET_VALUES, image, of_jobset)
         inside = self._inside(name, CHART, PORTS, server)
         # It discovers JobSet's kind at its start.
-        after_jobset = pulumi.ResourceOptions.merge(inside, pulumi.ResourceOptions(depends_on=[jobset]))
-        installed = release(f"{name}-{CHART}", CHART, VALUES, after_jobset)
+        installed = self._installed(name, CHART, VALUES, image, inside, first=[jobset])
         bodies = list(runtimes(args["pools"], args["image"]))
         asked = DryRun(
             account=NAME,
             namespace=chart.namespace,
             body=bodies[0],
             plural="clustertrainingruntimes",
-            image=args["ready_image"],
+            image=image,
             release=(chart.version, json.dumps(VALUES, sort_keys=True)),
         )
         ready = webhooks_answer(f"{name}-ready", asked, installed, inside, self.child)
@@ -97,6 +98,22 @@ class Trainer(Component):
         names = [body["metadata"]["name"] for body in bodies]
         self.runtimes = after(pulumi.Output.from_input(names), made)
         self.register_declared()
+
+    def _installed(
+        self,
+        name: str,
+        chart: str,
+        values: Mapping[str, Any],
+        image: pulumi.Input[str],
+        inside: pulumi.ResourceOptions,
+        *,
+        first: Sequence[pulumi.Resource] = (),
+    ) -> pulumi.Resource:
+        """The release of a chart, after its definitions and the resources `first`."""
+        defined = definitions(f"{name}-{chart}-definitions", chart, image, inside, self.child)
+        needs = pulumi.ResourceOptions(depends_on=[defined, *first])
+        opts = pulumi.ResourceOptions.merge(inside, needs)
+        return release(f"{name}-{chart}", chart, values, opts, skip_crds=True)
 
     def _inside(
         self, name: str, chart: str, ports: Ports, control_plane: PlatformNetwork

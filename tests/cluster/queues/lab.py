@@ -10,6 +10,7 @@ from typing import Any, cast
 from components.aws.pools.offers import node_offer
 from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.charts import charts
+from components.kubernetes.definitions.install import NAME as DEFINES
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.queueing.admission import FITS
 from components.kubernetes.queueing.controller import NAME as WAITS
@@ -255,9 +256,12 @@ def queues(
 
 
 def _of_controllers(metadata: Object) -> bool:
-    """Whether an object is of Kueue, which is there already, or of the Job that waits for it."""
+    """Whether an object is of Kueue, which is there already, or of the Jobs before and after it."""
     own = charts()["kueue"].namespace
-    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] == WAITS
+    return own in (metadata["name"], metadata.get("namespace")) or metadata["name"] in (
+        WAITS,
+        f"{DEFINES}-kueue",
+    )
 
 
 def _active(api: KubernetesApi, queue: Object) -> bool:

@@ -58,6 +58,7 @@ def test_newer_versions_and_the_nodes_that_they_drain() -> None:
         nodes,
     )
     assert kubernetes["drains"].startswith(nodes) and kubernetes["is_newer"]
+    assert kubernetes["steps"][-1] == kubernetes["newest"]
     assert found["add-on coredns"]["newest"] == "v1.14.2-eksbuild.9"
     assert not found["add-on kube-proxy"]["is_newer"]
     metrics = found["add-on metrics-server"]

@@ -8,6 +8,8 @@ import pytest
 
 from components.kubernetes.accounting import gpu_ledger
 from components.kubernetes.capacity import capacity_windows
+from components.kubernetes.definitions import install
+from components.kubernetes.definitions.schemas import schemas
 from components.kubernetes.idle import idle_gpus
 from components.kubernetes.monitoring import stack
 from components.kubernetes.programs.program import ROOT, PodSettings, Program, config_data, pod
@@ -24,6 +26,7 @@ PROGRAMS = [
     stack.LOGIN_PROGRAM,
     watcher.PROGRAM,
     webhooks.PROGRAM,
+    *(install.program(chart) for chart in schemas()),
 ]
 
 
@@ -31,11 +34,11 @@ def mounted(program: Program, folder: Path) -> None:
     """The program's files where the pod's volume puts them."""
     running = PodSettings("c", "image", "account", "config", {}, {}, 64)
     (volume, _) = pod(program, running, "Never")["volumes"]
-    data = config_data(program)
+    data = {name: text.encode() for name, text in config_data(program).items()} | dict(program.data)
     for item in volume["config_map"]["items"]:
         path = folder / item["path"]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(data[item["key"]])
+        path.write_bytes(data[item["key"]])
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.module)

@@ -167,7 +167,11 @@ def test_the_pod_that_asks_is_in_no_queue_and_may_do_nothing_else(made: Graph) -
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["resourceflavors"], "verbs": ["create"]}
     ]
     pod = job["spec"]["template"]["spec"]
-    assert pod["serviceAccountName"] == made.find("ServiceAccount")["metadata"]["name"] == "kueue-ready"
+    assert (
+        pod["serviceAccountName"]
+        == made.find("ServiceAccount", "ready-account")["metadata"]["name"]
+        == "kueue-ready"
+    )
     assert pod["automountServiceAccountToken"] is False
 
 

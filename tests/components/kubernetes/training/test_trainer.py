@@ -41,12 +41,28 @@ def test_trainer_comes_after_jobset_and_brings_none_of_its_own_and_no_runtime(ma
     assert "runtimes" not in release["values"]
 
 
+def test_definitions_of_a_chart_are_installed_before_its_release_which_leaves_them_out(made: Graph) -> None:
+    for chart in ("jobset", "kubeflow-trainer"):
+        assert made.find("Release", f"-{chart}")["skipCrds"] is True
+        assert f"Job:dev-trainer-{chart}-definitions" in made.waits_for(f"Release:dev-trainer-{chart}")
+        config = made.find("ConfigMap", f"-{chart}-definitions-program")
+        # An API server accepts 1 MiB; the engine's state has it twice.
+        assert sum(map(len, [*config["data"].values(), *config["binaryData"].values()])) < 150_000
+
+
+def test_who_installs_definitions_changes_those_of_its_chart_alone(made: Graph) -> None:
+    rules = made.find("ClusterRole", "-jobset-definitions-role")["rules"]
+    changing = [rule for rule in rules if set(rule["verbs"]) - {"get", "create"}]
+    assert [rule["resourceNames"] for rule in changing] == [["jobsets.jobset.x-k8s.io"]]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "create", "update"}
+
+
 def test_no_runtime_is_made_before_the_webhook_of_its_kind_answers(made: Graph) -> None:
     assert made.outputs["runtimes"] == ["torch-distributed", "torch-a100"]
     for runtime in made.outputs["runtimes"]:
         waits = made.waits_for(f"ClusterTrainingRuntime:dev-trainer-{runtime}")
         assert {"Job:dev-trainer-ready", "Release:dev-trainer-kubeflow-trainer"} <= waits
-    assert made.find("ClusterRole")["rules"] == [
+    assert made.find("ClusterRole", "trainer-ready-role")["rules"] == [
         {"apiGroups": ["trainer.kubeflow.org"], "resources": ["clustertrainingruntimes"], "verbs": ["create"]}
     ]
 
