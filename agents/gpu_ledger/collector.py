@@ -27,8 +27,8 @@ from agents.shared.health import Health
 from agents.shared.prometheus import PrometheusError
 from agents.shared.times import seconds, stamp
 
-# Longest duration of a watch; timed work is done in between.
-WATCH_S = 10.0
+# Duration of a watch, by the server and by this program; timed work is done in between.
+WATCH_S, LONGEST_S = 10.0, 60.0
 # A change is committed, and visible here, a moment after the time that Kueue writes into it.
 BEHIND_S = 5
 # Unhealthy without a round for this long.
@@ -73,9 +73,11 @@ class Collector:
             try:
                 # Before the first list, so that no change is missed.
                 self._at = self._at or self._server.version(f"{WORKLOADS}/workloads")
-                self.load()
-                self._at = self._follow(self._at)
-                self.settle(int(self._at) if self._at.isdecimal() else 0)
+                if self.load():
+                    # What was read is shown, and jobs are activated, before the first watch is over.
+                    self.settle()
+                complete = self._follow()
+                self.settle(int(self._at) if self._at.isdecimal() else 0, complete=complete)
                 wait_s = _RETRY_S
             except (ApiServerError, OSError) as error:
                 if isinstance(error, ApiServerError) and error.status == _GONE:
@@ -87,15 +89,20 @@ class Collector:
                 time.sleep(wait_s)
                 wait_s = min(_MOST_RETRY_S, 2 * wait_s)
 
-    def load(self) -> None:
-        """Read the books that are not in memory, and the Workloads of their namespaces. Raises OSError."""
-        for namespace in self._books.due():
-            self._books.load(namespace, self._now(), functools.partial(self._complete, namespace=namespace))
+    def load(self) -> bool:
+        """Read the books that are not in memory, and the Workloads of their namespaces; False for none.
 
-    def settle(self, version: int = 0) -> None:
+        Raises OSError.
+        """
+        due = self._books.due()
+        for namespace in due:
+            self._books.load(namespace, self._now(), functools.partial(self._complete, namespace=namespace))
+        return bool(due)
+
+    def settle(self, version: int = 0, *, complete: bool = True) -> None:
         """Do the periodic work: write books, activate waiting jobs, update the metrics. Raises OSError.
 
-        `version`: all changes of Workloads until then are observed.
+        All changes of Workloads until `version` are observed; `complete`: all until now.
         """
         now = self._now()
         self._look_at_clock(now)
@@ -104,7 +111,8 @@ class Collector:
         samples: list[metrics.Sample] = []
         month = stamp(now)[:7]
         for namespace, book in [*self._books.loaded.items()]:
-            book.seen = max(book.seen, now - BEHIND_S)
+            if complete:
+                book.seen = max(book.seen, now - BEHIND_S)
             book.version = max(book.version, version)
             decisions = self._decisions.get(namespace)
             if decisions:
@@ -156,21 +164,22 @@ class Collector:
         for workload in undecided:
             self._decide(book, workload, now)
 
-    def _follow(self, at: str) -> str:
+    def _follow(self) -> bool:
+        """Observe changes for a while; returns whether all until now are observed."""
         began = time.monotonic()
-        for change in self._server.watched(f"{WORKLOADS}/workloads", at, WATCH_S):
+        for change in self._server.watched(f"{WORKLOADS}/workloads", self._at, WATCH_S):
             workload = change["object"]
-            at = workload["metadata"]["resourceVersion"]
+            at = self._at = str(workload["metadata"]["resourceVersion"])
             namespace = workload["metadata"].get("namespace", "")
             book = self._books.loaded.get(namespace)
             # A book that was read meanwhile has some of the changes.
             if book is not None and change["type"] != "BOOKMARK" and not 0 < int(at) <= book.version:
                 with self._books.apart(namespace, waits=False):
                     self._changed(book, change["type"], workload)
-            if time.monotonic() > began + WATCH_S:
-                # Under load, the server ends the watch late.
-                break
-        return str(at)
+            if time.monotonic() > began + LONGEST_S:
+                # Under load, changes come faster than they are observed.
+                return False
+        return True
 
     def _changed(self, book: TeamBook, kind: str, workload: Object) -> None:
         if kind == "DELETED":
