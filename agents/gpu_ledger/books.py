@@ -14,7 +14,8 @@ from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.metrics import Counters, Sample
 from agents.shared.api_server import ApiServer, ApiServerError
 
-# Intervals of writing a changed book and one that only advanced; notes are written at once.
+# Intervals of writing a changed book and one that only advanced. The first change after a while is written at
+# once.
 CHANGED_S, OLDER_S = 10.0, 60.0
 # Of many books together, at most 20 are written in a minute.
 _EACH_S = 3.0
@@ -89,11 +90,11 @@ class Books:
                 if self._store.archive(namespace, book, now):
                     self._counters.archived(book.team, book)
                     self._written.pop(namespace, None)
-        every = CHANGED_S if namespace in self._changed else OLDER_S if book.open else float("inf")
+        changed = namespace in self._changed or self._noted.get(namespace, 0) != book.noted
+        every = CHANGED_S if changed else OLDER_S if book.open else float("inf")
         every = max(every, _EACH_S * len(self.loaded))
-        noted = self._noted.get(namespace, 0) != book.noted
         at = time.monotonic()
-        if not noted and namespace in self._written and at < self._written[namespace] + every:
+        if namespace in self._written and at < self._written[namespace] + every:
             return
         with self.apart(namespace):
             size = self._store.write(namespace, book)

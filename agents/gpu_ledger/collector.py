@@ -58,6 +58,7 @@ class Collector:
             if name in config["teams"]
         }
         self._usage = GpuUsage(server, config["prometheus"])
+        self._beat: Callable[[], None] = lambda: None
         self._at = ""
         """Version of the last observed change of a Workload."""
         self._clock: tuple[int, float] | None = None
@@ -67,7 +68,7 @@ class Collector:
 
     def run(self, beat: Callable[[], None]) -> None:
         """Keep the books until the process ends; errors are logged, and requests repeated ever later."""
-        wait_s = _RETRY_S
+        wait_s, self._beat = _RETRY_S, beat
         while True:
             beat()
             try:
@@ -95,7 +96,10 @@ class Collector:
         Raises OSError.
         """
         due = self._books.due()
-        for namespace in due:
+        for number, namespace in enumerate(due):
+            if number:
+                # Many of them take longer than one round.
+                self._beat()
             self._books.load(namespace, self._now(), functools.partial(self._complete, namespace=namespace))
         return bool(due)
 
@@ -150,10 +154,11 @@ class Collector:
         for page, at in self._server.paged(f"{WORKLOADS}/namespaces/{namespace}/workloads"):
             now, latest = self._now(), max(latest, int(at) if at.isdecimal() else 0)
             for workload in page:
-                state = self._observe(book, workload, now, watched=False)
                 existing.add(workload["metadata"]["uid"])
-                if decisions and state and state.finished is None:
-                    undecided.append(workload)
+                with self._books.apart(namespace, waits=False):
+                    state = self._observe(book, workload, now, watched=False)
+                    if decisions and state and state.finished is None:
+                        undecided.append(workload)
         now = self._now()
         self._usage.only(namespace, existing, book.seen)
         for uid in set(book.open) - existing:
@@ -162,7 +167,8 @@ class Collector:
         book.seen, book.version = max(book.seen, now - BEHIND_S), max(book.version, latest)
         # Only now the total use is known.
         for workload in undecided:
-            self._decide(book, workload, now)
+            with self._books.apart(namespace, waits=False):
+                self._decide(book, workload, now)
 
     def _follow(self) -> bool:
         """Observe changes for a while; returns whether all until now are observed."""

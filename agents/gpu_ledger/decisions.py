@@ -92,7 +92,13 @@ class Decisions:
         self._sent_back.pop(uid, None)
 
     def call(self, book: TeamBook, now: int) -> None:
-        """Activate waiting jobs that fit now, oldest first, and those that another process deactivated."""
+        """Activate waiting jobs that fit now, oldest first, and those that another process deactivated.
+
+        Jobs whose decision failed are decided again.
+        """
+        for workload in [*self._workloads.values()]:
+            if check.asks(workload):
+                self.observe(workload, book, now)
         rows = sorted(self._workloads.values(), key=lambda one: str(one["metadata"]["creationTimestamp"]))
         waiting = [one for one in rows if check.waits(one)]
         called: list[JobRequest] = []

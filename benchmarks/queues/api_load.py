@@ -93,6 +93,8 @@ class Bench:
             subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": ACCOUNT}
             api.create({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "roleRef": role,
                         "metadata": {"name": ACCOUNT}, "subjects": [subject]})  # fmt: skip
+            api.create({"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": "window-a100"},
+                        "spec": {"controllerName": "trainstack.dev/capacity-window"}})  # fmt: skip
             add_nodes(api, [KwokPool("a100", "p4d.24xlarge", nodes)])
             self._nodes = [node["metadata"]["name"] for node in api.list("v1", "Node")]
         began = time.monotonic()

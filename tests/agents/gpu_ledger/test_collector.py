@@ -249,6 +249,7 @@ def test_what_was_noted_when_the_api_server_went_away_is_kept_once_it_is_back() 
         made.load()
         made.settle()
         cluster.clock += 7200
+        steady[0] += 20
         cluster.fails = True
         with pytest.raises(OSError, match="connection reset"):
             made.settle()

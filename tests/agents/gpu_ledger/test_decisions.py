@@ -10,6 +10,7 @@ from agents.gpu_ledger.check import CHECK
 from agents.gpu_ledger.decisions import BudgetTeam, Decisions
 from agents.gpu_ledger.ledger import TeamBook
 from agents.shared.api_server import ApiServerError
+from tests.agents.gpu_ledger.cluster import Cluster
 from tests.agents.gpu_ledger.workloads import MIDNIGHT, workload
 
 NOW = MIDNIGHT + 60
@@ -59,3 +60,15 @@ def test_who_is_sent_back_is_noted_once_however_often_the_answer_came_too_late(o
     assert [note.what for note in book.notes] == ["held"]
     assert server.events == ["OverBudget"]
     assert server.taken[0] == "status"
+
+
+def test_a_decision_that_the_api_server_refuses_is_made_again_later() -> None:
+    """One team's job: no change of it comes again."""
+    cluster = Cluster()
+    cluster.put(asking())
+    cluster.refuses = lambda method, path: 500 if method == "PATCH" and "/workloads/" in path else 0
+    made = cluster.run(cluster.collector(gpu_hours=1000.0, stop=True), rounds=3)
+    cluster.requests.clear()
+    cluster.refuses = lambda method, path: 0
+    cluster.run(made, rounds=2)
+    assert [path.rpartition("/")[2] for method, path in cluster.requests if method == "PATCH"][-1] == "status"
