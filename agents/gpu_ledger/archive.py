@@ -54,6 +54,8 @@ class Archive:
     """All of the archive before."""
     added: ArchivePart
     terms: Mapping[str, Any]
+    begun: int = 0
+    """When the book began that lists it; 0: of schema 1."""
 
     def at(self, number: int) -> ArchivePart:
         """The contents of an archive by the number that the book lists. Raises ValueError for another."""
@@ -85,6 +87,7 @@ class Archive:
         places = {name: place for place, name in enumerate(names)}
         body = {
             "schema": SCHEMA,
+            "begun": self.begun,
             "team": self.team,
             "number": self.number,
             "terms": self.terms,
@@ -106,7 +109,7 @@ class Archive:
         if body.get("schema") != SCHEMA:
             raise ValueError(f"is of schema {body.get('schema')}, not {SCHEMA}")
         base, added = (_part(body[key], body["projects"]) for key in ("base", "added"))
-        return cls(body["team"], body["number"], base, added, body["terms"])
+        return cls(body["team"], body["number"], base, added, body["terms"], body["begun"])
 
 
 def compressed(text: str) -> bytes:

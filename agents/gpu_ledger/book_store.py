@@ -77,8 +77,8 @@ class BookStore:
         past = ArchivePart(*book.before(day))
         for month in sorted({row.day[:7] for row in past.rows} | {row[0][:7] for row in past.uncertain}):
             number = book.archived.get(month, 0)
-            base = self._base(namespace, book, month, number) if number else ArchivePart()
-            made = Archive(book.team, number + 1, base, past.of(month), book.terms)
+            base = self._base(namespace, book, month, number)
+            made = Archive(book.team, number + 1, base, past.of(month), book.terms, book.begun)
             self._put(_config_map(f"{NAME}-{month}", namespace, made.content()))
         book.archive(day)
         return bool(past.rows or past.uncertain)
@@ -86,10 +86,17 @@ class BookStore:
     def _base(self, namespace: str, book: TeamBook, month: str, number: int) -> ArchivePart:
         """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
         found = self._get(namespace, f"{NAME}-{month}")
-        if found is None:
+        old = Archive.parse(text_of(found)) if found else None
+        if not number:
+            # A crash before the book was written leaves one, which is made again. Where the book was deleted,
+            # and began anew, the archives of the old one are all that is left of it.
+            if old and old.begun not in (0, book.begun):
+                raise ValueError(f"{NAME}-{month} is of a book that was deleted: rename it")
+            return ArchivePart()
+        if old is None:
             book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
             return ArchivePart()
-        return Archive.parse(text_of(found)).at(number)
+        return old.at(number)
 
     def _get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         status, found = self._server.ask("GET", _path(namespace, name))

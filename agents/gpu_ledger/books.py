@@ -84,7 +84,8 @@ class Books:
         self._counters.add(book.team, book)
         if not self._may(namespace):
             return
-        if abs(now - self._archived.get(namespace, 0)) >= _ARCHIVE_S:
+        # An archive belongs to a book that is stored.
+        if namespace in self._sizes and abs(now - self._archived.get(namespace, 0)) >= _ARCHIVE_S:
             self._archived[namespace] = now
             with self.apart(namespace):
                 if self._store.archive(namespace, book, now):

@@ -1,17 +1,15 @@
 """Books of several teams: bounded, apart from each other, exact over crashes, upgrades and clock steps."""
 
-import base64
 import json
 from typing import Any
 
 import pytest
 
 from agents.gpu_ledger import book_text
-from agents.gpu_ledger.archive import MOST_BYTES, Archive, ArchivePart
+from agents.gpu_ledger.archive import Archive
 from agents.gpu_ledger.attempts import OTHER_PROJECT, PROJECT_LABEL, month_end
 from agents.gpu_ledger.book_store import NAME, text_of
 from agents.gpu_ledger.ledger import MOST_PROJECTS
-from agents.gpu_ledger.row import LedgerRow
 from agents.shared.times import stamp
 from tests.agents.gpu_ledger.cluster import Cluster, KilledError, metric
 from tests.agents.gpu_ledger.workloads import DAY, MIDNIGHT, workload
@@ -216,25 +214,6 @@ def test_a_book_of_the_schema_before_is_continued_and_its_archive_read() -> None
     assert november.at(1).uncertain == [("2026-11-02", "a100", "nvidia.com/gpu", 5)]
     # A collector of the schema before refuses the new one, and so leaves it as it is.
     assert json.loads(book_text.text(book))["schema"] != "trainstack.ledger/1"
-
-
-def test_an_archive_that_would_be_too_large_loses_detail_and_no_hour() -> None:
-    days = [f"2026-11-{day:02d}" for day in range(1, 31)]
-    rows = [
-        LedgerRow(day, f"{name:04d}-{'y' * 50}", f"pool-{pool}", "nvidia.com/gpu", *figures)
-        for day_number, day in enumerate(days)
-        for name in range(200)
-        for pool in range(12)
-        for seed in ((day_number + 1) * (name + 7) * (pool + 3) * 7919 % 86_399,)
-        for figures in ((seed * 977, seed * 911, seed * 877, seed * 401),)
-    ]
-    made = Archive("A", 1, ArchivePart(), ArchivePart(rows), {})
-    content = made.content()
-    assert len(content) <= MOST_BYTES
-    packed = {"binaryData": {"book.json.gz": base64.b64encode(content).decode()}}
-    found = Archive.parse(text_of(packed)).at(1).rows
-    assert sum(row.held_s for row in found) == sum(row.held_s for row in rows)
-    assert {row.day for row in found} == set(days) and OTHER_PROJECT in {row.project for row in found}
 
 
 @pytest.mark.parametrize("step_s", [3600, -3600, DAY, -DAY, 40 * DAY])
