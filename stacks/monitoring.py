@@ -1,16 +1,20 @@
 """Monitoring in the cluster of a stack, with the alert receivers of its cloud."""
 
+from collections.abc import Iterator
+
+from components.kubernetes.monitoring import sizing
 from components.kubernetes.monitoring.routes import RouteArgs
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
-from infra.stackspec.layouts import InClusterMonitoring
+from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
 from stacks.parts import Alerting, Cluster, Pools, Tracking
 
 
 def monitored(
     spec: StackSpec,
+    layout: ClusterLayout,
     wanted: InClusterMonitoring,
     *,
     cluster: Cluster,
@@ -23,9 +27,11 @@ def monitored(
         {"name": name, "namespace": team_namespace(name), "receiver": receiver}
         for name, receiver in alerting.teams.items()
     ]
+    memory = wanted.memory_gib or sizing.memory_gib(sizing.series(_nodes(layout, pools), len(spec.teams) + 2))
     args: MonitoringArgs = {
         "retention_days": wanted.retention_days,
         "storage_gib": wanted.storage_gib,
+        "memory_gib": memory,
         "platform": alerting.platform,
         "teams": routes,
         "agents": tracking.grants["agents"],
@@ -37,3 +43,16 @@ def monitored(
     if any("fabric" in pool.offer for pool in pools.by_name.values()):
         args["rdma"] = True
     return Monitoring(f"{spec.name}-monitoring", args, cluster.after(*alerting.ready))
+
+
+# Processors of a system node: its machine is not in the catalog of every cloud, and it is small.
+_SYSTEM_CPUS = 8
+
+
+def _nodes(layout: ClusterLayout, pools: Pools) -> Iterator[sizing.Nodes]:
+    """All nodes of a stack, at the maximum of each pool."""
+    yield sizing.Nodes(layout.system_pool.max_nodes, _SYSTEM_CPUS)
+    for pool in layout.pools:
+        offer = pools.by_name[pool.name].offer
+        devices = offer["fabric"]["count"] if "fabric" in offer else 0
+        yield sizing.Nodes(pool.max_nodes, offer["cpu"], offer["gpus"], devices)

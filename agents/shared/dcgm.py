@@ -10,10 +10,13 @@ from typing import Any
 
 SHARES = (
     # Share of the time that any engine worked. Absent on GPUs that DCGM cannot profile.
-    ("DCGM_FI_PROF_GR_ENGINE_ACTIVE", ""),
-    ("DCGM_FI_DEV_GPU_UTIL", " / 100"),
+    ('DCGM_FI_PROF_GR_ENGINE_ACTIVE{job="dcgm-exporter"}', ""),
+    ('DCGM_FI_DEV_GPU_UTIL{job="dcgm-exporter"}', " / 100"),
 )
-"""Metrics of the share of time in which a GPU worked, each with the expression that scales it to 0 to 1."""
+"""Metrics of the share of time in which a GPU worked, each with the expression that scales it to 0 to 1.
+
+By the job of the scrape of GPUs (`monitoring/scrapes.py`): no other exporter adds to it.
+"""
 STEP_S = 60
 # Far above any share: DCGM writes such a value where a GPU has no such counter (9223372036854775794).
 _NO_FIGURE = 1e6

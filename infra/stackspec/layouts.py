@@ -106,6 +106,9 @@ class InClusterMonitoring(Model):
     storage_gib: Annotated[int, Field(ge=10, le=16384)]
     """Disk of Prometheus, in GiB; when full, the oldest metrics are deleted."""
 
+    memory_gib: Annotated[int, Field(ge=2, le=512)] | None = None
+    """Memory limit of Prometheus, in GiB; null: estimated from nodes, processors and GPUs."""
+
 
 class NoMonitoring(Model):
     """No monitoring: no dashboards, and no alerts except those of the cloud."""

@@ -41,7 +41,15 @@ def one_cluster(
     visitors(spec, data, cluster, tracking)
     if isinstance(layout.monitoring, InClusterMonitoring):
         alerting = cloud.alerting(cluster)
-        monitored(spec, layout.monitoring, cluster=cluster, pools=pools, tracking=tracking, alerting=alerting)
+        monitored(
+            spec,
+            layout,
+            layout.monitoring,
+            cluster=cluster,
+            pools=pools,
+            tracking=tracking,
+            alerting=alerting,
+        )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
     measured = layout.monitoring.kind == "in_cluster"

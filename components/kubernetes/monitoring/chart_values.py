@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.monitoring import rdma_counters, workload_metrics
+from components.kubernetes.monitoring import node_series, rdma_counters, workload_metrics
 from components.kubernetes.monitoring.names import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
 
 # Share of the volume for blocks of Prometheus; its write-ahead log needs the rest.
@@ -13,6 +13,14 @@ _ALERTMANAGER_GIB = 2
 # Namespaces whose Deployments and Jobs the chart's own alerts watch. Not those of teams: their jobs may run
 # for days, fail, and wait, which are faults for the chart's rules.
 _WATCHED = "kube-system|kueue-system|jobset-system|kubeflow-system|mlflow|trainstack-.*|monitoring"
+# Objects of other namespaces configure neither Prometheus nor Alertmanager, also where a member may create
+# them: monitors, probes, scrapes, rules, receivers. The node exporter's monitor is in kube-system.
+_OURS = {
+    "matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "In", "values": [NAMESPACE, "kube-system"]}
+    ]
+}
+_SELECTED = ("rule", "serviceMonitor", "podMonitor", "probe", "scrapeConfig")
 # Groups about parts that only the cloud sees: a managed control plane cannot be scraped.
 _UNSEEN = (
     "etcd",
@@ -37,7 +45,7 @@ _DISABLED = (
 )
 _SCRAPED_NOT = ("kubeApiServer", "kubeControllerManager", "kubeScheduler", "kubeEtcd", "kubeProxy")
 # Requests: measured figures and their sources are in docs/explanation/monitoring.md.
-_PROMETHEUS = {"requests": {"cpu": "200m", "memory": "1Gi"}, "limits": {"memory": "3Gi"}}
+_PROMETHEUS_CPU = "200m"
 _GRAFANA = {"requests": {"cpu": "50m", "memory": "192Mi"}, "limits": {"memory": "512Mi"}}
 _SIDECAR = {"requests": {"cpu": "10m", "memory": "80Mi"}, "limits": {"memory": "160Mi"}}
 _SMALL = {"requests": {"cpu": "20m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}}
@@ -45,11 +53,17 @@ _STATE = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "5
 
 
 def values(
-    *, retention_days: int, storage_gib: int, alertmanager: Mapping[str, Any], rdma: bool = False
+    *,
+    retention_days: int,
+    storage_gib: int,
+    memory_gib: int,
+    alertmanager: Mapping[str, Any],
+    rdma: bool = False,
 ) -> dict[str, Any]:
     """The values. `alertmanager` is its configuration; it contains no secret, or the state would.
 
-    `rdma`: nodes have devices whose counters the node exporter must read.
+    `memory_gib`: memory limit of Prometheus (`sizing`). `rdma`: nodes have devices whose counters the node
+    exporter must read.
     """
     return {
         "fullnameOverride": FULL_NAME,
@@ -68,12 +82,13 @@ def values(
             "tls": {"enabled": False},
             "resources": _SMALL,
         },
-        "prometheus": {"prometheusSpec": _prometheus(retention_days, storage_gib)},
+        "prometheus": {"prometheusSpec": _prometheus(retention_days, storage_gib, memory_gib)},
         "alertmanager": {
             "config": alertmanager,
             "alertmanagerSpec": {
                 "resources": _SMALL,
                 "storage": {"volumeClaimTemplate": _claim(_ALERTMANAGER_GIB)},
+                "alertmanagerConfigNamespaceSelector": _OURS,
             },
         },
         "grafana": _grafana(),
@@ -82,18 +97,25 @@ def values(
         "prometheus-node-exporter": {
             "fullnameOverride": "node-exporter",
             "namespaceOverride": "kube-system",
+            "extraArgs": [*node_series.ARGUMENTS, *(rdma_counters.ARGUMENTS if rdma else ())],
+            "prometheus": {"monitor": {"metricRelabelings": node_series.relabelings()}},
             **(rdma_counters.values() if rdma else {}),
         },
     }
 
 
-def _prometheus(retention_days: int, storage_gib: int) -> dict[str, Any]:
+def _prometheus(retention_days: int, storage_gib: int, memory_gib: int) -> dict[str, Any]:
     return {
         "retention": f"{retention_days}d",
         "retentionSize": f"{max(1, int(storage_gib * _BLOCKS))}GiB",
-        "resources": _PROMETHEUS,
+        # Half is the usual need: the rest is for queries, and for reading the log at a start.
+        "resources": {
+            "requests": {"cpu": _PROMETHEUS_CPU, "memory": f"{memory_gib * 512}Mi"},
+            "limits": {"memory": f"{memory_gib}Gi"},
+        },
         "storageSpec": {"volumeClaimTemplate": _claim(storage_gib)},
-        # All rules and monitors of the cluster; else only those that carry the release's name.
+        **{f"{kind}NamespaceSelector": _OURS for kind in _SELECTED},
+        # All rules and monitors of these namespaces; else only those that carry the release's name.
         "ruleSelectorNilUsesHelmValues": False,
         "serviceMonitorSelectorNilUsesHelmValues": False,
         "podMonitorSelectorNilUsesHelmValues": False,

@@ -35,14 +35,8 @@ while true; do
   wait $!
 done
 """
-# Those of kube-prometheus-stack 88.5.3: a list of ours replaces them.
-_CHART_ARGUMENTS = (
-    "--collector.filesystem.mount-points-exclude="
-    "^/(dev|proc|sys|run/containerd/.+|var/lib/docker/.+|var/lib/kubelet/.+)($|/)",
-    "--collector.filesystem.fs-types-exclude="
-    "^(autofs|binfmt_misc|bpf|cgroup2?|configfs|debugfs|devpts|devtmpfs|fusectl|hugetlbfs|iso9660|mqueue|nsfs"
-    "|overlay|proc|procfs|pstore|rpc_pipefs|securityfs|selinuxfs|squashfs|sysfs|tracefs|erofs)$",
-)
+ARGUMENTS: Final = (f"--collector.textfile.directory={_FOLDER}",)
+"""Arguments of the exporter."""
 
 
 def values() -> dict[str, Any]:
@@ -50,7 +44,6 @@ def values() -> dict[str, Any]:
     return {
         # The chart's choice has no shell.
         "image": {"distroless": False},
-        "extraArgs": [*_CHART_ARGUMENTS, f"--collector.textfile.directory={_FOLDER}"],
         # In memory; the exporter gets it read-only.
         "sidecarVolumeMount": [{"name": "rdma-counters", "mountPath": _FOLDER, "readOnly": False}],
         "sidecars": [

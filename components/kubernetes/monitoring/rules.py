@@ -1,5 +1,10 @@
-"""The alert rules as objects of the Prometheus operator, one for each file below `rules/`: a layer."""
+"""The alert rules as objects of the Prometheus operator, one for each file below `rules/`: a layer.
 
+The files are rules of Prometheus with `${...}` for two things that PromQL cannot express once: `${xid:page}`,
+`${xid:known}` are codes of `xid.py`, and `${grown:SELECTOR|WINDOW}` is `grown`.
+"""
+
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import resources
@@ -7,10 +12,12 @@ from typing import Any
 
 import yaml
 
+from components.kubernetes.monitoring import xid
 from components.kubernetes.monitoring.names import NAMESPACE
 from components.runbooks import page
 
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
+_SLOT = re.compile(r"\$\{(\w+):([^{}|]*(?:\{[^}]*\})?)(?:\|(\w+))?\}")
 
 
 def layers() -> list[str]:
@@ -25,11 +32,40 @@ def groups(layer: str) -> list[dict[str, Any]]:
     ]
 
 
+def grown(selector: str, window: str) -> str:
+    """Growth of counters within a window, each with its labels: `increase`, and what new series begin with.
+
+    `increase` does not count the first sample of a series, such as the first eviction of a queue, or the
+    first one after another replica became the leader. That sample counts where the series is new: there was
+    none in the day before the window (so a gap in the scrapes makes no series new), and the job was scraped
+    before (so the first day of Prometheus does not count the whole life of a process).
+    """
+    (job,) = re.findall(r'job="([^"]+)"', selector)
+    parts = {
+        "increase": f"increase({selector}[{window}])",
+        "new": f"(min_over_time({selector}[{window}]) unless last_over_time({selector}[1d] offset {window}))"
+        f' and on (job) last_over_time(up{{job="{job}"}}[1d] offset {window})',
+    }
+    return " or ".join(f'label_replace({one}, "part", "{name}", "", "")' for name, one in parts.items())
+
+
 @cache
 def _written(layer: str) -> list[dict[str, Any]]:
     text = _RULES.joinpath(f"{layer}.yaml").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = yaml.safe_load(text)["groups"]
-    return found
+    return [{**group, "rules": [_filled(rule) for rule in group["rules"]]} for group in found]
+
+
+def _filled(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {**rule, "expr": _SLOT.sub(lambda slot: _slot(slot[1], slot[2], slot[3]), rule["expr"])}
+
+
+def _slot(kind: str, given: str, window: str | None) -> str:
+    if kind == "xid":
+        known = {"page": [xid.Urgency.PAGE], "known": [xid.Urgency.PAGE, xid.Urgency.IGNORE]}
+        return xid.expression(*known[given])
+    assert kind == "grown" and window, f"${{{kind}:{given}}}"
+    return grown(given, window)
 
 
 def _with_page(layer: str, rule: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, TypedDict
 
 from components.kubernetes.charts import charts
-from components.kubernetes.monitoring.names import NAMESPACE
+from components.kubernetes.monitoring.names import NAMESPACE, PROGRAM_NAMESPACES
 
 _API = "monitoring.coreos.com/v1"
 _NAME = "app.kubernetes.io/name"
@@ -13,6 +13,10 @@ _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a
 CONTROLLERS = {"kueue": "https", "jobset": "https", "kubeflow-trainer": "monitoring-port"}
 # Label of the pods of every long-running program of ours (`components/kubernetes/programs/deployment.py`).
 OURS = {"app.kubernetes.io/part-of": "trainstack"}
+# Series of one target, above which Prometheus drops the scrape (alert `ScrapeRefused`): the ledger has some
+# for each project of a team, an exporter of GPUs 15 for each of at most 16 GPUs or 112 parts of GPUs, a
+# controller some hundred for each queue.
+_MOST_SERIES = {"programs": 50_000, "gpus": 5_000, "controllers": 50_000}
 
 
 class GpuExporterArgs(TypedDict):
@@ -32,7 +36,9 @@ def objects(exporter: GpuExporterArgs | None) -> Iterator[dict[str, Any]]:
     """The ServiceMonitors and PodMonitors; `exporter` is None where there are no GPUs."""
     for chart, port in CONTROLLERS.items():
         yield _controller(chart, port)
-    yield _monitor("PodMonitor", "programs", {"any": True}, OURS, _pods({"port": "metrics"}, _name_as_job()))
+    # A pod of a team may carry the label, too: only namespaces of the platform are read.
+    where = {"matchNames": list(PROGRAM_NAMESPACES)}
+    yield _monitor("PodMonitor", "programs", where, OURS, _pods({"port": "metrics"}, _name_as_job()))
     if exporter is not None:
         # The exporter names the pod that holds a GPU; without honorLabels its own pod would replace it.
         endpoint = {"port": "metrics", "honorLabels": True, "relabelings": [_job("dcgm-exporter"), *_node()]}
@@ -63,7 +69,12 @@ def _monitor(
         "apiVersion": _API,
         "kind": kind,
         "metadata": {"name": f"trainstack-{name}", "namespace": NAMESPACE},
-        "spec": {"namespaceSelector": where, "selector": {"matchLabels": labels}, **rest},
+        "spec": {
+            "namespaceSelector": where,
+            "selector": {"matchLabels": labels},
+            "sampleLimit": _MOST_SERIES.get(name, _MOST_SERIES["controllers"]),
+            **rest,
+        },
     }
 
 

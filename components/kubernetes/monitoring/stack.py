@@ -41,6 +41,8 @@ class MonitoringArgs(TypedDict):
     """Days for which metrics are kept."""
     storage_gib: int
     """The disk of Prometheus."""
+    memory_gib: int
+    """Memory limit of Prometheus."""
     platform: Mapping[str, pulumi.Input[Any]]
     """Receiver of the platform's administrators: one of Alertmanager without its name."""
     teams: Sequence[RouteArgs]
@@ -77,6 +79,7 @@ class Monitoring(Component):
         chosen = values(
             retention_days=args["retention_days"],
             storage_gib=args["storage_gib"],
+            memory_gib=args["memory_gib"],
             alertmanager=alertmanager,
             rdma=args.get("rdma", False),
         )

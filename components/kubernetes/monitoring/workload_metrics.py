@@ -1,8 +1,8 @@
 """Metrics of Kueue's Workloads that Kueue itself does not export: waiting times, ends and their reasons.
 
 kube-state-metrics derives them from the objects (`customResourceState` of its chart; the format is that
-of kube-state-metrics v2.20, pkg/customresourcestate). Three series a Workload, until its job is deleted. A
-time is in seconds since 1970.
+of kube-state-metrics v2.20, pkg/customresourcestate). At most six series a Workload, until its job is
+deleted. A time is in seconds since 1970.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _CONDITIONS = ["status", "conditions"]
 
 
 def config() -> Mapping[str, Any]:
-    """The metrics `created_seconds`, `admitted_changed_seconds{admitted}`, `finished_seconds{reason}`."""
+    """The metrics: creation, changes of the conditions that a wait begins or ends with, end, and requeues."""
     return {
         "kind": "CustomResourceStateMetrics",
         "spec": {
@@ -40,6 +40,23 @@ def config() -> Mapping[str, Any]:
                             "admitted_changed_seconds",
                             "When the condition Admitted last changed to what `admitted` says.",
                             _condition("Admitted", {"admitted": ["status"]}),
+                        ),
+                        _gauge(
+                            "quota_reserved_changed_seconds",
+                            "When the condition QuotaReserved last changed to what `reserved` says.",
+                            _condition("QuotaReserved", {"reserved": ["status"]}),
+                        ),
+                        # Kueue's own measure of a wait begins there (kueue v0.19.2 pkg/workload/workload.go,
+                        # `QueuedWaitTime`): after an eviction, and after a deactivation.
+                        _gauge(
+                            "requeued_changed_seconds",
+                            "When the condition Requeued last changed to what `requeued` says.",
+                            _condition("Requeued", {"requeued": ["status"]}),
+                        ),
+                        _gauge(
+                            "requeues",
+                            "How often it was queued again because its pods were not ready in time.",
+                            {"path": ["status", "requeueState", "count"]},
                         ),
                         _gauge(
                             "finished_seconds",

@@ -9,10 +9,12 @@ Names and labels are those of the exporters' sources: Kueue 0.19.2 (held against
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tests.components.kubernetes.monitoring.series_cases import with_job
+
 STEP_S, SAMPLES = 60, 120
 _TEAM = 'namespace="team-vision"'
 _POD = f'{_TEAM}, pod="train-0"'
-_GPU = f'{_POD}, container="main", gpu="0", UUID="GPU-1", node="n1", job="dcgm-exporter"'
+_GPU = f'{_POD}, container="main", gpu="0", UUID="GPU-1", node="n1"'
 _QUEUE = 'cluster_queue="team-vision", replica_role="leader"'
 _QUOTA = f'cohort="trainstack", flavor="a100", resource="nvidia.com/gpu", {_QUEUE}'
 _CLAIM = f'{_TEAM}, persistentvolumeclaim="home", node="n1"'
@@ -28,7 +30,9 @@ GAUGES = {
     f'kueue_cluster_queue_resource_pending{{{_QUEUE}, resource="nvidia.com/gpu"}}': 24,
     'up{job="kueue", pod="kueue-0"}': 1,
     'up{job="gpu-ledger", pod="ledger-0"}': 1,
+    'up{job="kube-state-metrics"}': 1,
     f"DCGM_FI_DEV_GPU_UTIL{{{_GPU}}}": 87,
+    f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{_GPU}}}": 0.87,
     f"DCGM_FI_DEV_POWER_USAGE{{{_GPU}}}": 391,
     f"DCGM_FI_DEV_FB_USED{{{_GPU}}}": 30000,
     f"DCGM_FI_DEV_FB_FREE{{{_GPU}}}": 10000,
@@ -86,13 +90,13 @@ class Series:
 
 
 def every_series(end_s: int) -> Iterator[Series]:
-    """All of them, when the last sample is of that second."""
-    yield from (Series(name, value) for name, value in GAUGES.items())
-    yield from (Series(name, end_s - ago) for name, ago in TIMES.items())
-    yield from (Series(name, 5, step) for name, step in COUNTERS.items())
+    """All of them, when the last sample is of that second, each with the job of its exporter."""
+    yield from (Series(with_job(name), value) for name, value in GAUGES.items())
+    yield from (Series(with_job(name), end_s - ago) for name, ago in TIMES.items())
+    yield from (Series(with_job(name), 5, step) for name, step in COUNTERS.items())
     for name, labels in HISTOGRAMS.items():
         for index, bound in enumerate(("60", "1280", "40960", "+Inf")):
-            yield Series(f'{name}_bucket{{{labels}, le="{bound}"}}', 0, index / 10)
+            yield Series(with_job(f'{name}_bucket{{{labels}, le="{bound}"}}'), 0, index / 10)
 
 
 def openmetrics(end_s: int) -> str:

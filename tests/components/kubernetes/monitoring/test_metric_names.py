@@ -14,6 +14,9 @@ from rehearsal.controlplane.binaries import FILES
 
 # A Go declaration of a metric has its name in a line of its own.
 _NAME = re.compile(r'^\t\t\tName: +"(\w+)",$', re.M)
+_EXPORTED = "kube|kueue|kubelet|DCGM|container|node|prometheus|trainstack|alertmanager"
+METRIC = rf"(?<![\w:=~|\x22])((?:{_EXPORTED})_\w+|up)\b"
+"""A metric of an exporter in an expression; not a label, and not a record of ours (`trainstack:...`)."""
 _OF_HISTOGRAMS = re.compile(r"_(bucket|sum|count)$")
 
 

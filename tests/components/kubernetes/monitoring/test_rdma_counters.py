@@ -79,10 +79,10 @@ def test_the_pod_ends_on_a_signal(tmp_path: Path) -> None:
 
 def test_only_where_there_are_devices_the_exporter_has_a_shell_beside_it() -> None:
     def exporter(*, rdma: bool) -> dict[str, object]:
-        made = values(retention_days=1, storage_gib=10, alertmanager={}, rdma=rdma)
+        made = values(retention_days=1, storage_gib=10, memory_gib=3, alertmanager={}, rdma=rdma)
         return dict(made["prometheus-node-exporter"])
 
-    assert not {"sidecars", "image", "extraArgs"} & exporter(rdma=False).keys()
+    assert not {"sidecars", "image"} & exporter(rdma=False).keys()
     given = exporter(rdma=True)
     assert {"sidecars", "image", "extraArgs"} <= given.keys()
     known = noted("kube-prometheus-stack").values["prometheus-node-exporter"]

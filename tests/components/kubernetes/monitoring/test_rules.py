@@ -1,24 +1,26 @@
 """Alert rules: Prometheus accepts them, each fires and is silent when it should, each has a page."""
 
+import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from components.kubernetes.monitoring import rules
 from components.kubernetes.monitoring.chart_values import values
 from components.runbooks import OF_CLOUDS, page_of_storage
 from components.runbooks import ROOT as RUNBOOKS
 from infra.engine.golang import ROOT
+from tests.components.kubernetes.monitoring import month, series_cases
 from tests.components.kubernetes.monitoring.prometheus import rule_files, run
+from tests.components.kubernetes.monitoring.test_metric_names import METRIC, expressions
 
-CASES = sorted(Path(__file__).with_name("rules").glob("*.test.yaml"))
 NEVER_SILENT = {"Watchdog"}
 SECTIONS = ["## First three commands", "## Usual causes"]
+# Who is woken by a critical alert, for what, and within what time.
+ANSWERS = {"wakes", "because", "within"}
 
 
 def alerts() -> Iterator[Mapping[str, Any]]:
@@ -32,53 +34,97 @@ def alert_names() -> set[str]:
     return {alert["alert"] for alert in alerts()}
 
 
-def cases(word: str) -> set[str]:
-    """The alerts whose case says that word, such as `fires`, and asserts it."""
-    found = set()
-    for path in CASES:
-        for test in yaml.safe_load(path.read_text())["tests"]:
-            named = set(re.findall(rf"\b(\w+) {word}\b", test["name"]))
-            for asked in test["promql_expr_test"]:
-                if asked["expr"].startswith("ALERTS") and bool(asked["exp_samples"]) == (word == "fires"):
-                    found |= {name for name in named if re.search(_asked(asked["expr"]), name)}
-    return found
-
-
-def _asked(expr: str) -> str:
-    (selected,) = re.findall(r'alertname=~?"([^"]+)"', expr)
-    return f"^(?:{selected})$"
-
-
 def test_prometheus_accepts_every_rule(tmp_path: Path) -> None:
     said = run("promtool", "check", "rules", "--lint=all", "--lint-fatal", *rule_files(tmp_path))
     assert said.count("SUCCESS") == len(rules.layers()) == 4
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.removesuffix(".test.yaml"))
-def test_alerts_fire_and_are_silent_when_they_should(tmp_path: Path, path: Path) -> None:
-    rule_files(tmp_path)
-    shutil.copy(path, tmp_path)
-    assert "SUCCESS" in run("promtool", "test", "rules", path.name, cwd=tmp_path)
+def failed(folder: Path, test: Mapping[str, Any]) -> str:
+    """What promtool says of a test file; empty when everything is as expected."""
+    rule_files(folder)
+    (folder / "test.yaml").write_text(json.dumps(test), encoding="utf-8")
+    try:
+        run("promtool", "test", "rules", "test.yaml", cwd=folder)
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def made(path: Path) -> dict[str, Any]:
+    return series_cases.tests(*series_cases.read(path), [f"{layer}.yaml" for layer in rules.layers()])
+
+
+@pytest.mark.parametrize("path", series_cases.files(), ids=lambda path: path.stem)
+def test_exactly_the_expected_alerts_fire(tmp_path: Path, path: Path) -> None:
+    assert not failed(tmp_path, made(path))
 
 
 def test_a_case_that_is_wrong_is_seen(tmp_path: Path) -> None:
-    rule_files(tmp_path)
-    wrong = CASES[0].read_text().replace('severity="warning"', 'severity="critical"')
-    (tmp_path / "wrong.test.yaml").write_text(wrong)
-    with pytest.raises(AssertionError, match="FAILED"):
-        run("promtool", "test", "rules", "wrong.test.yaml", cwd=tmp_path)
+    interval, (case, *_) = series_cases.read(series_cases.FOLDER / "nodes.yaml")
+    wrong = {**case, "firing": {"40m": []}}
+    assert "NodeRepairStorm" in failed(
+        tmp_path, series_cases.tests(interval, [wrong], ["orchestration.yaml"])
+    )
 
 
-def test_every_alert_has_a_firing_and_a_silent_case() -> None:
-    assert cases("fires") == alert_names()
-    assert cases("is silent") == alert_names() - NEVER_SILENT
+def test_no_alert_fires_in_a_healthy_month(tmp_path: Path) -> None:
+    fired = 'ALERTS{alertstate="firing", alertname!="Watchdog"}'
+    ever = f"count by (alertname, team) (count_over_time({fired}[30d]))"
+    test = {
+        "name": "a healthy month",
+        "interval": f"{month.STEP}m",
+        "input_series": list(month.series()),
+        "promql_expr_test": [
+            {"expr": ever, "eval_time": f"{month.DAYS}d", "exp_samples": []},
+            # The month has what it says: all jobs of the last day, and nodes that come and go.
+            {
+                "expr": "sum(count_over_time(kueue_workload_finished_seconds[30d])) > bool 1e4",
+                "eval_time": f"{month.DAYS}d",
+                "exp_samples": [{"labels": "{}", "value": 1}],
+            },
+        ],
+    }
+    # Every second sample is evaluated: half a minute of promtool.
+    files = [f"{layer}.yaml" for layer in rules.layers()]
+    assert not failed(tmp_path, {"rule_files": files, "evaluation_interval": "10m", "tests": [test]})
+
+
+def test_the_corpus_has_every_alert_and_what_is_promised() -> None:
+    found = [case for path in series_cases.files() for case in series_cases.read(path)[1]]
+    rows = [row for case in found for row in case.get("firing", {}).values()]
+    fired = {alert.partition("/")[0] for row in rows for alert in row}
+    incidents = {case["incident"]["alert"].partition("/")[0] for case in found if "incident" in case}
+    assert len(found) >= 80
+    assert sum("incident" in case for case in found) >= 20
+    assert fired == alert_names() - NEVER_SILENT
+    assert {alert["alert"] for alert in alerts() if alert["labels"]["severity"] == "critical"} <= incidents
+    assert len({case["name"] for case in found}) == len(found)
+
+
+def test_every_critical_alert_says_who_is_woken_for_what_within_what_time() -> None:
+    for alert in alerts():
+        answers = ANSWERS & alert["annotations"].keys()
+        if alert["labels"]["severity"] != "critical":
+            assert not answers, alert["alert"]
+            continue
+        assert answers == ANSWERS, alert["alert"]
+        assert alert["annotations"]["wakes"] in ("platform", "team")
+        assert 5 <= series_cases.minutes(alert["annotations"]["within"]) <= 120
+        assert len(alert["annotations"]["because"].split()) >= 8
+
+
+def test_every_selector_names_the_job_of_its_scrape() -> None:
+    """So that no other exporter, such as a pod of a team, adds series to a rule or a dashboard."""
+    for expression in expressions():
+        for name, labels in re.findall(METRIC + r"(\{[^}]*\})?", expression):
+            assert "job" in labels, (name, expression)
 
 
 def test_every_alert_says_how_bad_it_is_and_where_it_belongs() -> None:
     for alert in alerts():
         assert alert["labels"]["layer"] == alert["of"]
         assert alert["labels"]["severity"] in ("critical", "warning", "info", "none")
-        assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
+        assert alert["annotations"].keys() - ANSWERS == {"summary", "description", "runbook_url"}
 
 
 def pages() -> dict[str, str]:
@@ -106,6 +152,8 @@ def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
 
 def test_no_alert_of_the_chart_is_called_like_one_of_ours() -> None:
     """Ours takes the place of the chart's Watchdog, which is switched off there."""
-    disabled = values(retention_days=1, storage_gib=10, alertmanager={})["defaultRules"]["disabled"]
+    disabled = values(retention_days=1, storage_gib=10, memory_gib=3, alertmanager={})["defaultRules"][
+        "disabled"
+    ]
     assert disabled["Watchdog"] is True
     assert alert_names() & set(disabled) == {"Watchdog"}

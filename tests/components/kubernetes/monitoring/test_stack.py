@@ -7,6 +7,9 @@ from typing import Any, cast
 import pulumi
 import pytest
 
+from components.kubernetes.accounting import gpu_ledger
+from components.kubernetes.capacity import capacity_windows
+from components.kubernetes.idle import idle_gpus
 from components.kubernetes.monitoring import names as places
 from components.kubernetes.monitoring.chart_values import values
 from components.kubernetes.monitoring.scrapes import own_exporter
@@ -21,6 +24,7 @@ def args(**more: Any) -> MonitoringArgs:
     made: dict[str, Any] = {
         "retention_days": 30,
         "storage_gib": 50,
+        "memory_gib": 3,
         "platform": SNS,
         "teams": [],
         "agents": [{"cidr": "169.254.170.23/32", "port": 80}],
@@ -135,8 +139,31 @@ def test_gpus_are_read_where_there_are_some_from_the_exporter_that_is_there(made
     assert not [name for name in monitoring(gpu_exporter=None).all("PodMonitor") if name.endswith("-gpus")]
 
 
+def test_no_pod_or_object_of_a_team_adds_metrics_rules_or_receivers(made: Graph) -> None:
+    """A team's pod may carry any label; monitors in its namespace are not read."""
+    programs = {gpu_ledger.NAMESPACE, idle_gpus.NAMESPACE, capacity_windows.NAMESPACE, places.NAMESPACE}
+    read = {"kueue-system", "jobset-system", "kubeflow-system", "kube-system"}
+    for kind in ("PodMonitor", "ServiceMonitor"):
+        for name, body in made.all(kind).items():
+            where = set(body["spec"]["namespaceSelector"]["matchNames"])
+            assert where == programs if name.endswith("-programs") else where < read, name
+            assert 0 < body["spec"]["sampleLimit"] <= 50_000
+    release = made.find("Release")["values"]
+    spec = release["prometheus"]["prometheusSpec"]
+    kinds = ("rule", "serviceMonitor", "podMonitor", "probe", "scrapeConfig")
+    selectors = [spec[f"{kind}NamespaceSelector"] for kind in kinds]
+    selectors.append(release["alertmanager"]["alertmanagerSpec"]["alertmanagerConfigNamespaceSelector"])
+    for selector in selectors:
+        (row,) = selector["matchExpressions"]
+        assert (row["key"], row["operator"]) == ("kubernetes.io/metadata.name", "In")
+        # Where the chart and we have our own objects (the node exporter's monitor).
+        assert set(row["values"]) == {"monitoring", "kube-system"}
+    # The chart would else let editors of every namespace create them.
+    assert "createAggregateClusterRoles" not in release.get("global", {}).get("rbac", {})
+
+
 def test_prometheus_deletes_by_size_before_its_disk_is_full() -> None:
-    made = values(retention_days=7, storage_gib=100, alertmanager={})
+    made = values(retention_days=7, storage_gib=100, memory_gib=3, alertmanager={})
     spec = made["prometheus"]["prometheusSpec"]
     assert (spec["retention"], spec["retentionSize"]) == ("7d", "80GiB")
     claim = spec["storageSpec"]["volumeClaimTemplate"]["spec"]
@@ -144,13 +171,13 @@ def test_prometheus_deletes_by_size_before_its_disk_is_full() -> None:
 
 
 def test_jobs_of_teams_are_not_what_the_charts_own_alerts_watch() -> None:
-    rules = values(retention_days=7, storage_gib=100, alertmanager={})["defaultRules"]
+    rules = values(retention_days=7, storage_gib=100, memory_gib=3, alertmanager={})["defaultRules"]
     assert "team-" not in rules["appNamespacesTarget"]
     assert {"KubeJobFailed", "KubeJobNotCompleted"} <= set(rules["disabled"])
 
 
 def test_kube_state_metrics_reads_no_secrets() -> None:
-    state = values(retention_days=7, storage_gib=100, alertmanager={})["kube-state-metrics"]
+    state = values(retention_days=7, storage_gib=100, memory_gib=3, alertmanager={})["kube-state-metrics"]
     assert {"secrets", "configmaps"} <= set(state["collectorsExclude"])
     assert state["rbac"]["extraRules"] == [
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list", "watch"]}
