@@ -1,10 +1,11 @@
 """Parsers of objects of Kueue and Kubernetes into records of the state."""
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
+from agents.idle_gpus.jobs import IDLE, STOPPED_LABEL
 from infra.quantity import parse
 from trainstack.queues.state import (
     GPU,
@@ -21,6 +22,7 @@ from trainstack.queues.state import (
     Pod,
     PodSet,
     Quota,
+    Unprocessed,
 )
 
 Object = Mapping[str, Any]
@@ -28,6 +30,10 @@ Object = Mapping[str, Any]
 WORKLOAD = "kueue.x-k8s.io/workload"
 """The annotation of a pod with the name of its Workload."""
 _ENDED = ("Succeeded", "Failed")
+_QUEUE_LABEL, _PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
+MISSING_CLAIM = "MissingClaim"
+# A container waits for these while its pod starts (kubernetes v1.36.2 pkg/kubelet/kubelet_pods.go).
+_ORDINARY = ("ContainerCreating", "PodInitializing")
 
 
 def moment(text: str) -> Moment:
@@ -69,6 +75,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         requeued_at=moment(requeued) if requeued else None,
         evictions=sum(int(row.get("count") or 0) for row in evictions),
         active=spec.get("active", True),
+        idle=(about.get("labels") or {}).get(STOPPED_LABEL) == IDLE,
     )
 
 
@@ -211,4 +218,32 @@ def pod(body: Object) -> Pod | None:
         return None
     workload = (about.get("annotations") or {}).get(WORKLOAD) or about["name"]
     gpus = int(pod_requests(spec).get(GPU, 0))
-    return Pod(about["namespace"], str(workload), str(spec.get("nodeName") or ""), gpus)
+    problem = next(_problems(body.get("status") or {}), ("", ""))
+    return Pod(about["namespace"], str(workload), str(spec.get("nodeName") or ""), gpus, *problem)
+
+
+def _problems(status: Object) -> Iterator[tuple[str, str]]:
+    """Reasons that a pod does not start, with Kubernetes' message, beyond waiting for a node or an image."""
+    for row in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+        waiting = (row.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") not in (None, *_ORDINARY):
+            yield str(waiting["reason"]), str(waiting.get("message") or "")
+    for row in status.get("conditions") or ():
+        message = str(row.get("message") or "")
+        if row["type"] == "PodScheduled" and row["status"] == "False" and "persistentvolumeclaim" in message:
+            yield MISSING_CLAIM, message
+
+
+def unprocessed(runs: Iterable[Object], workloads: Iterable[Object]) -> Iterator[Unprocessed]:
+    """The suspended Jobs that belong to no other object, and of which there is no Workload."""
+    known = {owner["uid"] for one in workloads for owner in one["metadata"].get("ownerReferences") or ()}
+    for run in runs:
+        about, spec = run["metadata"], run["spec"]
+        labels = about.get("labels") or {}
+        if not spec.get("suspend") or about.get("ownerReferences") or about["uid"] in known:
+            continue
+        if queue := labels.get(_QUEUE_LABEL):
+            gpus = int(pod_requests(spec["template"]["spec"]).get(GPU, 0)) * int(spec.get("parallelism") or 1)
+            priority = str(labels.get(_PRIORITY_LABEL) or "")
+            created = moment(about["creationTimestamp"])
+            yield Unprocessed(about["namespace"], about["name"], queue, priority, gpus, created)

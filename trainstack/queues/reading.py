@@ -24,6 +24,7 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
     asking = _Asking(cluster, namespace)
     workloads = asking.workloads()
     runs = {one["metadata"]["uid"]: one for one in asking.of_namespaces("batch/v1", "jobs")}
+    unprocessed = objects.unprocessed(runs.values(), workloads)
     local_queues = [objects.local_queue(one) for one in asking.of_namespaces(_KUEUE, "localqueues")]
     cluster_queues = {(one.namespace, one.name): one.cluster_queue for one in local_queues}
     jobs = tuple(objects.job(one, cluster_queues, runs) for one in workloads)
@@ -34,6 +35,7 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
     return State(
         taken=datetime.datetime.now(datetime.UTC),
         jobs=jobs,
+        unprocessed=tuple(unprocessed),
         whole=asking.whole,
         cluster_queues=_named(queues, objects.cluster_queue),
         local_queues=tuple(local_queues),

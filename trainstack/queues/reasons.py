@@ -1,20 +1,27 @@
 """Reasons why a job does not run yet, from messages of Kueue and the state of nodes."""
 
+import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from agents.idle_gpus.jobs import RETRY_LABEL
+from components.kubernetes.queueing.kueue import PRIORITIES as CLASSES
+from components.kubernetes.queueing.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
+from infra.catalog.kubernetes.kueue import PRIORITIES
 from trainstack.queues import fragmentation
 from trainstack.queues.matching import candidates
+from trainstack.queues.objects import MISSING_CLAIM
 from trainstack.queues.pools import Capacity
 from trainstack.queues.positions import Place
-from trainstack.queues.state import GPU, ClusterQueue, Job
+from trainstack.queues.state import GPU, ClusterQueue, Job, Unprocessed
 
 Kind = Literal[
     "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",
     "admission check", "nodes booting", "starting", "preempting", "retry later", "deactivated",
-    "behind others", "other",
+    "behind others", "no such queue", "no such priority", "unknown resource", "image", "configuration",
+    "volume claim", "crash loop", "stopped idle", "pods refused", "not processed", "other",
 ]  # fmt: skip
 
 
@@ -25,17 +32,54 @@ class Reason:
     kind: Kind
     text: str
 
+    @property
+    def fix(self) -> str:
+        """What the owner of the job can do; empty where it only has to wait."""
+        return _FIXES.get(self.kind, "")
+
+
+_AGAIN = "delete the job and submit it again: kubectl replace --force -f FILE"
+_FIXES: dict[Kind, str] = {
+    "never fits": "request no more than one pool has",
+    "borrowing limit": "request less, or ask an administrator for a larger guarantee",
+    "no matching pool": "remove the nodeSelector or affinity, or name the queue of the pool",
+    "deactivated": _AGAIN,
+    "stopped idle": f"kubectl label job NAME {RETRY_LABEL}=1 --overwrite, a new value each time",
+    "no such queue": f"name one of `kubectl get localqueues` in label {QUEUE_NAME_LABEL}; {_AGAIN}",
+    "no such priority": f"use one of {', '.join(PRIORITIES)} in label {PRIORITY_LABEL}; {_AGAIN}",
+    "unknown resource": f"request GPUs as {GPU} in resources.limits; {_AGAIN}",
+    "image": f"correct the name of the image, or its pull secret; {_AGAIN}",
+    "configuration": "create the Secret or ConfigMap that the message names: the pod then starts",
+    "volume claim": "create the claim that the message names, or use one of `kubectl get pvc`",
+    "crash loop": f"read kubectl logs --previous, correct the program; {_AGAIN}",
+    "pods refused": f"read the refusal in kubectl describe job; {_AGAIN}",
+    "not processed": "wait for a minute; then an administrator checks Kueue (docs/runbooks)",
+}
+# Kubernetes' words for what keeps a container from starting (pkg/kubelet/images/types.go,
+# pkg/kubelet/kuberuntime/kuberuntime_container.go).
+_OF_PODS: dict[str, Kind] = {
+    "ErrImagePull": "image", "ImagePullBackOff": "image", "InvalidImageName": "image",
+    "ErrImageNeverPull": "image", "ImageInspectError": "image", "RegistryUnavailable": "image",
+    "CreateContainerConfigError": "configuration", "CreateContainerError": "configuration",
+    "RunContainerError": "configuration", "CrashLoopBackOff": "crash loop", MISSING_CLAIM: "volume claim",
+}  # fmt: skip
+# Pods of an admitted job exist after this time.
+_CREATION = datetime.timedelta(minutes=1)
+
 
 # Messages of Kueue's conditions. Their reasons are only `Pending` without the feature
 # UnadmittedWorkloadsObservability, which is off by default (kubernetes-sigs/kueue v0.19.2:
 # pkg/features/kube_features.go). Sources: pkg/scheduler/scheduler.go, `nominate` and `processEntry`;
 # pkg/scheduler/flavorassigner/flavorassigner.go; pkg/cache/scheduler/tas_flavor_snapshot.go, `notFitMessage`;
 # pkg/controller/core/workload_controller.go, `getQueueBlocker`.
+_CLASSES = [one.name for one in CLASSES]
 _TOPOLOGY = re.compile(r'topology "[^"]*" (doesn\'t allow|allows) to fit[^;]*')
 _UNUSED, _EXCEEDS = "insufficient unused quota", "insufficient quota for"
 # The first match decides.
 _MESSAGES: tuple[tuple[str, Kind], ...] = (
+    (r"LocalQueue \S+ doesn't exist", "no such queue"),
     (r"is (stopped|inactive)\b", "stopped"),
+    (r"resource \S+ unavailable in ClusterQueue|is not mapped in DRA configuration", "unknown resource"),
     (r"Pending the preemption|overlapping preemption targets", "preempting"),
     (_TOPOLOGY.pattern, "topology"),
     (_UNUSED, "quota"),
@@ -49,6 +93,8 @@ _MESSAGES: tuple[tuple[str, Kind], ...] = (
 
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
     """The reason that an unfinished job does not run yet."""
+    if not job.active and job.idle:
+        return Reason("stopped idle", "its GPUs were idle")
     if not job.active:
         # The budget check deactivates jobs (agents/gpu_ledger/check.py).
         if any(one.state != "Ready" and one.message for one in job.checks):
@@ -60,6 +106,16 @@ def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]
     if job.holding:
         return _checked(job)
     return _queued(job, capacity, places)
+
+
+def unprocessed(job: Unprocessed) -> Reason:
+    """The reason that Kueue made no Workload of a Job; it reports none itself.
+
+    Source: kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go, `prepareWorkload`.
+    """
+    if job.priority_class and job.priority_class not in _CLASSES:
+        return Reason("no such priority", f"there is no priority class {job.priority_class}")
+    return Reason("not processed", "Kueue has not processed it")
 
 
 def _queued(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
@@ -173,6 +229,10 @@ def _checked(job: Job) -> Reason:
 
 def _starting(job: Job, capacity: Capacity) -> Reason:
     pods = [pod for pod in capacity.state.pods if (pod.namespace, pod.workload) == job.key]
+    if failing := next((pod for pod in pods if pod.problem in _OF_PODS), None):
+        return Reason(_OF_PODS[failing.problem], f"{failing.problem}: {failing.message}")
+    if not pods and capacity.state.taken - job.conditions["Admitted"].since > _CREATION:
+        return Reason("pods refused", "it is admitted, and none of its pods exists")
     unscheduled = [pod for pod in pods if not pod.node]
     if pods and not unscheduled:
         return Reason("starting", "all its pods have nodes but are not ready yet")

@@ -7,8 +7,8 @@ from typing import Any
 from trainstack.queues.estimates import Estimate, estimates
 from trainstack.queues.pools import Capacity, Pool
 from trainstack.queues.positions import Place, places
-from trainstack.queues.reasons import Reason, reason
-from trainstack.queues.state import Job, Moment, State
+from trainstack.queues.reasons import Reason, reason, unprocessed
+from trainstack.queues.state import Job, Moment, State, Unprocessed
 
 SCHEMA = "trainstack.queue/1"
 MAX_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -85,9 +85,23 @@ def report(state: State, stack: str, teams: Mapping[str, str], only: str | None 
             )
             for job in sorted(seen, key=lambda job: _by_place(job, standing))
             if not (job.running and job.active)
-        ),
+        )
+        + tuple(_unprocessed(job, teams) for job in state.unprocessed if only in (None, job.namespace)),
         pools=tuple(capacity.pools.values()),
         notes=tuple(_notes(state, seen, standing)),
+    )
+
+
+def _unprocessed(job: Unprocessed, teams: Mapping[str, str]) -> Waiting:
+    return Waiting(
+        job=job.name,
+        team=teams.get(job.namespace, job.namespace),
+        gpus=job.gpus,
+        queue=job.local_queue,
+        since=job.created,
+        place=None,
+        estimate=None,
+        reason=unprocessed(job),
     )
 
 
@@ -127,6 +141,8 @@ def document(found: Report) -> dict[str, Any]:
     plain = asdict(found)
     for row, pool in zip(plain["pools"], found.pools, strict=True):
         row["free"] = pool.free
+    for row, waiting in zip(plain["waiting"], found.waiting, strict=True):
+        row["reason"]["fix"] = waiting.reason.fix
     for place in filter(None, (row["place"] for row in plain["waiting"])):
         place["told"] = place.pop("reported")
     return plain

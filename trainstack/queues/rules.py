@@ -256,3 +256,7 @@ def _starting() -> Iterator[str]:
         f"admission is queued again: after {again['backoffBaseSeconds']} s at first, after "
         f"{again['backoffMaxSeconds'] // 60} minutes at the most."
     )
+    yield (
+        f"After {again['backoffLimitCount']} repetitions it is deactivated, and holds no quota until it is "
+        "submitted again."
+    )

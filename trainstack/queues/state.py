@@ -81,6 +81,8 @@ class Job:
     """The number of its evictions."""
     active: bool = True
     """False where it cannot be admitted."""
+    idle: bool = False
+    """It was stopped because its GPUs were idle (`agents.idle_gpus`)."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -200,6 +202,22 @@ class Pod:
     node: str = ""
     """Empty before it is scheduled."""
     gpus: int = 0
+    problem: str = ""
+    """Kubernetes' word for the reason that it does not start, such as ImagePullBackOff; empty without one."""
+    message: str = ""
+    """Kubernetes' message about the problem."""
+
+
+@dataclass(frozen=True)
+class Unprocessed:
+    """A suspended Job of which Kueue made no Workload."""
+
+    namespace: str
+    name: str
+    local_queue: str
+    priority_class: str
+    gpus: int
+    created: Moment
 
 
 @dataclass(frozen=True)
@@ -219,6 +237,7 @@ class State:
 
     taken: Moment
     jobs: tuple[Job, ...] = ()
+    unprocessed: tuple[Unprocessed, ...] = ()
     whole: bool = True
     """These are the jobs and the pods of all namespaces."""
     cluster_queues: Mapping[str, ClusterQueue] | None = field(default_factory=dict)

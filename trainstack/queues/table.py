@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from trainstack.queues.bound import fewest
 from trainstack.queues.estimates import Estimate
+from trainstack.queues.reasons import Reason
 from trainstack.queues.report import Report, Waiting
 from trainstack.queues.state import Moment
 
@@ -32,7 +33,7 @@ def tables(found: Report) -> Iterator[Table]:
         ("place", "job", "team", "GPUs", "queue", "since", "starts", "why"),
         [
             (_place(one), one.job, one.team, str(one.gpus), one.queue, _when(one.since, now),
-             _starts(one.estimate, now), f"{one.reason.kind}: {one.reason.text}")
+             _starts(one.estimate, now), _why(one.reason))
             for one in found.waiting
         ],
     )  # fmt: skip
@@ -46,6 +47,10 @@ def tables(found: Report) -> Iterator[Table]:
             for one in found.pools
         ],
     )  # fmt: skip
+
+
+def _why(reason: Reason) -> str:
+    return f"{reason.kind}: {reason.text}{f'. Fix: {reason.fix}' if reason.fix else ''}"
 
 
 def _place(one: Waiting) -> str:

@@ -93,7 +93,7 @@ def _pods_fit_a_machine(flavors: Sequence[FlavorArgs]) -> list[Body]:
     most = {DEFAULT_QUEUE: shared, SAMPLES_QUEUE: shared}
     most |= {flavor_name(each["name"]): _of_a_pod(each) for each in flavors if each.get("own_queue")}
     asked = f"pod.containers.map(one, int(string(one.?resources.?limits[?'{GPU}'].orValue('0')))).sum()"
-    known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items())
+    known = ", ".join(f"{queue} {gpus}" for queue, gpus in most.items() if queue != SAMPLES_QUEUE)
     refusal = {
         "expression": f"{_OWNED} || !(variables.queue in variables.most)"
         f" || variables.pods.all(pod, {asked} <= variables.most[variables.queue])",

@@ -61,6 +61,25 @@ _JOBS = """
 _EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
+# The resources of every container of these templates: their path and themselves.
+_OF_CONTAINERS = """
+  variables.templates.map(one,
+    one.pod.containers.transformList(index, each, {
+      'at': dyn(one.at + '/containers/' + string(index) + '/resources'),
+      'own': dyn(each.?resources.orValue(dyn({})))
+    }) + one.pod.?initContainers.orValue([]).transformList(index, each, {
+      'at': dyn(one.at + '/initContainers/' + string(index) + '/resources'),
+      'own': dyn(each.?resources.orValue(dyn({})))
+    })
+  ).flatten()
+"""
+_OF_TRAIN_JOB = """
+  object.spec.?trainer.?resourcesPerNode.hasValue()
+  ? [{'at': dyn('/spec/trainer/resourcesPerNode'), 'own': dyn(object.spec.trainer.resourcesPerNode)}]
+  : []
+"""
+
+
 def _gpus(resources: str) -> str:
     """GPUs of an optional ResourceRequirements.
 
@@ -112,7 +131,7 @@ _INDEXED = {
     """,
     "gpus": f"variables.containers.map(one, {_gpus('one.own.?resources')}).sum()",
 }
-_TOLERATED_KINDS = [
+_TEMPLATED = [
     _on("", "pods"),
     _on("batch", "jobs"),
     _on("jobset.x-k8s.io", "jobsets"),
@@ -122,8 +141,11 @@ _TOLERATED_KINDS = [
 
 def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterator[Body]:
     """Every policy with its binding; with `ending`, jobs get the limits that the environment requires."""
-    yield from _policy(TOLERATED, _TOLERATED_KINDS, [_tolerated()], {"templates": _TEMPLATES})
-    yield from _policy(TRAIN_JOBS, [_on("trainer.kubeflow.org", "trainjobs")], [_train_job()])
+    variables = {"templates": _TEMPLATES, "resources": _OF_CONTAINERS}
+    yield from _policy(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], variables)
+    variables = {"resources": _OF_TRAIN_JOB}
+    train_jobs = [_on("trainer.kubeflow.org", "trainjobs")]
+    yield from _policy(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], variables)
     with_gpus = [each for each in flavors if each["gpus"]]
     if with_gpus:
         variables = {**_INDEXED, "share": _share(with_gpus)}
@@ -145,6 +167,22 @@ def _tolerated() -> str:
       variables.templates.filter(one, {without}).map(one, has(one.pod.tolerations)
         ? JSONPatch{{op: 'add', path: one.at + '/tolerations/-', value: {_TOLERATION}}}
         : JSONPatch{{op: 'add', path: one.at + '/tolerations', value: [{_TOLERATION}]}})
+    """
+
+
+def _requests() -> str:
+    """Requests of cores and memory that equal the limit, where a container declares only that.
+
+    Kubernetes does this for pods. Kueue applies the default requests of the namespace first, and refuses the
+    job for ever where they exceed the limit (kueue v0.19.2 pkg/workload/resources.go, `AdjustResources`).
+    """
+    missing = "name in one.own.?limits.orValue({}) && !(name in one.own.?requests.orValue({}))"
+    return f"""
+      variables.resources.filter(one, ['cpu', 'memory'].exists(name, {missing})).map(one,
+        (has(one.own.requests) ? [] : [JSONPatch{{op: 'add', path: one.at + '/requests', value: {{}}}}])
+        + ['cpu', 'memory'].filter(name, {missing}).map(name,
+          JSONPatch{{op: 'add', path: one.at + '/requests/' + name, value: one.own.limits[name]}})
+      ).flatten()
     """
 
 

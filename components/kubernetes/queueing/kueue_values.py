@@ -19,6 +19,11 @@ PORTS = Ports(api_server=(_WEBHOOKS, _VISIBILITY), metrics=(_METRICS,))
 # 0.19) is not relied on: too short and a slow node means an endless loop of evictions, too long and a job
 # that cannot get all its pods holds its GPUs.
 PODS_READY_TIMEOUT = "20m"
+# Then the job is deactivated: without a limit, one with a mistyped image holds its GPUs again and again. It
+# held them 11 times for 20 minutes within 6 h 40 min. Lost nodes count too, and Kueue never resets the count
+# of a job that runs (0.19.2 pkg/controller/core/workload_controller.go, `reconcileNotReadyTimeout`), so a low
+# limit would end long runs.
+MOST_REQUEUES = 10
 # Less than the five minutes after which pods of a lost node are deleted (they tolerate it so long):
 # until then the whole gang can be queued again; afterwards a Job counts failed pods and ends.
 PODS_RECOVERY_TIMEOUT = "3m"
@@ -76,6 +81,7 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
             "blockAdmission": False,
             "requeuingStrategy": {
                 "timestamp": "Eviction",
+                "backoffLimitCount": MOST_REQUEUES,
                 "backoffBaseSeconds": 60,
                 "backoffMaxSeconds": 1800,
             },

@@ -141,7 +141,7 @@ class Lab:
             row = next(row for row in status["conditions"] if row["type"] == kind)
             row["lastTransitionTime"] = f"{past:%Y-%m-%dT%H:%M:%SZ}"
 
-        eventually(lambda: self._change(name, older), f"{name} is older")
+        eventually(lambda: self.change(name, older), f"{name} is older")
 
     def again(self, name: str) -> None:
         """Wait until an evicted Job is admitted again; the time until its next try is cut short."""
@@ -149,12 +149,12 @@ class Lab:
         def admitted() -> bool:
             if self.admitted(name) and self.condition(name, "Evicted").get("status") != "True":
                 return True
-            self._change(name, lambda status: (status.get("requeueState") or {}).pop("requeueAt", None))
+            self.change(name, lambda status: (status.get("requeueState") or {}).pop("requeueAt", None))
             return False
 
         eventually(admitted, lambda: self.workload(name))
 
-    def _change(self, name: str, change: Callable[[Object], object]) -> bool:
+    def change(self, name: str, change: Callable[[Object], object]) -> bool:
         """Change the status of a Job's workload; False when Kueue wrote it meanwhile."""
         workload = self.workload(name)
         change(workload["status"])

@@ -96,7 +96,7 @@ def test_pods_with_nodes_are_starting() -> None:
         ),
         (
             "couldn't assign flavors to pod set main: resource x unavailable in ClusterQueue",
-            "no matching pool",
+            "unknown resource",
         ),
         ("words of a Kueue to come", "other"),
     ],
