@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -27,6 +28,7 @@ from tests.cluster.queues.members import member
 from tests.cluster.waiting import eventually, gone
 
 _SAMPLES = Path(__file__).with_name("samples")
+TUTORIAL = Path(__file__).resolve().parents[3] / "docs" / "tutorials" / "first-cluster-job.md"
 # The cheapest first, as Kueue tries them; nothing here needs the largest.
 POOLS = [
     flavor("cpu", "g6.2xlarge", 8, gpus=0, usd_per_hour=0.1),
@@ -243,6 +245,21 @@ def test_a_train_job_on_a_runtime_that_requests_gpus_itself_starts(cluster: Clus
     cluster.lab.jobs["tuned"] = cluster.lab.jobs["tuned-node-0"] = namespace
     assert cluster.lab.flavor("tuned") == "l4"
     cluster.lab.nodes("tuned-node-0")
+
+
+def test_the_jobs_of_the_tutorial_run_on_the_cheapest_machines(cluster: Cluster) -> None:
+    lab, namespace = cluster.lab, cluster.lab.namespaces["Gpus"]
+    bodies = [
+        yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", TUTORIAL.read_text(), re.DOTALL)
+    ]
+    assert [body["kind"] for body in bodies] == ["Job", "TrainJob"]
+    for body in bodies:
+        name = body["metadata"]["name"]
+        cluster.members["Gpus"].create({**body, "metadata": {"name": name, "namespace": namespace}})
+        lab.jobs[name] = lab.jobs[f"{name}-node-0"] = namespace
+        assert lab.flavor(name) == "l4"
+    lab.nodes("first")
+    lab.nodes("two-nodes-node-0", 2)
 
 
 @pytest.mark.parametrize("name", ["kuberay-job", "kueue-pytorchjob"])

@@ -132,7 +132,7 @@ def test_each_reason_has_the_fact_and_a_fix(seen: Seen) -> None:
 
 def test_a_job_that_never_starts_stops_holding_quota(seen: Seen) -> None:
     lab = seen.lab
-    lab.submit("Research", "endless", gpus=1, pods=6)
+    lab.submit("Research", "endless", gpus=1, pods=4)
     lab.runs("endless")
 
     # As after so many attempts.
@@ -140,7 +140,7 @@ def test_a_job_that_never_starts_stops_holding_quota(seen: Seen) -> None:
         status["requeueState"] = {"count": MOST_REQUEUES}
 
     eventually(lambda: lab.change("endless", tried), "it was tried so often")
-    lab.submit("Research", "next", gpus=1, pods=6)
+    lab.submit("Research", "next", gpus=1, pods=4)
     assert "insufficient unused quota" in lab.refusal("next")
     lab.age("endless", "Admitted", 20 * 60)
     lab.runs("next")
