@@ -34,7 +34,7 @@ class Reason:
 
     @property
     def fix(self) -> str:
-        """What the owner of the job can do; empty where it only has to wait."""
+        """The action of the job's owner; empty where waiting is enough."""
         return _FIXES.get(self.kind, "")
 
 

@@ -148,6 +148,10 @@ def test_a_job_that_never_starts_stops_holding_quota(seen: Seen) -> None:
     assert lab.job("endless")["spec"]["suspend"] is True
     row = _waiting(seen)["endless"]
     assert row["kind"] == "deactivated" and row["fix"]
-    events = lab.api.list("v1", "Event", lab.namespaces["Research"])
-    told = [one["message"] for one in events if one["involvedObject"]["name"] == "endless"]
-    assert any("maximum number of re-queuing retries" in message for message in told), told
+    namespace = lab.namespaces["Research"]
+
+    def reported() -> bool:
+        rows = lab.api.list("v1", "Event", namespace, fields="involvedObject.name=endless")
+        return any("maximum number of re-queuing retries" in row["message"] for row in rows)
+
+    eventually(reported, "an event of the job has the reason")
