@@ -50,6 +50,7 @@ class Draining:
             self._end_pods(namespace, now=self.now)
         self._wait({job.key for job in stopped})
         for job in stays.values():
+            self._wait_released(job)
             self._activate(job, active=True)
         for namespace in sorted(self.removed.namespaces):
             release_foreign(self.cluster, namespace, self.report, now=self.now)
@@ -65,8 +66,18 @@ class Draining:
         self._done(path, self.cluster.send("PATCH", path, {"metadata": note, "spec": {"stopPolicy": policy}}))
 
     def _activate(self, job: Job, *, active: bool) -> None:
-        path = f"{_KUEUE}/namespaces/{job.namespace}/workloads/{job.workload}"
+        path = _workload(job)
         self._done(path, self.cluster.send("PATCH", path, _activity(active=active)))
+
+    def _wait_released(self, job: Job) -> None:
+        """Wait until Kueue has taken a deactivated job's quota: it does so after the end of its pods."""
+        ends = self.clock() + _MARGIN_S
+        while self.clock() < ends:
+            status = self.cluster.get(_workload(job)).body.get("status") or {}
+            rows = {row["type"]: row["status"] for row in status.get("conditions") or ()}
+            if rows.get("QuotaReserved") != "True":
+                return
+            time.sleep(self.poll_s)
 
     def _end_pods(self, namespace: str, *, now: bool) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
@@ -121,6 +132,10 @@ class Draining:
     def _done(self, path: str, answer: ApiResponse) -> None:
         if answer.status not in (*_OK, _GONE):
             raise _denied(self.cluster, path, answer)
+
+
+def _workload(job: Job) -> str:
+    return f"{_KUEUE}/namespaces/{job.namespace}/workloads/{job.workload}"
 
 
 def resume(cluster: ClusterApi) -> list[str]:

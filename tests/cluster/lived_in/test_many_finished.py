@@ -11,7 +11,7 @@ from tests.cluster.waiting import eventually
 
 # `alone` and `more`: thousands of objects load the machine.
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.more, pytest.mark.alone]
-OLD = 2_000
+OLD = 1_000
 """Finished jobs, each with its Workload and its pod."""
 LIMIT_S = 300
 

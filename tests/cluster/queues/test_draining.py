@@ -74,7 +74,7 @@ def test_jobs_of_a_removed_pool_lose_their_place_on_it_and_count_no_failure(
     assert [one.job.name for one in found] == ["gpus"]
     Draining(cluster, removed, now=False, report=lambda _: None).stop(found)
     eventually(lambda: not lab.pods("gpus"), "its pods ended")
-    assert not lab.admitted("gpus")
+    eventually(lambda: not lab.admitted("gpus"), "Kueue has taken its quota")
     assert lab.admitted("cpu")
     assert not lab.job("gpus")["status"].get("failed")
     assert _stopped(lab) == {lab.namespaces["Leaving"]}
