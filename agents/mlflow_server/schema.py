@@ -269,6 +269,7 @@ def main() -> int:
     """Upgrade the tables, and create the first user."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stage", choices=("image", "tables"), required=True)
     parser.add_argument("--namespace", required=True)
     parser.add_argument("--deployment", required=True)
     parser.add_argument("--replicas", type=int, required=True, help="to start again after a failure")
@@ -279,6 +280,8 @@ def main() -> int:
     parser.add_argument("--message", type=Path, required=True)
     asked = parser.parse_args()
     try:
+        if asked.stage == "image":
+            return finish(f"the image has MLflow {_version()}", asked.message, passed=True)
         prove()
         store: Any = importlib.import_module(".secret_store", __package__).connect(os.environ)
         servers = Deployment(asked.account, asked.namespace, asked.deployment, asked.replicas, asked.seconds)

@@ -15,6 +15,8 @@ NAMESPACE = "trainstack-schema"
 ACCOUNT = "schema"
 # An upgrade of large tables, after a snapshot of them.
 LIMIT_S = 3600
+# A look at the image: one that cannot be pulled must not wait as long as an upgrade may.
+LOOK_S = 60
 # Old servers end within the grace period of their pods, 30 s.
 _STOP_S = 180
 # MLflow and SQLAlchemy.
@@ -24,6 +26,7 @@ _MEMORY_MIB = 1024
 class MlflowSchema(Component):
     """A Job with the image of the next servers: dependents come after tables with its revision (ADR 45).
 
+    Another one before it only starts a pod with the image.
     Only its account may read and fill the secret of MLflow's administrator, scale the Deployment of the
     servers and take snapshots; its namespace has no other pods, and members have no access to it.
     """
@@ -35,27 +38,30 @@ class MlflowSchema(Component):
     ) -> None:
         super().__init__(name, opts)
         runs = program(schema.__name__, args["secret_store"])
-        waits = WaitingProgram(
-            program=runs,
-            arguments={
-                "namespace": namespace,
-                "deployment": NAME,
-                "replicas": pulumi.Output.from_input(args["replicas"]).apply(str),
-                "administrator": args["admin_secret"],
-                "database": args.get("snapshots_of", ""),
-                "seconds": str(_STOP_S),
-            },
-            name=pulumi.Output.from_input(args["image"]).apply(
-                lambda image: f"{ACCOUNT}-{digest(image, runs.digest)}"
-            ),
-            namespace=NAMESPACE,
-            account=ACCOUNT,
-            image=args["image"],
-            limit_s=LIMIT_S,
-            environment=database(args),
-            memory_mib=_MEMORY_MIB,
-            scratch=True,
-        )
+        called = pulumi.Output.from_input(args["image"]).apply(lambda image: digest(image, runs.digest))
+
+        def waits(stage: str, limit_s: int) -> WaitingProgram:
+            return WaitingProgram(
+                program=runs,
+                arguments={
+                    "stage": stage,
+                    "namespace": namespace,
+                    "deployment": NAME,
+                    "replicas": pulumi.Output.from_input(args["replicas"]).apply(str),
+                    "administrator": args["admin_secret"],
+                    "database": args.get("snapshots_of", ""),
+                    "seconds": str(_STOP_S),
+                },
+                name=pulumi.Output.concat(f"{stage}-", called),
+                namespace=NAMESPACE,
+                account=ACCOUNT,
+                image=args["image"],
+                limit_s=limit_s,
+                environment=database(args),
+                memory_mib=_MEMORY_MIB,
+                scratch=True,
+            )
+
         rules = [
             may("apps", "deployments", "get", names=[NAME]),
             may("apps", "deployments/scale", "patch", names=[NAME]),
@@ -65,5 +71,6 @@ class MlflowSchema(Component):
             *closed_namespace(name, NAMESPACE, ACCOUNT, restricted(), self.child),
             bound_role(name, ACCOUNT, rules, account(ACCOUNT, NAMESPACE), self.child, namespace=namespace),
         ]
-        self.job = waiting_job(f"{name}-job", waits, needs, self.child)
+        look = waiting_job(f"{name}-image", waits("image", LOOK_S), needs, self.child)
+        self.job = waiting_job(f"{name}-job", waits("tables", LIMIT_S), [*needs, look], self.child)
         self.register_outputs({})

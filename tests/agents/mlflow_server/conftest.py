@@ -115,6 +115,7 @@ class Installed:
     def arguments(self, message: Path) -> list[str]:
         """Arguments of the program of the Job, with the file of its message."""
         arguments = {
+            "stage": "tables",
             "namespace": "mlflow", "deployment": "mlflow", "replicas": "2", "seconds": "60",
             "administrator": self.admin_secret, "database": "", "account": str(self.folder),
             "message": str(message),

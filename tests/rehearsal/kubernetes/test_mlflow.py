@@ -90,6 +90,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
         "ARTIFACTS_DESTINATION": "s3://artifacts/mlflow",
     }  # fmt: skip
     arguments = {
+        "stage": "tables",
         "namespace": "lab", "deployment": "mlflow", "replicas": "1", "administrator": admin, "database": "",
         "seconds": "60", "account": "/tmp", "message": "/dev/termination-log",
     }  # fmt: skip

@@ -107,10 +107,15 @@ def test_the_tables_are_upgraded_with_the_same_image_before_the_servers_are_repl
         return {"url": MlflowServer("dev-mlflow", cast(MlflowServerArgs, DEFAULTS)).url}
 
     graph = deploy_graph(program)
-    job = graph.find("Job")
+    job = graph.find("Job", "dev-mlflow-schema-job")
     (container,) = job["spec"]["template"]["spec"]["containers"]
     assert container["image"] == DEFAULTS["image"]
     assert "Job:dev-mlflow-schema-job" in graph.waits_for("Deployment:dev-mlflow-deployment")
+    # An image that cannot be pulled does not wait as long as an upgrade may.
+    assert "Job:dev-mlflow-schema-image" in graph.waits_for("Job:dev-mlflow-schema-job")
+    look = graph.find("Job", "dev-mlflow-schema-image")
+    assert look["spec"]["activeDeadlineSeconds"] <= 600
+    assert look["spec"]["template"]["spec"]["containers"][0]["image"] == DEFAULTS["image"]
     # It may scale this one Deployment and nothing else in the servers' namespace.
     rules = graph.find("Role")["rules"]
     named = {(rule["resources"][0], *rule["verbs"]): rule.get("resourceNames") for rule in rules}
@@ -123,7 +128,9 @@ def test_the_tables_are_upgraded_with_the_same_image_before_the_servers_are_repl
 
 def test_another_image_is_another_job() -> None:
     def job(image: str) -> str:
-        return str(made(image=image)[0].one("kubernetes:batch/v1:Job").properties["metadata"]["name"])
+        return str(
+            made(image=image)[0].one("kubernetes:batch/v1:Job", "schema-job").properties["metadata"]["name"]
+        )
 
     assert job("registry.example/mlflow@sha256:0") != job("registry.example/mlflow@sha256:1")
     assert job("registry.example/mlflow@sha256:0") == job("registry.example/mlflow@sha256:0")
