@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.gpu_ledger import check
-from components.kubernetes.queueing import kueue, kueue_values
+from components.kubernetes.queueing import kueue, kueue_fields, kueue_values
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import team_namespace
 from trainstack.queues.objects import cluster_queue
@@ -260,3 +260,8 @@ def _starting() -> Iterator[str]:
         f"After {again['backoffLimitCount']} repetitions it is deactivated, and holds no quota until it is "
         "submitted again."
     )
+    yield (
+        f"Pods of a preempted job have {kueue_fields.MOST_GRACE_S // 60} minutes to end at the most: a "
+        "longer terminationGracePeriodSeconds is refused."
+    )
+    yield "Kueue starts jobs: its label, its gates and `suspend` of a waiting job cannot be changed."

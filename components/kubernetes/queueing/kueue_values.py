@@ -63,6 +63,9 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
+        # A larger slice replaces a running one once it has quota, whatever the budget and the closing time of
+        # its pool say then: either would end a job that only wanted to grow.
+        "featureGates": {"ElasticJobsViaWorkloadSlices": False},
         "health": {"healthProbeBindAddress": ":8081"},
         "metrics": {"bindAddress": f":{_METRICS}", "enableClusterQueueResources": True},
         "webhook": {"port": _WEBHOOKS},

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from components.kubernetes.queueing.policy import Policy, rule
 from components.kubernetes.queueing.quotas import FlavorArgs
 from smoke_training.launchers.fabrics import SidecarArgs, reaches_node
 
@@ -34,18 +35,30 @@ def needs_node(flavors: Sequence[FlavorArgs]) -> bool:
     return any(reaches_node(flavor.get("pod")) for flavor in flavors)
 
 
-def variables(flavors: Sequence[FlavorArgs]) -> dict[str, str]:
-    """Variables of the expressions of `refusals`: all containers, and the folders that runs may mount."""
-    containers = (
-        *("dyn(object.spec.containers)", "dyn(object.spec.?initContainers.orValue([]))"),
-        "dyn(object.spec.?ephemeralContainers.orValue([]))",
-    )
+def policies(flavors: Sequence[FlavorArgs]) -> list[Policy]:
+    """Only a fabric's daemon may mount folders of its node, and no shell starts in one."""
+    known = _daemons(flavors)
+    pods = rule("", "pods", "pods/ephemeralcontainers", operations=("CREATE", "UPDATE"), versions=("v1",))
+    shells = rule("", "pods/exec", "pods/attach", operations=("CONNECT",), versions=("v1",))
+    return [
+        Policy(NAME, [pods], list(_rules(known)), _variables(flavors)),
+        Policy(SHELLS, [shells], list(_shells(known))),
+    ]
+
+
+def _variables(flavors: Sequence[FlavorArgs]) -> dict[str, str]:
+    """All containers, those that are no init containers, and the folders that runs may mount."""
+    run = "dyn(object.spec.containers) + dyn(object.spec.?ephemeralContainers.orValue([]))"
     needs = [flavor["pod"] for flavor in flavors if "pod" in flavor]
     folders = sorted({host for each in needs for host in each["host_folders"].values()})
-    return {"all": " + ".join(containers), "folders": json.dumps(folders)}
+    return {
+        "run": run,
+        "all": "variables.run + dyn(object.spec.?initContainers.orValue([]))",
+        "folders": json.dumps(folders),
+    }
 
 
-def daemons(flavors: Sequence[FlavorArgs]) -> list[tuple[SidecarArgs, str | None]]:
+def _daemons(flavors: Sequence[FlavorArgs]) -> list[tuple[SidecarArgs, str | None]]:
     """The sidecars of the flavors, each once, with the folder that each shares with its run."""
     found: dict[str, tuple[SidecarArgs, str | None]] = {}
     for flavor in flavors:
@@ -55,21 +68,14 @@ def daemons(flavors: Sequence[FlavorArgs]) -> list[tuple[SidecarArgs, str | None
     return [found[name] for name in sorted(found)]
 
 
-def refusals(flavors: Sequence[FlavorArgs]) -> list[dict[str, str]]:
-    """The validations of pods in namespaces of jobs: expression and message."""
-    known = daemons(flavors)
-    return [{"expression": expression, "message": message} for expression, message in _rules(known)]
-
-
-def shell_refusals(flavors: Sequence[FlavorArgs]) -> list[dict[str, str]]:
-    """The validation of shells in containers that run."""
-    names = json.dumps([sidecar["name"] for sidecar, _ in daemons(flavors)])
-    return [
-        {
-            "expression": f"!(object.?container.orValue('') in {names})",
-            "message": "no shell in a daemon of the network: it sees folders of the node",
-        }
-    ]
+def _shells(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[str, str]]:
+    names = json.dumps([sidecar["name"] for sidecar, _ in known])
+    # Without a name the API server takes a pod's only container (pkg/registry/core/pod/strategy.go,
+    # `validateContainer`).
+    yield (
+        f"object.?container.orValue('') != '' && !(object.container in {names})",
+        "no shell in a daemon of the network, which sees folders of the node: name another container",
+    )
 
 
 def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[str, str]]:
@@ -92,6 +98,21 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
     yield (
         _ALL.replace("{}", f"!(one.name in {names} || one.image in {images}) || {as_made}"),
         "the daemon of a network runs as the stack defines it, and nothing else uses its name or image",
+    )
+    # A shell in a container of a run is allowed, and one that shares processes sees those of the daemon.
+    yield (
+        f"variables.run.all(one, !(one.name in {names}) && !(one.image in {images}))",
+        "the daemon of a network is an init container that goes on (restartPolicy Always), beside the run",
+    )
+    present = f"variables.all.exists(one, one.name in {names})"
+    yield (
+        f"!object.spec.?shareProcessNamespace.orValue(false) || !{present}",
+        "no shared processes beside the daemon of a network: leave shareProcessNamespace out",
+    )
+    yield (
+        "object.spec.?ephemeralContainers.orValue([]).all(one,"
+        f" !(one.?targetContainerName.orValue('') in {names}))",
+        "no debugger in the processes of the daemon of a network: target another container",
     )
     mounts = "one.?volumeMounts.orValue([]).exists(mount, mount.name == volume.name)"
     yield (
@@ -129,6 +150,7 @@ def _is(known: tuple[SidecarArgs, str | None]) -> str:
     parts = [
         f"one.name == {_text(sidecar['name'])}",
         f"one.image == {_text(sidecar['image'])}",
+        "one.?restartPolicy.orValue('') == 'Always'",
         f"one.?command.orValue([]) == {json.dumps(list(sidecar['command']))}",
         *(f"!has(one.{key})" for key in ("args", "envFrom", "lifecycle", "livenessProbe", "readinessProbe")),
         "!has(one.workingDir)",

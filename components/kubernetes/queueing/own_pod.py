@@ -1,13 +1,9 @@
 """A pod of a team may write one annotation on itself: the time of its run's last checkpoint (ADR 34)."""
 
-from typing import Any
-
+from components.kubernetes.queueing.policy import Policy, rule
 from smoke_training.launchers.checkpoint_policy import LAST
 
-Body = dict[str, Any]
-
 NAME = "trainstack-own-pod"
-RULE: Body = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}
 # Only the namespace's own service accounts: people and controllers have other permissions.
 _BY_A_POD = "request.userInfo.groups.exists(group, group == 'system:serviceaccounts:' + request.namespace)"
 # A token that a kubelet requested names its pod (Kubernetes documentation, "Managing Service Accounts",
@@ -29,26 +25,18 @@ _FORM = (
     f"!('{LAST}' in variables.now) || variables.now['{LAST}']"
     ".matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$')"
 )
-
-
-def variables() -> dict[str, str]:
-    """Variables of the refusals."""
-    return {
+# Changes that a team's service account makes to pods.
+POLICY = Policy(
+    NAME,
+    [rule("", "pods", operations=("UPDATE",), versions=("v1",))],
+    [
+        (_OWN, "a pod may change only itself"),
+        (_SAME, f"a pod may change only its annotation {LAST}"),
+        (_FORM, f"annotation {LAST}: write UTC as 2026-11-25T20:00:00Z"),
+    ],
+    {
         "was": "oldObject.metadata.?annotations.orValue({})",
         "now": "object.metadata.?annotations.orValue({})",
-    }
-
-
-def refusals() -> list[Body]:
-    """Validations of changes that a team's service account makes to pods."""
-    return [
-        {"expression": f"!({_BY_A_POD}) || ({_OWN})", "message": "a pod may change only itself"},
-        {
-            "expression": f"!({_BY_A_POD}) || ({_SAME})",
-            "message": f"a pod may change only its annotation {LAST}",
-        },
-        {
-            "expression": f"!({_BY_A_POD}) || ({_FORM})",
-            "message": f"annotation {LAST}: write UTC as 2026-11-25T20:00:00Z",
-        },
-    ]
+    },
+    only_from=_BY_A_POD,
+)

@@ -12,6 +12,8 @@ from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 TRACKING_LABEL = "trainstack.dev/tracking"
 # Objects that the stack creates in a team's namespace: members use them, and cannot change or delete them.
 GIVEN_LABEL, GIVEN = "trainstack.dev/given", "yes"
+# ConfigMap with the address of the tracking server.
+TRACKING = "mlflow"
 # Requests of a container in a queue when it has none.
 DEFAULT_REQUEST = {"cpu": "1", "memory": "2Gi"}
 # Kubernetes' own role for users of a namespace, and that of Kueue's chart: jobs of all queued kinds, and read
@@ -21,6 +23,32 @@ _MEMBER_ROLES = ("edit", "kueue-batch-user-role")
 DELETION = "15m"
 # Of the role that lets members see the queues of the cluster.
 ONLOOKERS = "trainstack-queue-onlookers"
+# Most objects of a namespace, finished jobs and their pods included: more than a team needs, and less than a
+# loop that creates objects without end needs to fill the API server's store. Public addresses are none. Kinds
+# of charts are not listed: a quota refuses them until its controller knows them, which takes minutes. Events
+# are never counted (kubernetes v1.36 pkg/quota/v1/install/registry.go, `ignoredResources`); they end by
+# themselves.
+_MOST_OBJECTS = {
+    "count/pods": "30000",
+    "count/jobs.batch": "30000",
+    "count/cronjobs.batch": "500",
+    "count/deployments.apps": "500",
+    "count/replicasets.apps": "5000",
+    "count/statefulsets.apps": "500",
+    "replicationcontrollers": "100",
+    "configmaps": "2000",
+    "secrets": "2000",
+    "count/serviceaccounts": "100",
+    "services": "500",
+    "services.loadbalancers": "0",
+    "services.nodeports": "0",
+    "count/networkpolicies.networking.k8s.io": "100",
+    "count/horizontalpodautoscalers.autoscaling": "500",
+    "count/poddisruptionbudgets.policy": "100",
+    "count/leases.coordination.k8s.io": "500",
+    "count/resourceclaims.resource.k8s.io": "30000",
+    "count/resourceclaimtemplates.resource.k8s.io": "500",
+}
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
 _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
@@ -71,6 +99,20 @@ def tenant_namespace(
         owned,
         limits,
         _no_system_priority(name, namespace, inside),
+        # Rules of a pod about pods of other namespaces bind the scheduler: one that wants none beside it in
+        # a zone keeps all others out of the zone.
+        core.v1.ResourceQuota(
+            f"{name}-affinity",
+            metadata=meta.v1.ObjectMetaArgs(name="no-affinity-across-namespaces", namespace=namespace),
+            spec=core.v1.ResourceQuotaSpecArgs(hard={"pods": "0"}, scopes=["CrossNamespacePodAffinity"]),
+            opts=inside,
+        ),
+        core.v1.ResourceQuota(
+            f"{name}-objects",
+            metadata=meta.v1.ObjectMetaArgs(name="objects", namespace=namespace),
+            spec=core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS),
+            opts=inside,
+        ),
         # Deleted with the namespace, so that it holds until the last pod has ended.
         _closed_to_others(
             name,
@@ -148,7 +190,9 @@ def _closed_to_others(
 ) -> networking.v1.NetworkPolicy:
     return networking.v1.NetworkPolicy(
         f"{name}-ingress",
-        metadata=meta.v1.ObjectMetaArgs(name="same-namespace-only", namespace=namespace),
+        metadata=meta.v1.ObjectMetaArgs(
+            name="same-namespace-only", namespace=namespace, labels={GIVEN_LABEL: GIVEN}
+        ),
         spec=networking.v1.NetworkPolicySpecArgs(
             pod_selector=meta.v1.LabelSelectorArgs(),
             policy_types=["Ingress"],

@@ -13,7 +13,7 @@ from components.base import Component, Options
 from components.kubernetes.access import account, bound_role, may
 from components.kubernetes.network_policies import restricted
 from components.kubernetes.programs.program import Program, digest
-from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING_LABEL
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL, TRACKING, TRACKING_LABEL
 from components.kubernetes.tracking.pod import GrantsArgs
 from components.kubernetes.waiting.job import WaitingProgram, waiting_job
 from components.kubernetes.waiting.namespace import closed_namespace
@@ -21,8 +21,6 @@ from components.ordering import after
 
 NAMESPACE = "trainstack-logins"
 ACCOUNT = "logins"
-# ConfigMap in each of the namespaces.
-TRACKING = "mlflow"
 # The server is ready when this begins; a paused database takes a quarter of a minute to resume.
 LIMIT_S = 300
 # Python with the library of the cloud.

@@ -151,43 +151,6 @@ def test_members_cannot_give_themselves_more(tenants: Tenants) -> None:
     refused(mine.patch, *named, {"status": {}}, own, subresource="status")
 
 
-def test_a_pod_past_its_queue_is_refused_or_waits(tenants: Tenants) -> None:
-    mine, own = tenants.research, tenants.own
-    pod: Object = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "direct", "namespace": own},
-        "spec": job(own)["spec"]["template"]["spec"],
-    }  # fmt: skip
-    placed = {**pod, "spec": {**pod["spec"], "nodeName": "cpu-0"}}
-    with pytest.raises(ApiError, match="schedulingGates have been cleared"):
-        mine.create(placed, dry_run=True)
-    made = mine.create(pod, dry_run=True)
-    assert made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "default"
-    assert {"name": "kueue.x-k8s.io/admission"} in made["spec"]["schedulingGates"]
-    # Kueue manages an owned object through its owner job, whatever its labels.
-    owner = mine.list("v1", "Pod", own)[0]["metadata"]["ownerReferences"]
-    queued = {"labels": {"kueue.x-k8s.io/queue-name": "default"}}
-    for more in (
-        {"ownerReferences": owner},
-        {**queued, "ownerReferences": owner},
-        {**queued, "annotations": {"kueue.x-k8s.io/pod-suspending-parent": "job"}},
-    ):
-        stray = {**pod, "metadata": {**pod["metadata"], **more}}
-        assert "only controllers" in refused_as_invalid(mine.create, stray, dry_run=True)
-    with pytest.raises(ApiError, match='serviceaccount "watcher" not found'):
-        mine.create({**pod, "spec": {**pod["spec"], "serviceAccountName": "watcher"}}, dry_run=True)
-    with pytest.raises(ApiError, match="violates PodSecurity"):
-        mine.create({**pod, "spec": {**pod["spec"], "hostNetwork": True}}, dry_run=True)
-
-
-@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
-def test_no_pod_of_a_team_ranks_with_those_of_the_system(tenants: Tenants, name: str) -> None:
-    # The scheduler would stop other teams' pods for it, whatever the queues say.
-    spec = job(tenants.own, priorityClassName=name)["spec"]["template"]["spec"]
-    metadata = {"name": "first", "namespace": tenants.own}
-    pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-    assert "exceeded quota: no-system-priority" in refused(tenants.research.create, pod, dry_run=True)
-
-
 def claim(namespace: str, name: str, volume: str = "") -> Object:
     spec = {
         "accessModes": ["ReadWriteMany"], "storageClassName": "",
@@ -238,25 +201,6 @@ def test_a_volume_that_is_given_binds_to_no_claim_of_another_team(tenants: Tenan
         "the claim is refused its volume",
     )
     assert api.get("v1", "PersistentVolume", volume)["spec"]["claimRef"]["namespace"] == tenants.other
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        {"nfs": {"server": "fs-1.efs.us-east-1.amazonaws.com", "path": "/"}},
-        {"csi": {"driver": "efs.csi.aws.com"}},
-        {"iscsi": {"targetPortal": "10.0.0.1", "iqn": "iqn.2001-04.com.example:a", "lun": 0}},
-    ],
-)
-def test_a_pod_that_names_a_file_server_is_refused(tenants: Tenants, source: dict[str, Any]) -> None:
-    mine, own = tenants.research, tenants.own
-    pod: Object = {
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mounts", "namespace": own},
-        "spec": job(own, volumes=[{"name": "all", **source}])["spec"]["template"]["spec"],
-    }  # fmt: skip
-    assert "persistentVolumeClaim" in refused_as_invalid(mine.create, pod, dry_run=True)
-    harmless = [{"name": "tmp", "emptyDir": {}}, {"name": "none"}]
-    mine.create({**pod, "spec": {**pod["spec"], "volumes": harmless}}, dry_run=True)
 
 
 def test_members_come_to_the_tracking_server_and_see_no_secret_of_it(

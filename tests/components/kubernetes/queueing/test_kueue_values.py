@@ -2,7 +2,7 @@
 
 import json
 
-from components.kubernetes.queueing import kueue_values
+from components.kubernetes.queueing import kueue_fields, kueue_values, tenancy
 
 
 def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewhere() -> None:
@@ -12,6 +12,7 @@ def test_the_controller_counts_every_job_of_managed_namespaces_and_none_elsewher
     assert config["manageJobsWithoutQueueName"] is True
     assert config["managedJobsNamespaceSelector"] == {"matchLabels": {"trainstack.dev/queueing": "required"}}
     assert config["waitForPodsReady"]["timeout"] == "20m"
+    assert config["featureGates"] == {"ElasticJobsViaWorkloadSlices": False}
     assert config["fairSharing"]["preemptionStrategies"]
     assert config["metrics"]["enableClusterQueueResources"] is True
     assert "hugepages-" in config["resources"]["excludeResourcePrefixes"]
@@ -33,3 +34,9 @@ def test_what_no_queue_counts_does_not_keep_jobs_waiting() -> None:
     assert config["resources"]["excludeResourcePrefixes"] == [
         *("hugepages-", "ephemeral-storage", "example.com/net-0")
     ]
+
+
+def test_a_preempted_pod_ends_before_its_successor_is_given_up() -> None:
+    ready = int(kueue_values.PODS_READY_TIMEOUT.removesuffix("m")) * 60
+    deletion = int(tenancy.DELETION.removesuffix("m")) * 60
+    assert min(ready, deletion) > kueue_fields.MOST_GRACE_S

@@ -7,9 +7,10 @@ import pytest
 
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.people import user
-from components.kubernetes.queueing import node_access
+from components.kubernetes.queueing import exposure, given, kueue_fields, node_access
 from components.kubernetes.queueing.queues import Queueing, QueueingArgs
 from components.kubernetes.queueing.quotas import FlavorArgs
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from infra.errors import UserError
 from smoke_training.launchers.fabrics import PodNeeds
 from smoke_training.launchers.gcp import gke
@@ -37,13 +38,12 @@ def test_members_without_a_group_are_bound_and_policed_by_name() -> None:
     }
     assert ("User", "ada@example.com") in bound
     assert not [name for kind, name in bound if kind == "Group" and name.startswith("trainstack:team:")]
-    policies = [
-        row["spec"]["validations"]
+    asked = {
+        row["metadata"]["name"]
         for row in made.all("ValidatingAdmissionPolicy").values()
-        if row["metadata"]["name"] in ("trainstack-given", "trainstack-queued")
-    ]
-    assert len(policies) == 2
-    assert all("ada@example.com" in str(validations) for validations in policies)
+        if "ada@example.com" in str(row["spec"].get("matchConditions"))
+    }
+    assert asked >= {given.GIVEN, kueue_fields.FIELDS, exposure.SERVICES, exposure.NETWORK}
 
 
 def queueing(given: QueueingArgs) -> Graph:
@@ -235,8 +235,16 @@ def test_no_pod_of_a_team_has_a_priority_of_the_system(made: Graph) -> None:
     assert scope["values"] == ["system-cluster-critical", "system-node-critical"]
 
 
+def test_no_address_of_a_team_is_public_and_its_objects_are_counted(made: Graph) -> None:
+    quota = made.find("ResourceQuota", "team-research-objects")["spec"]["hard"]
+    assert quota["services.loadbalancers"] == quota["services.nodeports"] == "0"
+    # A quota refuses a kind of a chart until its controller has found it.
+    assert not [key for key in quota if "x-k8s.io" in key or "kubeflow" in key]
+    assert made.find("NetworkPolicy", "team-research-ingress")["metadata"]["labels"] == {GIVEN_LABEL: GIVEN}
+
+
 def test_only_where_a_fabric_needs_folders_of_its_node_a_policy_takes_the_standard_s_place() -> None:
-    """What the policy says, an API server is asked (tests/cluster/queues/test_node_access.py)."""
+    """What the policy says, an API server is asked (tests/cluster/tenancy/test_node_access.py)."""
     own = {node_access.NAME, node_access.SHELLS}
     cases: list[tuple[PodNeeds, str, set[str]]] = [
         (gke.gib(), "baseline", set()),
@@ -249,5 +257,9 @@ def test_only_where_a_fabric_needs_folders_of_its_node_a_policy_takes_the_standa
             assert labels["pod-security.kubernetes.io/enforce"] == level
             before = {name for name in graph.waits_for(f"Namespace:{space}") if "trainstack-node" in name}
             assert bool(before) is bool(expected)
+            assert {
+                f"ValidatingAdmissionPolicyBinding:dev-queueing-validatingadmissionpolicybinding-{policy}"
+                for policy in (kueue_fields.FIELDS, given.GIVEN, exposure.NETWORK)
+            } <= graph.waits_for(f"Namespace:{space}")
         made = {body["metadata"]["name"] for body in graph.all("ValidatingAdmissionPolicy").values()}
         assert made & own == expected

@@ -63,7 +63,7 @@ def _without(word: str) -> Callable[[Any, Any], object]:
         (_without("hostPath"), "does not mention hostPath"),
         (_without("privileged"), "does not mention privileged"),
         (_without("seccompProfile"), "does not mention seccompProfile"),
-        (lambda policy, _: policy.pop("variables"), "does not mention initContainers, ephemeralContainers"),
+        (lambda policy, _: policy.pop("variables"), "does not mention initContainers"),
         (lambda policy, _: policy.update(failurePolicy="Ignore"), "admits pods on errors"),
         (lambda policy, _: policy.update(matchConditions=[{}]), "does not match every pod there"),
         (

@@ -104,6 +104,12 @@ def of_node(path: str) -> Spoil:
     return spoil
 
 
+def as_run(spec: dict[str, Any]) -> None:
+    """The daemon alone: a shell without the name of a container would start in it."""
+    alone = spec.pop("initContainers")[0]
+    spec["containers"] = [{key: value for key, value in alone.items() if key != "restartPolicy"}]
+
+
 def over(path: str) -> Spoil:
     def spoil(spec: dict[str, Any]) -> None:
         spec["volumes"].append({"name": "more", "emptyDir": {}})
@@ -144,6 +150,12 @@ SPOILED: dict[str, Spoil] = {
     "a command as a probe": lambda spec: daemon(spec).update(
         startupProbe={"exec": {"command": ["sh", "-c", "id"]}}
     ),
+    "the daemon as the run": as_run,
+    "the daemon beside the run": lambda spec: spec["containers"].append(spec.pop("initContainers")[0]),
+    "a daemon that ends before the run": lambda spec: [
+        daemon(spec).pop(key) for key in ("restartPolicy", "startupProbe")
+    ],
+    "processes shared with the daemon": lambda spec: spec.update(shareProcessNamespace=True),
     "a port of the node": lambda spec: run(spec).update(ports=[{"containerPort": 80, "hostPort": 80}]),
     "no seccomp": lambda spec: spec.update(securityContext={"seccompProfile": {"type": "Unconfined"}}),
     "a sysctl": lambda spec: spec.update(
@@ -166,11 +178,45 @@ def test_the_daemon_of_one_network_is_not_that_of_another(api: KubernetesApi, fe
 
 
 @pytest.mark.parametrize(
-    ("container", "kept"), [("tcpxo-daemon", True), ("tcpx-daemon", True), ("node", False)]
+    ("container", "kept"), [("tcpxo-daemon", True), ("tcpx-daemon", True), ("", True), ("node", False)]
 )
-def test_a_shell_in_a_daemon_is_refused(container: str, kept: bool, api: KubernetesApi, fenced: str) -> None:
-    path = f"/api/v1/namespaces/{fenced}/pods/case/exec"
+@pytest.mark.parametrize("door", ["exec", "attach"])
+def test_a_shell_in_a_daemon_is_refused(
+    door: str, container: str, kept: bool, api: KubernetesApi, fenced: str
+) -> None:
+    path = f"/api/v1/namespaces/{fenced}/pods/case/{door}"
+    query = {"command": "sh", "stdout": "true", **({"container": container} if container else {})}
     with pytest.raises(ApiError) as refused:
-        api.request("POST", path, query={"container": container, "command": "sh", "stdout": "true"})
+        api.request("POST", path, query=query)
     # There is no such pod; who is refused is refused before anybody looks for it.
     assert (node_access.SHELLS in str(refused.value)) is kept
+
+
+@pytest.mark.parametrize(
+    ("debugger", "kept"),
+    [
+        ({"targetContainerName": "tcpxo-daemon"}, True),
+        ({"image": gke.TCPXO_DAEMON}, True),
+        ({"targetContainerName": "node"}, False),
+    ],
+)
+def test_no_debugger_is_in_a_daemon(
+    debugger: dict[str, str], kept: bool, api: KubernetesApi, fenced: str
+) -> None:
+    """Also by administrators: members have no right to add one."""
+    body: Object = {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "debugged-", "namespace": fenced},
+        "spec": {**pod(plans.tcpxo()), "serviceAccountName": "training", "nodeName": "none"},
+    }  # fmt: skip
+    made = api.create(body)["metadata"]["name"]
+    change = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "example.com/x:1", **debugger}]}}
+    url = f"/api/v1/namespaces/{fenced}/pods/{made}/ephemeralcontainers"
+    query, content = {"dryRun": "All"}, "application/strategic-merge-patch+json"
+    try:
+        api.request("PATCH", url, change, content=content, query=query)
+        refused = False
+    except ApiError as error:
+        assert node_access.NAME in str(error), error
+        refused = True
+    api.request("DELETE", f"/api/v1/namespaces/{fenced}/pods/{made}", {"gracePeriodSeconds": 0})
+    assert refused is kept

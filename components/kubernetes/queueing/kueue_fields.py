@@ -1,0 +1,248 @@
+"""Policies that keep jobs in their queue: fields of Kueue that members cannot write (pure).
+
+Kueue trusts what it finds on objects of the namespace: it skips pods without its label, and objects that
+belong to a job, or claim to (kubernetes-sigs/kueue v0.19.2 pkg/controller/jobs/pod/pod_controller.go, `Skip`;
+pod_webhook.go, `Default`; pkg/controller/jobframework/reconciler.go, `FindAncestorJobManagedByKueue`).
+"""
+
+import json
+from collections.abc import Iterator
+
+from components.kubernetes.queueing.policy import QUEUED, Body, Policy, admission_object, rule
+from components.kubernetes.queueing.quotas import GPU
+
+FIELDS, PODS, ORPHANS = "trainstack-kueue", "trainstack-pods", "trainstack-orphans"
+ROLES = "trainstack-pod-roles"
+# A preempted job frees its quota at once, its pods stay until they end: no longer than this, which is less
+# than the time in which its successor has to be ready, and than the time limit of a namespace's deletion.
+MOST_GRACE_S = 600
+
+_KUEUE = "kueue.x-k8s.io/"
+# Labels and annotations with which users describe their job (kueue v0.19.2 pkg/controller/constants,
+# pkg/controller/jobs/pod/constants and apis/kueue/v1beta2/topology_types.go).
+_OF_USERS = [
+    _KUEUE + key
+    for key in (
+        *("queue-name", "priority-class", "max-exec-time-seconds", "job-min-parallelism"),
+        *("job-completions-equal-parallelism", "podset-group-name", "podset-slice-size"),
+        *("podset-required-topology", "podset-preferred-topology", "podset-unconstrained-topology"),
+        *("podset-slice-required-topology", "podset-slice-required-topology-constraints"),
+        *("pod-group-name", "pod-group-total-count", "pod-group-fast-admission", "retriable-in-group"),
+    )
+]
+# What Kueue's webhook writes into a pod within the request that creates it.
+_OF_WEBHOOK = [_KUEUE + "managed", _KUEUE + "role-hash"]
+_OWNERS = ["Job", "JobSet", "TrainJob"]
+_CHANGES = ("CREATE", "UPDATE")
+# The templates of jobs and pods in an object, in groups: of a TrainJob those of each patch, else one.
+_TEMPLATES = """
+  request.kind.kind == 'Pod' ? [] : request.kind.kind == 'TrainJob'
+  ? OBJECT.spec.?runtimePatches.orValue([]).map(patch, patch.?trainingRuntimeSpec.?template).map(set,
+    [dyn(set.orValue({}))]
+    + set.?spec.?replicatedJobs.orValue([]).map(job, dyn(job.?template.orValue({})))
+    + set.?spec.?replicatedJobs.orValue([]).map(job, dyn(job.?template.?spec.?template.orValue({}))))
+  : request.kind.kind == 'JobSet'
+  ? [OBJECT.spec.replicatedJobs.map(job, dyn(job.template))
+    + OBJECT.spec.replicatedJobs.map(job, dyn(job.template.spec.template))]
+  : request.kind.kind == 'CronJob'
+  ? [[dyn(OBJECT.spec.jobTemplate), dyn(OBJECT.spec.jobTemplate.spec.template)]]
+  : [[dyn(OBJECT.spec.?template.orValue({}))]]
+"""
+_NEW = "request.operation == 'CREATE'"
+_NODE = "the scheduler chooses the node: leave nodeName out; select a pool by its queue"
+_GPUS = f"only pods that request {GPU} run on its nodes: leave the toleration out"
+_GRACE = f"terminationGracePeriodSeconds: {MOST_GRACE_S} at most, as a preempted pod keeps its node"
+
+
+def policies(member: str) -> list[Policy]:
+    """All of them; `member`: CEL, true for requests of members."""
+    return [_fields(member), _pods(member), _orphans(member)]
+
+
+def mutation() -> list[Body]:
+    """A MutatingAdmissionPolicy that removes the role of a new pod, with its binding.
+
+    Kueue counts the first pod of a role for all pods of it in a group, and computes the role of a pod only
+    where it has none (pod_controller.go, `getRoleHash`): a user who writes it gets large pods for the quota
+    of a small one. It runs before Kueue's webhook; a validation comes after, and cannot tell who wrote it.
+    """
+    role = _OF_WEBHOOK[1]
+    written = f"'{role}' in object.metadata.?annotations.orValue({{}})"
+    path = "/metadata/annotations/" + role.replace("/", "~1")
+    spec: Body = {
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "Never",
+        "matchConstraints": {"namespaceSelector": QUEUED, "resourceRules": [rule("", "pods")]},
+        "matchConditions": [{"name": "written", "expression": written}],
+        "mutations": [
+            {
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": f"[JSONPatch{{op: 'remove', path: '{path}'}}]"},
+            }
+        ],
+    }
+    return [
+        admission_object("MutatingAdmissionPolicy", ROLES, spec),
+        admission_object("MutatingAdmissionPolicyBinding", ROLES, {"policyName": ROLES}),
+    ]
+
+
+def owned(of: str = "object") -> str:
+    """CEL: whether an object belongs to a job of a queued kind, or claims to."""
+    return f"{of}.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind in {json.dumps(_OWNERS)})"
+
+
+def _fields(member: str) -> Policy:
+    described = [
+        rule("", "pods", "replicationcontrollers", operations=_CHANGES),
+        rule("apps", "deployments", "replicasets", "statefulsets", "daemonsets", operations=_CHANGES),
+        rule("batch", "jobs", "cronjobs", operations=_CHANGES),
+        rule("jobset.x-k8s.io", "jobsets", operations=_CHANGES),
+        rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES),
+    ]
+    now, was = (_TEMPLATES.strip().replace("OBJECT", each) for each in ("object", "oldObject"))
+    variables = {
+        "templates": now,
+        "described": "variables.templates + [[dyn(object)]]",
+        "before": f"{_NEW} ? [] : ({was}) + [[dyn(oldObject)]]",
+        "owned": f"!({_NEW}) && {owned('oldObject')}",
+        **{
+            f"{key}_before": f"{_NEW} ? {{}} : oldObject.metadata.?{key}.orValue({{}})"
+            for key in ("labels", "annotations")
+        },
+    }
+    return Policy(
+        FIELDS,
+        described,
+        [*_metadata(), *_templates(), *_states()],
+        variables,
+        only_from=member,
+    )
+
+
+def _metadata() -> Iterator[tuple[str, str]]:
+    named = ", ".join(key.removeprefix(_KUEUE) for key in _OF_USERS)
+    for field in ("labels", "annotations"):
+        of_kueue = f"key.startsWith('{_KUEUE}') && !(key in {json.dumps(_OF_USERS)})"
+        yield (
+            f"variables.described.all(group, group.all(one, one.?metadata.?{field}.orValue({{}}).all(key,"
+            f" !({of_kueue}) || ({_NEW} && request.kind.kind == 'Pod' && key in {json.dumps(_OF_WEBHOOK)})"
+            f" || variables.before.exists(group, group.exists(old, old.?metadata.?{field}[?key]"
+            f" == optional.of(one.metadata.{field}[key]))))))",
+            f"{field} of {_KUEUE} are written by Kueue: set none but {named}",
+        )
+        kept = f"variables.owned || ({of_kueue})" if field == "labels" else of_kueue
+        yield (
+            f"variables.{field}_before.all(key, !({kept})"
+            f" || object.metadata.?{field}[?key] == optional.of(variables.{field}_before[key]))",
+            f"{field} of Kueue, and labels of what belongs to a job, stay: they keep it in its queue. Delete "
+            "the job instead",
+        )
+    yield (
+        f"object.metadata.?ownerReferences.orValue([]) == ({_NEW} ? []"
+        " : oldObject.metadata.?ownerReferences.orValue([]))",
+        "only controllers create objects that belong to a job: leave ownerReferences out",
+    )
+
+
+def _templates() -> Iterator[tuple[str, str]]:
+    """Refuses early what `_pods` refuses of the pods, and what would keep these for ever."""
+    each = "variables.templates.all(group, group.all(one, {}))"
+    yield (
+        each.format("one.?metadata.?finalizers.orValue([]).size() == 0"),
+        "finalizers are set by controllers, which remove them again: leave them out of templates",
+    )
+    yield (each.format("one.?spec.?nodeName.orValue('') == ''"), _NODE)
+    # The patches of a TrainJob have no resources: its trainer has them.
+    yield (f"request.kind.kind == 'TrainJob' || {each.format(_counted('one.?spec'))}", _GPUS)
+    yield (
+        each.format(f"one.?spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}"),
+        _GRACE,
+    )
+
+
+def _counted(spec: str) -> str:
+    """CEL: whether a pod either requests GPUs or does not tolerate the taint of nodes with GPUs.
+
+    On such a node a container without a request can see all GPUs: NVIDIA's runtime takes
+    `NVIDIA_VISIBLE_DEVICES` from the image (NVIDIA/nvidia-container-toolkit, `accept-nvidia-visible-devices-
+    envvar-when-unprivileged`).
+    """
+    resources = "one.?resources"
+    amount = f"{resources}.?limits[?'{GPU}'].orValue({resources}.?requests[?'{GPU}'].orValue(dyn('0')))"
+    containers = f"dyn({spec}.?containers.orValue([])) + dyn({spec}.?initContainers.orValue([]))"
+    tolerated = (
+        f"{spec}.?tolerations.orValue([]).exists(one, one.?effect.orValue('') in ['', 'NoSchedule']"
+        f" && one.?key.orValue('') in ['', '{GPU}'])"
+    )
+    return f"(!{tolerated} || ({containers}).exists(one, int(string({amount})) > 0))"
+
+
+def _states() -> Iterator[tuple[str, str]]:
+    gates = "spec.?schedulingGates.orValue([])"
+    yield (
+        f"{_NEW} || request.kind.kind != 'Pod' || oldObject.{gates}.all(gate,"
+        f" !gate.name.startsWith('{_KUEUE}') || object.{gates}.exists(now, now.name == gate.name))",
+        "Kueue removes its scheduling gates when the quota has room: wait (see `trainstack queue`)",
+    )
+    yield (
+        f"{_NEW} || !(request.kind.kind in {json.dumps(_OWNERS)}) || object.spec.?suspend.orValue(false)"
+        " || !oldObject.spec.?suspend.orValue(false)",
+        "Kueue starts a job when the quota has room: leave `suspend` as it is, or request less",
+    )
+    yield (
+        "!variables.owned || object.spec == oldObject.spec",
+        "it belongs to a job, which Kueue counted as a whole: delete that job, and create a larger one",
+    )
+    yield (
+        f"request.kind.kind != 'DaemonSet' || !({_NEW})",
+        "no DaemonSets: nodes are shared by all teams. Use a Deployment, or a Job with parallelism",
+    )
+
+
+def _pods(member: str) -> Policy:
+    """Every pod is gated by Kueue or belongs to a Job that Kueue counts, also pods of controllers.
+
+    Kueue leaves pods alone that are annotated with a suspending parent; of the integrations that set it
+    (Deployment, StatefulSet, LeaderWorkerSet) none is enabled here (`kueue_values`).
+    """
+    of_job = "object.metadata.?ownerReferences.orValue([]).exists(owner, owner.kind == 'Job')"
+    gated = (
+        f"object.metadata.?labels[?'{_KUEUE}managed'].orValue('') == 'true'"
+        f" && !('{_KUEUE}pod-suspending-parent' in object.metadata.?annotations.orValue({{}}))"
+        f" && object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == '{_KUEUE}admission')"
+    )
+    return Policy(
+        PODS,
+        [rule("", "pods")],
+        [
+            (
+                f"({of_job} && !{member}) || ({gated})",
+                "Kueue would not count this pod: leave its annotations (pod-suspending-parent) and "
+                "ownerReferences out",
+            ),
+            ("object.spec.?nodeName.orValue('') == ''", _NODE),
+            (_counted("object.spec"), _GPUS),
+            (
+                "object.spec.?priority.orValue(0) <= 0",
+                "no priorityClassName: it would evict pods of other teams. Rank jobs by the label "
+                f"{_KUEUE}priority-class",
+            ),
+            (f"object.spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}", _GRACE),
+        ],
+    )
+
+
+def _orphans(member: str) -> Policy:
+    """A job is deleted with its pods: left behind they would run outside of every quota."""
+    jobs = [
+        rule("batch", "jobs", operations=("DELETE",)),
+        rule("jobset.x-k8s.io", "jobsets", operations=("DELETE",)),
+        rule("trainer.kubeflow.org", "trainjobs", operations=("DELETE",)),
+    ]
+    orphaned = (
+        "request.?options.?propagationPolicy.orValue('') == 'Orphan'"
+        " || request.?options.?orphanDependents.orValue(false)"
+    )
+    message = "its pods would run outside of the quota: delete it without --cascade=orphan"
+    return Policy(ORPHANS, jobs, [(f"!({orphaned})", message)], only_from=member)

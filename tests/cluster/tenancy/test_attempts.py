@@ -1,0 +1,145 @@
+"""An attacker with a member's rights, and a member who works, on a real API server."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from components.kubernetes.queueing.kueue_fields import PODS
+from rehearsal.controlplane.api import Access, ApiError, KubernetesApi, Object
+from tests.cluster.tenancy.accepted_risks import ACCEPTED
+from tests.cluster.tenancy.ahead_attempts import AHEAD
+from tests.cluster.tenancy.attempt import KUEUE, Accepted, Attempt, Send, body, refuser
+from tests.cluster.tenancy.daily_work import CONNECTIONS, WORK
+from tests.cluster.tenancy.given_attempts import GIVEN_OBJECTS
+from tests.cluster.tenancy.identity_attempts import IDENTITIES
+from tests.cluster.tenancy.queue_attempts import LEAVE, PARENT
+from tests.cluster.tenancy.reach_attempts import NODES, PUBLISH
+from tests.cluster.tenancy.scene import HUGE, Scene, pod_spec
+from tests.cluster.waiting import eventually
+
+ATTEMPTS = {each.name: each for each in (*LEAVE, *AHEAD, *PUBLISH, *NODES, *IDENTITIES, *GIVEN_OBJECTS)}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=list(ATTEMPTS))
+def test_an_attempt_is_refused(stand: Scene, attempt: Attempt) -> None:
+    with pytest.raises(ApiError) as refused:
+        attempt.send(stand)
+    assert refuser(refused.value) in attempt.by, refused.value
+
+
+@pytest.mark.parametrize("send", WORK.values(), ids=list(WORK))
+def test_daily_work_goes_on(stand: Scene, send: Send) -> None:
+    send(stand)
+
+
+@pytest.mark.parametrize("send", CONNECTIONS.values(), ids=list(CONNECTIONS))
+def test_connections_to_own_pods_are_let_through(stand: Scene, send: Send) -> None:
+    with pytest.raises(ApiError) as no_kubelet:
+        send(stand)
+    assert no_kubelet.value.code != 403, no_kubelet.value
+    assert "Policy" not in str(no_kubelet.value)
+
+
+@pytest.mark.parametrize("attempt", ACCEPTED, ids=[each.name for each in ACCEPTED])
+def test_an_accepted_risk_is_accepted(stand: Scene, attempt: Accepted) -> None:
+    attempt.send(stand)
+
+
+@pytest.mark.parametrize(
+    ("controller", "owner"),
+    [
+        ("replicaset-controller", "ReplicaSet"),
+        ("statefulset-controller", "StatefulSet"),
+        ("job-controller", ""),
+    ],
+)
+def test_a_controller_makes_no_pod_that_kueue_does_not_count(
+    stand: Scene, controller: str, owner: str
+) -> None:
+    """As if a template had passed: of an object that is older than the policies."""
+    with KubernetesApi(Access(
+        stand.api.access.server, stand.api.access.authority, token=stand.api.token("kube-system", controller)
+    )) as acting:  # fmt: skip
+        made = body(
+            "Pod", labels={"kueue.x-k8s.io/queue-name": "default"}, annotations=PARENT, spec=pod_spec(HUGE)
+        )
+        made["metadata"]["namespace"] = stand.own
+        if owner:
+            reference = {"apiVersion": "apps/v1", "kind": owner, "name": "x", "uid": "x", "controller": True}
+            made["metadata"]["ownerReferences"] = [reference]
+        with pytest.raises(ApiError) as refused:
+            acting.create(made, dry_run=True)
+    assert refuser(refused.value) == PODS
+
+
+def test_the_role_of_a_pod_is_the_one_that_kueue_computes(stand: Scene) -> None:
+    """Kueue counts the first pod of a role for all pods of it in a group."""
+    key, group = f"{KUEUE}role-hash", {f"{KUEUE}pod-group-name": "group"}
+    roles = []
+    for name, spec in (("small", pod_spec()), ("large", pod_spec(HUGE))):
+        forged = {f"{KUEUE}pod-group-total-count": "2", key: "forged"}
+        made = body("Pod", name=name, labels=group, annotations=forged, spec=spec)
+        made["metadata"]["namespace"] = stand.own
+        roles.append(stand.member.create(made, dry_run=True)["metadata"]["annotations"][key])
+    assert len({*roles, "forged"}) == 3
+
+
+def test_no_address_is_public_whoever_asks(stand: Scene) -> None:
+    """The quota counts requests of administrators and controllers, too."""
+    for kind in ("LoadBalancer", "NodePort"):
+        made = body("Service", spec={"type": kind, "ports": [{"port": 80}]})
+        made["metadata"]["namespace"] = stand.own
+        with pytest.raises(ApiError) as refused:
+            stand.api.create(made, dry_run=True)
+        assert refuser(refused.value) == "objects"
+
+
+def test_a_loop_that_creates_objects_ends_at_the_quota(stand: Scene) -> None:
+    budgets = [
+        body("PodDisruptionBudget", name=f"loop-{index}", spec={"maxUnavailable": 1}) for index in range(101)
+    ]
+    with pytest.raises(ApiError) as refused:
+        for each in budgets:
+            stand.member.create({**each, "metadata": {**each["metadata"], "namespace": stand.own}})
+    assert refuser(refused.value) == "objects"
+    stand.member.request("DELETE", f"/apis/policy/v1/namespaces/{stand.own}/poddisruptionbudgets")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")])
+def test_what_kubernetes_puts_into_a_namespace_comes_back(stand: Scene, kind: str, name: str) -> None:
+    before: Object = stand.member.get("v1", kind, name, stand.own)
+    stand.member.delete("v1", kind, name, stand.own, propagation="Background")
+
+    def again() -> Any:
+        found = stand.api.find("v1", kind, name, stand.own)
+        return found if found and found["metadata"]["uid"] != before["metadata"]["uid"] else None
+
+    assert eventually(again, f"{name} is there again")
+
+
+def test_pods_of_a_deployment_wait_for_quota(stand: Scene) -> None:
+    """One of the team's that Kueue cannot admit: its pods stay gated, whoever created them."""
+    spec = {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "large"}},
+        "template": {
+            "metadata": {"labels": {"app": "large"}},
+            "spec": pod_spec(HUGE, restartPolicy="Always"),
+        },
+    }
+    made = body("Deployment", name="large", spec=spec)
+    stand.member.create({**made, "metadata": {"name": "large", "namespace": stand.own}})
+    pod = eventually(partial(_first, stand, "app=large"), "its pod exists")
+    assert {"name": "kueue.x-k8s.io/admission"} in pod["spec"]["schedulingGates"]
+    stand.member.delete("apps/v1", "Deployment", "large", stand.own, propagation="Background")
+    eventually(lambda: _first(stand, "app=large") is None, "its pod is gone")
+
+
+def _first(stand: Scene, labels: str) -> Object | None:
+    return next(iter(stand.api.list("v1", "Pod", stand.own, labels=labels)), None)
+
+
+def test_the_attempts_are_as_many_as_promised() -> None:
+    assert len(ATTEMPTS) >= 80
+    assert len(WORK) >= 20
