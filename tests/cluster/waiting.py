@@ -30,3 +30,10 @@ def gone(api: KubernetesApi, bodies: Sequence[Object], patience_s: float = 60.0)
         for body in bodies
     ]
     eventually(lambda: all(api.find(*one) is None for one in left), f"{left} are gone", patience_s)
+
+
+def counted(api: KubernetesApi, quota: Object) -> bool:
+    """Whether a ResourceQuota is counted: until then it refuses everything that it counts."""
+    metadata = quota["metadata"]
+    found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
+    return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])

@@ -22,7 +22,7 @@ from infra.naming import team_namespace
 from rehearsal.controlplane.api import ApiError, KubernetesApi, Object
 from rehearsal.controlplane.nodes import KwokPool, pool_nodes
 from tests.cluster.manifests import manifests
-from tests.cluster.waiting import eventually, gone
+from tests.cluster.waiting import counted, eventually, gone
 from tests.components.graph import deploy_graph
 
 _TOLERATION = {"key": GPU, "operator": "Exists", "effect": "NoSchedule"}
@@ -248,6 +248,8 @@ def queues(
         # A job gets its queue when it is made: one that came before its LocalQueue would wait without end.
         made = [body for body in bodies if body["kind"] in ("ClusterQueue", "LocalQueue")]
         eventually(lambda: all(_active(api, body) for body in made), "queues are active")
+        quotas = [body for body in bodies if body["kind"] == "ResourceQuota"]
+        eventually(lambda: all(counted(api, body) for body in quotas), "quotas are counted")
         yield lab
     finally:
         if not stays:

@@ -15,7 +15,7 @@ from rehearsal.controlplane.certificates import Authority
 from rehearsal.controlplane.control_plane import ControlPlane
 from tests.cluster.manifests import manifests
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
-from tests.cluster.waiting import eventually
+from tests.cluster.waiting import counted, eventually
 from tests.components.graph import deploy_graph
 
 ADA, EVE = "ada@example.com", "eve@example.com"
@@ -61,8 +61,8 @@ def two_teams(plane: ControlPlane, api: KubernetesApi, known_as: str) -> Iterato
             for body in given(namespace):
                 api.create(body)
                 if body["kind"] == "ResourceQuota":
-                    # What the provider waits for: until the quota is counted, it refuses everything.
-                    eventually(partial(_counted, api, body), "the quota is counted")
+                    # What the provider waits for.
+                    eventually(partial(counted, api, body), "the quota is counted")
         subject = api.list(RBAC, "RoleBinding", own)[0]["subjects"][0]
         if known_as == "a user":
             assert subject == {"apiGroup": "rbac.authorization.k8s.io", **user(ADA)}
@@ -79,12 +79,6 @@ def two_teams(plane: ControlPlane, api: KubernetesApi, known_as: str) -> Iterato
             for claim in VOLUMES:
                 api.delete("v1", "PersistentVolumeClaim", claim, namespace)
                 api.delete("v1", "PersistentVolume", f"{namespace}-{claim}")
-
-
-def _counted(api: KubernetesApi, quota: Object) -> bool:
-    metadata = quota["metadata"]
-    found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
-    return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])
 
 
 def _policed(mine: KubernetesApi, own: str) -> bool:
