@@ -36,4 +36,4 @@ def counted(api: KubernetesApi, quota: Object) -> bool:
     """Whether a ResourceQuota is counted: until then it refuses everything that it counts."""
     metadata = quota["metadata"]
     found = api.get("v1", "ResourceQuota", metadata["name"], metadata["namespace"])
-    return bool(found.get("status", {}).get("hard") == quota["spec"]["hard"])
+    return bool(found.get("status", {}).get("hard") == found["spec"]["hard"])

@@ -42,8 +42,8 @@ _TEMPLATES = """
     + set.?spec.?replicatedJobs.orValue([]).map(job, dyn(job.?template.orValue({})))
     + set.?spec.?replicatedJobs.orValue([]).map(job, dyn(job.?template.?spec.?template.orValue({}))))
   : request.kind.kind == 'JobSet'
-  ? [OBJECT.spec.replicatedJobs.map(job, dyn(job.template))
-    + OBJECT.spec.replicatedJobs.map(job, dyn(job.template.spec.template))]
+  ? [OBJECT.spec.?replicatedJobs.orValue([]).map(job, dyn(job.template))
+    + OBJECT.spec.?replicatedJobs.orValue([]).map(job, dyn(job.template.spec.template))]
   : request.kind.kind == 'CronJob'
   ? [[dyn(OBJECT.spec.jobTemplate), dyn(OBJECT.spec.jobTemplate.spec.template)]]
   : [[dyn(OBJECT.spec.?template.orValue({}))]]

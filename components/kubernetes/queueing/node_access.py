@@ -99,21 +99,7 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
         _ALL.replace("{}", f"!(one.name in {names} || one.image in {images}) || {as_made}"),
         "the daemon of a network runs as the stack defines it, and nothing else uses its name or image",
     )
-    # A shell in a container of a run is allowed, and one that shares processes sees those of the daemon.
-    yield (
-        f"variables.run.all(one, !(one.name in {names}) && !(one.image in {images}))",
-        "the daemon of a network is an init container that goes on (restartPolicy Always), beside the run",
-    )
-    present = f"variables.all.exists(one, one.name in {names})"
-    yield (
-        f"!object.spec.?shareProcessNamespace.orValue(false) || !{present}",
-        "no shared processes beside the daemon of a network: leave shareProcessNamespace out",
-    )
-    yield (
-        "object.spec.?ephemeralContainers.orValue([]).all(one,"
-        f" !(one.?targetContainerName.orValue('') in {names}))",
-        "no debugger in the processes of the daemon of a network: target another container",
-    )
+    yield from _beside(names, images)
     mounts = "one.?volumeMounts.orValue([]).exists(mount, mount.name == volume.name)"
     yield (
         "object.spec.?volumes.orValue([]).all(volume, !has(volume.hostPath) || "
@@ -139,6 +125,24 @@ def _rules(known: Sequence[tuple[SidecarArgs, str | None]]) -> Iterator[tuple[st
         "object.spec.?securityContext.?sysctls.orValue([]).all(one, one.name in "
         f"{json.dumps(list(_SYSCTLS))})",
         "no sysctls that reach beyond the pod",
+    )
+
+
+def _beside(names: str, images: str) -> Iterator[tuple[str, str]]:
+    """A run beside a daemon does not reach into it: a shell in a container of a run is allowed."""
+    yield (
+        f"variables.run.all(one, !(one.name in {names}) && !(one.image in {images}))",
+        "the daemon of a network is an init container that goes on (restartPolicy Always), beside the run",
+    )
+    present = f"variables.all.exists(one, one.name in {names})"
+    yield (
+        f"!object.spec.?shareProcessNamespace.orValue(false) || !{present}",
+        "no shared processes beside the daemon of a network: leave shareProcessNamespace out",
+    )
+    yield (
+        "object.spec.?ephemeralContainers.orValue([]).all(one,"
+        f" !(one.?targetContainerName.orValue('') in {names}))",
+        "no debugger in the processes of the daemon of a network: target another container",
     )
 
 

@@ -27,17 +27,17 @@ ONLOOKERS = "trainstack-queue-onlookers"
 # loop that creates objects without end needs to fill the API server's store. Public addresses are none. Kinds
 # of charts are not listed: a quota refuses them until its controller knows them, which takes minutes. Events
 # are never counted (kubernetes v1.36 pkg/quota/v1/install/registry.go, `ignoredResources`); they end by
-# themselves.
+# themselves. Amounts as the API server returns them (30k), so that none differs from what it stores.
 _MOST_OBJECTS = {
-    "count/pods": "30000",
-    "count/jobs.batch": "30000",
+    "count/pods": "30k",
+    "count/jobs.batch": "30k",
     "count/cronjobs.batch": "500",
     "count/deployments.apps": "500",
-    "count/replicasets.apps": "5000",
+    "count/replicasets.apps": "5k",
     "count/statefulsets.apps": "500",
     "replicationcontrollers": "100",
-    "configmaps": "2000",
-    "secrets": "2000",
+    "configmaps": "2k",
+    "secrets": "2k",
     "count/serviceaccounts": "100",
     "services": "500",
     "services.loadbalancers": "0",
@@ -46,7 +46,7 @@ _MOST_OBJECTS = {
     "count/horizontalpodautoscalers.autoscaling": "500",
     "count/poddisruptionbudgets.policy": "100",
     "count/leases.coordination.k8s.io": "500",
-    "count/resourceclaims.resource.k8s.io": "30000",
+    "count/resourceclaims.resource.k8s.io": "30k",
     "count/resourceclaimtemplates.resource.k8s.io": "500",
 }
 # The priority classes of every cluster (pkg/apis/scheduling/types.go), above any that users create.
@@ -99,20 +99,7 @@ def tenant_namespace(
         owned,
         limits,
         _no_system_priority(name, namespace, inside),
-        # Rules of a pod about pods of other namespaces bind the scheduler: one that wants none beside it in
-        # a zone keeps all others out of the zone.
-        core.v1.ResourceQuota(
-            f"{name}-affinity",
-            metadata=meta.v1.ObjectMetaArgs(name="no-affinity-across-namespaces", namespace=namespace),
-            spec=core.v1.ResourceQuotaSpecArgs(hard={"pods": "0"}, scopes=["CrossNamespacePodAffinity"]),
-            opts=inside,
-        ),
-        core.v1.ResourceQuota(
-            f"{name}-objects",
-            metadata=meta.v1.ObjectMetaArgs(name="objects", namespace=namespace),
-            spec=core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS),
-            opts=inside,
-        ),
+        *_bounds(name, namespace, inside),
         # Deleted with the namespace, so that it holds until the last pod has ended.
         _closed_to_others(
             name,
@@ -167,6 +154,27 @@ def onlookers(
         opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=[role])),
     )
     return [role, bound]
+
+
+def _bounds(
+    name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
+) -> list[core.v1.ResourceQuota]:
+    """Quotas of objects, and of pods with rules about pods of other namespaces.
+
+    Such rules bind the scheduler: a pod that wants no other beside it in a zone keeps all others out of it.
+    """
+    affinity = core.v1.ResourceQuotaSpecArgs(hard={"pods": "0"}, scopes=["CrossNamespacePodAffinity"])
+    objects = core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS)
+    named = (("affinity", "no-affinity-across-namespaces", affinity), ("objects", "objects", objects))
+    return [
+        core.v1.ResourceQuota(
+            f"{name}-{part}",
+            metadata=meta.v1.ObjectMetaArgs(name=called, namespace=namespace),
+            spec=spec,
+            opts=opts,
+        )
+        for part, called, spec in named
+    ]
 
 
 def _no_system_priority(
