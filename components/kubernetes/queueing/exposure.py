@@ -39,7 +39,6 @@ def _services(member: str) -> Policy:
 
 
 def _routes(member: str) -> Policy:
-    # The ports of a published thing are found by its controller: nothing in the object tells harmless ones.
     routes: Body = {**rule("", "*", operations=_CHANGES), "apiGroups": list(_GROUPS)}
     ingresses = rule("networking.k8s.io", "ingresses", operations=_CHANGES)
     return Policy(

@@ -64,7 +64,7 @@ def mutation() -> list[Body]:
 
     Kueue counts the first pod of a role for all pods of it in a group, and computes the role of a pod only
     where it has none (pod_controller.go, `getRoleHash`): a user who writes it gets large pods for the quota
-    of a small one. It runs before Kueue's webhook; a validation comes after, and cannot tell who wrote it.
+    of a small one. It runs before Kueue's webhook; a validation comes after, when the author is unknown.
     """
     role = _OF_WEBHOOK[1]
     written = f"'{role}' in object.metadata.?annotations.orValue({{}})"

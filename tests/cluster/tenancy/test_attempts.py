@@ -85,7 +85,7 @@ def test_the_role_of_a_pod_is_the_one_that_kueue_computes(stand: Scene) -> None:
     assert len({*roles, "forged"}) == 3
 
 
-def test_no_address_is_public_whoever_asks(stand: Scene) -> None:
+def test_no_address_is_public_at_the_request_of_an_administrator(stand: Scene) -> None:
     """The quota counts requests of administrators and controllers, too."""
     for kind in ("LoadBalancer", "NodePort"):
         made = body("Service", spec={"type": kind, "ports": [{"port": 80}]})
@@ -119,7 +119,7 @@ def test_what_kubernetes_puts_into_a_namespace_comes_back(stand: Scene, kind: st
 
 
 def test_pods_of_a_deployment_wait_for_quota(stand: Scene) -> None:
-    """One of the team's that Kueue cannot admit: its pods stay gated, whoever created them."""
+    """One of the team's that Kueue cannot admit: its pods stay gated, although a controller created them."""
     spec = {
         "replicas": 1,
         "selector": {"matchLabels": {"app": "large"}},
