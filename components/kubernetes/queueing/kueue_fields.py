@@ -146,7 +146,7 @@ def _metadata() -> Iterator[tuple[str, str]]:
 
 
 def _templates() -> Iterator[tuple[str, str]]:
-    """Refuses early what `_pods` refuses of the pods, and what would keep these for ever."""
+    """The rules of `_pods` for templates of members, whose pods controllers create."""
     each = "variables.templates.all(group, group.all(one, {}))"
     yield (
         each.format("one.?metadata.?finalizers.orValue([]).size() == 0"),
@@ -154,11 +154,18 @@ def _templates() -> Iterator[tuple[str, str]]:
     )
     yield (each.format("one.?spec.?nodeName.orValue('') == ''"), _NODE)
     # The patches of a TrainJob have no resources: its trainer has them.
-    yield (f"request.kind.kind == 'TrainJob' || {each.format(_counted('one.?spec'))}", _GPUS)
+    of_trainer = _gpus("object.spec.?trainer.?resourcesPerNode")
+    yield (f"{of_trainer} > 0 || {each.format(_counted('one.?spec'))}", _GPUS)
     yield (
         each.format(f"one.?spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}"),
         _GRACE,
     )
+
+
+def _gpus(resources: str) -> str:
+    """CEL: GPUs of an optional ResourceRequirements."""
+    requested = f"{resources}.?requests[?'{GPU}'].orValue(dyn('0'))"
+    return f"int(string({resources}.?limits[?'{GPU}'].orValue({requested})))"
 
 
 def _counted(spec: str) -> str:
@@ -168,14 +175,12 @@ def _counted(spec: str) -> str:
     `NVIDIA_VISIBLE_DEVICES` from the image (NVIDIA/nvidia-container-toolkit, `accept-nvidia-visible-devices-
     envvar-when-unprivileged`).
     """
-    resources = "one.?resources"
-    amount = f"{resources}.?limits[?'{GPU}'].orValue({resources}.?requests[?'{GPU}'].orValue(dyn('0')))"
     containers = f"dyn({spec}.?containers.orValue([])) + dyn({spec}.?initContainers.orValue([]))"
     tolerated = (
         f"{spec}.?tolerations.orValue([]).exists(one, one.?effect.orValue('') in ['', 'NoSchedule']"
         f" && one.?key.orValue('') in ['', '{GPU}'])"
     )
-    return f"(!{tolerated} || ({containers}).exists(one, int(string({amount})) > 0))"
+    return f"(!{tolerated} || ({containers}).exists(one, {_gpus('one.?resources')} > 0))"
 
 
 def _states() -> Iterator[tuple[str, str]]:
@@ -222,13 +227,16 @@ def _pods(member: str) -> Policy:
                 "ownerReferences out",
             ),
             ("object.spec.?nodeName.orValue('') == ''", _NODE),
-            (_counted("object.spec"), _GPUS),
+            (f"!{member} || {_counted('object.spec')}", _GPUS),
             (
                 "object.spec.?priority.orValue(0) <= 0",
                 "no priorityClassName: it would evict pods of other teams. Rank jobs by the label "
                 f"{_KUEUE}priority-class",
             ),
-            (f"object.spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}", _GRACE),
+            (
+                f"!{member} || object.spec.?terminationGracePeriodSeconds.orValue(0) <= {MOST_GRACE_S}",
+                _GRACE,
+            ),
         ],
     )
 

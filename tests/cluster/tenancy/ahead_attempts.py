@@ -4,6 +4,28 @@ from components.kubernetes.queueing.kueue_fields import FIELDS, PODS
 from tests.cluster.tenancy.attempt import RBAC, Attempt, body, call, create, delete, patch
 from tests.cluster.tenancy.scene import job_spec, pod_spec
 
+TOLERANT = {
+    "runtimeRef": {"name": "torch-distributed"},
+    "runtimePatches": [
+        {
+            "manager": "mine",
+            "trainingRuntimeSpec": {
+                "template": {
+                    "spec": {
+                        "replicatedJobs": [
+                            {
+                                "name": "node",
+                                "template": {
+                                    "spec": {"template": {"spec": {"tolerations": [{"operator": "Exists"}]}}}
+                                },
+                            }
+                        ]
+                    }
+                }
+            },
+        }
+    ],
+}
 AHEAD = [
     Attempt(
         "a workload of Kueue", create(body("Workload", spec={"queueName": "default", "podSets": []})), RBAC
@@ -136,6 +158,7 @@ AHEAD = [
         for what, kind, spec in (
             ("pod", "Pod", pod_spec(tolerations=[{"key": "nvidia.com/gpu", "operator": "Exists"}])),
             ("Job", "Job", job_spec(tolerations=[{"operator": "Exists"}])),
+            ("TrainJob", "TrainJob", TOLERANT),
         )
     ),
     Attempt(
