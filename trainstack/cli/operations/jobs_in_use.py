@@ -43,7 +43,7 @@ class JobsInUse:
     """Why the jobs are not known; empty: they are."""
 
     def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
-        """What happens to jobs, with those on nodes that a plan ends: pairs of effect and job."""
+        """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job."""
         if self.unknown:
             return [(UNKNOWN, self.unknown)]
         if self.state is None:

@@ -31,7 +31,7 @@ class Preview:
     """Quotas that the stack at its largest exceeds."""
     on: datetime.date
     jobs: Sequence[tuple[str, str]] = ()
-    """What happens to jobs: pairs of effect and job."""
+    """Effects on jobs: pairs of effect and job."""
 
     @property
     def ends(self) -> list[tuple[str, str]]:
