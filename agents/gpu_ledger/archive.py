@@ -109,7 +109,7 @@ class Archive:
         if body.get("schema") != SCHEMA:
             raise ValueError(f"is of schema {body.get('schema')}, not {SCHEMA}")
         base, added = (_part(body[key], body["projects"]) for key in ("base", "added"))
-        return cls(body["team"], body["number"], base, added, body["terms"], body["begun"])
+        return cls(body["team"], body["number"], base, added, body["terms"], body.get("begun", 0))
 
 
 def compressed(text: str) -> bytes:

@@ -8,9 +8,11 @@ from typing import Any
 
 from agents.gpu_ledger import book_text
 from agents.gpu_ledger.archive import Archive, ArchivePart, compressed
+from agents.gpu_ledger.attempts import month_end
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
 from agents.shared.api_server import ApiServer, ApiServerError
+from agents.shared.times import stamp
 
 NAME, KEY = "gpu-ledger", "book.json.gz"
 # Of books and archives of schema 1, which were not compressed.
@@ -36,6 +38,7 @@ class BookStore:
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self._versions: dict[str, str] = {}
+        self._reserved: set[tuple[str, str]] = set()
 
     def read(self, namespace: str, team: str, now: int) -> TeamBook:
         """The book of a namespace, a new one where there is none. Raises ValueError for an unreadable one."""
@@ -77,26 +80,34 @@ class BookStore:
         past = ArchivePart(*book.before(day))
         for month in sorted({row.day[:7] for row in past.rows} | {row[0][:7] for row in past.uncertain}):
             number = book.archived.get(month, 0)
-            base = self._base(namespace, book, month, number)
+            found = self._get(namespace, f"{NAME}-{month}")
+            base = _base(found, book, month, number)
             made = Archive(book.team, number + 1, base, past.of(month), book.terms, book.begun)
-            self._put(_config_map(f"{NAME}-{month}", namespace, made.content()))
+            body = _config_map(f"{NAME}-{month}", namespace, made.content())
+            if found is None:
+                self._server.must("POST", _path(namespace), body)
+            else:
+                self._server.must("PUT", _path(namespace, f"{NAME}-{month}"), body)
         book.archive(day)
         return bool(past.rows or past.uncertain)
 
-    def _base(self, namespace: str, book: TeamBook, month: str, number: int) -> ArchivePart:
-        """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
-        found = self._get(namespace, f"{NAME}-{month}")
-        old = Archive.parse(text_of(found)) if found else None
-        if not number:
-            # A crash before the book was written leaves one, which is made again. Where the book was deleted,
-            # and began anew, the archives of the old one are all that is left of it.
-            if old and old.begun not in (0, book.begun):
-                raise ValueError(f"{NAME}-{month} is of a book that was deleted: rename it")
-            return ArchivePart()
-        if old is None:
-            book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
-            return ArchivePart()
-        return old.at(number)
+    def reserve(self, namespace: str, book: TeamBook, now: int) -> bool:
+        """Create empty archives of this month and the next where there are none.
+
+        Returns whether anything was requested.
+
+        The quota of a namespace counts ConfigMaps: a member who uses it up cannot stop a later archive, for
+        which then only a change is needed.
+        """
+        months = {(namespace, stamp(at)[:7]) for at in (now, month_end(now))} - self._reserved
+        for _, month in sorted(months):
+            made = Archive(book.team, 0, ArchivePart(), ArchivePart(), book.terms, book.begun)
+            body = _config_map(f"{NAME}-{month}", namespace, made.content())
+            status, found = self._server.ask("POST", _path(namespace), body)
+            if status >= 300 and status != _CONFLICT:
+                raise ApiServerError(status, str(found.get("message")))
+            self._reserved.add((namespace, month))
+        return bool(months)
 
     def _get(self, namespace: str, name: str) -> Mapping[str, Any] | None:
         status, found = self._server.ask("GET", _path(namespace, name))
@@ -105,15 +116,6 @@ class BookStore:
         if status >= 300:
             raise ApiServerError(status, str(found.get("message")))
         return found
-
-    def _put(self, body: Mapping[str, Any]) -> None:
-        namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
-        try:
-            self._server.must("PUT", _path(namespace, name), body)
-        except ApiServerError as error:
-            if error.status != _MISSING:
-                raise
-            self._server.must("POST", _path(namespace), body)
 
 
 def text_of(config_map: Mapping[str, Any]) -> str:
@@ -128,6 +130,21 @@ def text_of(config_map: Mapping[str, Any]) -> str:
     if plain is None:
         raise ValueError(f"has no key {KEY}")
     return str(plain)
+
+
+def _base(found: Mapping[str, Any] | None, book: TeamBook, month: str, number: int) -> ArchivePart:
+    """The archived rows that the book lists. A deleted archive is noted; another one is left as it is."""
+    old = Archive.parse(text_of(found)) if found else None
+    if not number:
+        # A crash before the book was written leaves one, which is made again. Where the book was deleted,
+        # and began anew, the archives of the old one are all that is left of it.
+        if old and old.number and old.begun not in (0, book.begun):
+            raise ValueError(f"{NAME}-{month} is of a book that was deleted: rename it")
+        return ArchivePart()
+    if old is None:
+        book.note(Note(book.seen, "lost", f"{NAME}-{month}", "the archive was deleted"))
+        return ArchivePart()
+    return old.at(number)
 
 
 def _config_map(name: str, namespace: str, content: bytes) -> dict[str, Any]:

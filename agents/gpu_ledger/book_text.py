@@ -27,6 +27,7 @@ def text(book: TeamBook) -> str:
         "open": {uid: entries.plain(attempt) for uid, attempt in sorted(book.open.items())},
         "booked": {key: list(value) for key, value in sorted(book.booked.items())},
         "done": [*book.done],
+        "unread": [*book.unread],
         "version": book.version,
         "projects": book.projects,
         "sums": [[*key, *amounts] for key, amounts in sorted(book.sums.items())],
@@ -58,6 +59,7 @@ def parse(text: str) -> TeamBook:
     book.archived = dict.fromkeys(archived, 1) if isinstance(archived, list) else archived
     book.warned, book.terms = dict(body["warned"]), body["terms"]
     book.done, book.version = dict.fromkeys(body.get("done", ())), body.get("version", 0)
+    book.unread = dict.fromkeys(body.get("unread", ()))
     book.sums = {row.key: row.amounts for row in (LedgerRow(*one) for one in body.get("sums", ()))}
     book.projects = body["projects"] if "projects" in body else _projects(book)
     return book

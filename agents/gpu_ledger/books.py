@@ -17,12 +17,14 @@ from agents.shared.api_server import ApiServer, ApiServerError
 # Intervals of writing a changed book and one that only advanced. The first change after a while is written at
 # once.
 CHANGED_S, OLDER_S = 10.0, 60.0
-# Of many books together, at most 20 are written in a minute.
-_EACH_S = 3.0
-# Rows of past days are few, and come once a day.
-_ARCHIVE_S = 3600
+# Of many books together, at most 12 are written in a minute.
+_EACH_S = 5.0
+# Rows of past days are few, and come once a day, for all teams at the same time: one after the other.
+_ARCHIVE_S, _EACH_ARCHIVE_S = 3600, 20.0
 _RETRY_S, _MOST_RETRY_S = 10.0, 600.0
 # Reasons of failures in metrics, by HTTP status.
+# Errors of a reader that expects another form.
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 _REASONS = {403: "forbidden", 404: "conflict", 409: "conflict", 413: "too_large", 422: "too_large"}
 
 
@@ -41,6 +43,7 @@ class Books:
         """Notes of dropped books, which may not be stored."""
         self._written: dict[str, float] = {}
         self._archived: dict[str, int] = {}
+        self._may_archive = 0.0
         self._sizes: dict[str, tuple[int, float]] = {}
         """Bytes and time of the last write."""
         self._failures: dict[tuple[str, str], int] = {}
@@ -84,17 +87,15 @@ class Books:
         self._counters.add(book.team, book)
         if not self._may(namespace):
             return
+        at = time.monotonic()
         # An archive belongs to a book that is stored.
-        if namespace in self._sizes and abs(now - self._archived.get(namespace, 0)) >= _ARCHIVE_S:
+        due = namespace in self._sizes and abs(now - self._archived.get(namespace, 0)) >= _ARCHIVE_S
+        if due and at >= self._may_archive:
             self._archived[namespace] = now
-            with self.apart(namespace):
-                if self._store.archive(namespace, book, now):
-                    self._counters.archived(book.team, book)
-                    self._written.pop(namespace, None)
+            self._archive(namespace, book, now)
         changed = namespace in self._changed or self._noted.get(namespace, 0) != book.noted
         every = CHANGED_S if changed else OLDER_S if book.open else float("inf")
         every = max(every, _EACH_S * len(self.loaded))
-        at = time.monotonic()
         if namespace in self._written and at < self._written[namespace] + every:
             return
         with self.apart(namespace):
@@ -103,6 +104,19 @@ class Books:
             self._written[namespace], self._sizes[namespace] = at, (size, time.time())
             self._changed.discard(namespace)
             self._retries.pop(namespace, None)
+
+    def _archive(self, namespace: str, book: TeamBook, now: int) -> None:
+        busy = True
+        with self.apart(namespace):
+            busy = self._store.archive(namespace, book, now)
+            if busy:
+                self._counters.archived(book.team, book)
+                self._written.pop(namespace, None)
+        # A quota that is used up puts off no write of the book.
+        with self.apart(namespace, waits=False):
+            busy = self._store.reserve(namespace, book, now) or busy
+        if busy:
+            self._may_archive = time.monotonic() + _EACH_ARCHIVE_S
 
     @contextmanager
     def apart(self, namespace: str, *, waits: bool = True) -> Iterator[None]:
@@ -118,7 +132,7 @@ class Books:
             self.drop(namespace)
         except ApiServerError as error:
             self._failed(namespace, _REASONS.get(error.status, "server"), error, waits=waits)
-        except (KeyError, TypeError, ValueError) as error:
+        except UNREADABLE as error:
             self._failed(namespace, "unreadable", error, waits=waits)
         except OSError as error:
             self._failed(namespace, "unreachable", error, waits=waits)

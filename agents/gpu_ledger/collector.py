@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.gpu_ledger import check, metrics
 from agents.gpu_ledger.attempts import Seen, seen
-from agents.gpu_ledger.books import Books, terms
+from agents.gpu_ledger.books import UNREADABLE, Books, terms
 from agents.gpu_ledger.budget import GpuBudget
 from agents.gpu_ledger.decisions import WORKLOADS, BudgetTeam, Decisions
 from agents.gpu_ledger.ledger import TeamBook
@@ -152,7 +152,10 @@ class Collector:
         existing, undecided, latest = set[str](), [], 0
         # Finished Workloads may be many: only one page of them is in memory.
         for page, at in self._server.paged(f"{WORKLOADS}/namespaces/{namespace}/workloads"):
-            now, latest = self._now(), max(latest, int(at) if at.isdecimal() else 0)
+            now = self._now()
+            if not latest and at.isdecimal():
+                latest = int(at)
+                book.bound(latest, now)
             for workload in page:
                 existing.add(workload["metadata"]["uid"])
                 with self._books.apart(namespace, waits=False):
@@ -196,7 +199,13 @@ class Collector:
 
     def _observe(self, book: TeamBook, workload: Object, now: int, *, watched: bool) -> Seen | None:
         """Book the state of a Workload; None where there is nothing to book."""
-        state = seen(workload)
+        try:
+            state = seen(workload)
+        except UNREADABLE:
+            # A release that can read it books it.
+            if book.unreadable(workload["metadata"]["uid"]):
+                self._books.changed(workload["metadata"]["namespace"])
+            raise
         if state is None:
             return None
         if book.observe(state, now, watched=watched):

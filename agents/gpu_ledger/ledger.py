@@ -51,6 +51,8 @@ class TeamBook:
         """Of Workloads that are not finished."""
         self.done: dict[str, None] = {}
         """The latest finished Workloads, which are booked; oldest first."""
+        self.unread: dict[str, None] = {}
+        """Workloads of which a state could not be read: they are not booked, whatever their version."""
         self.version = 0
         """Version of the Workloads whose changes until then are booked; 0: of none."""
         self.projects: dict[str, str] = {}
@@ -75,15 +77,26 @@ class TeamBook:
         key, before = digest(seen.uid), self.open.get(seen.uid)
         if before is None and self._is_past(seen, key):
             return False
-        known = self.booked.get(key)
+        known, unread = self.booked.get(key), key in self.unread
         self._observe(seen, now, watched=watched)
+        self.unread.pop(key, None)
         if seen.finished is not None and seen.asked:
             self.booked.pop(key, None)
             self.done[key] = None
             while len(self.done) > MOST_DONE:
                 del self.done[next(iter(self.done))]
             return True
-        return self.open.get(seen.uid) is not before or self.booked.get(key) != known
+        return unread or self.open.get(seen.uid) is not before or self.booked.get(key) != known
+
+    def unreadable(self, uid: str) -> bool:
+        """A state of a Workload could not be read; returns whether that changed the book."""
+        key = digest(uid)
+        if key in self.done or key in self.unread:
+            return False
+        self.unread[key] = None
+        if len(self.unread) > MOST_DONE:
+            del self.unread[next(iter(self.unread))]
+        return True
 
     def _is_past(self, seen: Seen, key: str) -> bool:
         """Return whether a Workload is finished and booked.
@@ -92,7 +105,7 @@ class TeamBook:
         """
         if key in self.done:
             return True
-        if seen.finished is None or not self.version:
+        if seen.finished is None or not self.version or key in self.unread:
             return False
         return seen.version <= self.version or seen.finished < self.seen - _PAST_S
 
@@ -133,6 +146,7 @@ class TeamBook:
         was_open = uid in self.open
         if was_open:
             self._close(uid, self.open[uid], at, 0)
+        self.unread.pop(digest(uid), None)
         return self.booked.pop(digest(uid), None) is not None or was_open
 
     def vanished(self, uid: str, now: int) -> None:
@@ -178,10 +192,22 @@ class TeamBook:
         self.seen = now
         self.note(Note(now, "clock", "API server", f"its clock jumped by {jumped_s} s"))
 
+    def bound(self, version: int, now: int) -> None:
+        """Correct a book whose server had been further than `version`, as after a restored etcd.
+
+        `done` and the time of their end then show which finished Workloads are booked.
+        """
+        if self.version > version:
+            self.note(Note(now, "clock", "API server", f"its version {version} is before {self.version}"))
+            self.version = 1
+        if self.seen > now + LATE_S:
+            self.clock_jumped(now, now - self.seen)
+
     def forget(self, existing: Iterable[str]) -> None:
         """Forget bookings of Workloads other than those with these UIDs: they cannot be observed again."""
         kept = {digest(uid) for uid in existing}
         self.booked = {key: value for key, value in self.booked.items() if key in kept}
+        self.unread = {key: None for key in self.unread if key in kept}
 
     def totals(self, month: str = "") -> list[LedgerRow]:
         """The rows that are not archived, with open attempts until their last observation, in order.

@@ -89,10 +89,9 @@ class Installation:
         spec = current["spec"]
         kind = f"/apis/{spec['group']}/{stored}"
         count = 0
-        for found in self._again(lambda: [*self._server.every(f"{kind}/{_plural(spec)}")], f"list {name}"):
-            metadata = found["metadata"]
-            namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
-            target = f"{kind}{namespace}/{_plural(spec)}/{metadata['name']}"
+        for namespace, one in self._again(partial(self._names, f"{kind}/{_plural(spec)}"), f"list {name}"):
+            inside = f"/namespaces/{namespace}" if namespace else ""
+            target = f"{kind}{inside}/{_plural(spec)}/{one}"
             # Without changes: the API server writes an object again that is stored in another version.
             self._again(partial(_patched, self._server, target), f"rewrite {target}")
             count += 1
@@ -104,6 +103,11 @@ class Installation:
 
         self._again(forget, f"write the status of {name}")
         return count
+
+    def _names(self, path: str) -> list[tuple[str, str]]:
+        """Namespace and name of every object. Only one page of whole objects is in memory."""
+        heads = (found["metadata"] for found in self._server.every(path))
+        return [(str(head.get("namespace") or ""), str(head["name"])) for head in heads]
 
     def _write(self, name: str, wanted: Object) -> None:
         """Create or replace a definition. Labels and annotations of others are kept."""

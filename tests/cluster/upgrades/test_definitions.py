@@ -159,19 +159,24 @@ def stored_as(plane: ControlPlane, name: str) -> str:
 @pytest.fixture
 def old(plane: ControlPlane, api: KubernetesApi) -> Iterator[str]:
     """The name of an object that is stored as v1beta1. No controller writes objects of its kind."""
-    store(api, CLASSES, "v1beta1")
     kind = (f"{GROUP}/v1beta1", "WorkloadPriorityClass")
+    made: list[str] = []
 
-    def made() -> bool:
-        # The API server stores the other version a moment after the definition has changed.
-        api.delete(*kind, "old")
-        api.create({"apiVersion": kind[0], "kind": kind[1], "value": 1, "metadata": {"name": "old"}})
-        return stored_as(plane, "old") == kind[0]
+    def stored() -> str:
+        # The API server stores the other version a moment after the definition has changed. Each attempt has
+        # a name of its own: a deleted object exists until the garbage collector has seen it.
+        name = f"old-{len(made)}"
+        made.append(name)
+        api.create({"apiVersion": kind[0], "kind": kind[1], "value": 1, "metadata": {"name": name}})
+        return name if stored_as(plane, name) == kind[0] else ""
 
-    eventually(made, "it is stored as v1beta1")
-    yield "old"
-    api.delete(*kind, "old")
-    forget(api, CLASSES)
+    try:
+        store(api, CLASSES, "v1beta1")
+        yield eventually(stored, "it is stored as v1beta1")
+    finally:
+        for name in made:
+            api.delete(*kind, name)
+        forget(api, CLASSES)
 
 
 def test_objects_are_stored_anew_before_a_release_drops_their_version(
