@@ -15,18 +15,20 @@ import contextlib
 import fcntl
 import importlib
 import importlib.metadata
-import json
 import logging
 import os
+import signal
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from agents.mlflow_server import administrator, libpq
+from agents.mlflow_server.record import DONE, UNCHANGED, Record, Revisions
 from agents.shared.api_server import ApiServer, finish
 
 log = logging.getLogger("trainstack.mlflow")
@@ -38,11 +40,7 @@ _HISTORIES = {
     "tracking": ("alembic_version", "store/db_migrations"),
     "users": ("alembic_version_auth", "server/auth/db/migrations"),
 }
-# Upgrades of this database, beside MLflow's tables.
-_RECORD = "trainstack_upgrades"
 _POLL_S = 2.0
-
-Revisions = dict[str, str | None]
 
 
 class SchemaError(Exception):
@@ -65,11 +63,14 @@ class Tables:
 
     uri: str
     users: bool = True
+    renew: Callable[[], None] = lambda: None
+    """Renews the login of the database; called before connections are opened."""
 
     @contextlib.contextmanager
     def connection(self, *, locked: bool = False) -> Iterator[Any]:
         """A connection, `locked` against others that want the lock; ended with it."""
         sqlalchemy: Any = importlib.import_module("sqlalchemy")
+        self.renew()
         # Without a pool, so that the connection closes here: the lock lasts as long as the connection.
         engine = sqlalchemy.create_engine(self.uri, poolclass=sqlalchemy.pool.NullPool)
         with contextlib.ExitStack() as held:
@@ -107,8 +108,10 @@ class Tables:
 
     def upgrade(self) -> None:
         """Create or upgrade the tables; one at a time, under the lock."""
+        self.renew()
         importlib.import_module("mlflow.db").commands(["upgrade", self.uri], standalone_mode=False)
         if self.users:
+            self.renew()
             users: Any = importlib.import_module("mlflow.server.auth.db.cli")
             users.commands(["upgrade", "--url", self.uri], standalone_mode=False)
 
@@ -121,10 +124,11 @@ def require(uri: str, *, users: bool) -> None:
     database = Tables(uri, users)
     with database.connection() as connection:
         found, known = database.revisions(connection), database.known()
-        _refuse_newer(connection, found, known)
+    _refuse_newer(database, found, known)
     if behind := [name for name in found if found[name] != known[name][0]]:
         raise SchemaError(
-            f"{_described(found, behind)}, which is not that of MLflow {_version()}: run `up` to upgrade them"
+            f"{_described(found, behind)}, which is not that of MLflow {_version()}: run `up`, which upgrades"
+            " them; after a restore of the database see docs/explanation/tracking.md"
         )
 
 
@@ -135,34 +139,51 @@ def upgrade(database: Tables, servers: RunningServers, snapshot: Callable[[str],
     """
     with database.connection(locked=True) as connection:
         found, known = database.revisions(connection), database.known()
-        _refuse_newer(connection, found, known)
+        _refuse_newer(database, found, known)
         heads: Revisions = {name: revisions[0] for name, revisions in known.items()}
         if found == heads:
-            return f"the tables have the revision of MLflow {_version()}"
+            return _settled(database, servers, heads)
         if not any(found.values()):
             database.upgrade()
             return f"created the tables of MLflow {_version()}"
-        servers.stop()
+        record = Record(database.connection)
+        at = record.begin(_version(), found, heads)
         try:
+            servers.stop()
             taken = snapshot(f"before-{heads['tracking']}-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}")
+            record.mark(at, snapshot=taken)
             database.upgrade()
-            _record(connection, found, heads, taken)
+            record.mark(at, state=DONE)
         except Exception as error:
-            kept = database.revisions(connection) == found
+            with database.connection() as fresh:  # the other one was idle for as long as this took
+                kept = database.revisions(fresh) == found
             if kept:
                 servers.resume()
+                record.mark(at, state=UNCHANGED)
             state = "the tables are as before and the old servers start again" if kept else "no server runs"
             raise SchemaError(f"the upgrade failed, {state}: {type(error).__name__}: {error}") from error
     return f"upgraded the tables to those of MLflow {_version()}; snapshot before: {taken or 'none'}"
 
 
-def _refuse_newer(connection: Any, found: Revisions, known: Mapping[str, Sequence[str]]) -> None:
+def _settled(database: Tables, servers: RunningServers, heads: Revisions) -> str:
+    """Finish upgrades that were killed: before the tables changed, when this is the older image, or after."""
+    record = Record(database.connection)
+    for at, before, after in record.started():
+        if heads == before:
+            servers.resume()
+            record.mark(at, state=UNCHANGED)
+        elif heads == after:
+            record.mark(at, state=DONE)
+    return f"the tables have the revision of MLflow {_version()}"
+
+
+def _refuse_newer(database: Tables, found: Revisions, known: Mapping[str, Sequence[str]]) -> None:
     newer = [name for name, revision in found.items() if revision and revision not in known[name]]
     if newer:
         raise SchemaError(
             f"{_described(found, newer)}, which MLflow {_version()} does not know: a newer MLflow upgraded"
             f" them, and MLflow cannot go back. Set tracking.image to the newer image, or restore"
-            f" {_way_back(connection, known)}: docs/explanation/tracking.md"
+            f" {Record(database.connection).way_back(known)}: docs/explanation/tracking.md"
         )
 
 
@@ -172,39 +193,6 @@ def _described(found: Revisions, names: Sequence[str]) -> str:
 
 def _version() -> str:
     return importlib.metadata.version("mlflow")
-
-
-def _record(connection: Any, before: Revisions, after: Revisions, snapshot: str) -> None:
-    text: Any = importlib.import_module("sqlalchemy").text
-    columns = ("at", "version", "revisions_before", "revisions_after", "snapshot")
-    connection.execute(
-        text(f"CREATE TABLE IF NOT EXISTS {_RECORD} ({', '.join(f'{c} TEXT' for c in columns)})")
-    )
-    values = (
-        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        _version(),
-        json.dumps(before),
-        json.dumps(after),
-        snapshot,
-    )
-    insert = f"INSERT INTO {_RECORD} VALUES ({', '.join(f':{column}' for column in columns)})"  # noqa: S608
-    connection.execute(text(insert), dict(zip(columns, values, strict=True)))
-    connection.commit()
-
-
-def _way_back(connection: Any, known: Mapping[str, Sequence[str]]) -> str:
-    """The last snapshot whose revisions this MLflow knows."""
-    sqlalchemy: Any = importlib.import_module("sqlalchemy")
-    if not sqlalchemy.inspect(connection).has_table(_RECORD):
-        return "a backup from before the upgrade"
-    rows = connection.execute(sqlalchemy.text(f"SELECT at, revisions_before, snapshot FROM {_RECORD}"))  # noqa: S608
-    fitting = [
-        (at, snapshot)
-        for at, before, snapshot in rows
-        if all(revision in (None, *known.get(name, ())) for name, revision in json.loads(before).items())
-    ]
-    at, snapshot = max(fitting, default=("", ""))
-    return f"snapshot {snapshot} of {at}" if snapshot else f"a backup from before {at or 'the upgrade'}"
 
 
 @dataclass(frozen=True)
@@ -232,7 +220,6 @@ class Deployment(RunningServers):
         end = time.monotonic() + self.limit_s
         while left := self._pods(selector):
             if time.monotonic() > end:
-                self._scale(self.replicas)
                 raise SchemaError(f"after {self.limit_s:.0f} s these pods still run: {', '.join(left)}")
             time.sleep(_POLL_S)
 
@@ -265,6 +252,11 @@ def prove() -> None:
         importlib.import_module(name)
 
 
+def _ended(_signal: int, _frame: FrameType | None) -> None:
+    """Raise when the kubelet ends the pod, so that servers start again; process 1 would ignore SIGTERM."""
+    raise SchemaError("the pod was ended (SIGTERM)")
+
+
 def main() -> int:
     """Upgrade the tables, and create the first user."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
@@ -279,6 +271,7 @@ def main() -> int:
     parser.add_argument("--account", type=Path, required=True)
     parser.add_argument("--message", type=Path, required=True)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, _ended)
     try:
         if asked.stage == "image":
             return finish(f"the image has MLflow {_version()}", asked.message, passed=True)
@@ -293,13 +286,21 @@ def main() -> int:
 
 
 def _run(store: Any, servers: RunningServers, asked: argparse.Namespace, private: Path) -> str:
-    os.environ.update(libpq.login(os.environ, store, private).environment)
+    login = libpq.login(os.environ, store, private)
+    os.environ.update(login.environment)
     uri = os.environ["DATABASE_URI"]
+
+    def renew() -> None:
+        try:
+            login.renew()
+        except Exception as problem:  # of any library: the password of before may be valid for long
+            log.warning("no new password of the database: %s", type(problem).__name__)
 
     def snapshot(name: str) -> str:
         return str(store.snapshot(asked.database, name)) if asked.database else ""
 
-    said = upgrade(Tables(uri), servers, snapshot)
+    said = upgrade(Tables(uri, renew=renew), servers, snapshot)
+    renew()
     administrator.create(uri, administrator.password(store, asked.administrator))
     return said
 

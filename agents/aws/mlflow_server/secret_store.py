@@ -16,6 +16,13 @@ FIRST_VALUE = "trainstack-mlflow-admin-first-value"
 
 # A snapshot of Aurora takes minutes, whatever the size: it is taken from the storage.
 _SNAPSHOT_S, _POLL_S = 1800, 15
+# Of a snapshot's identifier (RDS API, CreateDBClusterSnapshot), and the part of it that names the cluster.
+_MOST_CHARACTERS, _CLUSTER_CHARACTERS = 63, 28
+
+
+def snapshots_of(database: str) -> str:
+    """The first characters of all identifiers of snapshots of a cluster."""
+    return f"{database[:_CLUSTER_CHARACTERS].rstrip('-')}-"
 
 
 class AwsSecrets:
@@ -44,12 +51,12 @@ class AwsSecrets:
 
     def snapshot(self, database: str, name: str) -> str:
         """Take a snapshot of a cluster and wait until it is complete; returns its identifier."""
-        identifier = f"{database}-{name}"
+        identifier = f"{snapshots_of(database)}{name}"[:_MOST_CHARACTERS].rstrip("-")
         self._databases.create_db_cluster_snapshot(
             DBClusterIdentifier=database, DBClusterSnapshotIdentifier=identifier
         )
+        # A request with the name of the cluster, too, is refused (RDS API, DescribeDBClusterSnapshots).
         self._databases.get_waiter("db_cluster_snapshot_available").wait(
-            DBClusterIdentifier=database,
             DBClusterSnapshotIdentifier=identifier,
             WaiterConfig={"Delay": _POLL_S, "MaxAttempts": _SNAPSHOT_S // _POLL_S},
         )

@@ -29,13 +29,19 @@ _LIFETIME_S = 3600
 _MARGIN_S = 240.0
 _REQUEST_S = 20.0
 # A permission takes minutes to propagate ("Access change propagation", IAM documentation), and the metadata
-# server of a node responds to a new pod some seconds late. Errors are retried at the start only.
+# server of a node responds to a new pod some seconds late. Errors are retried at the start only, and during a
+# backup those of an API that is unavailable for a moment.
 PATIENCE_S = 240.0
 _PAUSE_S = 5.0
-_LATER = (403, 408, 429, 500, 502, 503, 504)
+_BRIEFLY = (0, 408, 429, 500, 502, 503, 504)
+_LATER = (403, *_BRIEFLY)
+# An instance has one operation at a time (Cloud SQL documentation, "operationInProgress").
+_OCCUPIED = 409
 
 # A backup of Cloud SQL takes minutes; it grows with what changed since the last.
 BACKUP_S, _BACKUP_POLL_S = 1800.0, 10.0
+# States of a backup that is not complete (Cloud SQL Admin API, SqlBackupRunStatus).
+_UNFINISHED = (None, "SQL_BACKUP_RUN_STATUS_UNSPECIFIED", "ENQUEUED", "OVERDUE", "RUNNING")
 
 # The version whose value is used. The numbers of later versions depend on the order of concurrent writes.
 FIRST = "1"
@@ -105,21 +111,34 @@ class SecretManagerClient:
     def snapshot(self, database: str, name: str) -> str:
         """Back up an instance (`projects/P/instances/I`) and wait until it is complete; returns its name.
 
-        Raises SecretManagerError where that fails or takes too long.
+        `name` becomes the description. A request without a response may have been received, so the backup is
+        looked for before it is asked for again. Raises SecretManagerError where it fails or takes too long.
         """
-        made = self._ask("sql", f"v1/{database}/backupRuns", {"description": name})
-        project = database.split("/instances/", maxsplit=1)[0]
-        end = self._clock() + BACKUP_S
-        while made.get("status") != "DONE":
-            if self._clock() > end:
-                raise SecretManagerError(
-                    f"backup {name} of {database}", 0, f"not done after {BACKUP_S:.0f} s"
-                )
+        asked, end = False, self._clock() + BACKUP_S
+        while True:
+            found, problem = None, f"no such backup after {BACKUP_S:.0f} s"
+            try:
+                found = self._backup(database, name)
+                if found is None and not asked:
+                    self._ask("sql", f"v1/{database}/backupRuns", {"description": name})
+                    asked = True
+            except SecretManagerError as error:
+                if error.status not in (*_BRIEFLY, _OCCUPIED):
+                    raise
+                problem = str(error)
+            status = (found or {}).get("status")
+            if found and status == "SUCCESSFUL":
+                return f"{database}/backupRuns/{found['id']}"
+            if found and status not in _UNFINISHED:
+                raise SecretManagerError(f"backup {name} of {database}", 0, json.dumps(found))
+            if self._clock() + _BACKUP_POLL_S > end:
+                raise SecretManagerError(f"backup {name} of {database}", 0, str(status or problem))
             self._pause(_BACKUP_POLL_S)
-            made = self._ask("sql", f"v1/{project}/operations/{made['name']}")
-        if made.get("error"):
-            raise SecretManagerError(f"backup {name} of {database}", 0, json.dumps(made["error"]))
-        return f"{database}/backupRuns/{(made.get('backupContext') or {}).get('backupId', name)}"
+
+    def _backup(self, database: str, name: str) -> Mapping[str, Any] | None:
+        """The backup with this description; the last ones are listed first."""
+        found = self._ask("sql", f"v1/{database}/backupRuns?maxResults=20")
+        return next((one for one in found.get("items", []) if one.get("description") == name), None)
 
     def _add(self, secret: str, fields: Mapping[str, str]) -> str:
         """The number of a new version."""

@@ -180,14 +180,17 @@ def server_rights(*, region: str, bucket_arn: str, key_arn: str, secret_arn: str
 
 def schema_rights(*, region: str, key_arn: str, secret_arn: str, admin_arn: str, cluster_arn: str) -> str:
     """The policy of the Job that upgrades the tables: both secrets, and snapshots, which it cannot delete."""
-    snapshots = cluster_arn.replace(":cluster:", ":cluster-snapshot:") + "-before-*"
+    place, _, cluster = cluster_arn.rpartition(":cluster:")
+    snapshots = f"{place}:cluster-snapshot:{secret_store.snapshots_of(cluster)}before-*"
     return iam.document(
         _key(key_arn, region, "secretsmanager"),
         iam.allow(["secretsmanager:GetSecretValue"], [admin_arn, secret_arn]),
         iam.allow(["secretsmanager:PutSecretValue"], [admin_arn]),
-        iam.allow(["rds:CreateDBClusterSnapshot"], [cluster_arn, snapshots]),
+        iam.allow(
+            ["rds:CreateDBClusterSnapshot", "rds:DescribeDBClusterSnapshots"], [cluster_arn, snapshots]
+        ),
         # As the cluster copies its tags to its snapshots.
-        iam.allow(["rds:AddTagsToResource", "rds:DescribeDBClusterSnapshots"], [snapshots]),
+        iam.allow(["rds:AddTagsToResource"], [snapshots]),
     )
 
 

@@ -27,6 +27,7 @@ _MODULES = (
     "agents.mlflow_server.administrator",
     "agents.mlflow_server.guard",
     "agents.mlflow_server.libpq",
+    "agents.mlflow_server.record",
     "agents.mlflow_server.schema",
     "agents.mlflow_server.serve",
     "agents.shared.api_server",

@@ -150,7 +150,11 @@ class GcpTracking(Component):
             f"{name}-backups-role",
             role_id=sanitize(f"{name}-backups").replace("-", "_"),
             title=f"Back up the database of {name}",
-            permissions=["cloudsql.backupRuns.create", "cloudsql.backupRuns.get", "cloudsql.instances.get"],
+            permissions=[
+                "cloudsql.backupRuns.create",
+                "cloudsql.backupRuns.list",
+                "cloudsql.instances.get",
+            ],
             opts=self.child(),
         )
         return iam.on_project(self, f"{name}-schema-backups", project, role.name, member)

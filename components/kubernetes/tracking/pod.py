@@ -11,7 +11,7 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicySpecArgsDict,
 )
 
-from agents.mlflow_server import administrator, guard, libpq, schema, serve
+from agents.mlflow_server import administrator, guard, libpq, record, schema, serve
 from components.kubernetes.network_policies import out_to_dns
 from components.kubernetes.programs.program import ROOT, Program, program_volume
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
@@ -136,7 +136,7 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
 
 def program(module: str, secret_store: str) -> Program:
     """The programs of the server's image; `module` is the one that runs."""
-    modules = [administrator.__name__, guard.__name__, libpq.__name__, schema.__name__, serve.__name__]
+    modules = [one.__name__ for one in (administrator, guard, libpq, record, schema, serve)]
     return Program(
         module,
         imports=[name for name in modules if name != module],

@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy
 
 from agents.mlflow_server import schema, serve
+from agents.mlflow_server.record import Revisions
 from tests.agents.mlflow_server.conftest import Installed, installed
 
 
@@ -55,12 +56,12 @@ def older(folder: Path) -> schema.Tables:
     return database
 
 
-def revisions(database: schema.Tables) -> schema.Revisions:
+def revisions(database: schema.Tables) -> Revisions:
     with database.connection() as connection:
         return database.revisions(connection)
 
 
-def newest(database: schema.Tables) -> schema.Revisions:
+def newest(database: schema.Tables) -> Revisions:
     return {name: known[0] for name, known in database.known().items()}
 
 
@@ -94,9 +95,8 @@ def test_the_way_back_to_an_older_image_is_refused_and_names_the_snapshot(
     before = revisions(database)
     said = schema.upgrade(database, servers, servers.snapshot)
     after = revisions(database)
-    known = {name: revisions[1:] for name, revisions in database.known().items()}
-    assert {name: known[name][0] for name in known} == before
-    monkeypatch.setattr(schema.Tables, "known", lambda _: known)  # the image of before
+    image_of_before(database, monkeypatch)
+    assert newest(database) == before
     servers.events.clear()
     with pytest.raises(schema.SchemaError) as refused:
         schema.upgrade(database, servers, servers.snapshot)
@@ -141,20 +141,74 @@ def test_old_servers_start_again_after_an_upgrade_that_changed_nothing(
 KILLED = """
 import os, signal, sys
 from agents.mlflow_server import schema
-killed = lambda _: os.kill(os.getpid(), signal.SIGKILL)
-schema.upgrade(schema.Tables(sys.argv[1]), schema.RunningServers(), killed)
+database = schema.Tables(sys.argv[1])
+killed = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "after":
+    Upgrade = schema.Tables.upgrade
+    schema.Tables.upgrade = lambda self: (Upgrade(self), killed())
+taken = killed if sys.argv[2] == "before" else lambda name: f"cluster-{name}"
+schema.upgrade(database, schema.RunningServers(), taken)
 """
 
 
-def test_an_upgrade_that_is_killed_is_taken_up_by_the_next_pod(tmp_path: Path) -> None:
+def kill(database: schema.Tables, when: str) -> None:
+    """An upgrade that ends without a word `before` or `after` the tables changed."""
+    command = [sys.executable, "-c", KILLED, database.uri, when]
+    root = str(Path(schema.__file__).parents[2])
+    killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": root}, check=False)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def image_of_before(database: schema.Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {name: revisions[1:] for name, revisions in database.known().items()}
+    monkeypatch.setattr(schema.Tables, "known", lambda _: known)
+
+
+def test_an_upgrade_that_is_killed_is_taken_up_or_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next pod, or by the Job of the old image, whose servers would not start again otherwise."""
     database, servers = older(tmp_path), Recorded()
     before = revisions(database)
-    root = str(Path(schema.__file__).parents[2])
-    command = [sys.executable, "-c", KILLED, database.uri]
-    killed = subprocess.run(command, env={**os.environ, "PYTHONPATH": root}, check=False)
-    assert killed.returncode == -signal.SIGKILL and revisions(database) == before
+    kill(database, "before")
+    assert revisions(database) == before
+    with monkeypatch.context() as patched:
+        image_of_before(database, patched)
+        schema.upgrade(database, servers, servers.snapshot)
+        assert servers.events == ["resume"] and revisions(database) == before
+        schema.upgrade(database, servers, servers.snapshot)
+        assert servers.events == ["resume"], "once"
+    servers.events.clear()
     schema.upgrade(database, servers, servers.snapshot)
     assert servers.events == ["stop", "snapshot"] and revisions(database) == newest(database)
+
+
+def test_an_upgrade_whose_job_was_killed_after_it_names_its_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, servers = older(tmp_path), Recorded()
+    kill(database, "after")
+    assert revisions(database) == newest(database)
+    schema.upgrade(database, servers, servers.snapshot)
+    assert servers.events == [], "`up` starts the new servers"
+    image_of_before(database, monkeypatch)
+    with pytest.raises(schema.SchemaError, match=f"cluster-before-{revisions(database)['tracking']}"):
+        schema.upgrade(database, servers, servers.snapshot)
+
+
+def test_the_login_is_renewed_for_the_connections_after_a_long_snapshot(tmp_path: Path) -> None:
+    """A token of the database is valid for an hour, and the snapshot may take half of it."""
+    events: list[str] = []
+
+    def snapshot(_: str) -> str:
+        events.append("snapshot")
+        return ""
+
+    database = schema.Tables(older(tmp_path).uri, renew=lambda: events.append("renew"))
+    schema.upgrade(database, schema.RunningServers(), snapshot)
+    assert events.index("snapshot") < len(events) - 1 and set(events) == {"renew", "snapshot"}
+    after = events[events.index("snapshot") + 1 :]
+    assert len(after) >= 4, "the record, both histories, the record"
 
 
 @pytest.fixture

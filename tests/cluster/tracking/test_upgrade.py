@@ -98,6 +98,29 @@ def test_no_old_server_is_left_at_the_snapshot_and_up_starts_the_new_ones(
     eventually(lambda: cluster.pods() == 2, "two new servers")
 
 
+class KilledError(BaseException):
+    """An end that no program handles, as that by SIGKILL."""
+
+
+def test_the_job_of_the_old_image_starts_servers_that_a_killed_one_stopped(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pulumi sees no difference then: the Deployment of its state has the old image and two replicas."""
+    database = older(tmp_path)
+
+    def killed(_: str) -> str:
+        raise KilledError
+
+    with pytest.raises(KilledError):
+        schema.upgrade(database, cluster.servers, killed)
+    assert cluster.replicas() == 0
+    known = {name: revisions[1:] for name, revisions in database.known().items()}
+    monkeypatch.setattr(schema.Tables, "known", lambda _: known)
+    schema.upgrade(database, cluster.servers, cluster.snapshot)
+    assert cluster.replicas() == 2 and cluster.seen == []
+    eventually(lambda: cluster.pods() == 2, "the old servers")
+
+
 def test_old_servers_come_back_after_a_snapshot_that_failed(cluster: Cluster, tmp_path: Path) -> None:
     database = older(tmp_path)
     before = revisions(database)

@@ -25,8 +25,12 @@ class Google:
     logins: int = 0
     """Tokens for databases that were handed out."""
     expires_in: int = 3599
-    operations: list[dict[str, Any]] = field(default_factory=list)
-    """Later states of the operation that makes a backup."""
+    backups: list[dict[str, Any]] = field(default_factory=list)
+    """Backups of Cloud SQL, the last first."""
+    progress: list[str | int] = field(default_factory=list)
+    """Answers of lists of backups: the state of the last backup, or a status with which the request fails."""
+    lost: list[int] = field(default_factory=list)
+    """Statuses of requests for a backup that is made nevertheless."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -58,11 +62,23 @@ class Google:
             return self.refusals.pop(0), {"error": {"message": "not yet"}}
         if token != f"Bearer {POD_TOKEN}":
             return 401, {"error": {"message": "no token"}}
-        if path.endswith("/backupRuns") or "/operations/" in path:
-            state = {"status": "PENDING"} if method == "POST" else self.operations.pop(0)
-            return 200, {"name": "op-1", "backupContext": {"backupId": "77"}, **state}
+        if "/backupRuns" in path:
+            return self._backup(body) if method == "POST" else self._backups()
         what, _, verb = path.removeprefix("/v1/").rpartition(":")
         return self._of_api(what, verb, body)
+
+    def _backup(self, body: Any) -> tuple[int, Any]:
+        self.backups.insert(0, {"id": str(77 + len(self.backups)), "status": "ENQUEUED", **body})
+        return (self.lost.pop(0) if self.lost else 200), {"name": "op-1", "status": "PENDING"}
+
+    def _backups(self) -> tuple[int, Any]:
+        if not self.backups:
+            return 200, {}  # as the API: an empty list is left out
+        state = self.progress.pop(0)
+        if isinstance(state, int):
+            return state, {"error": {"message": "unavailable"}}
+        self.backups[0]["status"] = state
+        return 200, {"items": self.backups}
 
     def _of_api(self, what: str, verb: str, body: Any) -> tuple[int, Any]:
         if verb == "generateAccessToken":

@@ -4,7 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.gcp.mlflow_server.secret_store import PATIENCE_S, SecretManagerClient, SecretManagerError, connect
+from agents.gcp.mlflow_server.secret_store import (
+    BACKUP_S,
+    PATIENCE_S,
+    SecretManagerClient,
+    SecretManagerError,
+    connect,
+)
 from agents.mlflow_server import administrator
 from tests.components.gcp.tracking.google import Google, google
 
@@ -60,14 +66,43 @@ def test_the_server_makes_its_first_user_in_it(cloud: Google) -> None:
     assert len(cloud.secrets[SECRET]) == 1
 
 
-def test_a_backup_is_awaited_and_named_and_an_error_is_reported(cloud: Google) -> None:
-    instance = "projects/p/instances/dev-mlflow"
-    cloud.operations = [{"status": "RUNNING"}, {"status": "DONE"}]
-    assert store(cloud).snapshot(instance, "before-abc") == f"{instance}/backupRuns/77"
-    assert ("POST", f"/v1/{instance}/backupRuns", {"description": "before-abc"}) in cloud.asked
-    cloud.operations = [{"status": "DONE", "error": {"errors": [{"code": "OPERATION_IN_PROGRESS"}]}}]
-    with pytest.raises(SecretManagerError, match="OPERATION_IN_PROGRESS"):
-        store(cloud).snapshot(instance, "before-abc")
+INSTANCE = "projects/p/instances/dev-mlflow"
+
+
+def test_a_backup_is_awaited_and_named_and_a_failed_one_is_reported(cloud: Google) -> None:
+    cloud.progress = ["RUNNING", "SUCCESSFUL"]
+    assert store(cloud).snapshot(INSTANCE, "before-abc") == f"{INSTANCE}/backupRuns/77"
+    assert ("POST", f"/v1/{INSTANCE}/backupRuns", {"description": "before-abc"}) in cloud.asked
+    cloud.progress = ["SUCCESSFUL", "FAILED"]
+    with pytest.raises(SecretManagerError, match="FAILED"):
+        store(cloud).snapshot(INSTANCE, "before-def")
+
+
+def test_errors_of_a_moment_do_not_end_a_backup_and_make_no_second_one(cloud: Google) -> None:
+    clock = Clock()
+    backups = store(cloud, clock)
+    clock.now = PATIENCE_S  # the pods of the old servers took that long to end
+    cloud.refusals, cloud.lost = [429], [503]
+    cloud.progress = ["RUNNING", 503, "RUNNING", 500, "SUCCESSFUL"]
+    assert backups.snapshot(INSTANCE, "before-abc") == f"{INSTANCE}/backupRuns/77"
+    assert len(cloud.backups) == 1
+
+
+def test_a_backup_waits_for_another_operation_but_not_for_a_permission_or_for_ever(cloud: Google) -> None:
+    clock = Clock()
+    backups = store(cloud, clock)
+    clock.now = PATIENCE_S
+    cloud.refusals = [409, 409]
+    cloud.progress = ["SUCCESSFUL"]
+    assert backups.snapshot(INSTANCE, "before-abc") == f"{INSTANCE}/backupRuns/77"
+    cloud.refusals = [403]
+    with pytest.raises(SecretManagerError, match="status 403"):
+        backups.snapshot(INSTANCE, "before-def")
+    cloud.progress = ["RUNNING"] * 1000
+    begun = clock.now
+    with pytest.raises(SecretManagerError, match="RUNNING"):
+        backups.snapshot(INSTANCE, "before-abc")
+    assert clock.now - begun <= BACKUP_S
 
 
 @pytest.mark.parametrize("state", ["DISABLED", "DESTROYED"])

@@ -203,7 +203,7 @@ def test_the_job_of_the_tables_fills_one_secret_and_takes_backups_that_it_cannot
     graph = made()
     role = graph.find("projects/iAMCustomRole:IAMCustomRole")
     assert set(role["permissions"]) == {
-        "cloudsql.backupRuns.create", "cloudsql.backupRuns.get", "cloudsql.instances.get",
+        "cloudsql.backupRuns.create", "cloudsql.backupRuns.list", "cloudsql.instances.get",
     }  # fmt: skip
     found = rights(graph, SERVER.replace("ns/mlflow/sa/mlflow", "ns/trainstack-schema/sa/schema"))
     assert {kind for kind, _ in found} == {"serviceaccount", "secretmanager", "projects"}
