@@ -9,19 +9,19 @@ of mlflow 3.17.2 (`server/handlers.py`, `server/auth/routes.py`).
 MLflow's documented plug-in `mlflow.app` (`plugin`). Standard library and MLflow only.
 """
 
+import asyncio
 import base64
 import importlib
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
+from agents.mlflow_server.bodies import BELOW, Bodies, Headers, Message, Receive, RefusedError, has_body
+
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -66,16 +66,6 @@ OTHERS = _listed("""
 /api/2.0/mlflow-artifacts/artifacts /api/2.0/mlflow-artifacts/artifacts/**
 /ajax-api/2.0/mlflow-artifacts/artifacts /ajax-api/2.0/mlflow-artifacts/artifacts/**
 """)
-_BELOW = r"/(?:ajax-)?api/[23]\.0/mlflow/"
-
-# Tags of a trace that name where its data is (mlflow 3.17.2, tracing/constant.py and utils/mlflow_tags.py).
-# The server sets them. From a client they would make it read any file or object that it can.
-LOCATIONS = ("mlflow.artifactLocation", "mlflow.trace.archiveLocation", "mlflow.trace.spansLocation")
-_EXPERIMENT = re.compile(_BELOW + "experiments/create")
-_SPANS = "/v1/traces"  # OpenTelemetry: JSON or protocol buffers
-_TRACES = re.compile(f"(?:{_BELOW}traces(?:/.*)?|{_SPANS})")
-# The largest body of a request that is read before MLflow gets it.
-_MOST_BYTES = 64 * 2**20
 
 # Address of documentation (RFC 5737), in place of the peer's: MLflow grants more to the loopback.
 _NO_PEER = ("192.0.2.1", 0)
@@ -94,7 +84,7 @@ def _compiled(routes: Iterable[str], below: str = "") -> re.Pattern[str]:
     return re.compile(f"{below}(?:{'|'.join(texts)})", re.DOTALL)
 
 
-_MEMBER_PATHS, _ADMINISTRATOR_PATHS = _compiled(MEMBERS, _BELOW), _compiled(ADMINISTRATOR, _BELOW)
+_MEMBER_PATHS, _ADMINISTRATOR_PATHS = _compiled(MEMBERS, BELOW), _compiled(ADMINISTRATOR, BELOW)
 _OTHER_PATHS = _compiled(OTHERS)
 
 
@@ -105,15 +95,21 @@ def access(path: str) -> str:
     return "administrator" if _ADMINISTRATOR_PATHS.fullmatch(path) else "refused"
 
 
-class RefusedError(Exception):
-    """Reason why a request does not reach MLflow."""
+class UnknownUserError(RefusedError):
+    """A request with a body and without a login that MLflow knows."""
+
+    status, code = 401, "UNAUTHENTICATED"
 
 
 class Guard:
-    """The application; `administrator` is the name of MLflow's first user, empty without users."""
+    """The application; `administrator` is the name of MLflow's first user, empty without users.
 
-    def __init__(self, app: Asgi, administrator: str) -> None:
-        self._app, self._administrator = app, administrator
+    `known` verifies a name and a password; None without users.
+    """
+
+    def __init__(self, app: Asgi, administrator: str, known: Callable[[str, str], Any] | None = None) -> None:
+        self._app, self._administrator, self._known = app, administrator, known
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Refuse the request or pass it on without the address of its peer."""
@@ -126,107 +122,60 @@ class Guard:
             for name, value in scope["headers"]
             if name not in _FORWARDED and not name.startswith(b"x-forwarded-")
         ]
-        try:
-            self._check(scope["method"], scope["path"], headers)
-            receive = await _checked_body(scope["path"], headers, receive)
-        except RefusedError as refused:
-            return await _refuse(send, f"{scope['method']} {scope['path']}: {refused}")
-        return await self._app({**scope, "headers": headers, "client": _NO_PEER}, receive, send)
+        with self._bodies.request((_login(headers) or ("", ""))[0]) as held:
+            try:
+                self._check(scope["method"], scope["path"], headers)
+                await self._log_in(headers)
+                headers, receive = await held.checked(scope["path"], headers, receive)
+            except RefusedError as refused:
+                return await _refuse(send, refused, f"{scope['method']} {scope['path']}: {refused}")
+            return await self._app({**scope, "headers": headers, "client": _NO_PEER}, receive, send)
+
+    async def _log_in(self, headers: Headers) -> None:
+        """Verify the login before the body is read: anything in the cluster can send one."""
+        if self._known and has_body(headers):
+            login = _login(headers)
+            if not login or not await asyncio.to_thread(self._known, *login):
+                raise UnknownUserError(
+                    "a name and a password of a user are needed (HTTP basic authentication)"
+                )
 
     def _check(self, method: str, path: str, headers: Headers) -> None:
         needed = access(path)
         if needed == "refused":
             raise RefusedError("this stack serves experiments, runs, artifacts, models and traces only")
         # MLflow verifies the password, and that this user may do it.
-        if needed == "administrator" and _username(headers) != self._administrator:
+        if needed == "administrator" and (_login(headers) or ("",))[0] != self._administrator:
             raise RefusedError("users and permissions are managed by MLflow's administrator")
         if path.endswith("/ui-telemetry") and method != "GET":
             raise RefusedError("telemetry is off")
 
 
-def _username(headers: Headers) -> str | None:
-    """The user that the request claims to be from; None without one."""
+def _login(headers: Headers) -> tuple[str, str] | None:
+    """Name and password that the request has; None without."""
     scheme, _, text = dict(headers).get(b"authorization", b"").partition(b" ")
     try:
-        return base64.b64decode(text).partition(b":")[0].decode() if scheme.lower() == b"basic" else None
+        name, _, password = base64.b64decode(text).decode().partition(":")
     except ValueError:
         return None
+    return (name, password) if scheme.lower() == b"basic" else None
 
 
-async def _checked_body(path: str, headers: Headers, receive: Receive) -> Receive:
-    """`receive` of a request without a location that its client chose. Raises RefusedError otherwise."""
-    created, traced = _EXPERIMENT.fullmatch(path), _TRACES.fullmatch(path)
-    if not created and not traced:
-        return receive
-    if any(name == b"content-encoding" and value != b"identity" for name, value in headers):
-        raise RefusedError("a compressed body is not supported here: send it without Content-Encoding")
-    body = await _body(receive)
-    pairs = _pairs(body, binary=path == _SPANS)
-    if created and any(key in ("artifact_location", "artifactLocation") and value for key, value in pairs):
-        raise RefusedError("artifacts are stored in the stack's bucket: leave out artifact_location")
-    words = {word for pair in pairs for word in pair if isinstance(word, str)}
-    for tag in LOCATIONS if traced else ():
-        attribute = f"mlflow.traceTag.{tag}"  # of a span, which MLflow makes a tag of the trace
-        if {tag, attribute} & words or (path == _SPANS and attribute.encode() in body):
-            raise RefusedError(f"the server sets the tag {tag}: leave it out")
-
-    sent = False
-
-    async def again() -> Message:
-        nonlocal sent
-        if sent:
-            return await receive()
-        sent = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return again
-
-
-async def _body(receive: Receive) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise RefusedError("the client disconnected")
-        body += message.get("body", b"")
-        if len(body) > _MOST_BYTES:
-            raise RefusedError(f"the body has more than {_MOST_BYTES} bytes: send less at a time")
-        if not message.get("more_body", False):
-            return bytes(body)
-
-
-def _pairs(body: bytes, *, binary: bool) -> list[tuple[str, Any]]:
-    """Keys and values of a JSON document, an item of a list each. Raises RefusedError for other documents.
-
-    With `binary`, others have none.
-    """
-    found: list[tuple[str, Any]] = []
-
-    def collected(items: list[tuple[str, Any]]) -> None:
-        for key, value in items:
-            found.extend((key, one) for one in (value if isinstance(value, list) else [value]))
-
-    try:
-        value = json.loads(body, object_pairs_hook=collected) if body else None
-        if isinstance(value, str):  # MLflow decodes such a document once more
-            json.loads(value, object_pairs_hook=collected)
-    except (ValueError, RecursionError) as error:
-        if not binary:
-            raise RefusedError(f"the body is not JSON: {type(error).__name__}") from error
-    return found
-
-
-async def _refuse(send: Send, reason: str) -> None:
-    body = json.dumps({"error_code": "PERMISSION_DENIED", "message": reason}).encode()
+async def _refuse(send: Send, refused: RefusedError, reason: str) -> None:
+    body = json.dumps({"error_code": refused.code, "message": reason}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    if refused.status == UnknownUserError.status:
+        headers.append((b"www-authenticate", b'Basic realm="mlflow"'))
+    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
 def with_users() -> Guard:
     """The application with MLflow's own users."""
     auth: Any = importlib.import_module("mlflow.server.auth")
-    return Guard(auth.create_app(), auth.auth_config.admin_username)
+    app = auth.create_app()
+    # MLflow's own check, whose results it keeps for a minute (mlflow 3.17.2, `server/auth/__init__.py`).
+    return Guard(app, auth.auth_config.admin_username, auth._authenticate_cached)
 
 
 def without_users() -> Guard:

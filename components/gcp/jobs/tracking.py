@@ -25,12 +25,12 @@ _MODULES = (
     "agents.gcp.cloud_run_mlflow.server",
     "agents.gcp.cloud_run_mlflow.metadata",
     "agents.mlflow_server.administrator",
+    "agents.mlflow_server.bodies",
     "agents.mlflow_server.guard",
     "agents.mlflow_server.libpq",
     "agents.mlflow_server.record",
     "agents.mlflow_server.schema",
     "agents.mlflow_server.serve",
-    "agents.shared.api_server",
 )
 # Importing MLflow and checking the schema takes a quarter of a minute on one processor.
 _PROBE_S, _PROBES = 10, 24

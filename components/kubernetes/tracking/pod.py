@@ -11,7 +11,7 @@ from pulumi_kubernetes.networking.v1 import (
     NetworkPolicySpecArgsDict,
 )
 
-from agents.mlflow_server import administrator, guard, libpq, record, schema, serve
+from agents.mlflow_server import administrator, bodies, guard, libpq, record, schema, schema_job, serve
 from components.kubernetes.network_policies import out_to_dns
 from components.kubernetes.programs.program import ROOT, Program, program_volume
 from components.kubernetes.queueing.tenancy import TRACKING_LABEL
@@ -136,7 +136,9 @@ def environment(args: MlflowServerArgs) -> list[EnvVarArgsDict]:
 
 def program(module: str, secret_store: str) -> Program:
     """The programs of the server's image; `module` is the one that runs."""
-    modules = [one.__name__ for one in (administrator, guard, libpq, record, schema, serve)]
+    modules = [
+        one.__name__ for one in (administrator, bodies, guard, libpq, record, schema, schema_job, serve)
+    ]
     return Program(
         module,
         imports=[name for name in modules if name != module],

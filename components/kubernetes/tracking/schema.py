@@ -2,7 +2,7 @@
 
 import pulumi
 
-from agents.mlflow_server import schema
+from agents.mlflow_server import schema_job
 from components.base import Component, Options
 from components.kubernetes.access import account, bound_role, may
 from components.kubernetes.network_policies import restricted
@@ -37,7 +37,7 @@ class MlflowSchema(Component):
         self, name: str, args: MlflowServerArgs, namespace: pulumi.Input[str], opts: Options = None
     ) -> None:
         super().__init__(name, opts)
-        runs = program(schema.__name__, args["secret_store"])
+        runs = program(schema_job.__name__, args["secret_store"])
         called = pulumi.Output.from_input(args["image"]).apply(lambda image: digest(image, runs.digest))
 
         def waits(stage: str, limit_s: int) -> WaitingProgram:

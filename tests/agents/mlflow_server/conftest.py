@@ -22,7 +22,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from agents.aws.mlflow_server import secret_store
-from agents.mlflow_server import schema, serve
+from agents.mlflow_server import schema_job, serve
 from components.kubernetes.tracking.pod import DoorArgs, accepted, program
 
 REGION = "eu-central-1"
@@ -125,7 +125,7 @@ class Installed:
     def upgrade(self) -> tuple[int, str]:
         """Run the program of the Job; returns its exit code and its message."""
         message = self.folder / "message"
-        code = self.run(schema.__name__, *self.arguments(message)).wait(timeout=300)
+        code = self.run(schema_job.__name__, *self.arguments(message)).wait(timeout=300)
         assert message.exists(), self.log.read_text()[-3000:]
         return code, message.read_text()
 

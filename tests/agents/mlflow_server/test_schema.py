@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from agents.mlflow_server import schema, serve
+from agents.mlflow_server import schema, schema_job, serve
 from agents.mlflow_server.record import Revisions
 from tests.agents.mlflow_server.conftest import Installed, installed
 
@@ -226,8 +226,8 @@ def test_a_server_does_not_start_on_other_tables(programs: Installed) -> None:
 
 def test_jobs_at_the_same_time_take_turns(programs: Installed) -> None:
     arguments = programs.arguments(programs.folder / "first")
-    first = programs.run(schema.__name__, *arguments)
-    second = programs.run(schema.__name__, *programs.arguments(programs.folder / "second"))
+    first = programs.run(schema_job.__name__, *arguments)
+    second = programs.run(schema_job.__name__, *programs.arguments(programs.folder / "second"))
     assert (first.wait(timeout=120), second.wait(timeout=120)) == (0, 0), programs.log.read_text()[-3000:]
     assert programs.log.read_text().count("created the tables") == 1
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agents.mlflow_server import schema
+from agents.mlflow_server import schema, schema_job
 from components.kubernetes.tracking.pod import labels
 from rehearsal.controlplane.api import KubernetesApi
 from tests.agents.mlflow_server.test_schema import newest, older, revisions
@@ -32,7 +32,7 @@ class Cluster:
 
     api: KubernetesApi
     namespace: str
-    servers: schema.Deployment
+    servers: schema_job.Deployment
     seen: list[tuple[int, int]] = field(default_factory=list)
     """Replicas and pods at each snapshot."""
 
@@ -81,7 +81,7 @@ def cluster(api: KubernetesApi, namespace: str, tmp_path: Path, monkeypatch: pyt
     host, port = api.access.server.removeprefix("https://").split(":")
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", port)
-    made = Cluster(api, namespace, schema.Deployment(tmp_path, namespace, "mlflow", 2, limit_s=60))
+    made = Cluster(api, namespace, schema_job.Deployment(tmp_path, namespace, "mlflow", 2, limit_s=60))
     made.apply("registry.example/mlflow@sha256:old")
     eventually(lambda: made.pods() == 2, "two servers")
     return made
@@ -167,7 +167,7 @@ def test_a_pod_that_does_not_end_stops_the_upgrade_and_the_servers_come_back(
     cluster.api.create(stays)
     database = older(tmp_path)
     before = revisions(database)
-    servers = schema.Deployment(cluster.servers.account, cluster.namespace, "mlflow", 2, limit_s=3)
+    servers = schema_job.Deployment(cluster.servers.account, cluster.namespace, "mlflow", 2, limit_s=3)
     try:
         with pytest.raises(schema.SchemaError, match="stays"):
             schema.upgrade(database, servers, cluster.snapshot)

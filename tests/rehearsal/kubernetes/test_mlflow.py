@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.aws.mlflow_server import secret_store as aws_secrets
-from agents.mlflow_server import schema, serve
+from agents.mlflow_server import schema_job, serve
 from components.kubernetes.programs.program import config_data
 from components.kubernetes.tracking.pod import program
 from rehearsal.dataplane.aws.secret_store import SecretStore
@@ -95,7 +95,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
         "seconds": "60", "account": "/tmp", "message": "/dev/termination-log",
     }  # fmt: skip
     words = [word for key, value in arguments.items() for word in (f"--{key}", value)]
-    upgrades = tracking_pod(rehearsed, schema.__name__, "schema", env, args=words)
+    upgrades = tracking_pod(rehearsed, schema_job.__name__, "schema", env, args=words)
     rehearsed.create(JOB, job("schema", upgrades), "schema", timeout_s=60)
     serves = tracking_pod(
         rehearsed,
