@@ -16,22 +16,31 @@ from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE
 from infra.checkpoints import checkpoints
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
+from infra.stackspec.stack import TeamSpec
 from smoke_training.launchers.validation import EXPERIMENT
 from stacks.parts import Cluster, Store, TeamData, Tracking
 
 
 def team_volumes(
     spec: StackSpec, data: Mapping[str, TeamData], cluster: Cluster
-) -> Mapping[str, pulumi.Output[str]]:
-    """The volumes of each team; returns the names of namespaces that come after them, by the team's name."""
+) -> Mapping[str, pulumi.Resource]:
+    """The volumes of each team, by its name."""
     return {
         team.name: TeamVolumes(
             f"{spec.name}-{team_namespace(team.name)}-volumes",
-            {"namespace": team_namespace(team.name), "volumes": data[team.name].volumes},
+            {
+                "namespace": team_namespace(team.name),
+                "volumes": data[team.name].volumes,
+                "claims": _claims(spec, team),
+            },
             cluster.inside,
-        ).namespace
+        )
         for team in spec.teams
     }
+
+
+def _claims(spec: StackSpec, team: TeamSpec) -> str:
+    return f"{spec.name}-{team_namespace(team.name)}-claims"
 
 
 def teams_at_work(
@@ -62,7 +71,7 @@ def teams_at_work(
             after_policies,
         )
         claims = TeamClaims(
-            f"{spec.name}-{team_namespace(team.name)}-claims",
+            _claims(spec, team),
             {"namespace": namespace, "volumes": own.volumes},
             pulumi.ResourceOptions.merge(
                 ready, pulumi.ResourceOptions(deleted_with=queueing.spaces[team_namespace(team.name)])

@@ -10,6 +10,9 @@ from components.base import Component, Options
 from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from components.ordering import after
 
+# What a claim requests: every volume has so much, also one that was created when its file system was smaller.
+_LEAST = "1Gi"
+
 
 class VolumeSourceArgs(TypedDict):
     """A file system that a driver of the Container Storage Interface (CSI) mounts."""
@@ -28,7 +31,7 @@ class VolumeArgs(TypedDict):
     """A file system as one volume."""
 
     capacity_gib: int
-    """Size shown to users, GiB; a shared file system enforces none per volume."""
+    """Size that a new volume shows, GiB; none is enforced, and the file system may grow later."""
     source: VolumeSourceArgs
     """The file system behind the volume."""
 
@@ -64,7 +67,7 @@ def volume(name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions) -> c
         metadata=meta.v1.ObjectMetaArgs(name=_volume_name(args)),
         spec=core.v1.PersistentVolumeSpecArgs(
             access_modes=["ReadWriteMany"],
-            capacity={"storage": _size(args)},
+            capacity={"storage": f"{args['capacity_gib']}Gi"},
             claim_ref=core.v1.ObjectReferenceArgs(namespace=args["namespace"], name=args["claim"]),
             csi=core.v1.CSIPersistentVolumeSourceArgs(
                 driver=source["driver"],
@@ -76,7 +79,7 @@ def volume(name: str, args: SharedVolumeArgs, opts: pulumi.ResourceOptions) -> c
             storage_class_name="",
             volume_mode="Filesystem",
         ),
-        opts=_fixed(opts),
+        opts=_fixed(opts, "spec.capacity"),
     )
 
 
@@ -91,25 +94,27 @@ def volume_claim(
         ),
         spec=core.v1.PersistentVolumeClaimSpecArgs(
             access_modes=["ReadWriteMany"],
-            resources=core.v1.VolumeResourceRequirementsArgs(requests={"storage": _size(args)}),
+            resources=core.v1.VolumeResourceRequirementsArgs(requests={"storage": _LEAST}),
             # Empty, not absent: absent means the default class, which would make a new volume.
             storage_class_name="",
             volume_name=_volume_name(args),
         ),
-        opts=_fixed(opts),
+        opts=_fixed(opts, "spec.resources"),
     )
 
 
-def _fixed(opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """Options of objects whose `spec` cannot be changed in place."""
-    fixed = pulumi.ResourceOptions(replace_on_changes=["spec"], delete_before_replace=True)
+def _fixed(opts: pulumi.ResourceOptions, size: str) -> pulumi.ResourceOptions:
+    """Options of objects whose `spec` cannot be changed in place.
+
+    Its `size` stays as it was created: nothing enforces it, and a volume is not deleted while it is bound, so
+    a file system that grows must not replace its volumes.
+    """
+    fixed = pulumi.ResourceOptions(
+        replace_on_changes=["spec"], delete_before_replace=True, ignore_changes=[size]
+    )
     return pulumi.ResourceOptions.merge(opts, fixed)
 
 
 def _volume_name(args: SharedVolumeArgs) -> pulumi.Output[str]:
     # Volumes are cluster-wide, so the name includes the claim's namespace.
     return pulumi.Output.concat(args["namespace"], "-", args["claim"])
-
-
-def _size(args: SharedVolumeArgs) -> str:
-    return f"{args['capacity_gib']}Gi"

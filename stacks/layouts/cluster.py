@@ -137,7 +137,7 @@ def _queueing(
             "ready_image": tracking.image,
             "control_plane": cluster.control_plane,
             "ending": ending,
-            "namespaces": team_volumes(spec, data, cluster),
+            "before": team_volumes(spec, data, cluster),
         },
         cluster.after(trainer),
     )

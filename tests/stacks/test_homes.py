@@ -10,7 +10,7 @@ from components.base import Component
 from components.kubernetes.network_policies import PlatformNetwork
 from components.kubernetes.volumes import VolumeArgs
 from stacks.parts import Cluster, SharedFolder, TeamData
-from stacks.teams import teams_at_work
+from stacks.teams import team_volumes, teams_at_work
 from tests.components.graph import Graph, deploy_graph
 from tests.stacks.composition.composed import stack_spec
 
@@ -28,6 +28,7 @@ class Queues(Component):
     def __init__(self) -> None:
         super().__init__("queues")
         self.team_namespaces = pulumi.Output.from_input({"Vision": "team-vision"})
+        self.spaces = {"team-vision": self}
 
 
 def vision_alone(spec: Any) -> None:
@@ -58,6 +59,7 @@ def stack(*, homes: bool, shared: bool) -> Graph:
             "tracking": SimpleNamespace(image="example.com/python@sha256:0"),
         }
         spec = stack_spec(("medium", "aws"), vision_alone)
+        team_volumes(spec, {"Vision": own}, parts["cluster"])
         return {"teams": pulumi.Output.from_input(teams_at_work(spec, {"Vision": own}, **parts))}
 
     return deploy_graph(program)

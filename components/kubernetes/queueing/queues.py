@@ -35,9 +35,8 @@ class QueueingArgs(TypedDict):
     """Paths by which the API server calls webhooks."""
     ending: NotRequired[bool]
     """Whether the cluster refuses jobs without a deadline: those that declare none get one. Default False."""
-    namespaces: NotRequired[Mapping[str, pulumi.Input[str]]]
-    """The name of a team's namespace, by the team's name, as an output of what must exist before it and end
-    after it. Default: `infra.naming.team_namespace`."""
+    before: NotRequired[Mapping[str, pulumi.Resource]]
+    """What must exist before a team's namespace and end after it, by the team's name. Default: nothing."""
 
 
 class Queueing(Component):
@@ -130,18 +129,18 @@ class Queueing(Component):
         spaces: dict[str, pulumi.Resource] = {}
         made: list[pulumi.Resource] = []
 
-        opts = self.child(pulumi.ResourceOptions(depends_on=before))
-
-        def space(of: str, named: pulumi.Input[str], namespace: str, labels: dict[str, str]) -> None:
-            made.extend(tenant := tenant_namespace(of, named, labels, opts, standard=standard))
+        def space(of: str, namespace: str, labels: dict[str, str], *also: pulumi.Resource) -> None:
+            # No properties from what comes before: were it replaced, the namespace would be, with its jobs.
+            opts = self.child(pulumi.ResourceOptions(depends_on=[*before, *also]))
+            made.extend(tenant := tenant_namespace(of, namespace, labels, opts, standard=standard))
             spaces[namespace] = tenant[0]
 
-        space(f"{name}-smoke", kueue.GATE_NAMESPACE, kueue.GATE_NAMESPACE, {})
+        space(f"{name}-smoke", kueue.GATE_NAMESPACE, {})
+        own = args.get("before", {})
         for team in args["teams"]:
             namespace = team_namespace(team["name"])
-            named = args.get("namespaces", {}).get(team["name"], namespace)
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
-            space(of_team, named, namespace, labels)
+            space(of_team, namespace, labels, *([own[team["name"]]] if team["name"] in own else []))
             inside = self.child(pulumi.ResourceOptions(depends_on=spaces[namespace]))
             made.extend(members(of_team, namespace, _people(team), inside))
         return spaces, made

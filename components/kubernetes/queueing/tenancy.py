@@ -55,7 +55,7 @@ _SYSTEM_PRIORITIES = ["system-cluster-critical", "system-node-critical"]
 
 def tenant_namespace(
     name: str,
-    namespace: pulumi.Input[str],
+    namespace: str,
     labels: dict[str, str],
     opts: pulumi.ResourceOptions,
     *,

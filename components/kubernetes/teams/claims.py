@@ -18,25 +18,24 @@ class TeamVolumesArgs(TypedDict):
     """The name of the team's namespace."""
     volumes: Mapping[str, VolumeArgs]
     """Volumes by name of the claim."""
+    claims: str
+    """The logical name of the team's `TeamClaims`, which formerly contained the volumes."""
 
 
 class TeamVolumes(Component):
     """The volumes that a team's claims bind.
 
-    The team's namespace comes after them: a volume is not deleted while its claim exists (finalizer
+    The team's namespace must depend on them: a volume is not deleted while its claim exists (finalizer
     `kubernetes.io/pv-protection`), and the claim ends with the namespace.
     """
 
-    namespace: pulumi.Output[str]
-    """The name of the team's namespace; dependents come after the volumes."""
-
     def __init__(self, name: str, args: TeamVolumesArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
-        made = [
-            volume(f"{name}-{claim}", {"namespace": args["namespace"], "claim": claim, **each}, self.child())
-            for claim, each in args["volumes"].items()
-        ]
-        self.namespace = after(pulumi.Output.from_input(args["namespace"]), made)
+        for claim, each in args["volumes"].items():
+            opts_of_volume = self.child(_formerly(args["claims"], claim, "volume"))
+            volume(
+                f"{name}-{claim}", {"namespace": args["namespace"], "claim": claim, **each}, opts_of_volume
+            )
         self.register_declared()
 
 
@@ -71,14 +70,26 @@ class TeamClaims(Component):
             opts=self.child(),
         )
         # A further claim is rejected until the quota allows it.
-        after_quota = pulumi.ResourceOptions(depends_on=[quota])
+        after_quota = self.child(pulumi.ResourceOptions(depends_on=[quota]))
         made = [
             volume_claim(
                 f"{name}-{claim}",
                 {"namespace": args["namespace"], "claim": claim, **each},
-                self.child(after_quota),
+                pulumi.ResourceOptions.merge(after_quota, _formerly(name, claim, "claim")),
             )
             for claim, each in args["volumes"].items()
         ]
         self.claims = after(pulumi.Output.from_input([*args["volumes"]]), made)
         self.register_declared()
+
+
+def _formerly(claims: str, claim: str, part: str) -> pulumi.ResourceOptions:
+    """The option that keeps a deployed object which was `part` of a `SharedVolume` in a `TeamClaims`.
+
+    Created again under another URN, it would be refused: an object of its name exists.
+    """
+    place = f"urn:pulumi:{pulumi.get_stack()}::{pulumi.get_project()}"
+    kinds = "$".join(f"trainstack:index:{kind}" for kind in ("TeamClaims", "SharedVolume"))
+    shared = f"{claims}-{claim}"
+    before = pulumi.Alias(name=f"{shared}-{part}", parent=f"{place}::{kinds}::{shared}")
+    return pulumi.ResourceOptions(aliases=[before])

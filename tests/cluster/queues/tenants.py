@@ -94,7 +94,7 @@ def given(namespace: str) -> list[Object]:
     """What the stack puts into a team's namespace besides its queue."""
 
     def program() -> dict[str, Any]:
-        TeamVolumes("volumes", {"namespace": namespace, "volumes": VOLUMES})
+        TeamVolumes("volumes", {"namespace": namespace, "volumes": VOLUMES, "claims": "given"})
         made = TeamClaims("given", {"namespace": namespace, "volumes": VOLUMES})
         return {"claims": made.claims}
 

@@ -51,7 +51,15 @@ def test_the_claim_is_bound_to_that_volume_and_to_no_class() -> None:
     }
     assert claim["spec"]["volumeName"] == "trainstack-smoke-checkpoints"
     assert claim["spec"]["storageClassName"] == ""
-    assert claim["spec"]["resources"] == {"requests": {"storage": "1200Gi"}}
+    assert claim["spec"]["resources"] == {"requests": {"storage": "1Gi"}}
     assert made.edges["PersistentVolumeClaim:dev-volume-claim"] >= {"PersistentVolume:dev-volume-volume"}
     assert made.outputs == {"claim": "checkpoints"}
     assert made.delete_before_replace["PersistentVolumeClaim:dev-volume-claim"]
+
+
+def test_a_file_system_that_grows_replaces_neither_volume_nor_claim() -> None:
+    """A volume is not deleted while it is bound."""
+    made = volume({**LUSTRE, "capacity_gib": 2400})
+    assert made.ignored["PersistentVolume:dev-volume-volume"] == ["spec.capacity"]
+    assert made.ignored["PersistentVolumeClaim:dev-volume-claim"] == ["spec.resources"]
+    assert made.find("PersistentVolumeClaim")["spec"] == volume(LUSTRE).find("PersistentVolumeClaim")["spec"]

@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 
 from agents.teams import make_folders
-from components.kubernetes.teams.claims import TeamClaims
+from components.kubernetes.teams.claims import TeamClaims, TeamVolumes
 from components.kubernetes.teams.folders import SharedFolders
 from components.kubernetes.volumes import VolumeArgs
 from tests.components.graph import Graph, deploy_graph
@@ -44,6 +44,23 @@ def test_there_may_be_as_many_claims_as_are_given_and_no_more() -> None:
     # The quota of before would refuse one more.
     assert "ResourceQuota:dev-vision-quota" in made.edges["PersistentVolumeClaim:dev-vision-home"]
     assert claims({}).find("ResourceQuota")["spec"]["hard"] == {"persistentvolumeclaims": "0"}
+
+
+def test_volumes_and_claims_keep_what_is_deployed_under_their_names_of_before() -> None:
+    """Each pair was a `SharedVolume` in the `TeamClaims`, and its objects had the same names."""
+
+    def program() -> Mapping[str, pulumi.Input[Any]]:
+        volumes = {"home": LUSTRE}
+        TeamVolumes("a-volumes", {"namespace": "team-a", "volumes": volumes, "claims": "a-claims"})
+        return {"claims": TeamClaims("a-claims", {"namespace": "team-a", "volumes": volumes}).claims}
+
+    made = deploy_graph(program)
+    kinds = {"PersistentVolume:a-volumes-home": "volume", "PersistentVolumeClaim:a-claims-home": "claim"}
+    parent = "trainstack:index:TeamClaims$trainstack:index:SharedVolume::a-claims-home"
+    for name, part in kinds.items():
+        (alias,) = made.requests[name].aliases
+        assert alias.spec.name == f"a-claims-home-{part}"
+        assert alias.spec.parentUrn == f"urn:pulumi:dev::trainstack::{parent}"
 
 
 def test_folders_are_created_by_root_in_a_namespace_of_their_own() -> None:
