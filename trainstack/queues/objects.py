@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from agents.idle_gpus.jobs import IDLE, STOPPED_LABEL
+from components.kubernetes.queueing.job_limits import DEADLINE_LABEL
 from infra.quantity import parse
 from trainstack.queues.state import (
     GPU,
@@ -52,7 +53,8 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
     admission = status.get("admission") or {}
     conditions = {row["type"]: _condition(row) for row in status.get("conditions") or ()}
     run = runs.get(str(owner.get("uid")), {})
-    longest, deadline = _ends(spec, status, run, conditions.get("Admitted"))
+    labels = about.get("labels") or {}
+    longest, deadline = _ends(spec, status, run, conditions.get("Admitted"), labels)
     requeued = (status.get("requeueState") or {}).get("requeueAt")
     evictions = (status.get("schedulingStats") or {}).get("evictions") or ()
     return Job(
@@ -75,8 +77,16 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         requeued_at=moment(requeued) if requeued else None,
         evictions=sum(int(row.get("count") or 0) for row in evictions),
         active=spec.get("active", True),
-        idle=(about.get("labels") or {}).get(STOPPED_LABEL) == IDLE,
+        idle=labels.get(STOPPED_LABEL) == IDLE,
+        default_deadline=_by_default(labels, run),
     )
+
+
+def _by_default(labels: Object, run: Object) -> bool:
+    """Whether the API server added the deadline, and nobody has set another since."""
+    added = labels.get(DEADLINE_LABEL)
+    declared = (run.get("spec") or {}).get("activeDeadlineSeconds", added)
+    return added is not None and str(declared) == added
 
 
 def _condition(row: Object) -> Condition:
@@ -85,7 +95,7 @@ def _condition(row: Object) -> Condition:
 
 
 def _ends(
-    spec: Object, status: Object, run: Object, admitted: Condition | None
+    spec: Object, status: Object, run: Object, admitted: Condition | None, labels: Object
 ) -> tuple[datetime.timedelta | None, Moment | None]:
     """The time limit of a job from its admission, and its deadline if it runs.
 
@@ -98,7 +108,10 @@ def _ends(
     if seconds := spec.get("maximumExecutionTimeSeconds"):
         left = seconds - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
         limits.append((datetime.timedelta(seconds=left), admitted.since if admitted else None))
-    if seconds := (run.get("spec") or {}).get("activeDeadlineSeconds"):
+    seconds = (run.get("spec") or {}).get("activeDeadlineSeconds")
+    if not run and str(labels.get(DEADLINE_LABEL) or "").isdecimal():
+        seconds = int(labels[DEADLINE_LABEL])
+    if seconds:
         started = (run.get("status") or {}).get("startTime")
         since = moment(started) if started else admitted.since if admitted else None
         limits.append((datetime.timedelta(seconds=seconds), since))

@@ -29,6 +29,8 @@ class Running:
     """Its admission."""
     ends_by: Moment | None
     """None without a deadline."""
+    by_default: bool = False
+    """The deadline is the one of jobs that declare none."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def _unprocessed(job: Unprocessed, teams: Mapping[str, str]) -> Waiting:
 def _running(job: Job, teams: Mapping[str, str]) -> Running:
     pools = tuple(dict.fromkeys(name for name, _ in job.assigned))
     since = job.conditions["Admitted"].since
-    return Running(job.name, teams.get(job.namespace, job.namespace), job.gpus, pools, since, job.deadline)
+    team = teams.get(job.namespace, job.namespace)
+    return Running(job.name, team, job.gpus, pools, since, job.deadline, job.default_deadline)
 
 
 def _by_admission(job: Job) -> tuple[Moment, tuple[str, str]]:

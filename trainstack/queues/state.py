@@ -75,6 +75,8 @@ class Job:
     """Its time limit from each admission; None without one."""
     deadline: Moment | None = None
     """The deadline of a running job; None without one."""
+    default_deadline: bool = False
+    """The job declared none, and the API server added one."""
     requeued_at: Moment | None = None
     """Kueue does not retry before."""
     evictions: int = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from trainstack.queues.bound import fewest
 from trainstack.queues.estimates import Estimate
 from trainstack.queues.reasons import Reason
-from trainstack.queues.report import Report, Waiting
+from trainstack.queues.report import Report, Running, Waiting
 from trainstack.queues.state import Moment
 
 _NONE = "-"
@@ -24,7 +24,7 @@ def tables(found: Report) -> Iterator[Table]:
         ("job", "team", "GPUs", "pool", "since", "ends by"),
         [
             (one.job, one.team, str(one.gpus), ", ".join(one.pools), _when(one.since, now),
-             _when(one.ends_by, now) if one.ends_by else "no deadline")
+             _ends(one, now))
             for one in found.running
         ],
     )  # fmt: skip
@@ -68,6 +68,12 @@ def _starts(estimate: Estimate | None, now: Moment) -> str:
         return f"{_when(estimate.start, now)} (simulated)"
     late = f"; {estimate.why}" if estimate.why else ""
     return f"by {_when(estimate.start, now)} (95 %, {estimate.waits} waits{late})"
+
+
+def _ends(one: Running, now: Moment) -> str:
+    if one.ends_by is None:
+        return "no deadline"
+    return f"{_when(one.ends_by, now)}{' (by default)' if one.by_default else ''}"
 
 
 def _when(moment: Moment, now: Moment) -> str:

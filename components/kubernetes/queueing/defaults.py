@@ -6,14 +6,22 @@ controllers (kubernetes v1.36.2 pkg/kubeapiserver/options/plugins.go, `AllOrdere
 the job with what they added. GKE's plug-in ExtendedResourceToleration changes pods only, and Kueue reads the
 templates of jobs (kubernetes-sigs/kueue#170).
 
-A policy that cannot evaluate an object leaves it as it is: the API server's own validation then names the
-invalid field.
+They run on updates too: `kubectl apply` of a manifest that has not changed sends its lists as they were and
+so removes what was added to them, which a Job that runs and every JobSet refuse. An update gets only what the
+object had before, or what the update makes necessary: an object that was made without it, before these
+policies, may not be allowed to change.
+
+A policy whose expression fails leaves the object as it is: the API server's own validation then names the
+invalid field. It refuses the request instead (503) for the seconds in which an API server that started, or
+whose CustomResourceDefinitions changed, has no schema of a custom kind yet: `failurePolicy` does not cover
+that (apiserver v0.36.2 pkg/admission/plugin/policy/mutating/dispatcher.go, `dispatchOne`).
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from components.kubernetes.queueing import job_limits
 from components.kubernetes.queueing.kueue import GPU_TAINT
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
@@ -27,11 +35,6 @@ BOUNDED, ENDING = "trainstack-gpu-pods", "trainstack-job-limits"
 # `calculateEmptyDirMemorySize`).
 SHM_GIB_PER_GPU = 8
 SHM = "trainstack-shm"
-# Time limit and retries of a job in an environment that refuses jobs without (rule MLS-K8S-06).
-LONGEST_S = 7 * 24 * 3600
-MOST_RETRIES = 3
-# Of a Job that declares none (Kubernetes API Reference, JobSpec.backoffLimit).
-_DEFAULT_RETRIES = 6
 
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _TOLERATION = json.dumps({"key": GPU, "operator": "Exists", "effect": GPU_TAINT["effect"]})
@@ -48,17 +51,6 @@ _TEMPLATES = """
     'pod': dyn(job.template.spec.template.spec)
   }))
 """
-# Every Job template of an object: its path and its spec.
-_JOBS = """
-  object.kind == 'CronJob' ? dyn([{
-    'at': dyn('/spec/jobTemplate/spec'), 'job': dyn(object.spec.jobTemplate.spec)
-  }])
-  : object.kind == 'JobSet' ? dyn(object.spec.replicatedJobs.transformList(index, job, {
-    'at': dyn('/spec/replicatedJobs/' + string(index) + '/template/spec'), 'job': dyn(job.template.spec)
-  }))
-  : dyn([{'at': dyn('/spec'), 'job': dyn(object.spec)}])
-"""
-_EXEC_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
 # The resources of every container of these templates: their path and themselves.
@@ -94,6 +86,21 @@ def _tolerates(tolerations: str) -> str:
     return f"{tolerations}.exists(one, {covers} && one.?operator.orValue('Equal') == 'Exists'))"
 
 
+def _before(expression: str) -> str:
+    """The value of an expression for the object before an update; for a new one, an empty list.
+
+    Runtimes may be changed at any time, so they are always completed.
+    """
+    of_old = expression.replace("object.", "oldObject.").replace("variables.", "variables.before_")
+    return f"oldObject == null || object.kind.endsWith('TrainingRuntime') ? dyn([]) : dyn({of_old})"
+
+
+def _with_before(variables: Mapping[str, str]) -> dict[str, str]:
+    """Each variable, and `before_` with its value before an update."""
+    of_old = {f"before_{name}": _before(text) for name, text in variables.items()}
+    return {**variables, **of_old}
+
+
 class _Cel(str):
     """An expression inside of a literal."""
 
@@ -111,7 +118,7 @@ def _on(group: str, *resources: str) -> Body:
     return {
         "apiGroups": [group],
         "apiVersions": ["*"],
-        "operations": ["CREATE"],
+        "operations": ["CREATE", "UPDATE"],
         "resources": list(resources),
     }
 
@@ -142,17 +149,31 @@ _TEMPLATED = [
 def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterator[Body]:
     """Every policy with its binding; with `ending`, jobs get the limits that the environment requires."""
     variables = {"templates": _TEMPLATES, "resources": _OF_CONTAINERS}
-    yield from _policy(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], variables)
-    variables = {"resources": _OF_TRAIN_JOB}
+    variables |= {"untolerated": _untolerated(), "unrequested": _unrequested()}
+    yield from _policy(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], _with_before(variables))
+    variables = {"resources": _OF_TRAIN_JOB, "untolerated": _untolerated_trainer()}
+    variables |= {"unrequested": _unrequested()}
     train_jobs = [_on("trainer.kubeflow.org", "trainjobs")]
-    yield from _policy(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], variables)
+    yield from _policy(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], _with_before(variables))
     with_gpus = [each for each in flavors if each["gpus"]]
     if with_gpus:
+        # Volumes and limits of a pod never change.
+        pods = [{**_on("", "pods"), "operations": ["CREATE"]}]
         variables = {**_INDEXED, "share": _share(with_gpus)}
-        yield from _policy(BOUNDED, [_on("", "pods")], [_shared_memory(), _memory_limits()], variables)
+        yield from _policy(BOUNDED, pods, [_shared_memory(), _memory_limits()], variables)
     if ending:
         kinds = [_on("batch", "jobs", "cronjobs"), _on("jobset.x-k8s.io", "jobsets")]
-        yield from _policy(ENDING, kinds, [_limits()], {"jobs": _JOBS})
+        limits = {"jobs": job_limits.JOBS, "endless": job_limits.endless(), "patient": job_limits.patient()}
+        variables = {**_with_before(limits), **job_limits.ABOUT}
+        yield from _policy(ENDING, kinds, [job_limits.deadlines(), job_limits.retries()], variables)
+
+
+def _untolerated() -> str:
+    """The paths of the templates that request GPUs and do not tolerate their nodes."""
+    has_gpus = f"one.pod.?initContainers.orValue([]).exists(each, {_gpus('each.?resources')} > 0)"
+    has_gpus += f" || one.pod.containers.exists(each, {_gpus('each.?resources')} > 0)"
+    without = f"({has_gpus}) && !{_tolerates('one.pod.?tolerations.orValue([])')}"
+    return f"variables.templates.filter(one, {without}).map(one, one.at)"
 
 
 def _tolerated() -> str:
@@ -160,14 +181,19 @@ def _tolerated() -> str:
 
     A job gets GPU nodes only with it, so one without GPUs never takes such a node.
     """
-    has_gpus = f"one.pod.?initContainers.orValue([]).exists(each, {_gpus('each.?resources')} > 0)"
-    has_gpus += f" || one.pod.containers.exists(each, {_gpus('each.?resources')} > 0)"
-    without = f"({has_gpus}) && !{_tolerates('one.pod.?tolerations.orValue([])')}"
     return f"""
-      variables.templates.filter(one, {without}).map(one, has(one.pod.tolerations)
+      variables.templates.filter(one, one.at in variables.untolerated
+        && !(one.at in variables.before_untolerated)).map(one, has(one.pod.tolerations)
         ? JSONPatch{{op: 'add', path: one.at + '/tolerations/-', value: {_TOLERATION}}}
         : JSONPatch{{op: 'add', path: one.at + '/tolerations', value: [{_TOLERATION}]}})
     """
+
+
+def _unrequested() -> str:
+    """The paths of the requests of cores and memory that are missing beside a limit."""
+    missing = "name in one.own.?limits.orValue({}) && !(name in one.own.?requests.orValue({}))"
+    paths = f"['cpu', 'memory'].filter(name, {missing}).map(name, one.at + '/requests/' + name)"
+    return f"variables.resources.map(one, {paths}).flatten()"
 
 
 def _requests() -> str:
@@ -176,13 +202,29 @@ def _requests() -> str:
     Kubernetes does this for pods. Kueue applies the default requests of the namespace first, and refuses the
     job for ever where they exceed the limit (kueue v0.19.2 pkg/workload/resources.go, `AdjustResources`).
     """
-    missing = "name in one.own.?limits.orValue({}) && !(name in one.own.?requests.orValue({}))"
+    path = "one.at + '/requests/' + name"
+    missing = f"({path} in variables.unrequested && !({path} in variables.before_unrequested))"
     return f"""
       variables.resources.filter(one, ['cpu', 'memory'].exists(name, {missing})).map(one,
         (has(one.own.requests) ? [] : [JSONPatch{{op: 'add', path: one.at + '/requests', value: {{}}}}])
         + ['cpu', 'memory'].filter(name, {missing}).map(name,
           JSONPatch{{op: 'add', path: one.at + '/requests/' + name, value: one.own.limits[name]}})
       ).flatten()
+    """
+
+
+def _untolerated_trainer() -> str:
+    """The tolerations that patches give the trainer of a TrainJob with GPUs per node, in a list.
+
+    That list is empty if one of them is of GPU nodes.
+    """
+    jobs = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
+    own = "job.?template.?spec.?template.?spec.?tolerations.orValue([])"
+    return f"""
+      {_gpus("object.spec.?trainer.?resourcesPerNode")} == 0 ? [] : [
+        object.spec.?runtimePatches.orValue([]).map(patch, {jobs}.filter(job, job.name == 'node')
+          .map(job, {own}).flatten()).flatten()
+      ].filter(tolerations, !{_tolerates("tolerations")})
     """
 
 
@@ -193,16 +235,12 @@ def _train_job() -> str:
     `mergeRuntimePatches`), so those of the user are repeated. The trainer's job is `node` in every runtime
     without MPI.
     """
-    jobs = "patch.?trainingRuntimeSpec.?template.?spec.?replicatedJobs.orValue([])"
-    own = "job.?template.?spec.?template.?spec.?tolerations.orValue([])"
     pod = {"spec": {"template": {"spec": {"tolerations": _Cel(f"tolerations + [dyn({_TOLERATION})]")}}}}
     runtime = {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": pod}]}}}
     patch = _literal({"manager": "trainstack.dev/tolerations", "trainingRuntimeSpec": runtime})
     return f"""
-      {_gpus("object.spec.?trainer.?resourcesPerNode")} == 0 ? [] : [
-        object.spec.?runtimePatches.orValue([]).map(patch, {jobs}.filter(job, job.name == 'node')
-          .map(job, {own}).flatten()).flatten()
-      ].filter(tolerations, !{_tolerates("tolerations")}).map(tolerations, {patch}).map(patch,
+      variables.before_untolerated.size() > 0 ? []
+      : variables.untolerated.map(tolerations, {patch}).map(patch,
         has(object.spec.runtimePatches)
         ? JSONPatch{{op: 'add', path: '/spec/runtimePatches/-', value: patch}}
         : JSONPatch{{op: 'add', path: '/spec/runtimePatches', value: [patch]}})
@@ -256,18 +294,6 @@ def _share(flavors: Sequence[FlavorArgs]) -> str:
         )
         text = f"{of_pool} ? {share} : {text}"
     return text
-
-
-def _limits() -> str:
-    """A deadline of each job that declares none, and fewer retries than Kubernetes' default."""
-    endless = f"has(one.job.activeDeadlineSeconds) || '{_EXEC_TIME}' in object.metadata.?labels.orValue({{}})"
-    many = f"!has(one.job.backoffLimitPerIndex) && one.job.?backoffLimit.orValue({_DEFAULT_RETRIES}) == "
-    return f"""
-      variables.jobs.filter(one, !({endless})).map(one,
-        JSONPatch{{op: 'add', path: one.at + '/activeDeadlineSeconds', value: {LONGEST_S}}})
-      + variables.jobs.filter(one, {many}{_DEFAULT_RETRIES}).map(one,
-        JSONPatch{{op: 'add', path: one.at + '/backoffLimit', value: {MOST_RETRIES}}})
-    """
 
 
 def _policy(

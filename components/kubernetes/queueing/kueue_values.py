@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.gpu_ledger.attempts import PROJECT_LABEL
 from components.kubernetes.network_policies import Ports
+from components.kubernetes.queueing.job_limits import DEADLINE_LABEL
 
 # Only namespaces with this label are managed, and in those every job and pod is: nothing starts past the
 # quota. Its webhooks watch the same namespaces, so a Kueue that is down stops no pod of the platform.
@@ -91,8 +92,8 @@ def manager_config(claimed: Mapping[str, str], uncounted: Sequence[str] = ()) ->
         },
         "integrations": {
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob", "pod"],
-            # GPU-hours are counted by it; users set it on their job.
-            "labelKeysToCopy": [PROJECT_LABEL],
+            # Users set the first on their jobs, to count GPU-hours by it; `trainstack queue` shows the last.
+            "labelKeysToCopy": [PROJECT_LABEL, DEADLINE_LABEL],
         },
         "objectRetentionPolicies": {"workloads": {"afterFinished": WORKLOADS_KEPT}},
         "fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]},

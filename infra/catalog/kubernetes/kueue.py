@@ -49,7 +49,8 @@ def version_problems(path: str, version: str) -> Iterator[Problem]:
             f"jobs with GPUs would never start: tolerations are added from Kubernetes 1.{LEAST_KUBERNETES} on"
         )
         fix = (
-            f"Set 1.{LEAST_KUBERNETES}; a running cluster is upgraded in place, one minor version at a time."
+            f"Set 1.{LEAST_KUBERNETES}. A cluster on an earlier one goes there, one minor version per `up`, "
+            "with the release of trainstack that made it."
         )
         yield Problem(path, version, rule, fix, code="kubernetes-version-without-mutations")
 

@@ -27,9 +27,9 @@ SHIPPED = CONFIG / "Pulumi.dev-aws.yaml"
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_login, "clients", Cloud)
-    monkeypatch.setattr(eks, "kubernetes", lambda _: "1.36")
-    monkeypatch.setattr(eks, "node_image", lambda *_: "1.35.9-20261101")
-    known = {"coredns": "v1.14.2-eksbuild.9", "kube-proxy": "v1.35.3-eksbuild.2"}
+    monkeypatch.setattr(eks, "kubernetes", lambda _: "1.37")
+    monkeypatch.setattr(eks, "node_image", lambda *_: "1.36.9-20261101")
+    known = {"coredns": "v1.99.0-eksbuild.1", "kube-proxy": "v1.36.0-eksbuild.21"}
     monkeypatch.setattr(eks, "addon", lambda _, name, *__: known.get(name))
     monkeypatch.setattr(newest, "chart", lambda *_: "0.18.2")
 
@@ -53,16 +53,16 @@ def test_newer_versions_and_the_nodes_that_they_drain() -> None:
     nodes = "every node of system (2 to 6), a100 (0 to 4), l4 (0 to 8), cpu (0 to 4)"
     image, kubernetes = found["node image all pools"], found["Kubernetes control plane"]
     assert (image["pinned"], image["newest"], image["drains"]) == (
-        "1.35.6-20260714",
-        "1.35.9-20261101",
+        "1.36.2-20260714",
+        "1.36.9-20261101",
         nodes,
     )
     assert kubernetes["drains"].startswith(nodes) and kubernetes["is_newer"]
     assert kubernetes["steps"][-1] == kubernetes["newest"]
-    assert found["add-on coredns"]["newest"] == "v1.14.2-eksbuild.9"
+    assert found["add-on coredns"]["newest"] == "v1.99.0-eksbuild.1"
     assert not found["add-on kube-proxy"]["is_newer"]
     metrics = found["add-on metrics-server"]
-    assert (metrics["pinned"], metrics["newest"]) == ("v0.8.1-eksbuild.6", None)
+    assert (metrics["pinned"], metrics["newest"]) == (None, None)
     text = CliRunner().invoke(app, ["versions", "-s", "dev-aws"]).output.splitlines()
     assert len(text) == 1 + len(found) + 1
 
@@ -72,9 +72,7 @@ def test_an_addon_without_a_known_version_is_the_choice_of_eks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / SHIPPED.name
-    path.write_text(
-        SHIPPED.read_text().replace("layout:\n", 'layout:\n      kubernetes_version: "1.34"\n', 1)
-    )
+    path.write_text(SHIPPED.read_text())
     show("dev-aws", tmp_path, update=False, as_json=True)
     rows = {row["name"]: row["pinned"] for row in checked(capsys.readouterr().out)["pins"]}
     assert rows["metrics-server"] is None
@@ -90,9 +88,9 @@ def test_update_writes_addons_and_the_image_and_leaves_kubernetes(
     assert checked(capsys.readouterr().out)["written"] == 2
     spec = stackspec.load_file("dev-aws", tmp_path).spec
     assert isinstance(spec.on, AwsSpec) and isinstance(spec.layout, ClusterLayout)
-    assert spec.on.addon_versions == {"coredns": "v1.14.2-eksbuild.9"}
-    assert spec.on.node_image == "1.35.9-20261101"
-    assert spec.layout.kubernetes_version == "1.35"
+    assert spec.on.addon_versions == {"coredns": "v1.99.0-eksbuild.1"}
+    assert spec.on.node_image == "1.36.9-20261101"
+    assert spec.layout.kubernetes_version == "1.36"
 
 
 def test_on_gke_there_is_nothing_to_write_and_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
