@@ -83,7 +83,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
 
 
 def _by_default(labels: Object, run: Object) -> bool:
-    """Whether the API server added the deadline, and nobody has set another since."""
+    """Return whether the deadline is the one that the API server added."""
     added = labels.get(DEADLINE_LABEL)
     declared = (run.get("spec") or {}).get("activeDeadlineSeconds", added)
     return added is not None and str(declared) == added

@@ -37,7 +37,7 @@ def endless() -> str:
 
 
 def deadlines() -> str:
-    """A deadline of each job that declares none, and a label of the jobs that tells so."""
+    """A deadline of each job that declares none, and a label with it on the jobs."""
     label = DEADLINE_LABEL.replace("/", "~1")
     return f"""
       [variables.endless.filter(at, !(at in variables.before_endless))].filter(added, added.size() > 0)
