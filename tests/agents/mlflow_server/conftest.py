@@ -70,7 +70,7 @@ class Server:
         if origin:
             request.add_header("Origin", origin)
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 status, text = answer.status, answer.read()
         except urllib.error.HTTPError as refused:
             status, text = refused.code, refused.read()
@@ -81,7 +81,7 @@ class Server:
 
 
 def wait_until_healthy(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 280
     while time.monotonic() < deadline:
         assert process.poll() is None, log.read_text()[-3000:]
         try:
@@ -125,7 +125,7 @@ class Installed:
     def upgrade(self) -> tuple[int, str]:
         """Run the program of the Job; returns its exit code and its message."""
         message = self.folder / "message"
-        code = self.run(schema_job.__name__, *self.arguments(message)).wait(timeout=300)
+        code = self.run(schema_job.__name__, *self.arguments(message)).wait(timeout=280)
         assert message.exists(), self.log.read_text()[-3000:]
         return code, message.read_text()
 
@@ -190,7 +190,7 @@ def running(installed: Installed) -> Iterator[Server]:
         yield Server(url, process, installed.log, admin["username"], admin["password"])
     finally:
         process.terminate()
-        code = process.wait(timeout=30)
+        code = process.wait(timeout=120)
     assert code == 0
     assert not psutil.pid_exists(process.pid)
 

@@ -219,7 +219,7 @@ def programs(tmp_path: Path) -> Iterator[Installed]:
 
 def test_a_server_does_not_start_on_other_tables(programs: Installed) -> None:
     database = older(programs.folder)
-    assert programs.run(serve.__name__).wait(timeout=120) == serve.OTHER_SCHEMA
+    assert programs.run(serve.__name__).wait(timeout=280) == serve.OTHER_SCHEMA
     assert str(revisions(database)["tracking"]) in programs.log.read_text()
     assert revisions(database) != newest(database), "a server upgrades nothing"
 
@@ -228,7 +228,7 @@ def test_jobs_at_the_same_time_take_turns(programs: Installed) -> None:
     arguments = programs.arguments(programs.folder / "first")
     first = programs.run(schema_job.__name__, *arguments)
     second = programs.run(schema_job.__name__, *programs.arguments(programs.folder / "second"))
-    assert (first.wait(timeout=120), second.wait(timeout=120)) == (0, 0), programs.log.read_text()[-3000:]
+    assert (first.wait(timeout=280), second.wait(timeout=280)) == (0, 0), programs.log.read_text()[-3000:]
     assert programs.log.read_text().count("created the tables") == 1
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from agents.aws.mlflow_server import secret_store as aws_secrets
 from agents.mlflow_server import schema_job, serve
 from components.kubernetes.programs.program import config_data
@@ -79,6 +81,7 @@ def tracking_pod(
     return pod
 
 
+@pytest.mark.timeout(720)
 def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     """The program of the tracking pods, unchanged: secrets, database, artifacts, names, all of it local."""
     admin, database, host = cloud(rehearsed)
@@ -96,7 +99,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     }  # fmt: skip
     words = [word for key, value in arguments.items() for word in (f"--{key}", value)]
     upgrades = tracking_pod(rehearsed, schema_job.__name__, "schema", env, args=words)
-    rehearsed.create(JOB, job("schema", upgrades), "schema", timeout_s=60)
+    rehearsed.create(JOB, job("schema", upgrades), "schema", timeout_s=240)
     serves = tracking_pod(
         rehearsed,
         serve.__name__,
@@ -105,7 +108,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
         ports=[{"name": "http", "containerPort": 5000}],
         readinessProbe={"httpGet": {"path": "/health", "port": "http"}, "timeoutSeconds": 5},
     )
-    rehearsed.create(DEPLOYMENT, deployment("mlflow", serves), "mlflow", timeout_s=120)
+    rehearsed.create(DEPLOYMENT, deployment("mlflow", serves), "mlflow", timeout_s=240)
     service = {"selector": {"app": "mlflow"}, "ports": [{"port": 5000, "targetPort": "http"}]}
     rehearsed.create(SERVICE, {"metadata": {"name": "mlflow", "namespace": "lab"}, "spec": service}, "svc")
     password = json.loads(SecretStore(rehearsed.state).versions(admin)[0].value)["password"]
@@ -115,7 +118,7 @@ def test_the_real_mlflow_server_and_a_client_job(rehearsed: Rehearsed) -> None:
     }  # fmt: skip
     rehearsed.config_map("client", {"main.py": CLIENT})
     container = {"env": [{"name": name, "value": value} for name, value in login.items()]}
-    rehearsed.create(JOB, job("client", script_pod("client", container=container)), "client", timeout_s=60)
+    rehearsed.create(JOB, job("client", script_pod("client", container=container)), "client", timeout_s=240)
     log = next((rehearsed.home / "logs" / "lab").glob("client-*.log")).read_text()
     assert "{'loss': 0.5}" in log
     notes = [
