@@ -201,6 +201,17 @@ class EngineStack:
         """Delete everything."""
         return self._run(self._stack.destroy, on_event, **_HISTORY)
 
+    def ask_lock(self, on_event: OnEvent | None = None) -> OperationOutcome:
+        """Take the lock of the stack and give it back; `locked` where another operation has it.
+
+        A refresh of the root alone: it asks no cloud, and its state is not changed. A preview takes no lock
+        (pulumi v3.259.0 pkg/backend/diy/backend.go), and each backend has its own form of one.
+        """
+        roots = [one["urn"] for one in self.resources() if one["type"] == "pulumi:pulumi:Stack"]
+        if not roots:
+            return OperationOutcome(succeeded=True)
+        return self._run(self._stack.refresh, on_event, target=roots, **_HISTORY)
+
     def outputs(self) -> OutputMap:
         """The stack's outputs. Raises UserError where the state cannot be read."""
         with self._kept():

@@ -1,7 +1,7 @@
 """Stop the jobs that a change ends before the engine starts, and let queues go on afterwards."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,8 @@ class Draining:
     report: Callable[[str], None]
     poll_s: float = _POLL_S
     limit_s: float = LIMIT_S
+    held: set[str] = field(default_factory=set)
+    """Paths of the queues and Workloads that this has stopped, and nothing before it."""
     clock: Callable[[], float] = field(default=time.monotonic)
 
     def stop(self, effects: Sequence[JobEffect]) -> None:
@@ -63,10 +65,13 @@ class Draining:
         before = (found.body.get("spec") or {}).get("stopPolicy") or "None"
         notes = found.body.get("metadata", {}).get("annotations") or {}
         note = {"annotations": {HELD: notes.get(HELD, before)}}
+        if HELD not in notes:
+            self.held.add(path)
         self._done(path, self.cluster.send("PATCH", path, {"metadata": note, "spec": {"stopPolicy": policy}}))
 
     def _activate(self, job: Job, *, active: bool) -> None:
         path = _workload(job)
+        self.held.add(path)
         self._done(path, self.cluster.send("PATCH", path, _activity(active=active)))
 
     def _wait_released(self, job: Job) -> None:
@@ -138,20 +143,22 @@ def _workload(job: Job) -> str:
     return f"{_KUEUE}/namespaces/{job.namespace}/workloads/{job.workload}"
 
 
-def resume(cluster: ClusterApi) -> list[str]:
+def resume(cluster: ClusterApi, only: Collection[str] | None = None) -> list[str]:
     """Let queues and jobs go on that a change has stopped, also one that was interrupted.
 
-    Returns the names of the queues.
+    `only`: those of these paths (`Draining.held`). Returns the names of the queues.
     """
     for workload in _held(cluster, "workloads"):
         about = workload["metadata"]
         path = f"{_KUEUE}/namespaces/{about['namespace']}/workloads/{about['name']}"
-        cluster.send("PATCH", path, _activity(active=True))
+        if only is None or path in only:
+            cluster.send("PATCH", path, _activity(active=True))
     resumed = []
     for queue in _held(cluster, "clusterqueues"):
         name, before = queue["metadata"]["name"], queue["metadata"]["annotations"][HELD]
+        path = f"{_KUEUE}/clusterqueues/{name}"
         body = {"metadata": {"annotations": {HELD: None}}, "spec": {"stopPolicy": before}}
-        if cluster.send("PATCH", f"{_KUEUE}/clusterqueues/{name}", body).status in _OK:
+        if (only is None or path in only) and cluster.send("PATCH", path, body).status in _OK:
             resumed.append(name)
     return resumed
 

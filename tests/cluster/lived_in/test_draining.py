@@ -10,11 +10,18 @@ import pytest
 from pulumi import automation
 
 from components.kubernetes.queueing.kueue import API_VERSION
-from tests.cluster.lived_in.stack import LivedIn
+from infra.engine import recovery
+from infra.engine.stack import EngineStack
+from infra.errors import UserError
+from infra.stackspec.document import node
+from infra.stackspec.load import LoadedSpec
+from tests.cluster.lived_in.stack import STACK, LivedIn
 from tests.cluster.lived_in.users import APPLIED, IGNORES_SIGTERM, RESEARCH, VISION, Users
 from tests.cluster.waiting import eventually
 from tests.rehearsal.day2.changes import pool
+from tests.rehearsal.day2.stack import AWS
 from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
+from trainstack.cli.operations.session import Session
 from trainstack.plans.jobs import ENDS, STAYS, STOPS
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.more]
@@ -38,8 +45,9 @@ def _stopped(lived: LivedIn) -> list[str]:
 
 
 def test_a_team_leaves_with_a_pod_that_ignores_sigterm_and_an_unknown_finalizer(
-    lived: LivedIn, users: Users, tmp_path: Path
+    lived: LivedIn, users: Users, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("trainstack.plans.leftovers._CONTROLLER_S", 10.0)
     users.job(VISION, "stubborn", grace_s=3, notes={IGNORES_SIGTERM: "3s"})
     users.checkpointing(VISION, "saves", str(tmp_path / "saved"))
     users.job(VISION, "waits", requests=GPU, pods=12)
@@ -92,7 +100,8 @@ def test_a_removed_queue_of_a_pool_stops_its_jobs_and_does_not_wait_for_their_en
     lived.change(pool("a100", own_queue=False))
     users.reach({(RESEARCH, "train"): "waiting", (VISION, "other"): "running"})
     assert users.pods([VISION]) == others
-    users.job(RESEARCH, "again", requests=EIGHT)
+    # More CPU than all nodes of the queue's first pool: by GPUs alone, Kueue finds room in that.
+    users.job(RESEARCH, "again", requests={**EIGHT, "cpu": "64"})
     users.reach({(RESEARCH, "again"): "running"})
 
 
@@ -119,6 +128,36 @@ def test_a_change_that_was_interrupted_leaves_no_queue_stopped(lived: LivedIn, u
     lived.change()
     assert _stopped(lived) == []
     users.reach({(VISION, "on-l4"): "running"})
+
+
+def test_an_up_that_is_locked_out_stops_no_job(lived: LivedIn, users: Users) -> None:
+    users.job(VISION, "train")
+    users.reach({(VISION, "train"): "running"})
+    before = users.pods()
+    loaded = LoadedSpec(AWS.spec(_vision_leaves), node({}, "test"))
+    session = Session(loaded, EngineStack(STACK, lived.rehearsal.environment()), lived.rehearsal)
+    with (
+        recovery.locked(lived.rehearsal.home / "state", "trainstack", loaded.spec.name),
+        pytest.raises(UserError) as caught,
+    ):
+        session.up(confirmed=True)
+    assert caught.value.codes == (("stack-is-busy", "--stack"),)
+    assert users.pods() == before and _stopped(lived) == []
+
+
+def test_only_what_a_command_has_stopped_goes_on_when_another_is_ahead(lived: LivedIn, users: Users) -> None:
+    ahead = AWS.spec(*lived.edits, _vision_leaves)
+    stack = cast(Any, lived.stack)
+    with jobs_in_use(stack, lived.rehearsal, ahead) as first:
+        first.drain(now=False)
+        stopped = _stopped(lived)
+        with jobs_in_use(stack, lived.rehearsal, None) as second:
+            second.drain(now=False)
+            assert {*_stopped(lived)} > {*stopped}
+            second.release()
+        assert _stopped(lived) == stopped == [VISION]
+        first.release()
+    assert _stopped(lived) == []
 
 
 def test_a_control_plane_that_goes_away_is_reported_and_the_next_up_continues(

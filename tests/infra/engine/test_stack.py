@@ -1,5 +1,6 @@
 """Without a place for the state, a command says what to do; neither cloud is asked before."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from infra.engine import recovery
 from infra.engine.install import require
 from infra.engine.stack import EngineStack
 from infra.errors import Problem, UserError
@@ -57,7 +59,8 @@ def test_a_backend_that_does_not_answer_is_reported_in_the_words_of_pulumi(
     assert "absent" in problem.rule and "Traceback" not in str(problem)
 
 
-def test_a_state_that_cannot_be_read_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[EngineStack, Path]:
+    """The stack `s` of the project `some`, without resources, and the folder of its backend."""
     folder, state = tmp_path / "project", tmp_path / "state"
     folder.mkdir()
     state.mkdir()
@@ -65,7 +68,32 @@ def test_a_state_that_cannot_be_read_is_no_traceback(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PULUMI_BACKEND_URL", f"file://{state}")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "")
     subprocess.run([require().path, "stack", "init", "s", "--non-interactive"], cwd=folder, check=True)
-    engine = EngineStack("s", dict(os.environ), folder)
+    return EngineStack("s", dict(os.environ), folder), state
+
+
+def test_the_lock_of_a_stack_is_asked_for_without_a_change(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    engine, state = empty(monkeypatch, tmp_path)
+    assert engine.ask_lock().succeeded
+    kind, urn = "pulumi:providers:absent", "urn:pulumi:s::some::{}::{}".format
+    root = {"urn": urn("pulumi:pulumi:Stack", "some-s"), "type": "pulumi:pulumi:Stack"}
+    provider = {"urn": urn(kind, "main"), "type": kind, "custom": True, "id": "x", "inputs": {}}
+    content = {"version": 3, "deployment": {"manifest": {}, "resources": [root, provider]}}
+    (tmp_path / "state.json").write_text(json.dumps(content))
+    command = [require().path, "stack", "import", "--stack", "s", "--file", str(tmp_path / "state.json")]
+    subprocess.run([*command, "--non-interactive"], cwd=tmp_path / "project", check=True)
+    before = engine.resources()
+    found = engine.ask_lock()
+    assert found.succeeded and not found.locked, found.errors
+    with recovery.locked(state, "some", "s"):
+        found = engine.ask_lock()
+    assert found.locked and not found.succeeded
+    assert engine.resources() == before
+
+
+def test_a_state_that_cannot_be_read_is_no_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    engine, state = empty(monkeypatch, tmp_path)
     assert engine.outputs() == {} and engine.resources() == []
     (state / ".pulumi" / "stacks" / "some" / "s.json").write_text("{")
     for read in (engine.outputs, engine.resources):

@@ -8,7 +8,7 @@ import pytest
 
 from infra.engine.plan import PlannedStep
 from trainstack.plans.jobs import ENDS, STAYS, STOPS, Removal, effects, on_ending_nodes, removal
-from trainstack.plans.leftovers import foreign
+from trainstack.plans.leftovers import foreign, keeps
 from trainstack.queues.state import ClusterQueue, Condition, Job, LocalQueue, State
 
 NOW = datetime.datetime(2026, 7, 1, tzinfo=datetime.UTC)
@@ -99,15 +99,38 @@ def test_jobs_on_nodes_that_end_are_found_by_the_pool_of_the_group(labels: dict[
 
 
 def test_finalizers_of_controllers_that_run_are_not_foreign() -> None:
-    known = ["batch.kubernetes.io/job-tracking", "kueue.x-k8s.io/managed", "foregroundDeletion", "orphan",
-             "kubernetes.io/pvc-protection", "service.kubernetes.io/load-balancer-cleanup",
-             "service.k8s.aws/resources", "networking.gke.io/neg-finalizer"]  # fmt: skip
-    assert not [one for one in known if foreign(one)]
-    # A domain that only looks like one of them.
-    for other in (
-        "example.com/unknown",
-        "finalizers.example.com",
-        "evilkubernetes.io/x",
-        "k8s.io.example.com/x",
-    ):
-        assert foreign(other)
+    known = [
+        ("batch.kubernetes.io/job-tracking", "pods"),
+        ("kueue.x-k8s.io/managed", "pods"),
+        ("kueue.x-k8s.io/resource-in-use", "workloads"),
+        ("kubernetes.io/pvc-protection", "persistentvolumeclaims"),
+        ("service.kubernetes.io/load-balancer-cleanup", "services"),
+        ("service.k8s.aws/resources", "services"),
+        ("networking.gke.io/neg-finalizer", "servicenetworkendpointgroups"),
+        *((one, kind) for one in ("foregroundDeletion", "orphan") for kind in ("configmaps", "pods")),
+    ]
+    assert not [one for one in known if foreign(*one)]
+
+
+@pytest.mark.parametrize(
+    ("finalizer", "kind"),
+    [
+        ("example.com/unknown", "configmaps"),
+        # Names in the domains of such controllers that none of them handles, and on other kinds than theirs.
+        ("kubernetes", "configmaps"),
+        ("kubernetes.io/hold", "configmaps"),
+        ("x.k8s.io/hold", "pods"),
+        ("hold.amazonaws.com/x", "services"),
+        ("kubernetes.io/pvc-protection", "configmaps"),
+        ("kueue.x-k8s.io/resource-in-use", "pods"),
+    ],
+)
+def test_other_finalizers_are_foreign(finalizer: str, kind: str) -> None:
+    assert foreign(finalizer, kind)
+
+
+def test_only_finalizers_of_operators_of_clouds_are_kept() -> None:
+    kept = ["cnrm.cloud.google.com/finalizer", "finalizers.s3.services.k8s.aws/Bucket",
+            "finalizer.managedresource.crossplane.io"]  # fmt: skip
+    assert all(map(keeps, kept))
+    assert not any(map(keeps, ["example.com/unknown", "evilcrossplane.io/x", "crossplane.io.example.com/x"]))

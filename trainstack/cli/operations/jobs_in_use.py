@@ -3,7 +3,7 @@
 import contextlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,13 @@ class JobsInUse:
     effects: Sequence[JobEffect] = ()
     unknown: str = ""
     """Why the jobs are not known; empty: they are."""
+    held: set[str] = field(default_factory=set)
+    """What `drain` has stopped, as paths of the API server."""
+
+    @property
+    def drains(self) -> bool:
+        """Return whether `drain` stops anything."""
+        return self.cluster is not None and bool(self.removed)
 
     def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
         """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job."""
@@ -72,12 +79,19 @@ class JobsInUse:
         Raises UserError where the cluster does not allow it.
         """
         if self.cluster is not None and self.removed:
-            draining = Draining(self.cluster, self.removed, now, lambda line: typer.echo(f"  {line}"))
+            draining = Draining(
+                self.cluster, self.removed, now, lambda line: typer.echo(f"  {line}"), held=self.held
+            )
             try:
                 draining.stop([one for one in self.effects if one.effect in (ENDS, STOPS)])
             except BaseException:  # also Ctrl-C: nothing is changed yet
-                resume(self.cluster)
+                self.release()
                 raise
+
+    def release(self) -> None:
+        """Let go on what `drain` has stopped, and nothing that another operation has."""
+        if self.cluster is not None and (names := resume(self.cluster, self.held)):
+            typer.echo(f"  queues that go on: {', '.join(names)}")
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from rehearsal.recovery import alone
 from trainstack.cli.clouds.choice import services_of
 from trainstack.cli.clouds.services import CloudServices
 from trainstack.cli.operations import summary
-from trainstack.cli.operations.jobs_in_use import jobs_in_use, resume_queues
+from trainstack.cli.operations.jobs_in_use import JobsInUse, jobs_in_use, resume_queues
 from trainstack.cli.operations.preview import Preview, print_preview, print_preview_json
 from trainstack.cli.output import require_terminal
 from trainstack.preflight.deployment import require_ready
@@ -83,9 +83,8 @@ class Session:
         with jobs_in_use(self.engine, self.rehearsal, self.loaded.spec) as jobs:
             if confirmed:
                 jobs.announce()
-            jobs.drain(now=now)
-        outcome = self._changing("up", self._deployed)
-        if not outcome.locked:  # else queues are stopped for the other operation
+            outcome = self._changing("up", self._deployed, jobs, now=now)
+        if not outcome.locked:  # else others are stopped for the other operation
             resume_queues(self.engine, self.rehearsal)
         if self.rehearsal and self.faults.smoke is None and undecided(outcome.errors):
             # The ranks share this machine with the emulated clouds, the engine and other users.
@@ -143,8 +142,7 @@ class Session:
         with jobs_in_use(self.engine, self.rehearsal, None) as jobs:
             jobs.announce()
             self._confirm(confirmed, "Destroy everything in")
-            jobs.drain(now=now)
-        outcome = self._changing("destroy", self.engine.destroy)
+            outcome = self._changing("destroy", self.engine.destroy, jobs, now=now)
         # Resources of other stacks in the same home keep its daemon.
         if self.rehearsal and outcome.succeeded and not any(self.rehearsal.status()["resources"].values()):
             self.rehearsal.wait_until_idle()
@@ -176,13 +174,42 @@ class Session:
         (print_preview_json if as_json else print_preview)(ended)
         return outcome
 
-    def _changing(self, title: str, operation: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
-        """Run an operation that changes the stack: exclusively, after recovery from one that was killed."""
+    def _changing(
+        self,
+        title: str,
+        operation: Callable[[OnEvent], OperationOutcome],
+        jobs: JobsInUse | None = None,
+        *,
+        now: bool = False,
+    ) -> OperationOutcome:
+        """Run an operation that changes the stack: exclusively, after recovery from one that was killed.
+
+        `jobs` are drained before, once no other operation runs; `now`: without their grace period.
+        """
         if not self.rehearsal:
-            return self._watched(title, operation)
+            return self._drained(title, operation, jobs, now=now)
         with alone(self.rehearsal, self.engine.project, self.loaded.spec.name):
             self.rehearsal.set_faults(self.faults.model_dump(mode="json", exclude_none=True))
+            return self._drained(title, operation, jobs, now=now)
+
+    def _drained(
+        self,
+        title: str,
+        operation: Callable[[OnEvent], OperationOutcome],
+        jobs: JobsInUse | None,
+        *,
+        now: bool,
+    ) -> OperationOutcome:
+        if jobs is None or not jobs.drains:
             return self._watched(title, operation)
+        outcome = self._watched("lock of the stack", self.engine.ask_lock)
+        if not outcome.succeeded or outcome.interrupted:
+            return outcome
+        jobs.drain(now=now)
+        outcome = self._watched(title, operation)
+        if outcome.locked:  # another one has begun meanwhile
+            jobs.release()
+        return outcome
 
     def _watched(self, title: str, operation: Callable[[OnEvent], OperationOutcome]) -> OperationOutcome:
         return watched(self.engine, title, operation)
