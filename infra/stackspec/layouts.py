@@ -133,7 +133,7 @@ class ClusterLayout(Model):
     """Set by `trainstack:profile`."""
 
     kubernetes_version: KubernetesVersion
-    """Minor version, such as `1.35`."""
+    """Minor version, such as `1.36`."""
 
     api_access: tuple[str, ...]
     """Address ranges that may reach the Kubernetes API from the internet; empty: only from inside."""

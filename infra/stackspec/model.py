@@ -41,7 +41,7 @@ Image = Annotated[
 Email = Annotated[str, _form(r"^[^@\s]+@[^@\s]+\.[^@\s]+$", "an e-mail address such as ml@example.com")]
 """An e-mail address."""
 
-KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.35")]
+KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.36")]
 """A minor version of Kubernetes."""
 
 AddonVersion = Annotated[str, _form(ADDON_VERSION, "a version such as v1.14.2-eksbuild.4")]

@@ -22,6 +22,7 @@ FOLDERS = ("tutorials", "how-to", "reference", "explanation")
 PAGES = [
     ROOT / "README.md",
     *(page for one in FOLDERS for page in sorted((ROOT / "docs" / one).glob("*.md"))),
+    *sorted((ROOT / "docs" / "runbooks").glob("*/*.md")),
 ]
 TUTORIALS = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 BLOCK = re.compile(r"^```(?:console|sh|shell)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -53,7 +53,7 @@ _FIXES: dict[Kind, str] = {
     "volume claim": "create the claim that the message names, or use one of `kubectl get pvc`",
     "crash loop": f"read kubectl logs --previous, correct the program; {_AGAIN}",
     "pods refused": f"read the refusal in kubectl describe job; {_AGAIN}",
-    "not processed": "wait for a minute; then an administrator checks Kueue (docs/runbooks)",
+    "not processed": "wait for a minute; then an administrator checks Kueue (runbook KueueDown)",
 }
 # Kubernetes' words for what keeps a container from starting (pkg/kubelet/images/types.go,
 # pkg/kubelet/kuberuntime/kuberuntime_container.go).
