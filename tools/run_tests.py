@@ -29,7 +29,10 @@ WORKERS = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder")
 # work on all; so does one that collects garbage a quarter as often. Small models on one thread cost a third.
 FRUGAL = {"OMP_NUM_THREADS": "1", "GOMAXPROCS": "1", "GOGC": "400"}
 # Where tests marked `alone` are: collecting the whole tree takes longer than some of them.
-ALONE = ("faults", "rehearsal/kubernetes", "rehearsal/runs", "smoke_training/probes", "smoke_training/runs")
+ALONE = (
+    *("cluster/lived_in", "faults", "rehearsal/kubernetes", "rehearsal/runs"),
+    *("smoke_training/probes", "smoke_training/runs"),
+)
 # Tests of `make check`: pure modules, no servers and no engine.
 FAST = (
     "infra/catalog",

@@ -40,7 +40,6 @@ def one_cluster(
     teams = teams_at_work(spec, data, cluster=cluster, store=store, queueing=queueing, tracking=tracking)
     visitors(spec, data, cluster, tracking)
     if isinstance(layout.monitoring, InClusterMonitoring):
-        alerting = cloud.alerting(cluster)
         monitored(
             spec,
             layout,
@@ -48,12 +47,11 @@ def one_cluster(
             cluster=cluster,
             pools=pools,
             tracking=tracking,
-            alerting=alerting,
+            alerting=cloud.alerting(cluster),
         )
     idle_gpus(spec, layout, cluster, queueing, tracking)
     login = logins(spec, cluster, queueing, tracking)
-    measured = layout.monitoring.kind == "in_cluster"
-    gpu_ledger(spec, cluster, pools, queueing, tracking, measured=measured)
+    gpu_ledger(spec, cluster, pools, queueing, tracking, measured=layout.monitoring.kind == "in_cluster")
     budget = cloud.budget()
     smoke: Sequence[Mapping[str, Any]] = ()
     if spec.smoke.enabled:
@@ -70,12 +68,7 @@ def one_cluster(
             after=[accelerators, store.ready, *pools.ready, *windows],
         )
     return {
-        "stack": spec.name,
-        "cloud": spec.cloud,
-        "region": spec.region,
-        "profile": spec.profile,
-        "owner": spec.owner,
-        "cost_center": spec.cost_center,
+        **_identity(spec),
         "cluster_name": cluster.name,
         "kubeconfig": cluster.kubeconfig,
         "mlflow_url": tracking.url,
@@ -89,6 +82,11 @@ def one_cluster(
         "budget": budget,
         "smoke": smoke,
     }
+
+
+def _identity(spec: StackSpec) -> dict[str, str]:
+    fields = ("cloud", "region", "profile", "owner", "cost_center")
+    return {"stack": spec.name, **{field: getattr(spec, field) for field in fields}}
 
 
 def _devices(pools: Pools) -> AcceleratorsArgs:
