@@ -20,18 +20,18 @@ def copied(folder: Path) -> Path:
 def test_pins_are_added_with_their_day_and_every_other_line_stays(tmp_path: Path) -> None:
     path = copied(tmp_path)
     before = path.read_text().splitlines()
-    update(path, {"coredns": "v1.14.2-eksbuild.5"}, "1.35.7-20261101", DAY)
+    update(path, {"coredns": "v1.14.2-eksbuild.5"}, "1.36.7-20261101", DAY)
     after = path.read_text().splitlines()
     added = [line.strip() for line in after if line not in before]
     assert added == [
         "addon_versions:",
         "coredns: v1.14.2-eksbuild.5 # newest on 2026-11-23, by trainstack versions",
-        "node_image: 1.35.7-20261101 # newest on 2026-11-23, by trainstack versions",
+        "node_image: 1.36.7-20261101 # newest on 2026-11-23, by trainstack versions",
     ]
     assert [line for line in before if line not in after] == []
     on = stackspec.load_file("dev-aws", tmp_path).spec.on
     assert isinstance(on, AwsSpec)
-    assert on.addon_versions == {"coredns": "v1.14.2-eksbuild.5"} and on.node_image == "1.35.7-20261101"
+    assert on.addon_versions == {"coredns": "v1.14.2-eksbuild.5"} and on.node_image == "1.36.7-20261101"
 
 
 def test_a_second_update_replaces_the_first(tmp_path: Path) -> None:

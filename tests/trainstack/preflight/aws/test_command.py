@@ -137,7 +137,7 @@ def test_a_check_that_does_not_exist() -> None:
 def test_up_begins_nothing_where_it_could_not_finish(cloud: Cloud, number: str) -> None:
     me(cloud, number)
     if number == ACCOUNT:
-        old = {"clusterVersion": "1.35", "versionStatus": "EXTENDED_SUPPORT"}
+        old = {"clusterVersion": "1.36", "versionStatus": "EXTENDED_SUPPORT"}
         cloud.answers("eks", "describe_cluster_versions", {"clusterVersions": [old]})
         for _ in range(3):
             cloud.refuses("iam", "get_role", "NoSuchEntity")

@@ -82,13 +82,13 @@ def test_a_type_that_a_zone_lacks_is_named_with_the_zones_that_have_it() -> None
 def test_a_version_that_went_out_of_standard_support(status: str, state: State) -> None:
     end = datetime.datetime(2027, 3, 27, tzinfo=datetime.UTC)
     rows = [
-        {"clusterVersion": "1.36", "versionStatus": "STANDARD_SUPPORT"},
-        {"clusterVersion": "1.35", "versionStatus": status, "endOfStandardSupportDate": end},
+        {"clusterVersion": "1.37", "versionStatus": "STANDARD_SUPPORT"},
+        {"clusterVersion": "1.36", "versionStatus": status, "endOfStandardSupportDate": end},
     ]
     cloud = Cloud().answers("eks", "describe_cluster_versions", {"clusterVersions": rows})
     (answer,) = asked(versions.kubernetes, account(cloud))
     assert answer.state is state
-    assert "2027-03-27" in answer.text if state is State.READY else "1.36" in answer.fix
+    assert "2027-03-27" in answer.text if state is State.READY else "1.37" in answer.fix
 
 
 def test_what_may_not_be_asked_is_unknown() -> None:

@@ -40,7 +40,7 @@ from trainstack.versions import newest
 RUN = CliRunner()
 CONFIG = "container.projects.locations.getServerConfig"
 OFFERED = {
-    "channels": [{"channel": "REGULAR", "defaultVersion": "1.35.1-gke.1", "validVersions": ["1.35.1-gke.1"]}]
+    "channels": [{"channel": "REGULAR", "defaultVersion": "1.36.1-gke.1", "validVersions": ["1.36.1-gke.1"]}]
 }
 
 
@@ -171,7 +171,7 @@ def test_up_begins_nothing_where_it_could_not_finish(google: Google) -> None:
         test_billing.INFO: {"projectId": ID},
         test_permissions.LIST: {},
         "orgpolicy.projects.policies.getEffectivePolicy": {"spec": {"rules": [{"denyAll": True}]}},
-        CONFIG: {"channels": [{"channel": "REGULAR", "validVersions": ["1.34.1-gke.1"]}]},
+        CONFIG: {"channels": [{"channel": "REGULAR", "validVersions": ["1.35.1-gke.1"]}]},
         "container.projects.locations.clusters.get": {"name": "dev-gcp", "endpoint": "203.0.113.9"},
     }
     assert refusals() == {
@@ -200,21 +200,21 @@ def charts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("charts")
 def test_versions_of_the_channel_are_shown(google: Google) -> None:
     google.said[CONFIG] = {
-        "channels": [{"channel": "REGULAR", "validVersions": ["1.36.2-gke.1", "1.35.9-gke.7"]}]
+        "channels": [{"channel": "REGULAR", "validVersions": ["1.37.2-gke.1", "1.36.9-gke.7"]}]
     }
     code, found = run_json("versions", "-s", "dev-gcp")
     assert code == 0
     first, *rest = found["pins"]
-    assert (first["name"], first["pinned"], first["newest"]) == ("control plane", "1.35", "1.36")
+    assert (first["name"], first["pinned"], first["newest"]) == ("control plane", "1.36", "1.37")
     names = [row["name"] for row in rest]
     assert "kueue" in names and not [name for name in names if "aws" in name or "cluster-autoscaler" in name]
 
 
 @pytest.mark.usefixtures("charts")
 def test_a_version_that_is_not_offered_yet_is_an_error(google: Google) -> None:
-    google.said[CONFIG] = {"channels": [{"channel": "REGULAR", "validVersions": ["1.34.9-gke.7"]}]}
+    google.said[CONFIG] = {"channels": [{"channel": "REGULAR", "validVersions": ["1.35.9-gke.7"]}]}
     code, found = run_json("versions", "-s", "dev-gcp")
-    assert code == 2 and "1.34, not 1.35" in found["pins"][0]["error"]
+    assert code == 2 and "1.35, not 1.36" in found["pins"][0]["error"]
 
 
 @pytest.mark.usefixtures("charts")

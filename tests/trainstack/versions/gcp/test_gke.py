@@ -49,5 +49,5 @@ def test_an_upgrade_drains_what_is_not_held(hold: bool, words: str) -> None:
     made = spec(on__maintenance__hold_nodes=hold)
     assert isinstance(made.layout, ClusterLayout) and isinstance(made.on, GcpSpec)
     first, second = gke_pins(made.layout, made.on, {"kueue": "0.17.1"})
-    assert (first.kind, first.version) == ("Kubernetes", "1.35") and first.drains.startswith(words)
+    assert (first.kind, first.version) == ("Kubernetes", "1.36") and first.drains.startswith(words)
     assert (second.kind, second.name, second.drains) == ("chart", "kueue", NOTHING)
