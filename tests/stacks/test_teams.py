@@ -108,7 +108,7 @@ def test_the_secret_of_the_first_user_is_for_the_server_and_for_what_makes_users
         for name, row in graph.all("RolePolicy").items()
         if "secretsmanager:GetSecretValue" in json.dumps(row["policy"])
     }
-    assert readers == {"dev-tracking-mlflow-rights", "dev-tracking-logins-rights"}
+    assert readers == {f"dev-tracking-{name}-rights" for name in ("mlflow", "schema", "logins")}
     assert [row["Action"] for row in statements(graph, "dev-smoke-role")] == [["sns:Publish"]]
     for kind in ("Job", "CronJob"):
         for row in graph.all(kind).values():

@@ -3,7 +3,7 @@
 MutatingAdmissionPolicies as plain data (admissionregistration.k8s.io/v1, on by default from Kubernetes 1.36:
 apiserver v0.36.2 pkg/features/kube_features.go). They run before the webhooks of Kueue and of the job
 controllers (kubernetes v1.36.2 pkg/kubeapiserver/options/plugins.go, `AllOrderedPlugins`): Kueue evaluates
-the job with what they added. GKE's plug-in ExtendedResourceToleration changes pods only, and Kueue reads the
+the job with what they added. The plug-in ExtendedResourceToleration changes pods only, and Kueue reads the
 templates of jobs (kubernetes-sigs/kueue#170).
 
 They run on updates too: `kubectl apply` of a manifest that has not changed sends its lists as they were and

@@ -1,7 +1,7 @@
 """Queues with quotas, fair share and priorities, with Kueue."""
 
 from collections.abc import Mapping, Sequence
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
@@ -35,8 +35,8 @@ class QueueingArgs(TypedDict):
     """Paths by which the API server calls webhooks."""
     ending: NotRequired[bool]
     """Whether the cluster refuses jobs without a deadline: those that declare none get one. Default False."""
-    before: NotRequired[Mapping[str, pulumi.Resource]]
-    """What must exist before a team's namespace and end after it, by the team's name. Default: nothing."""
+    before: NotRequired[Mapping[str, Any]]
+    """Resources that exist before a team's namespace and end after it, by the team's name. Default: none."""
 
 
 class Queueing(Component):

@@ -21,12 +21,17 @@ from trainstack.preflight.gcp.project import Project
 
 _EVERYONE = ("allUsers", "allAuthenticatedUsers")
 # Roles on the whole project, and what kind of principal may have them.
+_SCHEMA = (
+    "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"
+    "example-ml-dev.svc.id.goog/subject/ns/trainstack-schema/sa/schema"
+)
 _OF_A_PROJECT = {
     "roles/container.admin": ("user:", "group:", "serviceAccount:"),
     "roles/container.clusterViewer": ("user:", "group:"),
     "roles/container.defaultNodeServiceAccount": ("serviceAccount:dev-cluster-nodes@",),
     "roles/artifactregistry.reader": ("serviceAccount:dev-cluster-nodes@",),
     "roles/cloudsql.instanceUser": ("serviceAccount:dev-tracking-mlflow@",),
+    "projects/ml-train-prod/roles/dev_tracking_backups": (_SCHEMA,),
     "projects/ml-train-prod/roles/dev_storage_lustre_copies": ("serviceAccount:dev-storage-lustre-copies@",),
 }
 # Where a type says which key encrypts it.

@@ -2,7 +2,7 @@
 
 from tests.stacks.parity.rows import Row, both
 
-_WATCHED = {"kind": "in_cluster", "retention_days": 45, "storage_gib": 200}
+_WATCHED = {"kind": "in_cluster", "retention_days": 45, "storage_gib": 200, "memory_gib": 24}
 
 COMMON: dict[str, Row] = dict(
     [
@@ -11,6 +11,7 @@ COMMON: dict[str, Row] = dict(
             "cluster", "layout.monitoring=in_cluster.retention_days", _WATCHED, r'retention: "30d" -> "45d"'
         ),
         both("cluster", "layout.monitoring=in_cluster.storage_gib", _WATCHED, r'storage: "50Gi" -> "200Gi"'),
+        both("cluster", "layout.monitoring=in_cluster.memory_gib", _WATCHED, r'memory: ".*" -> "24Gi"'),
         both(
             "no gate",
             "layout.monitoring=none",

@@ -145,7 +145,7 @@ def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
         assert head.startswith(f"# {name}\n\n")
         assert len(head.splitlines()) > 2
         assert [f"## {section.splitlines()[0]}" for section in sections] == SECTIONS
-        (commands,) = re.findall(r"```\n(.*?)\n```", sections[0], re.S)
+        (commands,) = re.findall(r"```console\n(.*?)\n```", sections[0], re.S)
         assert len(commands.splitlines()) == 3
         assert sections[1].count("\n- ") >= 1
 
