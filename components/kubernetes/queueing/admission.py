@@ -54,8 +54,9 @@ def policies(flavors: Sequence[FlavorArgs], people: Sequence[SubjectArgs]) -> li
         *given.policies(member),
         own_pod.POLICY,
         *(node_access.policies(flavors) if reaching else ()),
+        kueue_fields.mutation(),
     ]
-    return [*(body for policy in found for body in policy.objects()), *kueue_fields.mutation()]
+    return [body for policy in found for body in policy.objects()]
 
 
 def _every_job_is_queued() -> Policy:

@@ -19,14 +19,11 @@ that (apiserver v0.36.2 pkg/admission/plugin/policy/mutating/dispatcher.go, `dis
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from components.kubernetes.queueing import job_limits
 from components.kubernetes.queueing.kueue import GPU_TAINT
-from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
+from components.kubernetes.queueing.policy import Body, Mutation, rule
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs
-
-Body = dict[str, Any]
 
 TOLERATED, TRAIN_JOBS = "trainstack-gpu-tolerations", "trainstack-train-jobs"
 BOUNDED, ENDING = "trainstack-gpu-pods", "trainstack-job-limits"
@@ -36,7 +33,7 @@ BOUNDED, ENDING = "trainstack-gpu-pods", "trainstack-job-limits"
 SHM_GIB_PER_GPU = 8
 SHM = "trainstack-shm"
 
-_API_VERSION = "admissionregistration.k8s.io/v1"
+_CHANGES = ("CREATE", "UPDATE")
 _TOLERATION = json.dumps({"key": GPU, "operator": "Exists", "effect": GPU_TAINT["effect"]})
 # Every pod template of an object: its path and its spec.
 _TEMPLATES = """
@@ -114,15 +111,6 @@ def _literal(value: object) -> str:
     return str(value) if isinstance(value, _Cel) else json.dumps(value)
 
 
-def _on(group: str, *resources: str) -> Body:
-    return {
-        "apiGroups": [group],
-        "apiVersions": ["*"],
-        "operations": ["CREATE", "UPDATE"],
-        "resources": list(resources),
-    }
-
-
 _INDEXED = {
     # Every container of a pod: its path and itself.
     "containers": """
@@ -139,33 +127,40 @@ _INDEXED = {
     "gpus": f"variables.containers.map(one, {_gpus('one.own.?resources')}).sum()",
 }
 _TEMPLATED = [
-    _on("", "pods"),
-    _on("batch", "jobs"),
-    _on("jobset.x-k8s.io", "jobsets"),
-    _on("trainer.kubeflow.org", "trainingruntimes", "clustertrainingruntimes"),
+    rule("", "pods", operations=_CHANGES),
+    rule("batch", "jobs", operations=_CHANGES),
+    rule("jobset.x-k8s.io", "jobsets", operations=_CHANGES),
+    rule("trainer.kubeflow.org", "trainingruntimes", "clustertrainingruntimes", operations=_CHANGES),
 ]
 
 
 def mutations(flavors: Sequence[FlavorArgs], *, ending: bool = False) -> Iterator[Body]:
     """Every policy with its binding; with `ending`, jobs get the limits that the environment requires."""
+    for mutation in _mutations(flavors, ending=ending):
+        yield from mutation.objects()
+
+
+def _mutations(flavors: Sequence[FlavorArgs], *, ending: bool) -> Iterator[Mutation]:
     variables = {"templates": _TEMPLATES, "resources": _OF_CONTAINERS}
     variables |= {"untolerated": _untolerated(), "unrequested": _unrequested()}
-    yield from _policy(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], _with_before(variables))
+    yield Mutation(TOLERATED, _TEMPLATED, [_tolerated(), _requests()], _with_before(variables))
     variables = {"resources": _OF_TRAIN_JOB, "untolerated": _untolerated_trainer()}
     variables |= {"unrequested": _unrequested()}
-    train_jobs = [_on("trainer.kubeflow.org", "trainjobs")]
-    yield from _policy(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], _with_before(variables))
+    train_jobs = [rule("trainer.kubeflow.org", "trainjobs", operations=_CHANGES)]
+    yield Mutation(TRAIN_JOBS, train_jobs, [_train_job(), _requests()], _with_before(variables))
     with_gpus = [each for each in flavors if each["gpus"]]
     if with_gpus:
         # Volumes and limits of a pod never change.
-        pods = [{**_on("", "pods"), "operations": ["CREATE"]}]
         variables = {**_INDEXED, "share": _share(with_gpus)}
-        yield from _policy(BOUNDED, pods, [_shared_memory(), _memory_limits()], variables)
+        yield Mutation(BOUNDED, [rule("", "pods")], [_shared_memory(), _memory_limits()], variables)
     if ending:
-        kinds = [_on("batch", "jobs", "cronjobs"), _on("jobset.x-k8s.io", "jobsets")]
+        kinds = [
+            rule("batch", "jobs", "cronjobs", operations=_CHANGES),
+            rule("jobset.x-k8s.io", "jobsets", operations=_CHANGES),
+        ]
         limits = {"jobs": job_limits.JOBS, "endless": job_limits.endless(), "patient": job_limits.patient()}
         variables = {**_with_before(limits), **job_limits.ABOUT}
-        yield from _policy(ENDING, kinds, [job_limits.deadlines(), job_limits.retries()], variables)
+        yield Mutation(ENDING, kinds, [job_limits.deadlines(), job_limits.retries()], variables)
 
 
 def _untolerated() -> str:
@@ -294,27 +289,3 @@ def _share(flavors: Sequence[FlavorArgs]) -> str:
         )
         text = f"{of_pool} ? {share} : {text}"
     return text
-
-
-def _policy(
-    name: str, rules: list[Body], patches: Sequence[str], variables: Mapping[str, str] | None = None
-) -> Iterator[Body]:
-    spec: Body = {
-        "failurePolicy": "Ignore",
-        "reinvocationPolicy": "Never",
-        "matchConstraints": {
-            "namespaceSelector": {"matchLabels": {MANAGED_LABEL: MANAGED}},
-            "resourceRules": rules,
-        },
-        "mutations": [
-            {"patchType": "JSONPatch", "jsonPatch": {"expression": patch.strip()}} for patch in patches
-        ],
-    }
-    if variables:
-        spec["variables"] = [{"name": key, "expression": text.strip()} for key, text in variables.items()]
-    yield _object("MutatingAdmissionPolicy", name, spec)
-    yield _object("MutatingAdmissionPolicyBinding", name, {"policyName": name})
-
-
-def _object(kind: str, name: str, spec: Body) -> Body:
-    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}

@@ -8,7 +8,7 @@ pod_webhook.go, `Default`; pkg/controller/jobframework/reconciler.go, `FindAnces
 import json
 from collections.abc import Iterator
 
-from components.kubernetes.queueing.policy import QUEUED, Body, Policy, admission_object, rule
+from components.kubernetes.queueing.policy import Mutation, Policy, rule
 from components.kubernetes.queueing.quotas import GPU
 
 FIELDS, PODS, ORPHANS = "trainstack-kueue", "trainstack-pods", "trainstack-orphans"
@@ -59,8 +59,8 @@ def policies(member: str) -> list[Policy]:
     return [_fields(member), _pods(member), _orphans(member)]
 
 
-def mutation() -> list[Body]:
-    """A MutatingAdmissionPolicy that removes the role of a new pod, with its binding.
+def mutation() -> Mutation:
+    """Remove the role of a new pod.
 
     Kueue counts the first pod of a role for all pods of it in a group, and computes the role of a pod only
     where it has none (pod_controller.go, `getRoleHash`): a user who writes it gets large pods for the quota
@@ -69,22 +69,13 @@ def mutation() -> list[Body]:
     role = _OF_WEBHOOK[1]
     written = f"'{role}' in object.metadata.?annotations.orValue({{}})"
     path = "/metadata/annotations/" + role.replace("/", "~1")
-    spec: Body = {
-        "failurePolicy": "Fail",
-        "reinvocationPolicy": "Never",
-        "matchConstraints": {"namespaceSelector": QUEUED, "resourceRules": [rule("", "pods")]},
-        "matchConditions": [{"name": "written", "expression": written}],
-        "mutations": [
-            {
-                "patchType": "JSONPatch",
-                "jsonPatch": {"expression": f"[JSONPatch{{op: 'remove', path: '{path}'}}]"},
-            }
-        ],
-    }
-    return [
-        admission_object("MutatingAdmissionPolicy", ROLES, spec),
-        admission_object("MutatingAdmissionPolicyBinding", ROLES, {"policyName": ROLES}),
-    ]
+    return Mutation(
+        ROLES,
+        [rule("", "pods")],
+        [f"[JSONPatch{{op: 'remove', path: '{path}'}}]"],
+        condition=written,
+        failure_policy="Fail",
+    )
 
 
 def owned(of: str = "object") -> str:

@@ -1,8 +1,8 @@
-"""A policy of the API server for queued namespaces, with its binding (plain data)."""
+"""Policies of the API server for queued namespaces, with their bindings (plain data)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from components.kubernetes.queueing.kueue_values import MANAGED, MANAGED_LABEL
 
@@ -39,20 +39,60 @@ class Policy:
                 {"expression": expression, "message": message} for expression, message in self.refusals
             ],
         }
-        if self.variables:
-            spec["variables"] = [{"name": key, "expression": text} for key, text in self.variables.items()]
         if self.only_from:
             spec["matchConditions"] = [{"name": "requester", "expression": self.only_from}]
-        bound = {"policyName": self.name, "validationActions": ["Deny"]}
-        return [
-            admission_object("ValidatingAdmissionPolicy", self.name, spec),
-            admission_object("ValidatingAdmissionPolicyBinding", self.name, bound),
-        ]
+        return _bound("Validating", self.name, spec, self.variables, {"validationActions": ["Deny"]})
 
 
-def admission_object(kind: str, name: str, spec: Body) -> Body:
-    """An object of the API group for admission."""
-    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": spec}
+@dataclass(frozen=True)
+class Mutation:
+    """A MutatingAdmissionPolicy that completes or cleans objects in every namespace with a queue.
+
+    `patches` are CEL expressions of a JSON patch each. `condition` is a CEL condition: other objects stay.
+    """
+
+    name: str
+    rules: Sequence[Body]
+    patches: Sequence[str]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    condition: str = ""
+    failure_policy: Literal["Fail", "Ignore"] = "Ignore"
+
+    def objects(self) -> list[Body]:
+        """The policy and its binding."""
+        spec: Body = {
+            "failurePolicy": self.failure_policy,
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {
+                "namespaceSelector": QUEUED,
+                "resourceRules": list(self.rules),
+            },
+            "mutations": [
+                {"patchType": "JSONPatch", "jsonPatch": {"expression": patch.strip()}}
+                for patch in self.patches
+            ],
+        }
+        if self.condition:
+            spec["matchConditions"] = [{"name": "written", "expression": self.condition}]
+        return _bound("Mutating", self.name, spec, self.variables, {})
+
+
+def _bound(
+    effect: str, name: str, spec: Body, variables: Mapping[str, str], binding: Mapping[str, Any]
+) -> list[Body]:
+    """A policy and its binding."""
+    if variables:
+        spec["variables"] = [{"name": key, "expression": text.strip()} for key, text in variables.items()]
+    objects = {"": spec, "Binding": {"policyName": name, **binding}}
+    return [
+        {
+            "apiVersion": _API_VERSION,
+            "kind": f"{effect}AdmissionPolicy{suffix}",
+            "metadata": {"name": name},
+            "spec": body,
+        }
+        for suffix, body in objects.items()
+    ]
 
 
 def rule(
