@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from components.kubernetes.accelerators import POOL_LABEL
 from components.kubernetes.queueing.kueue import COHORT
 from infra.engine.plan import PlannedStep
 from infra.naming import flavor_name
@@ -13,8 +14,6 @@ ENDS: Final = "job ends"
 STOPS: Final = "job stops and waits"
 STAYS: Final = "job continues"
 Effect = Literal["job ends", "job stops and waits", "job continues"]
-# The label of a pool's nodes (components/kubernetes/accelerators.py), in node groups of EKS and GKE.
-_POOL_LABEL = "trainstack.dev/pool"
 
 
 @dataclass(frozen=True)
@@ -111,6 +110,6 @@ def _pool(step: PlannedStep) -> str:
     """The pool of a node group's nodes."""
     for inputs in (step.before, step.inputs):
         labels = inputs.get("labels") or (inputs.get("nodeConfig") or {}).get("labels") or {}
-        if _POOL_LABEL in labels:
-            return str(labels[_POOL_LABEL])
+        if POOL_LABEL in labels:
+            return str(labels[POOL_LABEL])
     return ""

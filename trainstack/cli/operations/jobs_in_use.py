@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,7 @@ class JobsInUse:
 
     def release(self) -> None:
         """Let go on what `drain` has stopped, and nothing that another operation has."""
-        if self.cluster is not None and (names := resume(self.cluster, self.held)):
-            typer.echo(f"  queues that go on: {', '.join(names)}")
+        _resume(self.cluster, self.held)
 
 
 @contextlib.contextmanager
@@ -110,9 +109,12 @@ def jobs_in_use(
 def resume_queues(engine: EngineStack, rehearsal: Rehearsal | None) -> None:
     """Let queues go on that this operation, or an interrupted one before it, has stopped."""
     with contextlib.ExitStack() as open_until_end, contextlib.suppress(UserError):
-        cluster = _connected(engine, rehearsal, open_until_end)
-        if cluster is not None and (names := resume(cluster)):
-            typer.echo(f"  queues that go on: {', '.join(names)}")
+        _resume(_connected(engine, rehearsal, open_until_end))
+
+
+def _resume(cluster: ClusterApi | None, only: Collection[str] | None = None) -> None:
+    if cluster is not None and (names := resume(cluster, only)):
+        typer.echo(f"  queues that go on: {', '.join(names)}")
 
 
 def _found(
