@@ -98,7 +98,6 @@ def tenant_namespace(
     return [
         owned,
         limits,
-        _no_system_priority(name, namespace, inside),
         *_bounds(name, namespace, inside),
         # Deleted with the namespace, so that it holds until the last pod has ended.
         _closed_to_others(
@@ -159,13 +158,23 @@ def onlookers(
 def _bounds(
     name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
 ) -> list[core.v1.ResourceQuota]:
-    """Quotas of objects, and of pods with rules about pods of other namespaces.
+    """Quotas of pods with a priority of the system or rules about pods of other namespaces, and of objects.
 
     Such rules bind the scheduler: a pod that wants no other beside it in a zone keeps all others out of it.
     """
+    selected = core.v1.ScopedResourceSelectorRequirementArgs(
+        scope_name="PriorityClass", operator="In", values=_SYSTEM_PRIORITIES
+    )
+    priorities = core.v1.ResourceQuotaSpecArgs(
+        hard={"pods": "0"}, scope_selector=core.v1.ScopeSelectorArgs(match_expressions=[selected])
+    )
     affinity = core.v1.ResourceQuotaSpecArgs(hard={"pods": "0"}, scopes=["CrossNamespacePodAffinity"])
     objects = core.v1.ResourceQuotaSpecArgs(hard=_MOST_OBJECTS)
-    named = (("affinity", "no-affinity-across-namespaces", affinity), ("objects", "objects", objects))
+    named = (
+        ("priorities", "no-system-priority", priorities),
+        ("affinity", "no-affinity-across-namespaces", affinity),
+        ("objects", "objects", objects),
+    )
     return [
         core.v1.ResourceQuota(
             f"{name}-{part}",
@@ -175,22 +184,6 @@ def _bounds(
         )
         for part, called, spec in named
     ]
-
-
-def _no_system_priority(
-    name: str, namespace: pulumi.Input[str], opts: pulumi.ResourceOptions
-) -> core.v1.ResourceQuota:
-    selected = core.v1.ScopedResourceSelectorRequirementArgs(
-        scope_name="PriorityClass", operator="In", values=_SYSTEM_PRIORITIES
-    )
-    return core.v1.ResourceQuota(
-        f"{name}-priorities",
-        metadata=meta.v1.ObjectMetaArgs(name="no-system-priority", namespace=namespace),
-        spec=core.v1.ResourceQuotaSpecArgs(
-            hard={"pods": "0"}, scope_selector=core.v1.ScopeSelectorArgs(match_expressions=[selected])
-        ),
-        opts=opts,
-    )
 
 
 def _closed_to_others(
