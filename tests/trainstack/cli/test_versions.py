@@ -18,7 +18,7 @@ from tests.trainstack.cli.command import checked, run_json
 from tests.trainstack.preflight.aws.asking import Cloud
 from trainstack.cli.app import app
 from trainstack.cli.versions import show
-from trainstack.versions import newest
+from trainstack.versions import aws, newest
 from trainstack.versions.aws import eks
 
 SHIPPED = CONFIG / "Pulumi.dev-aws.yaml"
@@ -62,20 +62,22 @@ def test_newer_versions_and_the_nodes_that_they_drain() -> None:
     assert found["add-on coredns"]["newest"] == "v1.99.0-eksbuild.1"
     assert not found["add-on kube-proxy"]["is_newer"]
     metrics = found["add-on metrics-server"]
-    assert (metrics["pinned"], metrics["newest"]) == (None, None)
+    assert (metrics["pinned"], metrics["newest"]) == ("v0.9.0-eksbuild.7", None)
     text = CliRunner().invoke(app, ["versions", "-s", "dev-aws"]).output.splitlines()
     assert len(text) == 1 + len(found) + 1
 
 
 @pytest.mark.usefixtures("answers")
 def test_an_addon_without_a_known_version_is_the_choice_of_eks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # One that no stack has: the catalog lists a version of each of the others.
+    monkeypatch.setattr(aws, "ADDONS", ("snapshot-controller",))
     path = tmp_path / SHIPPED.name
     path.write_text(SHIPPED.read_text())
     show("dev-aws", tmp_path, update=False, as_json=True)
     rows = {row["name"]: row["pinned"] for row in checked(capsys.readouterr().out)["pins"]}
-    assert rows["metrics-server"] is None
+    assert rows["snapshot-controller"] is None
 
 
 @pytest.mark.usefixtures("answers")
