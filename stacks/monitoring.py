@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from components.kubernetes.monitoring import sizing
 from components.kubernetes.monitoring.routes import RouteArgs
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
+from infra.catalog.kubernetes import prometheus
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
@@ -27,7 +27,8 @@ def monitored(
         {"name": name, "namespace": team_namespace(name), "receiver": receiver}
         for name, receiver in alerting.teams.items()
     ]
-    memory = wanted.memory_gib or sizing.memory_gib(sizing.series(_nodes(layout, pools), len(spec.teams) + 2))
+    series = prometheus.series(_nodes(layout, pools), len(spec.teams) + 2)
+    memory = wanted.memory_gib or prometheus.memory_gib(series)
     args: MonitoringArgs = {
         "retention_days": wanted.retention_days,
         "storage_gib": wanted.storage_gib,
@@ -45,14 +46,10 @@ def monitored(
     return Monitoring(f"{spec.name}-monitoring", args, cluster.after(*alerting.ready))
 
 
-# Processors of a system node: its machine is not in the catalog of every cloud, and it is small.
-_SYSTEM_CPUS = 8
-
-
-def _nodes(layout: ClusterLayout, pools: Pools) -> Iterator[sizing.Nodes]:
+def _nodes(layout: ClusterLayout, pools: Pools) -> Iterator[prometheus.Nodes]:
     """All nodes of a stack, at the maximum of each pool."""
-    yield sizing.Nodes(layout.system_pool.max_nodes, _SYSTEM_CPUS)
+    yield prometheus.Nodes(layout.system_pool.max_nodes, prometheus.SYSTEM_CPUS)
     for pool in layout.pools:
         offer = pools.by_name[pool.name].offer
         devices = offer["fabric"]["count"] if "fabric" in offer else 0
-        yield sizing.Nodes(pool.max_nodes, offer["cpu"], offer["gpus"], devices)
+        yield prometheus.Nodes(pool.max_nodes, offer["cpu"], offer["gpus"], devices)

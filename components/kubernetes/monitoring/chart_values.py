@@ -62,8 +62,8 @@ def values(
 ) -> dict[str, Any]:
     """The values. `alertmanager` is its configuration; it contains no secret, or the state would.
 
-    `memory_gib`: memory limit of Prometheus (`sizing`). `rdma`: nodes have devices whose counters the node
-    exporter must read.
+    `memory_gib`: memory limit of Prometheus (infra/catalog/kubernetes/prometheus.py).
+    `rdma`: nodes have devices whose counters the node exporter must read.
     """
     return {
         "fullnameOverride": FULL_NAME,
@@ -160,6 +160,7 @@ def _state_metrics() -> dict[str, Any]:
         ),
         "customResourceState": {"enabled": True, "config": workload_metrics.config()},
         "rbac": {"extraRules": workload_metrics.rights()},
+        "prometheus": {"monitor": {"http": {"metricRelabelings": workload_metrics.relabelings()}}},
     }
 
 

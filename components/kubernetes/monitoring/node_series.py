@@ -8,7 +8,7 @@ that are kept (`instance:node_cpu_utilisation:rate5m`).
 
 from typing import Any, Final
 
-from components.kubernetes.monitoring.sizing import CPU_MODES
+from infra.catalog.kubernetes.prometheus import CPU_MODES
 
 # Interfaces of pods: CNI of AWS (eni), of GKE (gke, lxc), and others.
 _PODS_INTERFACES = "^(veth|eni|cali|lxc|gke|cilium|cni|tunl|nodelocaldns).*$"

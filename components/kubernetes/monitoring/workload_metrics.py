@@ -1,8 +1,8 @@
 """Metrics of Kueue's Workloads that Kueue itself does not export: waiting times, ends and their reasons.
 
 kube-state-metrics derives them from the objects (`customResourceState` of its chart; the format is that
-of kube-state-metrics v2.20, pkg/customresourcestate). At most six series a Workload, until its job is
-deleted. A time is in seconds since 1970.
+of kube-state-metrics v2.20, pkg/customresourcestate). At most six series a Workload, and one once it is
+finished, until it is deleted. A time is in seconds since 1970.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from typing import Any
 
 PREFIX = "kueue_workload"
 _CONDITIONS = ["status", "conditions"]
+_FINISHED, _FINISHED_LABEL = "finished_seconds", "workload_finished"
 
 
 def config() -> Mapping[str, Any]:
@@ -29,6 +30,7 @@ def config() -> Mapping[str, Any]:
                         "queue": ["spec", "queueName"],
                         "priority": ["spec", "priorityClassRef", "name"],
                         "active": ["spec", "active"],
+                        _FINISHED_LABEL: [*_CONDITIONS, "[type=Finished]", "status"],
                     },
                     "metrics": [
                         _gauge(
@@ -59,7 +61,7 @@ def config() -> Mapping[str, Any]:
                             {"path": ["status", "requeueState", "count"]},
                         ),
                         _gauge(
-                            "finished_seconds",
+                            _FINISHED,
                             "When the Workload ended, with the reason.",
                             _condition("Finished", {"reason": ["reason"]}),
                         ),
@@ -80,6 +82,21 @@ def _condition(kind: str, labels: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _gauge(name: str, help_text: str, gauge: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"name": name, "help": help_text, "each": {"type": "Gauge", "gauge": dict(gauge)}}
+
+
+def relabelings() -> list[Mapping[str, Any]]:
+    """Keep one series of a finished Workload: Kueue keeps these for a week, and a team may have thousands."""
+    names = [metric["name"] for metric in config()["spec"]["resources"][0]["metrics"]]
+    dropped = "|".join(name for name in names if name != _FINISHED)
+    return [
+        {
+            "sourceLabels": ["__name__", _FINISHED_LABEL],
+            "separator": ";",
+            "regex": f"{PREFIX}_({dropped});True",
+            "action": "drop",
+        },
+        {"regex": _FINISHED_LABEL, "action": "labeldrop"},
+    ]
 
 
 def rights() -> list[Mapping[str, Any]]:

@@ -1,9 +1,9 @@
 """Rules of a layout with one cluster, on every cloud."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from infra.catalog import pools
-from infra.catalog.kubernetes import kueue, limits
+from infra.catalog.kubernetes import kueue, limits, prometheus
 from infra.errors import Problem
 from infra.naming import flavor_name
 from infra.stackspec.layouts import ClusterLayout
@@ -115,6 +115,23 @@ def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         if len(set(addresses)) < len(addresses):
             rule, fix = "an address is named twice", "Remove the repeated one."
             yield Problem(path, addresses, rule, fix, code="address-named-twice")
+
+
+def monitoring_problems(
+    spec: StackSpec, layout: ClusterLayout, pools_nodes: Iterable[prometheus.Nodes], system_gib: float | None
+) -> Iterator[Problem]:
+    """Prometheus has the memory for all its series; `system_gib`: of a node of the system pool, if known."""
+    wanted = layout.monitoring
+    if wanted.kind == "none":
+        return
+    system = prometheus.Nodes(layout.system_pool.max_nodes, prometheus.SYSTEM_CPUS)
+    series = prometheus.series([system, *pools_nodes], len(spec.teams) + 2)
+    if wanted.memory_gib is not None:
+        yield from prometheus.memory_problems("layout.monitoring.memory_gib", wanted.memory_gib, series)
+    if system_gib is not None:
+        path, machine = "layout.system_pool.machine", layout.system_pool.machine
+        limit_gib = wanted.memory_gib or prometheus.memory_gib(series)
+        yield from prometheus.node_problems(path, machine, system_gib, limit_gib=limit_gib)
 
 
 def idle_gpus(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

@@ -51,6 +51,12 @@ BROKEN: dict[str, tuple[Any, ...]] = {
         "layout.monitoring.storage_gib",
         "greater-than-equal",
     ),
+    "more memory for metrics than a system node has": (
+        ("layout", "monitoring"),
+        {"kind": "in_cluster", "retention_days": 30, "storage_gib": 50, "memory_gib": 64},
+        "layout.system_pool.machine",
+        "system-node-too-small",
+    ),
     "an unknown type": (
         ("layout", "pools", 0, "machine"),
         "p9.48xlarge",

@@ -30,6 +30,37 @@ def test_alerts_of_a_team_need_monitoring(values: Values) -> None:
     assert (problem.code, problem.path) == ("alerts-not-monitored", "teams[0].alert_emails")
 
 
+@pytest.mark.parametrize("cloud", ["values", "gcp"])
+def test_prometheus_has_the_memory_that_all_nodes_need(request: pytest.FixtureRequest, cloud: str) -> None:
+    values: Values = request.getfixturevalue(cloud)
+    small, node = "prometheus-memory-too-small", "system-node-too-small"
+    own = {"kind": "in_cluster", "retention_days": 30, "storage_gib": 50}
+    layout = values["spec"]["layout"] | {"monitoring": {**own, "memory_gib": 2}}
+    values["spec"]["layout"] = layout
+    stackspec.load("dev", copy.deepcopy(values), "f")
+    # More nodes than a pool may have: another rule refuses each of these specs too.
+    layout["pools"][0]["max_nodes"] = 4000
+
+    def found() -> list[tuple[str, str, object]]:
+        return [(one.code, one.path, one.value) for one in problems(values) if one.code in (small, node)]
+
+    assert found() == [(small, "layout.monitoring.memory_gib", 2)]
+    # An operator may set less than the estimate; without a limit, that needs a larger system machine.
+    layout["monitoring"] = own
+    ((code, path, _),) = found()
+    assert (code, path) == (node, "layout.system_pool.machine")
+    layout["pools"][0]["max_nodes"] = 500
+    layout["monitoring"] = {**own, "memory_gib": 10}
+    assert found() == []
+    # Nothing is concluded from a machine that the catalog does not have, or without monitoring.
+    layout["monitoring"] = {**own, "memory_gib": 2}
+    assert found()
+    layout["pools"][0]["machine"] = "x9.unknown"
+    assert found() == []
+    layout |= {"monitoring": {"kind": "none"}, "idle_gpus": None}
+    assert found() == []
+
+
 def test_idle_gpus_need_monitoring(values: Values) -> None:
     values["spec"]["layout"] |= {
         "monitoring": {"kind": "none"},

@@ -7,11 +7,12 @@ from infra.catalog.aws import access, facts, load_balancer, network, pools
 from infra.catalog.aws.database import capacity_problems
 from infra.catalog.aws.releases import node_image_problems
 from infra.catalog.kubernetes.kueue import guarantee_problems
+from infra.catalog.kubernetes.prometheus import Nodes, cpus_for_jobs
 from infra.catalog.pools import cpu_type_problems, gpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
-from infra.stackspec.rules.cluster import gpu_problems
+from infra.stackspec.rules.cluster import gpu_problems, monitoring_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, AwsSpec], Iterator[Problem]]
@@ -189,6 +190,22 @@ def pool_sizes(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
         yield from pools.size_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
 
 
+def monitoring(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
+    """Prometheus has the memory for the series of all nodes, on a node of the system pool."""
+    nodes = []
+    for pool in layout.pools:
+        known = facts.instance_types.get(pool.machine)
+        processors = known or facts.cpu_type(pool.machine)
+        if processors is None:
+            return
+        gpus, devices = (
+            (known.accelerator_count, known.efa_interfaces if pool.rdma else 0) if known else (0, 0)
+        )
+        nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(processors.vcpu), gpus, devices))
+    system = facts.cpu_type(layout.system_pool.machine)
+    yield from monitoring_problems(spec, layout, nodes, system.memory_mib / 1024 if system else None)
+
+
 def shared_file_system(spec: StackSpec, _: ClusterLayout) -> Iterator[Problem]:
     """The size of the file system is offered by FSx."""
     wanted = spec.data.shared_fs
@@ -238,6 +255,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     gpus_where_there_are_some,
     offers,
     pool_sizes,
+    monitoring,
     shared_file_system,
     quotas,
 )

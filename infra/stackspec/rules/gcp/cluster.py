@@ -7,11 +7,12 @@ from infra.catalog.gcp import access, database, fabrics, facts, lustre, network,
 from infra.catalog.gcp.gke import maintenance_problems
 from infra.catalog.gcp.model import MachineType
 from infra.catalog.kubernetes.kueue import guarantee_problems
+from infra.catalog.kubernetes.prometheus import Nodes, cpus_for_jobs
 from infra.catalog.pools import cpu_type_problems, gpu_type_problems
 from infra.errors import Problem
 from infra.stackspec.gcp.cloud import GcpPoolSpec, GcpSpec, MigSpec, TimeSharingSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec
-from infra.stackspec.rules.cluster import gpu_problems
+from infra.stackspec.rules.cluster import gpu_problems, monitoring_problems
 from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, GcpSpec], Iterator[Problem]]
@@ -246,6 +247,24 @@ def pool_sizes(_: StackSpec, layout: ClusterLayout, __: GcpSpec) -> Iterator[Pro
         yield from pools.size_problems(f"{path}.min_nodes", pool.min_nodes, most_path, pool.max_nodes)
 
 
+def monitoring(spec: StackSpec, layout: ClusterLayout, cloud: GcpSpec) -> Iterator[Problem]:
+    """Prometheus has the memory for the series of all nodes, on a node of the system pool."""
+    nodes = []
+    for pool in layout.pools:
+        known, cpus = facts.machine_types.get(pool.machine), facts.cpu_type(pool.machine)
+        if known is not None:
+            sharing = cloud.pools.get(pool.name, GcpPoolSpec()).sharing
+            clients = sharing.clients if isinstance(sharing, TimeSharingSpec) else None
+            gpus = pools.gpus_of_node(known, clients=clients)
+            nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(known.vcpu), gpus))
+        elif cpus is not None:
+            nodes.append(Nodes(pool.max_nodes, cpus_for_jobs(cpus.vcpu)))
+        else:
+            return
+    system = facts.cpu_type(layout.system_pool.machine)
+    yield from monitoring_problems(spec, layout, nodes, system.memory_gib if system else None)
+
+
 def shared_file_system(spec: StackSpec, _: ClusterLayout, __: GcpSpec) -> Iterator[Problem]:
     """Size and clients of the file system are offered by Managed Lustre."""
     wanted = spec.data.shared_fs
@@ -307,6 +326,7 @@ CLUSTER_RULES: tuple[ClusterRule, ...] = (
     gpus_where_there_are_some,
     offers,
     pool_sizes,
+    monitoring,
     shared_file_system,
     quotas,
 )
