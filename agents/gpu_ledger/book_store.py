@@ -3,6 +3,7 @@
 import base64
 import datetime
 import gzip
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,7 +125,7 @@ def text_of(config_map: Mapping[str, Any]) -> str:
     if packed is not None:
         try:
             return gzip.decompress(base64.b64decode(packed)).decode()
-        except (EOFError, OSError) as error:
+        except (EOFError, OSError, zlib.error) as error:
             raise ValueError(f"{KEY} is not compressed with gzip: {error}") from error
     plain = (config_map.get("data") or {}).get(_OLD_KEY)
     if plain is None:

@@ -66,8 +66,13 @@ class ApiResponse:
 class ClusterApi:
     """The API server of a context of a kubeconfig."""
 
-    def __init__(self, server: str, pool: urllib3.HTTPConnectionPool) -> None:
+    def __init__(
+        self, server: str, pool: urllib3.HTTPConnectionPool, *, context: str = "", namespace: str = ""
+    ) -> None:
         self.server = server
+        self.context = context
+        self.namespace = namespace
+        """The one that the context names; empty: none."""
         self._pool = pool
 
     def get(self, path: str, accept: str = "application/json", **query: str) -> ApiResponse:
@@ -111,18 +116,18 @@ def connected(
     """
     which = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
     which += [f"--context={context}"] if context else []
-    server = _server(context, which)
+    named = _chosen(context, kubeconfig, which)
     with tempfile.TemporaryDirectory(prefix="trainstack-") as folder:
         file = Path(folder, "s")
         options = [*which, f"--unix-socket={file}"]
         # kubectl's own default rejects the paths of exec and attach, which no request here needs.
         options += [] if writing else [f"--reject-methods={_WRITES}"]
-        with _proxy(context, options), _Pool("localhost", file=str(file)) as pool:
-            yield ClusterApi(server, pool)
+        with _proxy(context, kubeconfig, options), _Pool("localhost", file=str(file)) as pool:
+            yield ClusterApi(named["server"], pool, context=named["context"], namespace=named["namespace"])
 
 
 @contextmanager
-def _proxy(context: str | None, options: list[str]) -> Iterator[None]:
+def _proxy(context: str | None, kubeconfig: Path | None, options: list[str]) -> Iterator[None]:
     """Run `kubectl proxy` during the context. Raises UserError where it does not start."""
     command = ["kubectl", "proxy", *options]
     with (
@@ -133,14 +138,14 @@ def _proxy(context: str | None, options: list[str]) -> Iterator[None]:
         try:
             if not process.stdout.readline():  # it prints its address, or ends
                 log.seek(0)
-                raise _unusable(context, log.read())
+                raise _unusable(context, kubeconfig, log.read())
             yield
         finally:
             process.terminate()
 
 
-def _server(context: str | None, which: list[str]) -> str:
-    """The address of the cluster. kubectl omits secrets from this output."""
+def _chosen(context: str | None, kubeconfig: Path | None, which: list[str]) -> Mapping[str, str]:
+    """Server, name and namespace of the context. kubectl omits secrets from this output."""
     command = ["kubectl", "config", "view", "--minify", "--output=json", *which]
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -149,14 +154,21 @@ def _server(context: str | None, which: list[str]) -> str:
         rule = "is not installed"
         raise UserError([Problem("kubectl", None, rule, fix, code="kubectl-not-installed")]) from None
     if done.returncode:
-        raise _unusable(context, done.stderr)
-    clusters = json.loads(done.stdout).get("clusters") or [{}]
-    return str(clusters[0].get("cluster", {}).get("server") or "")
+        raise _unusable(context, kubeconfig, done.stderr)
+    found = json.loads(done.stdout)
+    cluster = (found.get("clusters") or [{}])[0].get("cluster") or {}
+    chosen = (found.get("contexts") or [{}])[0]
+    return {
+        "server": str(cluster.get("server") or ""),
+        "context": str(chosen.get("name") or ""),
+        "namespace": str((chosen.get("context") or {}).get("namespace") or ""),
+    }
 
 
-def _unusable(context: str | None, message: str) -> UserError:
+def _unusable(context: str | None, kubeconfig: Path | None, message: str) -> UserError:
     rule = f"the kubeconfig names no cluster: {message.strip().removeprefix('error: ')}"
-    return UserError([Problem("--context", context, rule, _LOG_IN, code="kubeconfig-without-cluster")])
+    path, value = ("--kubeconfig", str(kubeconfig)) if kubeconfig and not context else ("--context", context)
+    return UserError([Problem(path, value, rule, _LOG_IN, code="kubeconfig-without-cluster")])
 
 
 def unanswered(cluster: ClusterApi, answer: ApiResponse) -> UserError:

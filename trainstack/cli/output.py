@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, StrEnum
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # slow to import
 
 _UNLIMITED = 10_000
 """Columns where the output is no terminal: a file or a pipe gets one line per row."""
+_CONTROLLING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 class Format(StrEnum):
@@ -75,6 +77,21 @@ def plain(value: Any) -> Any:
     return list(value)
 
 
+def printable(text: str) -> str:
+    """A text on one line that cannot control a terminal: a line break becomes a backslash and `n`.
+
+    Messages of a cluster quote what members wrote, such as the name of an image. Characters that reorder or
+    hide others are spelled out, too (Unicode's categories Cc, Cf, Zl and Zp).
+    """
+    return "".join(ascii(one)[1:-1] if unicodedata.category(one) in _CONTROLLING else one for one in text)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print each text on a line of its own."""
+    for line in lines:
+        typer.echo(printable(line))
+
+
 def print_table(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "", right: Sequence[str] = ()
 ) -> None:
@@ -93,7 +110,7 @@ def print_table(
     for name in head:
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = _console()
     unlimited = console.options.update(max_width=_UNLIMITED)
     if console.measure(table, options=unlimited).minimum <= console.width:
@@ -103,7 +120,7 @@ def print_table(
         typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
         return
     for row in rows:
-        cells = [(f"{name}:", cell) for name, cell in zip(head, row, strict=True) if cell]
+        cells = [(f"{name}:", printable(cell)) for name, cell in zip(head, row, strict=True) if cell]
         print_fields(cells, width=0)
         typer.echo()
 

@@ -1,6 +1,5 @@
 """The books of teams, read from their ConfigMaps in a cluster."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -8,14 +7,17 @@ from typing import Any, TypeVar
 from agents.gpu_ledger import book_text
 from agents.gpu_ledger.archive import Archive, ArchivePart
 from agents.gpu_ledger.book_store import NAME, text_of
+from agents.gpu_ledger.books import UNREADABLE
 from agents.gpu_ledger.price import HOUR, usd
 from agents.gpu_ledger.row import LedgerRow
+from infra.clouds.kubectl import ApiResponse
 from infra.errors import Problem, UserError
 
+_OK, _DENIED, _MISSING = 200, 403, 404
 _Given = TypeVar("_Given")
 _Found = TypeVar("_Found")
-Ask = Callable[[Sequence[str]], tuple[int, str, str]]
-"""Runs kubectl with arguments: exit code, output, errors."""
+Ask = Callable[[str], ApiResponse]
+"""Sends a GET of a path to the API server."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,10 @@ def read(ask: Ask, team: str, namespace: str, month: str) -> Month:
 
     text = _config_map(ask, namespace, NAME)
     if text is None:
-        fix = "It is written a minute after `up`; check the pod: kubectl -n trainstack-accounting get pods"
+        fix = (
+            "It is written a minute after `up`. An administrator checks the pod: "
+            "kubectl -n trainstack-accounting get pods"
+        )
         rule = f"namespace {namespace} has no book yet"
         raise UserError([Problem("team", team, rule, fix, code="ledger-book-missing")])
     book = _parsed(book_text.parse, text, namespace, NAME)
@@ -127,7 +132,7 @@ def _parsed(read: Callable[[_Given], _Found], given: _Given, namespace: str, nam
     """The result of `read`. Raises UserError for a book that cannot be read."""
     try:
         return read(given)
-    except (KeyError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         fix = "Run the command again; if that does not help, update trainstack, or restore the ConfigMap."
         raise UserError([_problem(namespace, name, f"cannot be read: {error}", fix)]) from error
 
@@ -138,10 +143,12 @@ def _problem(namespace: str, name: str, rule: str, fix: str) -> Problem:
 
 def _config_map(ask: Ask, namespace: str, name: str) -> str | None:
     """The text of a book; None where there is no such ConfigMap. Raises UserError."""
-    code, out, errors = ask([f"--namespace={namespace}", "get", "configmap", name, "--output=json"])
-    if code == 0:
-        return _parsed(text_of, json.loads(out), namespace, name)
-    if "NotFound" in errors:
+    response = ask(f"/api/v1/namespaces/{namespace}/configmaps/{name}")
+    if response.status == _OK:
+        return _parsed(text_of, response.body, namespace, name)
+    if response.status == _MISSING:
         return None
     fix = "Log in to the cloud as a member of the team, or as an administrator."
-    raise UserError([Problem("kubectl", f"configmap/{name}", errors.strip(), fix, code="kubectl-failed")])
+    code = "cluster-access-denied" if response.status == _DENIED else "cluster-not-readable"
+    rule = f"the cluster does not show it: {response.code}: {response.message}"
+    raise UserError([Problem("book", f"{namespace}/{name}", rule, fix, code=code)])

@@ -33,6 +33,7 @@ WORKLOAD = "kueue.x-k8s.io/workload"
 _ENDED = ("Succeeded", "Failed")
 _QUEUE_LABEL, _PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 MISSING_CLAIM = "MissingClaim"
+_LONGEST_S = 100 * 365 * 86_400
 # A container waits for these while its pod starts (kubernetes v1.36.2 pkg/kubelet/kubelet_pods.go).
 _ORDINARY = ("ContainerCreating", "PodInitializing")
 
@@ -107,16 +108,21 @@ def _ends(
     running = admitted is not None and admitted.true
     if seconds := spec.get("maximumExecutionTimeSeconds"):
         left = seconds - int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
-        limits.append((datetime.timedelta(seconds=left), admitted.since if admitted else None))
+        limits.append((_span(left), admitted.since if admitted else None))
     seconds = (run.get("spec") or {}).get("activeDeadlineSeconds")
     if not run and str(labels.get(DEADLINE_LABEL) or "").isdecimal():
         seconds = int(labels[DEADLINE_LABEL])
     if seconds:
         started = (run.get("status") or {}).get("startTime")
         since = moment(started) if started else admitted.since if admitted else None
-        limits.append((datetime.timedelta(seconds=seconds), since))
+        limits.append((_span(seconds), since))
     ends = [since + limit for limit, since in limits if since is not None] if running else []
     return min((limit for limit, _ in limits), default=None), min(ends, default=None)
+
+
+def _span(seconds: int) -> datetime.timedelta:
+    """A time limit. A Job may declare 2**63 - 1 seconds; dates end in the year 9999."""
+    return datetime.timedelta(seconds=min(seconds, _LONGEST_S))
 
 
 def _pod_sets(spec: Object, status: Object) -> Iterable[PodSet]:

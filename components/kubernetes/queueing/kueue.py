@@ -28,6 +28,8 @@ COHORT = "trainstack"
 SCHEDULE_QUEUE = "smoke-schedule"
 GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
+# Annotation of a team's namespace: the team's own name, which members read there, and cannot change.
+TEAM_NAME = "trainstack.dev/team-name"
 QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 # The taint of every node with GPUs.

@@ -129,10 +129,17 @@ class Queueing(Component):
         spaces: dict[str, pulumi.Resource] = {}
         made: list[pulumi.Resource] = []
 
-        def space(of: str, namespace: str, labels: dict[str, str], *also: pulumi.Resource) -> None:
+        def space(
+            of: str,
+            namespace: str,
+            labels: dict[str, str],
+            *also: pulumi.Resource,
+            notes: dict[str, str] | None = None,
+        ) -> None:
             # No properties from what comes before: were it replaced, the namespace would be, with its jobs.
             opts = self.child(pulumi.ResourceOptions(depends_on=[*before, *also]))
-            made.extend(tenant := tenant_namespace(of, namespace, labels, opts, standard=standard))
+            tenant = tenant_namespace(of, namespace, labels, opts, standard=standard, annotations=notes)
+            made.extend(tenant)
             spaces[namespace] = tenant[0]
 
         space(f"{name}-smoke", kueue.GATE_NAMESPACE, {})
@@ -140,7 +147,8 @@ class Queueing(Component):
         for team in args["teams"]:
             namespace = team_namespace(team["name"])
             of_team, labels = f"{name}-{namespace}", {kueue.TEAM_LABEL: namespace}
-            space(of_team, namespace, labels, *([own[team["name"]]] if team["name"] in own else []))
+            before_it = [own[team["name"]]] if team["name"] in own else []
+            space(of_team, namespace, labels, *before_it, notes={kueue.TEAM_NAME: team["name"]})
             inside = self.child(pulumi.ResourceOptions(depends_on=spaces[namespace]))
             made.extend(members(of_team, namespace, _people(team), inside))
         return spaces, made

@@ -60,6 +60,7 @@ def tenant_namespace(
     opts: pulumi.ResourceOptions,
     *,
     standard: str = "baseline",
+    annotations: dict[str, str] | None = None,
 ) -> list[pulumi.Resource]:
     """A namespace whose every job is queued, with default requests, closed to other namespaces.
 
@@ -73,6 +74,7 @@ def tenant_namespace(
         f"{name}-namespace",
         metadata=meta.v1.ObjectMetaArgs(
             name=namespace,
+            annotations=annotations,
             labels={
                 MANAGED_LABEL: MANAGED,
                 TRACKING_LABEL: "allowed",

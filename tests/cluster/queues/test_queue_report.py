@@ -1,26 +1,33 @@
 """`trainstack queue` on a real Kueue: running and waiting jobs; for administrators and members."""
 
+import base64
+import gzip
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from components.kubernetes.queueing.kueue import API_VERSION, QUEUE_NAME_LABEL
-from components.kubernetes.queueing.quotas import TeamArgs
+from agents.gpu_ledger import book_text
+from agents.gpu_ledger.book_store import KEY, NAME
+from components.kubernetes.queueing.kueue import API_VERSION, QUEUE_NAME_LABEL, TEAM_NAME
+from components.kubernetes.queueing.quotas import GPU, TeamArgs
+from components.kubernetes.queueing.tenancy import GIVEN, GIVEN_LABEL
 from infra.errors import UserError
 from infra.outputs.cluster import TeamOutputs
-from rehearsal.controlplane.api import Access, KubernetesApi
-from rehearsal.controlplane.certificates import Authority
+from rehearsal.controlplane.api import KubernetesApi
 from rehearsal.controlplane.control_plane import ControlPlane
+from tests.cluster.queues import members
 from tests.cluster.queues.lab import Lab, flavor, machines, queues
-from tests.cluster.queues.tenants import RBAC
 from tests.cluster.waiting import eventually
-from tests.trainstack.cli.command import run
+from tests.trainstack.cli.command import run, run_json
 from tests.trainstack.cli.test_access import EXPORTED
-from trainstack.cli import queue
+from tests.trainstack.ledger.test_ledger_command import MONTH, book
+from trainstack.cli import scope
 from trainstack.queues.report import MAX_EXEC_TIME
 
 LEVELS = [f"topology.k8s.aws/network-node-layer-{layer}" for layer in (1, 2, 3)]
@@ -47,11 +54,16 @@ class Seen:
         )
         exported = EXPORTED.model_copy(update={"kubeconfig": self.logins[who], "teams": teams})
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(queue, "deployed", lambda *_, **__: (exported, None))
+            patch.setattr(scope, "deployed", lambda *_, **__: (exported, None))
             code, said = run("queue", "-s", "dev", "--format", "json", *words)
         assert code == 0, said
         found: dict[str, Any] = json.loads(said)
         return found
+
+    def own_name(self, team: str) -> str:
+        """The name that the stack of this test gives a team, from its namespace."""
+        about = self.lab.api.get("v1", "Namespace", self.lab.namespaces[team])["metadata"]
+        return str(about["annotations"][TEAM_NAME])
 
     def waiting(self, who: str, *words: str) -> dict[str, Any]:
         """What waits, by name."""
@@ -89,6 +101,7 @@ def seen(plane: ControlPlane, api: KubernetesApi) -> Iterator[Seen]:
         eventually(lambda: lab.workload("held"), "Kueue knows the job")
         eventually(lambda: lab.pods("split"), "its pod waits for a node")
         eventually(lambda: all(_ready(lab, name) for name in ("half-research", "half-vision")), "they run")
+        eventually(lambda: _reserved(api) == 16, "Kueue has counted what they hold")
         yield Seen(lab, {"admin": plane.kubeconfig.read_text(), "member": _member(plane, api, lab)})
 
 
@@ -96,12 +109,20 @@ def _ready(lab: Lab, name: str) -> bool:
     return lab.condition(name, "PodsReady").get("status") == "True"
 
 
+def _reserved(api: KubernetesApi) -> int:
+    """GPUs that the queues report as held: they do so a moment after the admission."""
+    return sum(
+        int(row.get("total", 0))
+        for queue in api.list(API_VERSION, "ClusterQueue")
+        for flavor in queue.get("status", {}).get("flavorsReservation", ())
+        for row in flavor["resources"]
+        if row["name"] == GPU
+    )
+
+
 def _member(plane: ControlPlane, api: KubernetesApi, lab: Lab) -> str:
     """The kubeconfig of a member of team Research only."""
-    (subject,) = api.list(RBAC, "RoleBinding", lab.namespaces["Research"])[0]["subjects"]
-    pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
-    access = Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)
-    return json.dumps(access.kubeconfig())
+    return json.dumps(members.member(plane, api, lab.namespaces["Research"]).kubeconfig())
 
 
 def test_an_administrator_sees_running_and_waiting_jobs_with_reasons(seen: Seen) -> None:
@@ -116,7 +137,7 @@ def test_an_administrator_sees_running_and_waiting_jobs_with_reasons(seen: Seen)
     }  # fmt: skip
     facts = {"split": ("8 GPUs", "at most 4"), "first": ("4 GPUs", "0 of 16"), "wide": ("32 GPUs", "near")}
     for name, expected in facts.items():
-        assert all(fact in rows[name]["reason"]["text"] for fact in expected), name
+        assert all(fact in rows[name]["reason"]["text"] for fact in expected), rows[name]
     assert ["~" in note for note in found["notes"]] == [True]
 
 
@@ -172,6 +193,153 @@ def test_a_member_sees_the_jobs_of_the_team_with_places_and_a_note_about_the_res
     }  # fmt: skip
     assert found["notes"][0].startswith("nodes ") and "Forbidden" in found["notes"][0]
     assert any("other teams" in note for note in found["notes"])
+
+
+@pytest.fixture
+def config(seen: Seen, tmp_path: Path) -> Callable[..., Path]:
+    """Makes the file that an administrator sends to a member: their kubeconfig, with a namespace."""
+
+    def made(who: str, namespace: str = "", server: str = "") -> Path:
+        body = json.loads(seen.logins[who]) if who == "member" else yaml.safe_load(seen.logins[who])
+        for row in body["contexts"] if namespace else ():
+            row["context"]["namespace"] = namespace
+        for row in body["clusters"] if server else ():
+            row["cluster"]["server"] = server
+        file = tmp_path / "kubeconfig.yaml"
+        file.write_text(json.dumps(body))
+        return file
+
+    return made
+
+
+def test_a_kubeconfig_is_all_that_a_member_needs(
+    seen: Seen, config: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a stack, its file or its state: the same rows as with them."""
+    namespace = seen.lab.namespaces["Research"]
+    with_stack = seen.shown("member", "--team", "Research")
+    name = seen.own_name("Research")
+    monkeypatch.setenv("KUBECONFIG", str(config("member", namespace)))
+    for words in ((), ("--team", name), ("--namespace", namespace)):
+        _, found = run_json("queue", *words)
+        assert found["stack"] == "trainstack"  # the context
+        rows = [*found["running"], *found["waiting"]]
+        assert {row.pop("team") for row in rows} == {name}
+        expected = [*with_stack["running"], *with_stack["waiting"]]
+        assert rows == [{key: row[key] for key in row if key != "team"} for row in expected]
+        assert (found["pools"], found["notes"]) == (with_stack["pools"], with_stack["notes"])
+    monkeypatch.delenv("KUBECONFIG")
+    found = run_json("queue", "--kubeconfig", str(config("member")), "-t", name)[1]
+    assert [row["job"] for row in found["running"]] == ["half-research"]
+
+
+def test_an_administrator_sees_all_teams_with_a_kubeconfig(seen: Seen, config: Callable[..., Path]) -> None:
+    whole = run_json("queue", "--kubeconfig", str(config("admin")))[1]
+    assert [row["job"] for row in whole["running"]] == [row["job"] for row in seen.shown("admin")["running"]]
+    file = str(config("admin", seen.lab.namespaces["Vision"]))
+    assert {row["team"] for row in run_json("queue", "--kubeconfig", file)[1]["running"]} == {
+        seen.own_name("Vision")
+    }
+    assert run_json("queue", "--kubeconfig", file, "-A")[1]["running"] == whole["running"]
+
+
+@pytest.mark.parametrize("command", ["queue", "ledger"])
+def test_what_a_kubeconfig_lacks_is_named(
+    seen: Seen, config: Callable[..., Path], command: str, tmp_path: Path
+) -> None:
+    """No rights, another team, no team, another cluster, no cluster, no kubeconfig."""
+    vision = seen.lab.namespaces["Vision"]
+    empty = tmp_path / "empty"
+    empty.write_text("{}")
+    cases: list[tuple[Callable[[], Path], tuple[str, ...], str, str]] = [
+        (lambda: config("member"), (), "cluster-access-denied", "cluster"),
+        (lambda: config("member", vision), (), "cluster-access-denied", "context"),
+        (lambda: config("member"), ("-t", "Vision"), "cluster-access-denied", "--team"),
+        (lambda: config("member"), ("-n", "no-such"), "cluster-access-denied", "--namespace"),
+        (lambda: config("admin"), ("-n", "kube-system"), "unknown-team", "--namespace"),
+        (lambda: config("admin"), ("-t", "Robotics"), "unknown-team", "--team"),
+        (lambda: config("admin"), ("-n", "../pods"), "namespace-invalid", "--namespace"),
+        (lambda: config("admin"), ("-t", "!"), "unknown-team", "--team"),
+        (lambda: config("member", server="https://127.0.0.1:1"), (), "cluster-kinds-not-readable", "cluster"),
+        (lambda: config("member"), ("--context", "x"), "kubeconfig-without-cluster", "--context"),
+        (lambda: empty, (), "kubeconfig-without-cluster", "--kubeconfig"),
+    ]
+    for file, words, code, path in cases:
+        with pytest.raises(UserError) as caught:
+            run(command, "--kubeconfig", str(file()), *words)
+        assert caught.value.codes == ((code, path),), words
+
+
+def test_a_member_reads_the_book_of_the_team_with_a_kubeconfig(
+    seen: Seen, config: Callable[..., Path]
+) -> None:
+    own, other = (seen.lab.namespaces[team] for team in ("Research", "Vision"))
+    content = base64.b64encode(gzip.compress(book_text.text(book()).encode())).decode()
+    about = {"name": NAME, "namespace": own, "labels": {GIVEN_LABEL: GIVEN}}
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "binaryData": {KEY: content}}
+    seen.lab.api.create(made)
+    try:
+        words = ("ledger", "--month", MONTH, "--kubeconfig")
+        (team,) = run_json(*words, str(config("member", own)))[1]["teams"]
+        assert sum(line["held_hours"] for line in team["lines"]) == 16
+        assert team["team"] == seen.own_name("Research")
+        # An administrator gets the books that exist, and the name of the one that does not.
+        with pytest.raises(UserError) as caught:
+            run(*words, str(config("admin")))
+        assert caught.value.codes == (("ledger-book-missing", "team"),)
+        assert [one.value for one in caught.value.problems] == [seen.own_name("Vision")]
+        with pytest.raises(UserError) as caught:
+            run(*words, str(config("member", own)), "-n", other)
+        assert caught.value.codes == (("cluster-access-denied", "--namespace"),)
+    finally:
+        seen.lab.api.delete("v1", "ConfigMap", NAME, own)
+
+
+def test_a_job_of_a_hostile_member_neither_breaks_nor_forges_the_report(
+    plane: ControlPlane, seen: Seen, config: Callable[..., Path]
+) -> None:
+    """The longest deadline that the API server takes, and an image whose name moves the cursor."""
+    lab, own = seen.lab, seen.lab.namespaces["Research"]
+    late = {"trainstack.dev/start-seconds": "3600s"}
+    image = "x\x1b[2J\rrunning (0)\n\u202eoffline"
+    with KubernetesApi(members.member(plane, lab.api, own)) as member:
+        for name, gpus, spec in (
+            ("hostile", "1", {}), ("endless", "800", {"activeDeadlineSeconds": 2**63 - 1})
+        ):  # fmt: skip
+            container = {"name": "main", "image": image, "resources": {"limits": {GPU: gpus}}}
+            tolerant = {"tolerations": [{"key": GPU, "operator": "Exists"}]}
+            pod = {"containers": [container], "restartPolicy": "Never", **tolerant}
+            about = {"name": name, "namespace": own, "labels": {QUEUE_NAME_LABEL: "near"}}
+            member.create({
+                "apiVersion": "batch/v1", "kind": "Job", "metadata": about,
+                "spec": {"template": {"metadata": {"annotations": late}, "spec": pod}, **spec},
+            })  # fmt: skip
+    lab.jobs.update(hostile=own, endless=own)
+    eventually(lambda: lab.workload("endless"), "Kueue knows the job")
+    try:
+        (started,) = eventually(lambda: lab.pods("hostile"), lambda: lab.workload("hostile"))
+        # As a kubelet reports it (kubernetes v1.36.2 pkg/kubelet/images/image_manager.go).
+        waiting = {"reason": "InvalidImageName", "message": f'Failed to apply default image tag "{image}"'}
+        state = {
+            "name": "main", "image": image, "imageID": "", "ready": False, "restartCount": 0,
+            "state": {"waiting": waiting},
+        }  # fmt: skip
+        lab.api.patch(
+            "v1", "Pod", started["metadata"]["name"],
+            {"status": {"containerStatuses": [state]}}, own, subresource="status",
+        )  # fmt: skip
+        for who in ("member", "admin"):
+            code, shown = run("queue", "--kubeconfig", str(config(who, own)))
+            (line,) = [line for line in shown.splitlines() if "hostile" in line]
+            assert code == 0 and "image: InvalidImageName" in line and "offline" in line
+            assert not {"\x1b", "\r", "\u202e"} & {*shown}
+            _, found = run_json("queue", "--kubeconfig", str(config(who, own)))
+            (row,) = [row for row in found["waiting"] if row["job"] == "hostile"]
+            assert image in row["reason"]["text"]  # programs get it as it is
+            assert [row["job"] for row in found["waiting"] if row["job"] == "endless"]
+    finally:
+        for name in ("hostile", "endless"):
+            lab.api.delete("batch/v1", "Job", name, own, propagation="Background")
 
 
 def test_a_member_without_a_team_option_gets_a_hint(seen: Seen) -> None:

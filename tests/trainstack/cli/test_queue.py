@@ -9,7 +9,7 @@ from infra.errors import UserError
 from rehearsal.client import Rehearsal
 from tests.trainstack.cli.command import run, run_json
 from tests.trainstack.cli.test_access import EXPORTED
-from trainstack.cli import queue
+from trainstack.cli import scope
 
 
 def test_the_rules_need_only_a_stack_file() -> None:
@@ -23,10 +23,17 @@ def test_the_rules_need_only_a_stack_file() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code", "path"),
-    [((), "option-missing", "--stack"), (("-s", "dev", "--team", "Vision"), "unknown-team", "--team")],
+    [
+        (("--rehearse",), "option-missing", "--stack"),
+        (("-s", "dev", "--team", "Vision"), "unknown-team", "--team"),
+        (("-s", "dev", "--context", "dev"), "option-conflict", "--context"),
+        (("-s", "dev", "-A"), "option-conflict", "--all-namespaces"),
+        (("--team", "Vision", "--namespace", "team-vision"), "option-conflict", "--namespace"),
+        (("--kubeconfig", "/nowhere/research.yaml"), "kubeconfig-missing", "--kubeconfig"),
+    ],
 )
 def test_bad_input(arguments: tuple[str, ...], code: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queue, "deployed", lambda *_, **__: (EXPORTED, None))
+    monkeypatch.setattr(scope, "deployed", lambda *_, **__: (EXPORTED, None))
     with pytest.raises(UserError) as caught:
         run("queue", *arguments)
     assert caught.value.codes == ((code, path),)
@@ -34,7 +41,7 @@ def test_bad_input(arguments: tuple[str, ...], code: str, path: str, monkeypatch
 
 def test_a_rehearsed_queue_needs_a_real_control_plane(tmp_path: Path) -> None:
     with pytest.raises(UserError) as caught:
-        queue.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws")
+        scope.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws")
     assert caught.value.codes == (("queue-needs-control-plane", "--rehearse"),)
     (tmp_path / "kubernetes.json").write_text(json.dumps({"cluster": "real", "provider": "ours"}))
-    assert queue.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws").parent.parent == tmp_path
+    assert scope.rehearsed_kubeconfig(Rehearsal(tmp_path), "dev-aws").parent.parent == tmp_path

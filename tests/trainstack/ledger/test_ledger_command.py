@@ -5,7 +5,6 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from agents.gpu_ledger.archive import Archive, ArchivePart
 from agents.gpu_ledger.book_store import KEY
 from agents.gpu_ledger.entries import Note
 from agents.gpu_ledger.ledger import TeamBook
+from infra.clouds.kubectl import ApiResponse
 from infra.errors import UserError
 from tests.agents.gpu_ledger.workloads import GPU, MIDNIGHT, POOL, said
 from trainstack.ledger import books, forms
@@ -39,14 +39,15 @@ def book(terms: object = TERMS) -> TeamBook:
     return made
 
 
-def kubectl(**config_maps: str) -> books.Ask:
-    def ask(arguments: Sequence[str]) -> tuple[int, str, str]:
-        assert arguments[:3] == [f"--namespace={NAMESPACE}", "get", "configmap"]
-        text = config_maps.get(arguments[3].replace("-", "_"))
+def served(**config_maps: str) -> books.Ask:
+    def ask(path: str) -> ApiResponse:
+        where, _, name = path.rpartition("/")
+        assert where == f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+        text = config_maps.get(name.replace("-", "_"))
         if text is None:
-            return 1, "", f'Error from server (NotFound): configmaps "{arguments[3]}" not found'
+            return ApiResponse(404, {"reason": "NotFound"})
         content = base64.b64encode(gzip.compress(text.encode())).decode()
-        return 0, json.dumps({"binaryData": {KEY: content}}), ""
+        return ApiResponse(200, {"binaryData": {KEY: content}})
 
     return ask
 
@@ -57,7 +58,7 @@ def archived(made: TeamBook, terms: Any) -> str:
 
 
 def read(made: TeamBook, **more: str) -> books.Month:
-    return books.read(kubectl(gpu_ledger=book_text.text(made), **more), "Research", NAMESPACE, MONTH)
+    return books.read(served(gpu_ledger=book_text.text(made), **more), "Research", NAMESPACE, MONTH)
 
 
 def test_the_table_has_hours_and_dollars_and_its_notes_the_rest() -> None:
@@ -147,5 +148,27 @@ def test_figures_of_a_month_that_was_moved_belong_to_the_hours_that_were_booked_
 
 def test_no_book_yet_is_no_empty_book() -> None:
     with pytest.raises(UserError) as caught:
-        books.read(kubectl(), "Research", NAMESPACE, MONTH)
+        books.read(served(), "Research", NAMESPACE, MONTH)
     assert caught.value.codes == (("ledger-book-missing", "team"),)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {},
+        {"binaryData": {KEY: "bm90IGd6aXA="}},
+        {"data": {"book.json": "[]"}},
+        {"data": {"book.json": "{}"}},
+        {"binaryData": {KEY: base64.b64encode(gzip.compress(b"{}")[:12] + b"\xff" * 9).decode()}},
+    ],
+)  # fmt: skip
+def test_a_book_that_cannot_be_read_is_named(stored: dict[str, Any]) -> None:
+    with pytest.raises(UserError) as caught:
+        books.read(lambda _: ApiResponse(200, stored), "Research", NAMESPACE, MONTH)
+    assert caught.value.codes == (("ledger-book-unreadable", "book"),)
+
+
+def test_a_refusal_is_not_a_missing_book() -> None:
+    with pytest.raises(UserError) as caught:
+        books.read(lambda _: ApiResponse(403, {"reason": "Forbidden"}), "Research", NAMESPACE, MONTH)
+    assert caught.value.codes == (("cluster-access-denied", "book"),)
