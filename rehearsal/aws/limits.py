@@ -27,6 +27,13 @@ _COUNTED = frozenset(
         "aws:ec2/internetGateway:InternetGateway",
         "aws:ec2/eip:Eip",
         "aws:ec2/securityGroup:SecurityGroup",
+        "aws:eks/cluster:Cluster",
+        "aws:efs/fileSystem:FileSystem",
+        "aws:rds/cluster:Cluster",
+        "aws:rds/clusterInstance:ClusterInstance",
+        "aws:lb/loadBalancer:LoadBalancer",
+        "aws:sagemaker/domain:Domain",
+        "aws:sagemaker/userProfile:UserProfile",
     }
 )
 _SUBNET, _TEMPLATE = "aws:ec2/subnet:Subnet", "aws:ec2/launchTemplate:LaunchTemplate"
@@ -97,7 +104,7 @@ class AccountLimits:
         if mine:
             for short in quotas.shortfalls([*rest, me], faults.quotas):
                 if short.key in mine:
-                    raise _exceeded(short)
+                    raise _exceeded(short, mine[short.key])
         for machine, market, count in quotas.machines(token, inputs) if faults.capacity else ():
             types = inputs.get("instanceTypes") or [machine]
             if not any(_left(faults, one, market, zones) >= count for one in types):
@@ -110,9 +117,9 @@ def _left(faults: Faults, machine: str, market: str, zones: list[str]) -> float:
     return sum(faults.machines_left(machine, zone, market) for zone in zones or ["*"])
 
 
-def _exceeded(short: "Shortfall") -> RefusalError:
+def _exceeded(short: "Shortfall", delta: float) -> RefusalError:
     fix = f"Ask for a higher quota ({short.description}), or for less: {short}."
-    code, _, message = short.words.partition(": ")
+    code, _, message = short.words(delta).partition(": ")
     return RefusalError(code, message, fix)
 
 

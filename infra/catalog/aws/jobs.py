@@ -20,6 +20,8 @@ PREFIX: Final = "ml."
 MAX_HOURS: Final = 28 * 24
 """Longest run of a training job. Source: botocore 1.44.5 sagemaker/2017-07-24 StoppingCondition
 (MaxRuntimeInSeconds: "The maximum value is 28 days"), read 2026-11-26."""
+DISK_GB: Final = 200
+"""Disk of a machine of a job: an image has 20, and the rest holds data, checkpoints and the model."""
 Use = Literal["training", "notebook"]
 
 
@@ -69,6 +71,17 @@ class JobMachineType:
         found = facts.instance_types.get(self.ec2)
         return found is not None and found.local_nvme_gb is not None
 
+    @property
+    def disk_gb(self) -> int:
+        """Disk to request for a job: at most the local disks, as the service refuses more than they have.
+
+        Source: ResourceConfig of the API, in botocore before 1.44 ("You can't request a VolumeSizeInGB
+        greater than the total size of the local instance storage"); aws/sagemaker-python-sdk issue 4939,
+        where the ValidationException has no message.
+        """
+        found = facts.instance_types.get(self.ec2)
+        return min(DISK_GB, (found.local_nvme_gb if found else None) or DISK_GB)
+
 
 class JobCatalog:
     """The table of machine types, read on first use."""
@@ -114,6 +127,19 @@ def quota_name(machine: str, purchase: str) -> str:
     """
     kind = "spot training job usage" if purchase == "spot" else "training job usage"
     return f"{machine} for {kind}"
+
+
+def warm_quota_name(machine: str) -> str:
+    """The quota of machines kept after a job; 0 by default, and then none is kept, without an error.
+
+    Source: SageMaker developer guide, train-warm-pools-resource-limits.
+    """
+    return f"{machine} for training warm pool usage"
+
+
+def app_quota_name(machine: str, app: str) -> str:
+    """The quota of apps such as JupyterLab on a type. Source: aws/amazon-sagemaker-feedback issue 157."""
+    return f"Studio {app} Apps running on {machine} instances"
 
 
 def machine_problems(path: str, machine: str, *, notebook: bool = False) -> Iterator[Problem]:

@@ -213,6 +213,7 @@ class ServiceQuota(Fact):
     description: Name
     value: float | None = Field(default=None, ge=0)
     unit: Name
+    each: bool = False  # limits every single request; what others use does not count
     error: Name | None = None  # the code with which the service refuses more; None: not known
 
 

@@ -1,5 +1,6 @@
 """Demand of resources for the quotas of an account. A quota without a known value is never exceeded."""
 
+import datetime
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from infra.catalog.aws import facts
+from infra.catalog.aws.model import ServiceQuota
 from infra.catalog.demand import Demand, by_quota
 
 NODES, INSTANCE = "aws:eks/nodeGroup:NodeGroup", "aws:ec2/instance:Instance"
@@ -17,9 +19,40 @@ COUNTED: Mapping[str, str] = {
     "aws:ec2/internetGateway:InternetGateway": "internet_gateways",
     "aws:ec2/eip:Eip": "elastic_ips",
     "aws:ec2/securityGroup:SecurityGroup": "security_groups",
+    "aws:eks/cluster:Cluster": "eks_clusters",
+    "aws:efs/fileSystem:FileSystem": "efs_file_systems",
+    "aws:rds/cluster:Cluster": "db_clusters",
+    "aws:rds/clusterInstance:ClusterInstance": "db_instances",
+    "aws:lb/loadBalancer:LoadBalancer": "load_balancers",
+    "aws:sagemaker/domain:Domain": "sagemaker_domains",
+    "aws:sagemaker/userProfile:UserProfile": "sagemaker_user_profiles",
 }
 _FAMILIES = {"p": "p", "g": "g", "vt": "g"}
 _STANDARD = frozenset("acdhimrtz")
+_SAGEMAKER = "sagemaker"
+
+
+def row_of(key: str) -> ServiceQuota:
+    """The quota of a key; one of a machine type of SageMaker is its own name, as there are thousands.
+
+    Source of the names: public listings of the service `sagemaker`, such as "ml.g6.xlarge for training job
+    usage" and "Studio JupyterLab Apps running on ml.t3.medium instances".
+    """
+    return facts.quotas.get(key) or ServiceQuota(
+        key=key,
+        service=_SAGEMAKER,
+        description=key,
+        unit="app" if key.startswith("Studio") else "instance",
+        error="ResourceLimitExceeded",
+        source="names of quotas in public listings of the service sagemaker",
+        date=datetime.date(2026, 9, 10),
+    )
+
+
+def key_of(name: str) -> str:
+    """The key of a quota of SageMaker by its name."""
+    rows = facts.quotas.items()
+    return next((key for key, row in rows if (row.service, row.description) == (_SAGEMAKER, name)), name)
 
 
 @dataclass(frozen=True)
@@ -42,10 +75,26 @@ class Shortfall:
     unit: str
     names: tuple[str, ...]
 
-    @property
-    def words(self) -> str:
-        """The error of the service: its code and its message."""
-        if self.unit == "vCPU" and "Spot" not in self.description:
+    def words(self, delta: float | None = None) -> str:
+        """The error of the service: its code and its message. `delta` is what one request adds; None: all.
+
+        Source for SageMaker: the issues that `rehearsal.jobs.aws.sagemaker.quotas` names.
+        """
+        row = row_of(self.key)
+        asked = self.wanted if delta is None else delta
+        unit = f"{self.unit.title()}s"
+        if row.service == _SAGEMAKER and row.each:
+            message = (
+                f"The request delta of {asked:g} {unit} for '{self.description}' is greater than the "
+                f"account-level service-limit of {self.limit:g} {unit}."
+            )
+        elif row.service == _SAGEMAKER:
+            message = (
+                f"The account-level service limit '{self.description}' is {self.limit:g} {unit}, with "
+                f"current utilization of {self.wanted - asked:g} {unit} and a request delta of {asked:g} "
+                f"{unit}."
+            )
+        elif self.unit == "vCPU" and "Spot" not in self.description:
             message = (
                 f"You have requested more vCPU capacity than your current vCPU limit of {self.limit:g} "
                 "allows for the instance bucket that the specified instance type belongs to."
@@ -54,7 +103,7 @@ class Shortfall:
             message = "Max spot instance count exceeded"
         else:
             message = f"The maximum number of {self.unit}s has been reached."
-        return f"{facts.quotas[self.key].error or 'LimitExceeded'}: {message}"
+        return f"{row.error or 'LimitExceeded'}: {message}"
 
     def __str__(self) -> str:
         names = ", ".join(self.names[:4]) + (" ..." if len(self.names) > 4 else "")
@@ -79,19 +128,25 @@ def exceeded(wanted: Iterable[Demand], allowed: Mapping[str, float]) -> list[Sho
     """Every quota of `allowed` that the sum of its demands exceeds, worst first."""
     found = []
     for key, taken in by_quota(wanted).items():
-        row, amount = facts.quotas[key], sum(one.amount for one in taken)
+        row, amount = row_of(key), sum(one.amount for one in taken)
         if amount > allowed.get(key, amount):
             names = tuple(one.name for one in taken)
             found.append(Shortfall(key, row.description, allowed[key], amount, row.unit, names))
     return sorted(found, key=lambda one: one.limit / one.wanted)
 
 
-def request(key: str, value: float, region: str) -> str:
-    """The command that requests a quota of `value`, rounded up."""
-    row = facts.quotas[key]
+def request(key: str, value: float, region: str, code: str | None = None) -> str:
+    """The command that requests a quota of `value`, rounded up; it looks up a code that is not known."""
+    row = row_of(key)
+    found = row.quota_code or code
+    if found is None:
+        found = (
+            f"$(aws service-quotas list-aws-default-service-quotas --service-code {row.service} "
+            f"--region {region} --query \"Quotas[?QuotaName=='{row.description}'].QuotaCode\" --output text)"
+        )
     return (
         f"aws service-quotas request-service-quota-increase --service-code {row.service} "
-        f"--quota-code {row.quota_code} --desired-value {math.ceil(value)} --region {region}"
+        f"--quota-code {found} --desired-value {math.ceil(value)} --region {region}"
     )
 
 
@@ -123,9 +178,8 @@ def vcpu_key(machine: str, market: str) -> str | None:
     family = letters.group() if letters else ""
     if market == "capacity_block":
         return None  # reserved capacity does not count against the quota of running instances
-    if market == "spot" and re.match(r"p[5-9]", machine):
-        # P6 has no spot quota in public listings.
-        return "ec2_spot_p5" if machine.startswith("p5") else None
+    if market == "spot" and re.match(r"p[56]", machine):
+        return f"ec2_spot_{machine[:2]}"
     if family in _FAMILIES:
         return f"ec2_{market}_{_FAMILIES[family]}"
     return f"ec2_{market}_standard" if family in _STANDARD else None

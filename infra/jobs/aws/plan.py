@@ -13,9 +13,6 @@ CODE, DATA = "code", "data"
 COMMAND = ("python3", f"/opt/ml/input/data/{CODE}/{WRAPPER}", "job")
 # TrainingEnvironmentValue of SageMaker's API.
 _VALUE_LENGTH = 512
-# Machines with local disks get no other disk; a request for more than they have is refused
-# (VolumeSizeInGB of SageMaker's API).
-_DISK_GB = 200
 
 
 def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> ServicePart:
@@ -36,7 +33,6 @@ def part(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) 
 def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | None) -> SageMakerOptions:
     outputs, options = order.outputs, order.options
     hardware = _hardware(order)
-    disks = facts.instance_types.get(hardware.ec2) if hardware.has_nvme else None
     data = {DATA: options.data} if options.data else {}
     wait_s = round((order.max_hours + options.max_wait_hours) * 3600)
     own = f"{outputs.checkpoint_uri.rstrip('/')}/teams/{order.person.folder}/{name}"
@@ -56,7 +52,7 @@ def _sagemaker(order: RunOrder, name: str, code_uri: str, checkpoint_uri: str | 
         training_plan_arn=order.machine.reservation,
         subnets=outputs.subnets,
         security_groups=outputs.security_groups,
-        volume_gib=min(_DISK_GB, (disks.local_nvme_gb if disks else None) or _DISK_GB),
+        volume_gib=hardware.disk_gb,
         # The service refuses a key for local disks.
         volume_kms_key=None if hardware.has_nvme else outputs.kms_key,
     )

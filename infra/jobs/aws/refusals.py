@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from infra.catalog.aws.jobs import quota_name
+from infra.catalog.aws.quotas import key_of, request
 from infra.clouds.aws.login import DENIED
 from infra.errors import Problem
 from smoke_training.launchers.runplan import RunPlan
@@ -23,6 +24,13 @@ UNAVAILABLE = {
     ),
     *("SlowDown", "Throttling", "ThrottlingException", "TooManyRequestsException"),
 }
+_IN_USE = re.compile(
+    r"service limit '([^']+)' is ([\d.]+) \w+, with current utilization of ([\d.]+) \w+ and a request "
+    r"delta of ([\d.]+)"
+)
+_EACH = re.compile(
+    r"request delta of ([\d.]+) \w+ for '([^']+)' is greater than the account-level service-limit of ([\d.]+)"
+)
 _RIGHTS = "Request this permission from the administrator of the stack; docs/how-to/jobs.md lists all."
 
 
@@ -61,22 +69,25 @@ def of_other(what: str, code: str, message: str) -> Problem:
 
 
 def _quota(plan: RunPlan, region: str, message: str) -> Problem:
+    """The quota that the message names, with the request for what is used and wanted together.
+
+    Source of both forms: gabehollombe-aws/jupyter-notebooks issue 1; aws/sagemaker-python-sdk issue 4939.
+    """
     spot = plan.sagemaker is not None and plan.sagemaker.spot
-    found = re.search(r"service limit '([^']+)' is ([\d.]+)", message)
-    name = found[1] if found else quota_name(f"ml.{plan.instance_type}", "spot" if spot else "on_demand")
-    limit = f"{float(found[2]):g}" if found else "used up"
-    code = (
-        f"aws service-quotas list-service-quotas --service-code sagemaker --region {region} "
-        f"--query \"Quotas[?QuotaName=='{name}'].QuotaCode\" --output text"
-    )
-    ask = (
-        "aws service-quotas request-service-quota-increase --service-code sagemaker "
-        f"--region {region} --desired-value {plan.nodes} --quota-code CODE"
-    )
-    rule = f"the account's quota “{name}” is {limit} in {region}, and the run needs {plan.nodes}"
+    name = quota_name(f"ml.{plan.instance_type}", "spot" if spot else "on_demand")
+    limit, used, wanted = "used up", 0.0, float(plan.nodes)
+    if found := _IN_USE.search(message):
+        name, limit = found[1], f"{float(found[2]):g}"
+        used, wanted = float(found[3]), float(found[4])
+    elif found := _EACH.search(message):
+        name, limit, wanted = found[2], f"{float(found[3]):g}", float(found[1])
+    ask = request(key_of(name), used + wanted, region)
+    taken = f", {used:g} are in use" if used else ""
+    rule = f"the account's quota “{name}” is {limit} in {region}{taken}, and the run needs {wanted:g}"
     other = "without --spot" if spot else "with --spot"
-    fix = f"Request more, which takes hours to days: get CODE with `{code}`, then run `{ask}`."
-    fix = f"{fix} Another machine, or this one {other}, has a quota of its own."
+    fix = f"Request more, which takes hours to days: `{ask}`."
+    if name.startswith("ml."):
+        fix = f"{fix} Another machine, or this one {other}, has a quota of its own."
     return Problem("quota", None, rule, fix, code="quota-exceeded")
 
 

@@ -94,9 +94,14 @@ class SageMakerService:
 
     def search(self, plan: RunPlan, tuning: TuningSpec) -> None:
         """Start a search. Raises UserError, and LostError where the outcome is unknown."""
-        request = tuning_request(sagemaker.training_job(plan), tuning)
-        with _asked("start a search"):
-            self._client("sagemaker").create_hyper_parameter_tuning_job(**request)
+        request, client = tuning_request(sagemaker.training_job(plan), tuning), self._client("sagemaker")
+        types = client.meta.service_model.shape_for("TrainingInstanceType").enum
+
+        def refused(_: str, code: str, message: str) -> Problem:
+            return refusals.of_create(plan, self._region, code, message, types)
+
+        with _asked("start a search", refused):
+            client.create_hyper_parameter_tuning_job(**request)
 
     def job(self, name: str) -> ServiceJob | None:
         """The job or search of that name, of any person; None if it does not exist."""
@@ -234,7 +239,7 @@ def _is_unavailable(error: exceptions.ClientError) -> bool:
 
 
 @contextmanager
-def _asked(what: str) -> Iterator[None]:
+def _asked(what: str, refused: Callable[[str, str, str], Problem] = refusals.of_other) -> Iterator[None]:
     """Raise UserError for a refused request within, LostError without a response."""
     try:
         with logged_in():
@@ -246,6 +251,6 @@ def _asked(what: str) -> Iterator[None]:
         if _is_unavailable(error):
             raise LostError(f"{code}: {message}") from error
         kind = AccessDeniedError if code in DENIED else UserError
-        raise kind([refusals.of_other(what, code, message)]) from error
+        raise kind([refused(what, code, message)]) from error
     except exceptions.BotoCoreError as error:
         raise LostError(str(error)) from error

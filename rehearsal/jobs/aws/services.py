@@ -48,7 +48,9 @@ class AwsServices:
         self._searches = TuningJobs(state, logs, lambda job: self.begin(job, CreateFaults()), self.stop_job)
         self._fail_what_ran()
         services: dict[str, Service] = {
-            "sagemaker": SageMakerApi(state, self, self._faults, TuningApi(state, self._searches)),
+            "sagemaker": SageMakerApi(
+                state, self, self._faults, TuningApi(state, self._searches, self._faults.quotas)
+            ),
             "logs": LogsApi(state, logs),
             "lambda": self._functions,
             "budgets": Budgets(state),

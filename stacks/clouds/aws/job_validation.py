@@ -50,6 +50,7 @@ def job_validation_on_aws(
         subnets=list(place.subnets),
         security_groups=list(place.security_groups),
         training_plan_arn=machine.reservation,
+        **_disk(machine.machine, tiers.kms_key_arn),
     )
 
     def repeat(request: pulumi.Output[str], passed: pulumi.ResourceOptions) -> pulumi.Output[str]:
@@ -75,6 +76,12 @@ def job_validation_on_aws(
         alerts=None if topic is None else Alerts(topic=topic, plan={"alert_topic_arn": topic}),
         repeat=repeat,
     )
+
+
+def _disk(machine: str, key: pulumi.Input[str]) -> dict[str, pulumi.Input[Any]]:
+    """The disk of a job; the service refuses a key for local disks."""
+    hardware = jobs.machines[machine]
+    return {"volume_gib": hardware.disk_gb, **({} if hardware.has_nvme else {"volume_kms_key": key})}
 
 
 def _as_pool(machine: JobMachineSpec, usd_per_hour: float | None) -> MachinePool:

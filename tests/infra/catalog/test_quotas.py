@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.catalog.aws import facts
 from infra.catalog.aws.quotas import NODES, PlannedResource, request, shortfalls, vcpu_key
 
 
@@ -35,7 +36,7 @@ def test_an_unknown_value_never_blocks() -> None:
     [
         ("p4d.24xlarge", "spot", "ec2_spot_p"),
         ("p5en.48xlarge", "spot", "ec2_spot_p5"),
-        ("p6-b200.48xlarge", "spot", None),
+        ("p6-b200.48xlarge", "spot", "ec2_spot_p6"),
         ("p5.48xlarge", "on_demand", "ec2_on_demand_p"),
         ("g6.2xlarge", "spot", "ec2_spot_g"),
         ("m7g.xlarge", "on_demand", "ec2_on_demand_standard"),
@@ -45,6 +46,19 @@ def test_an_unknown_value_never_blocks() -> None:
 )
 def test_each_family_and_market_has_its_quota(machine: str, market: str, key: str | None) -> None:
     assert vcpu_key(machine, market) == key
+
+
+@pytest.mark.parametrize("market", ["on_demand", "spot"])
+def test_every_machine_of_the_catalog_has_a_quota_that_exists(market: str) -> None:
+    keys = {vcpu_key(name, market) for name in (*facts.instance_types, *facts.cpu_types)}
+    assert keys <= set(facts.quotas)
+
+
+def test_a_quota_without_a_code_is_requested_by_its_name() -> None:
+    asked = request("ml.g6.xlarge for training job usage", 2, "us-west-2")
+    assert "--service-code sagemaker" in asked and "--desired-value 2" in asked
+    assert "list-aws-default-service-quotas" in asked
+    assert "QuotaName=='ml.g6.xlarge for training job usage'" in asked
 
 
 def test_a_request_is_a_command_to_paste() -> None:

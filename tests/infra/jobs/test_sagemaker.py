@@ -2,6 +2,7 @@
 
 import datetime
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,38 @@ def test_a_quota_of_zero_is_named_with_the_way_to_ask_for_more(stack: Stack, spo
     assert "[quota-exceeded]" in said
     assert f"QuotaName=='{name}'" in said and "--desired-value 1" in said
     assert stack.service.job(made.name) is None
+
+
+@pytest.mark.parametrize(
+    ("quotas", "changes", "asked"),
+    [
+        ({"sagemaker_run_seconds": 432_000}, {"max_hours": 200.0}, ("L-33A961FD", "--desired-value 720000")),
+        ({"sagemaker_spot_training_instances": 1}, {"nodes": 2}, ("L-93958082", "--desired-value 2")),
+        ({"sagemaker_instances_per_spot_job": 1}, {"nodes": 2}, ("L-DB62C864", "--desired-value 2")),
+    ],
+)
+def test_a_limit_of_the_account_is_asked_by_the_amount_that_is_wanted(
+    stack: Stack, quotas: dict[str, float], changes: dict[str, Any], asked: tuple[str, str]
+) -> None:
+    stack.outputs = stack.outputs.model_copy(update={"max_hours": 28 * 24, "budgets": ()})
+    stack.account.faults(quotas=quotas)
+    with pytest.raises(UserError) as caught:
+        start(stack.prepared(HELLO, **changes), stack.service, stack.reported.append)
+    assert "[quota-exceeded]" in str(caught.value) and all(one in str(caught.value) for one in asked)
+
+
+def test_what_others_use_is_part_of_the_request_for_more(stack: Stack) -> None:
+    stack.account.faults(quotas={"ml.g6.xlarge for spot training job usage": 3})
+    running = stack.started(FOREVER, nodes=2)
+    made = replace(stack.prepared(HELLO, nodes=2, task="other"), name="second")
+    place = made.plan.sagemaker
+    assert place is not None
+    made = replace(made, plan=replace(made.plan, sagemaker=replace(place, job_name="second")))
+    with pytest.raises(UserError) as caught:
+        start(made, stack.service, stack.reported.append)
+    assert "--desired-value 4" in str(caught.value) and "2 are in use" in str(caught.value)
+    stack.service.stop(running)
+    stack.followed(running)
 
 
 def test_a_machine_that_the_service_lacks_is_reported_with_others(stack: Stack) -> None:

@@ -53,6 +53,19 @@ def test_the_job_is_bought_on_demand_in_the_network_of_the_stack_and_ends_by_its
     assert max(len(value) for value in request["Environment"].values()) <= 512
 
 
+@pytest.mark.parametrize(
+    ("machine", "disk_gb", "keyed"), [("ml.g4dn.xlarge", 125, False), ("ml.m5.xlarge", 200, True)]
+)
+def test_its_disk_is_one_that_the_service_accepts_for_the_machine(
+    machine: str, disk_gb: int, keyed: bool
+) -> None:
+    """Local disks are all that a machine has, and accept no key: aws/sagemaker-python-sdk issue 4939."""
+    graph = composed(PAIR, lambda spec: spec["layout"]["machines"][0].update({"machine": machine}))
+    resources = sagemaker.training_job(runplan.parse(gate(graph)["run"]))["ResourceConfig"]
+    assert resources["VolumeSizeInGB"] == disk_gb
+    assert ("VolumeKmsKeyId" in resources) is keyed
+
+
 def test_its_role_reads_code_and_writes_results_and_nothing_of_people() -> None:
     mine = statements(made(), "dev-smoke-data")
     written = [one for one in mine if "s3:PutObject" in one["Action"]]

@@ -32,6 +32,7 @@ Check = Callable[[Account], Iterator[Answer]]
 IDENTITY: Final = "identity"
 CHECKS: Final[Mapping[str, Check]] = {
     "region": places.region,
+    "services": places.services,
     "zones": places.zones,
     "types": places.types,
     "kubernetes-version": versions.kubernetes,
@@ -50,8 +51,9 @@ CHECKS: Final[Mapping[str, Check]] = {
 }
 JOB_CHECKS: Final[Mapping[str, Check]] = {
     "region": places.region,
+    "services": places.services,
     "zones": jobs.zones,
-    "job-quotas": jobs.room,
+    "job-quotas": quotas.room_of_jobs,
     "job-plans": jobs.plans,
     "quotas": quotas.room,
     "permissions": permissions.deploying,

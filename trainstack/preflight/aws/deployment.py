@@ -53,6 +53,6 @@ def beyond(spec: StackSpec, overrides: Mapping[str, float], *, largest: bool) ->
     taken = needs(spec)
     found = limits.exceeded(taken.most if largest else taken.now, limits.limits(overrides))
     return [
-        Short(short.key, short.words, str(short), limits.request(short.key, short.wanted, spec.region))
+        Short(short.key, short.words(), str(short), limits.request(short.key, short.wanted, spec.region))
         for short in found
     ]

@@ -1,9 +1,8 @@
-"""Checks for stacks without a cluster: quotas of machines, training plans, the log group."""
+"""Checks for stacks without a cluster: zones, training plans, the log group."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.catalog.aws.jobs import quota_name
 from infra.stackspec.layouts import JobMachineSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
@@ -23,30 +22,6 @@ def zones(account: Account) -> Iterator[Answer]:
         yield Answer("zones", State.SHORT, f"{zone} is not available to this account", fix)
     if not missing:
         yield Answer("zones", State.READY, ", ".join(account.layout.zones))
-
-
-def room(account: Account) -> Iterator[Answer]:
-    """The quota of each machine allows the largest job on it; many types begin with 0.
-
-    Above the quota, CreateTrainingJob fails with ResourceLimitExceeded.
-    """
-    layout = account.layout
-    assert isinstance(layout, SmallLayout)
-    values = _values(account)
-    for one in layout.machines:
-        if one.reservation is not None:
-            continue
-        name = quota_name(one.machine, one.purchase.kind)
-        allowed = values.get(name)
-        if allowed is None:
-            fix = "Look it up in Service Quotas, service Amazon SageMaker; --skip job-quotas to continue."
-            yield Answer("job-quotas", State.UNKNOWN, f"the account lists no quota {name!r}", fix)
-        elif allowed < one.max_nodes:
-            text = f"{name}: {allowed:g} allowed, {one.max_nodes} wanted for a job on {one.name}"
-            fix = f"Ask for {one.max_nodes} in Service Quotas, or lower max_nodes of {one.name}."
-            yield Answer("job-quotas", State.SHORT, text, fix)
-        else:
-            yield Answer("job-quotas", State.READY, f"{name}: {allowed:g}, {one.max_nodes} wanted")
 
 
 def plans(account: Account) -> Iterator[Answer]:

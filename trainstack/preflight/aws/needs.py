@@ -9,6 +9,7 @@ from infra.catalog.demand import Demand
 from infra.stackspec import StackSpec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.layouts import ClusterLayout, PoolSpec, SmallLayout
+from trainstack.preflight.aws import job_needs
 
 _MARKETS = {"spot": "spot", "on_demand": "on_demand"}
 _GIB_PER_TIB = 1024
@@ -26,9 +27,9 @@ def needs(spec: StackSpec) -> Needs:
     """The needs by quota; resources without a known quota are left out."""
     layout, cloud = spec.layout, spec.on
     if isinstance(layout, SmallLayout) and isinstance(cloud, AwsSpec):
-        # Machines of jobs have quotas of their own, by name (`trainstack.preflight.aws.jobs`).
         network = (*_network(len(layout.zones), cloud),)
-        return Needs(network, network)
+        of_jobs = (*job_needs.first(spec, layout),), (*job_needs.largest(spec, layout),)
+        return Needs((*network, *of_jobs[0]), (*network, *of_jobs[1]))
     if not isinstance(layout, ClusterLayout) or not isinstance(cloud, AwsSpec):
         return Needs((), ())
     fixed = (*_fixed(spec, layout, cloud),)
@@ -44,6 +45,13 @@ def needs(spec: StackSpec) -> Needs:
 def _fixed(spec: StackSpec, layout: ClusterLayout, cloud: AwsSpec) -> Iterator[Demand]:
     yield from _network(len(layout.zones), cloud)
     yield Demand("eks_clusters", 1, spec.name)
+    yield Demand("eks_node_groups", 1 + len(layout.pools), spec.name)
+    yield Demand("db_clusters", 1, "tracking")
+    yield Demand("db_instances", 1, "tracking")
+    if spec.data.homes:
+        yield Demand("efs_file_systems", 1, "data.homes")
+    if cloud.load_balancer:
+        yield Demand("load_balancers", 1, "on.load_balancer")
     shared = spec.data.shared_fs
     if shared:
         yield Demand("lustre_persistent_2_gib", shared.capacity_gib, "data.shared_fs")
@@ -54,6 +62,8 @@ def _network(zones: int, cloud: AwsSpec) -> Iterator[Demand]:
     yield Demand("vpcs", 1, "network")
     yield Demand("internet_gateways", 1, "network")
     yield Demand("elastic_ips", gateways, "NAT gateways")
+    yield Demand("nat_gateways_per_zone", 1, "NAT gateways")
+    yield Demand("gateway_endpoints", 1, "network")
 
 
 def _system(machine: str, nodes: int) -> Iterator[Demand]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from infra.catalog.aws import facts
-from infra.stackspec.layouts import PoolSpec
+from infra.stackspec.layouts import PoolSpec, SmallLayout
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
@@ -22,6 +22,35 @@ def region(account: Account) -> Iterator[Answer]:
     else:
         fix = f"aws account enable-region --region-name {name}"
         yield Answer("region", State.SHORT, f"{name} is {status} in this account", fix)
+
+
+def services(account: Account) -> Iterator[Answer]:
+    """The region has every service of the stack, by AWS's own list of today.
+
+    Source: Systems Manager User Guide, "Calling public parameters for AWS services, Regions, endpoints". The
+    list has no part for MLflow Apps, which are newer than the rest of SageMaker: they are asked for.
+    """
+    spec, place = account.spec, account.spec.region
+    small = isinstance(account.layout, SmallLayout)
+    wanted = ["sagemaker", "efs"] if small else ["eks", "rds"]
+    wanted += ["efs"] if spec.data.homes and not small else []
+    wanted += ["fsx"] if spec.data.shared_fs else []
+    names = {f"/aws/service/global-infrastructure/regions/{place}/services/{one}": one for one in wanted}
+    asked = account.client("ssm", _ALWAYS_ENABLED).get_parameters(Names=list(names))
+    missing = [names[name] for name in asked.get("InvalidParameters", ())]
+    if small and "sagemaker" not in missing and not _has_mlflow_apps(account):
+        missing.append("MLflow Apps of sagemaker")
+    for name in missing:
+        fix = "Choose another region; `aws ssm get-parameters-by-path --path "
+        fix += f"/aws/service/global-infrastructure/services/{name.split()[-1]}/regions` lists those with it."
+        yield Answer("services", State.SHORT, f"{place} has no {name}", fix)
+    if not missing:
+        yield Answer("services", State.READY, ", ".join(wanted))
+
+
+def _has_mlflow_apps(account: Account) -> bool:
+    absent = ("UnknownOperationException", "UnknownOperation")
+    return account.found("sagemaker", "list_mlflow_apps", *absent, MaxResults=1) is not None
 
 
 def zones(account: Account) -> Iterator[Answer]:

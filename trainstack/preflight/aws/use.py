@@ -1,6 +1,6 @@
 """The present use of the account's quotas, without that of the stack itself."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,13 @@ class Use:
             "ebs_gp3_tib": self._gp3,
             "eks_clusters": self._clusters,
             "lustre_persistent_2_gib": self._lustre,
+            "nat_gateways_per_zone": self._nat_gateways,
+            "gateway_endpoints": self._gateway_endpoints,
+            "eks_node_groups": lambda: 0.0,  # those of the stack's own cluster
+            "efs_file_systems": lambda: self._tagged("efs", "describe_file_systems", "FileSystems", "Tags"),
+            "db_clusters": lambda: self._tagged("rds", "describe_db_clusters", "DBClusters", "TagList"),
+            "db_instances": lambda: self._tagged("rds", "describe_db_instances", "DBInstances", "TagList"),
+            "load_balancers": self._load_balancers,
         }
 
     def of(self, key: str) -> float:
@@ -33,8 +40,34 @@ class Use:
         return self._counted[key]() if key in self._counted else self._vcpus.get(key, 0.0)
 
     def _others(self, operation: str, key: str) -> float:
-        rows = self._account.pages("ec2", operation, key)
+        return self._tagged("ec2", operation, key, "Tags")
+
+    def _tagged(self, service: str, operation: str, key: str, tags: str) -> float:
+        rows = self._account.pages(service, operation, key)
+        return float(sum(not self._account.owns(row.get(tags, [])) for row in rows))
+
+    def _nat_gateways(self) -> float:
+        """The most that others have in one of the stack's zones; a deleted one is listed for an hour."""
+        subnets = self._account.pages("ec2", "describe_subnets", "Subnets")
+        zone_of = {row["SubnetId"]: row["AvailabilityZone"] for row in subnets}
+        alive = [{"Name": "state", "Values": ["pending", "available", "deleting"]}]
+        rows = self._account.pages("ec2", "describe_nat_gateways", "NatGateways", Filters=alive)
+        zones = Counter(
+            zone_of.get(row.get("SubnetId", ""))
+            for row in rows
+            if not self._account.owns(row.get("Tags", []))
+        )
+        return float(max(zones[zone] for zone in self._account.layout.zones))
+
+    def _gateway_endpoints(self) -> float:
+        kind = [{"Name": "vpc-endpoint-type", "Values": ["Gateway"]}]
+        rows = self._account.pages("ec2", "describe_vpc_endpoints", "VpcEndpoints", Filters=kind)
         return float(sum(not self._account.owns(row.get("Tags", [])) for row in rows))
+
+    def _load_balancers(self) -> float:
+        """All Application Load Balancers: the list has no tags, so the stack's own counts, too."""
+        rows = self._account.pages("elbv2", "describe_load_balancers", "LoadBalancers")
+        return float(sum(row["Type"] == "application" for row in rows))
 
     def _addresses(self) -> float:
         rows = self._account.client("ec2").describe_addresses()["Addresses"]

@@ -13,7 +13,7 @@ from rehearsal.dataplane.aws import shapes
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.jobs.aws.sagemaker import job_requests
+from rehearsal.jobs.aws.sagemaker import job_requests, quotas
 from rehearsal.jobs.aws.sagemaker.descriptions import described, summary
 from rehearsal.jobs.aws.sagemaker.endpoints import EndpointsApi
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
@@ -67,7 +67,7 @@ class SageMakerApi(JsonService):
             "AddTags": self._add_tags,
             **self._tuning.operations(),
             **self._owned.operations(),
-            **Studio(self._state).operations(),
+            **Studio(self._state, self._faults.quotas).operations(),
         }
 
     def _create(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,8 @@ class SageMakerApi(JsonService):
         authorise(self._state, request.caller, [*created, passed])
         job_requests.check(self._state, body, self._store.get(account, request.region, name))
         running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
-        job_requests.check_quota(body, running, self._faults.quotas())
+        local = job_requests.local_storage_gb(str(body["ResourceConfig"]["InstanceType"]))
+        quotas.check_job(body, running, self._faults.quotas(), local)
         self._jobs.begin(job, self._faults.create(job.arn, name, _REFUSALS))
         return {"TrainingJobArn": job.arn}
 

@@ -2,8 +2,8 @@
 
 Source: botocore 1.44.5 sagemaker/2017-07-24 (CreateTrainingJobRequest, StoppingCondition, ResourceConfig,
 AlgorithmSpecification); Kenza-AI/sagify issue 111 (MaxWaitTimeInSeconds without spot);
-aws/amazon-sagemaker-examples pull request 3109 (ResourceInUse); gabehollombe-aws/jupyter-notebooks issue 1
-(ResourceLimitExceeded).
+aws/amazon-sagemaker-examples pull request 3109 (ResourceInUse); aws/sagemaker-python-sdk issue 4939 (more
+than the local storage is refused; the service sends no message).
 """
 
 from collections.abc import Iterator, Mapping
@@ -41,40 +41,6 @@ def check(state: State, request: Mapping[str, Any], name_taken: TrainingJobRecor
         )
 
 
-def check_quota(
-    request: Mapping[str, Any], running: list[TrainingJobRecord], quotas: Mapping[str, float]
-) -> None:
-    """Raise ServiceError where a quota is exceeded; without a row there is no limit.
-
-    `quotas` maps names such as `ml.g6.xlarge for spot training job usage`.
-    """
-    spot = bool(request.get("EnableManagedSpotTraining"))
-    resources = request["ResourceConfig"]
-    if resources.get("TrainingPlanArn"):
-        return  # uses the machines of its plan
-    name = quota_name(str(resources["InstanceType"]), spot=spot)
-    if name not in quotas:
-        return
-    used = sum(
-        job.count
-        for job in running
-        if job.spot == spot and job.request["ResourceConfig"]["InstanceType"] == resources["InstanceType"]
-    )
-    wanted = int(resources["InstanceCount"])
-    if used + wanted > quotas[name]:
-        raise ServiceError(
-            "ResourceLimitExceeded",
-            f"The account-level service limit '{name}' is {quotas[name]:g} Instances, with current "
-            f"utilization of {used} Instances and a request delta of {wanted} Instances. Please use AWS "
-            "Service Quotas to request an increase for this quota.",
-        )
-
-
-def quota_name(machine: str, *, spot: bool) -> str:
-    """The quota that a job counts against."""
-    return f"{machine} for {'spot ' if spot else ''}training job usage"
-
-
 def _machines(request: Mapping[str, Any]) -> Iterator[str]:
     resources = request.get("ResourceConfig")
     if not resources:
@@ -87,6 +53,9 @@ def _machines(request: Mapping[str, Any]) -> Iterator[str]:
     if resources.get("VolumeKmsKeyId") and local_storage_gb(str(resources.get("InstanceType"))):
         kind = resources["InstanceType"]
         yield f"You can't request a VolumeKmsKeyId when using an instance type with local storage: {kind}"
+    local = local_storage_gb(str(resources.get("InstanceType")))
+    if 0 < local < int(resources.get("VolumeSizeInGB") or 0):
+        yield f"You can't request a VolumeSizeInGB greater than the local instance storage: {local} GB"
     if resources.get("KeepAlivePeriodInSeconds") and request.get("EnableManagedSpotTraining"):
         yield "KeepAlivePeriodInSeconds is not supported when EnableManagedSpotTraining is set to true"
 

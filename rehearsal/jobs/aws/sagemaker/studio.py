@@ -5,10 +5,10 @@ domain and its profiles. With tag propagation they have the tags of these. Apps 
 botocore 1.44.5 sagemaker/2017-07-24 (members, forms of ARNs, AppStatus, SpaceStatus); SageMaker developer
 guide, "Domain resource isolation" and "Tag propagation"; service authorization reference
 (OwnerUserProfileArn, SpaceSharingType); aws/amazon-sagemaker-feedback issue 113 (text of ResourceInUse, there
-for a profile).
+for a profile) and 157 (the quota of apps on a machine type).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rehearsal.core.model import Record
@@ -18,6 +18,7 @@ from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.dataplane.aws.identity import OPERATOR
+from rehearsal.jobs.aws.sagemaker import quotas
 from rehearsal.jobs.aws.sagemaker.paging import page
 
 _DOMAIN, _PROFILE = "aws:sagemaker/domain:Domain", "aws:sagemaker/userProfile:UserProfile"
@@ -34,8 +35,8 @@ _NAMES = {
 class Studio:
     """Creates, lists and deletes spaces and apps."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, limits: Callable[[], Mapping[str, float]]) -> None:
+        self._state, self._limits = state, limits
 
     def operations(self) -> Mapping[str, Operation]:
         """See `http.JsonService`."""
@@ -84,6 +85,7 @@ class Studio:
         self._authorise(request, arn, {**_context(domain, outputs, owner), **_asked(given)})
         if self._state.issued(arn):
             raise ServiceError("ResourceInUse", f"{kind} {arn} already exists.")
+        self._check_quotas(request, token, outputs)
         used = {"domainId": domain, "owner": profile, "spaceName": space}
         with self._state.transaction():
             record = self._state.insert(
@@ -93,6 +95,21 @@ class Studio:
             self._state.issue(record, {arn})
             self._state.refer(record, {path: one for path, one in used.items() if one is not None})
         return arn
+
+    def _check_quotas(self, request: Request, token: str, outputs: Mapping[str, Any]) -> None:
+        """Raise ServiceError where a space or app exceeds a quota of the account."""
+        limits, others = self._limits(), self._all(request, token)
+        if token == _SPACE:
+            allowed = "Maximum number of Studio spaces allowed per account"
+            quotas.check_count(limits, allowed, len(others), 1, "Spaces")
+            return
+        kind, machine = outputs["appType"], outputs["instanceType"]
+        same = [one.outputs for one in others if one.outputs["appType"] == kind]
+        used = sum(one["instanceType"] == machine for one in same)
+        allowed = f"Studio {kind} Apps running on {machine} instances"
+        quotas.check_count(limits, allowed, used, 1, "Apps")
+        running = "Maximum number of running Studio apps allowed per account"
+        quotas.check_count(limits, running, len(others), 1, "Apps")
 
     def _described(self, request: Request, body: dict[str, Any], token: str) -> dict[str, Any]:
         shapes.check("sagemaker", request.action, body)

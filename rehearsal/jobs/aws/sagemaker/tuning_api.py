@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rehearsal.core.state import State
@@ -11,7 +11,7 @@ from rehearsal.dataplane.aws import shapes
 from rehearsal.dataplane.aws.authorization import authorise, context_of
 from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
-from rehearsal.jobs.aws.sagemaker import job_requests
+from rehearsal.jobs.aws.sagemaker import job_requests, quotas
 from rehearsal.jobs.aws.sagemaker.paging import matching, page
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 from rehearsal.jobs.aws.sagemaker.studio import sees_account
@@ -25,8 +25,8 @@ _UNKNOWN = ("TrainingJobDefinitions", "WarmStartConfig", "Autotune")
 class TuningApi:
     """Creates, describes, stops and lists tuning jobs."""
 
-    def __init__(self, state: State, searches: TuningJobs) -> None:
-        self._state, self._searches = state, searches
+    def __init__(self, state: State, searches: TuningJobs, limits: Callable[[], Mapping[str, float]]) -> None:
+        self._state, self._searches, self._limits = state, searches, limits
 
     def operations(self) -> Mapping[str, Operation]:
         """See `http.JsonService`."""
@@ -70,6 +70,8 @@ class TuningApi:
             [AccessCheck(f"sagemaker:{request.action}", search.arn, context), passed],
         )
         job_requests.check(self._state, {**definition, "TrainingJobName": name}, None)
+        parallel = int(body["HyperParameterTuningJobConfig"]["ResourceLimits"]["MaxParallelTrainingJobs"])
+        quotas.check_request(self._limits(), quotas.TRIALS_AT_ONCE, parallel, "Jobs")
         if self._searches.get(account, request.region, name) is not None:
             message = (
                 f"A hyperparameter tuning job with the name, {name}, already exists. Choose a different name."

@@ -64,6 +64,7 @@ def resources(**changes: Any) -> dict[str, Any]:
             resources(VolumeKmsKeyId="k"),
             "can't request a VolumeKmsKeyId when",
         ),
+        (resources(VolumeSizeInGB=251), "can't request a VolumeSizeInGB greater"),
         ({"RoleArn": None}, "Value null at 'roleArn' failed to satisfy constraint: Member must not be null"),
         (
             {"RoleArn": f"arn:aws:iam::{ACCOUNT}:role/missing"},
@@ -120,6 +121,45 @@ def test_quotas_count_machines_by_market(account: Account) -> None:
     spot = {"EnableManagedSpotTraining": True, "StoppingCondition": condition}
     assert "spot training job usage' is 0 Instances" in refused(account, TrainingJobName="job-3", **spot)
     account.start("job-4", **resources(InstanceType="ml.g5.xlarge"))
+
+
+@pytest.mark.parametrize(
+    ("quota", "changes", "words"),
+    [
+        # The two forms of aws/sagemaker-python-sdk issue 4939 and aws/amazon-sagemaker-examples issue 1564.
+        (
+            "Longest run time for a training job",
+            {"StoppingCondition": {"MaxRuntimeInSeconds": 432_001}},
+            "The request delta of 432001 Seconds for 'Longest run time for a training job' is greater than",
+        ),
+        (
+            "sagemaker_run_seconds",
+            {"StoppingCondition": {"MaxRuntimeInSeconds": 432_001}},
+            "service-limit of",
+        ),
+        (
+            "Size of EBS volume for a training job instance",
+            resources(InstanceType="ml.m5.xlarge", VolumeSizeInGB=432_001),
+            "432001 GBs",
+        ),
+        (
+            "Number of instances across all training jobs",
+            resources(InstanceCount=432_001),
+            "utilization of 0",
+        ),
+        (
+            "Maximum number of instances per training job",
+            resources(InstanceCount=432_001),
+            "432001 Instances",
+        ),
+    ],
+)
+def test_limits_of_the_account_refuse_a_job(
+    account: Account, quota: str, changes: dict[str, Any], words: str
+) -> None:
+    account.faults(quotas={quota: 432_000})
+    said = refused(account, **changes)
+    assert "(ResourceLimitExceeded)" in said and words in said
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import boto3
+from botocore.awsrequest import AWSResponse
 from botocore.stub import Stubber
+from botocore.validate import ParamValidator
 
 from infra import stackspec
 from infra.stackspec.aws.cloud import AwsSpec
@@ -70,7 +73,58 @@ class Cloud:
         return self._stubs[service]
 
 
-def account(cloud: Cloud, machine: LocalMachine | None = None, /, **changes: Any) -> Account:
+class Answering:
+    """Clients that answer by operation, in any order; requests and answers are held against the models.
+
+    An answer is a dictionary, a function of the request, or an exception of `refusal`. What a test does not
+    name is answered with nothing in it.
+    """
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, service: str, region: str) -> Any:
+        keys = {"aws_access_key_id": "none", "aws_secret_access_key": "none"}
+        client = boto3.client(service, region_name=region, **keys)
+        operations = {
+            client.meta.service_model.operation_model(api).name: name
+            for name, api in client.meta.method_to_api_mapping.items()
+        }
+
+        def provide(params: dict[str, Any], model: Any, **_: Any) -> None:
+            self.asked.append((operations[model.name], params))
+
+        def answer(model: Any, **_: Any) -> tuple[Any, Any]:
+            name, params = self.asked[-1]
+            given = self.answers.get(name, {})
+            if isinstance(given, Refusal):
+                error = {"Error": {"Code": given.code, "Message": given.message}}
+                return AWSResponse("", 400, {}, None), {**error, "ResponseMetadata": {"HTTPStatusCode": 400}}
+            found = (given(params) if callable(given) else given) or _empty(model.output_shape)
+            report = ParamValidator().validate(found, model.output_shape)
+            assert not report.has_errors(), report.generate_report()
+            return AWSResponse("", 200, {}, None), {**found, "ResponseMetadata": {"HTTPStatusCode": 200}}
+
+        client.meta.events.register("provide-client-params.*", provide)
+        client.meta.events.register("before-call.*", answer)
+        return client
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The error of a service."""
+
+    code: str
+    message: str = "no"
+
+
+def _empty(shape: Any) -> dict[str, Any]:
+    """Empty lists, as services send them."""
+    return {name: [] for name, one in shape.members.items() if one.type_name == "list"}
+
+
+def account(cloud: Any, machine: LocalMachine | None = None, /, **changes: Any) -> Account:
     """The account of the shipped stack with other values at paths such as `layout__api_access`."""
     plain = json.loads(json.dumps(read(CONFIG / f"Pulumi.{STACK}.yaml", "f")))
     settings = {key.partition(":")[2]: value for key, value in plain["config"].items()}

@@ -9,46 +9,21 @@ from infra import stackspec
 from infra.stackspec.aws.cloud import AwsSpec
 from infra.stackspec.aws.purchases import TrainingPlan
 from infra.stackspec.layouts import SmallLayout
-from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, asked, states
+from tests.trainstack.preflight.aws.asking import ACCOUNT, ME, Cloud, asked
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import JOB_CHECKS, identity, jobs, permissions
 from trainstack.preflight.aws.account import Account
 
-SPOT = "ml.g6.xlarge for spot training job usage"
-ON_DEMAND = "ml.g6.12xlarge for training job usage"
+SMALL = "small-aws"
 
 
-def account(cloud: Cloud, schedule: str | None = None) -> Account:
-    spec = stackspec.load_file("small-aws").spec
-    spec = spec.model_copy(update={"smoke": spec.smoke.model_copy(update={"schedule": schedule})})
+def account(cloud: Any, schedule: str | None = None, **layout: Any) -> Account:
+    spec = stackspec.load_file(SMALL).spec
+    changed = spec.layout.model_copy(update=layout)
+    smoke = spec.smoke.model_copy(update={"schedule": schedule})
+    spec = spec.model_copy(update={"smoke": smoke, "layout": changed})
     assert isinstance(spec.layout, SmallLayout) and isinstance(spec.on, AwsSpec)
     return Account(spec, spec.layout, spec.on, cloud)
-
-
-def quotas(defaults: dict[str, float], given: dict[str, float]) -> list[Answer]:
-    cloud = Cloud()
-    for operation, values in (("list_aws_default_service_quotas", defaults), ("list_service_quotas", given)):
-        rows: list[dict[str, Any]] = [{"QuotaName": name, "Value": value} for name, value in values.items()]
-        cloud.answers("service-quotas", operation, {"Quotas": rows}, ServiceCode="sagemaker")
-    found = asked(jobs.room, account(cloud))
-    assert cloud.is_exhausted()
-    return found
-
-
-def test_each_machine_has_a_quota_of_its_own_by_the_way_it_is_bought() -> None:
-    found = quotas({SPOT: 0, ON_DEMAND: 4}, {SPOT: 2})
-    assert states(found) == [State.READY, State.READY]
-    assert SPOT in found[0].text and ON_DEMAND in found[1].text
-
-
-def test_a_quota_of_nothing_is_short_with_what_to_ask_for() -> None:
-    short, _ = quotas({SPOT: 0, ON_DEMAND: 4}, {})
-    assert short.state is State.SHORT
-    assert "0 allowed, 2" in short.text and "Ask for 2" in short.fix
-
-
-def test_a_quota_that_the_account_does_not_list_is_unknown() -> None:
-    assert states(quotas({SPOT: 2}, {})) == [State.READY, State.UNKNOWN]
 
 
 @pytest.mark.parametrize(("key", "state"), [(None, State.SHORT), ("arn:aws:kms:::key/1", State.READY)])

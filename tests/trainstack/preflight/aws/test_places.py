@@ -1,10 +1,18 @@
 """Regions, zones and machine types, as this account has them."""
 
 import datetime
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import moto
 import pytest
 
-from tests.trainstack.preflight.aws.asking import ZONES, Cloud, account, asked, states
+from tests.trainstack.preflight.aws.asking import ZONES, Answering, Cloud, Refusal, account, asked, states
+from tests.trainstack.preflight.aws.test_jobs import account as small_account
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import places, versions
 
@@ -96,3 +104,50 @@ def test_what_may_not_be_asked_is_unknown() -> None:
     (answer,) = asked(versions.kubernetes, account(cloud))
     assert answer.state is State.UNKNOWN
     assert "DescribeClusterVersions" in answer.fix
+
+
+def _parameters() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Answers of Systems Manager by moto's copy of AWS's public parameters."""
+    known = moto_services()
+
+    def answer(params: dict[str, Any]) -> dict[str, Any]:
+        found = [name for name in params["Names"] if name.split("/")[5] in known.get(name.split("/")[-1], ())]
+        rest = [name for name in params["Names"] if name not in found]
+        rows = [{"Name": name, "Value": name.rpartition("/")[2]} for name in found]
+        return {"Parameters": rows, **({"InvalidParameters": rest} if rest else {})}
+
+    return answer
+
+
+def moto_services() -> dict[str, set[str]]:
+    """Regions by service."""
+    file = Path(moto.__file__).parent / "ssm" / "resources" / "services.json.gz"
+    tree = json.loads(gzip.decompress(file.read_bytes()))
+    found = tree["aws"]["service"]["global-infrastructure"]["services"]
+    return {name: set(one.get("regions", ())) for name, one in found.items()}
+
+
+def test_services_of_a_region_are_those_of_the_public_parameters() -> None:
+    of = Answering(get_parameters=_parameters())
+    (answer,) = asked(places.services, account(of))
+    assert answer.state is State.READY
+    (small,) = asked(places.services, small_account(of))
+    assert small.state is State.READY
+
+
+def test_a_region_without_a_service_is_short_with_its_name() -> None:
+    region = "us-east-9"
+    of = Answering(get_parameters=_parameters())
+    there = account(of)
+    there = replace(there, spec=there.spec.model_copy(update={"region": region}))
+    short = [one for one in asked(places.services, there) if one.state is State.SHORT]
+    assert any("fsx" in one.text and region in one.text for one in short)
+
+
+def test_a_region_without_mlflow_apps_is_short_and_one_that_may_not_be_asked_unknown() -> None:
+    of = Answering(get_parameters=_parameters(), list_mlflow_apps=Refusal("UnknownOperationException"))
+    (answer,) = asked(places.services, small_account(of))
+    assert answer.state is State.SHORT and "MLflow" in answer.text
+    of.answers["list_mlflow_apps"] = Refusal("AccessDeniedException")
+    (answer,) = asked(places.services, small_account(of))
+    assert answer.state is State.UNKNOWN

@@ -5,7 +5,7 @@ from typing import Any
 from infra.catalog.aws import facts
 from infra.stackspec.document import read
 from infra.stackspec.load import CONFIG
-from tests.trainstack.preflight.aws.asking import STACK, Cloud, account, asked
+from tests.trainstack.preflight.aws.asking import STACK, Answering, Cloud, account, asked
 from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws import quotas
 from trainstack.preflight.aws.needs import needs
@@ -16,7 +16,13 @@ ALLOWED = {
     "vpcs": 5.0,
     "internet_gateways": 5.0,
     "elastic_ips": 5.0,
+    "nat_gateways_per_zone": 5.0,
+    "gateway_endpoints": 20.0,
     "eks_clusters": 100.0,
+    "eks_node_groups": 30.0,
+    "db_clusters": 40.0,
+    "db_instances": 40.0,
+    "efs_file_systems": 1000.0,
     "lustre_persistent_2_gib": 100800.0,
     "ec2_on_demand_standard": 128.0,
     "network_interfaces": 5000.0,
@@ -47,12 +53,19 @@ def use(cloud: Cloud, **found: list[Any]) -> Cloud:
     cloud.answers("ec2", "describe_vpcs", {"Vpcs": rows("vpcs")})
     cloud.answers("ec2", "describe_internet_gateways", {"InternetGateways": []})
     cloud.answers("ec2", "describe_addresses", {"Addresses": rows("addresses")})
+    zone = {"SubnetId": "subnet-a", "AvailabilityZone": "us-east-1a"}
+    cloud.answers("ec2", "describe_subnets", {"Subnets": [zone]})
+    cloud.answers("ec2", "describe_nat_gateways", {"NatGateways": rows("gateways")})
+    cloud.answers("ec2", "describe_vpc_endpoints", {"VpcEndpoints": rows("endpoints")})
     cloud.answers("ec2", "describe_instances", {"Reservations": [{"Instances": rows("machines")}]})
     cloud.answers("ec2", "describe_capacity_reservations", {"CapacityReservations": rows("reserved")})
     cloud.answers("ec2", "describe_network_interfaces", {"NetworkInterfaces": []})
     cloud.answers("ec2", "describe_volumes", {"Volumes": rows("volumes")})
     cloud.answers("eks", "list_clusters", {"clusters": [STACK, "other"]})
     cloud.answers("fsx", "describe_file_systems", {"FileSystems": rows("lustre")})
+    cloud.answers("efs", "describe_file_systems", {"FileSystems": []})
+    cloud.answers("rds", "describe_db_clusters", {"DBClusters": rows("databases")})
+    cloud.answers("rds", "describe_db_instances", {"DBInstances": []})
     return cloud
 
 
@@ -118,6 +131,37 @@ def test_what_others_use_counts_and_what_the_stack_itself_has_does_not() -> None
     assert ", 1 used" in found["ebs_gp3_tib"].text
     assert ", 0 used" in found["lustre_persistent_2_gib"].text
     assert ", 1 used" in found["eks_clusters"].text
+
+
+def test_gateways_endpoints_and_databases_of_others_count() -> None:
+    """NAT gateways by zone: only those in a zone of the stack stand in its way."""
+    gateways = [{"SubnetId": "subnet-a"}] * 5 + [{"SubnetId": "subnet-elsewhere"}] * 9
+    full = ("nat_gateways_per_zone", "gateway_endpoints", "db_clusters")
+    cloud = use(
+        values(Cloud(), full, ec2_on_demand_p=400),
+        gateways=[*gateways, {"SubnetId": "subnet-a", "Tags": OWN}],
+        endpoints=[{}] * 20,
+        databases=[{}] * 40,
+    )
+    found = room(cloud)
+    short = {key for key, answer in found.items() if answer.state is not State.READY}
+    assert short == set(full)
+    assert "--quota-code L-FE5A380F --desired-value 6 " in found["nat_gateways_per_zone"].fix
+
+
+def test_spot_machines_without_a_published_quota_are_unknown_never_ready() -> None:
+    """P6 has no quota in public listings: an account that lists none by name is asked for nothing."""
+    pool = {"purchase": {"kind": "spot"}, "machine": "p6-b200.48xlarge", "rdma": False}
+    shipped = read(CONFIG / f"Pulumi.{STACK}.yaml", "f")["config"]["trainstack:spec"]["layout"]["pools"]
+    of = Answering(get_service_quota={"Quota": {"Value": 1e6}})
+    changed = account(of, layout__pools=[{**shipped[0], **pool}, *shipped[1:]])
+    found = {answer.check: answer for answer in asked(quotas.room, changed)}
+    assert found["quota ec2_spot_p6"].state is State.UNKNOWN
+    named = {"QuotaName": facts.quotas["ec2_spot_p6"].description, "QuotaCode": "L-1", "Value": 100.0}
+    of.answers["list_service_quotas"] = {"Quotas": [named]}
+    found = {answer.check: answer for answer in asked(quotas.room, changed)}
+    assert found["quota ec2_spot_p6"].state is State.SHORT
+    assert "--quota-code L-1 --desired-value 768 " in found["quota ec2_spot_p6"].fix
 
 
 def test_a_pending_request_is_shown() -> None:
