@@ -59,8 +59,9 @@ more: setup binaries ## What shows on further stacks what other tests show
 cluster: setup ## Run a real Kubernetes control plane with Kueue, JobSet and fake GPU nodes, until Ctrl-C
 	@$(VENV)/trainstack cluster
 
-binaries: setup ## Build the control plane with Go, once; says so where that cannot be done
+binaries: setup ## Build the control plane with Go and fetch packages of users, once; says so where that cannot be done
 	@$(VENV)/python -m rehearsal.controlplane.binaries
+	@$(VENV)/python -m tests.rehearsal.jobs.aws.clients.packages
 
 setup:
 	@$(PYTHON) tools/setup.py

@@ -30,7 +30,7 @@ SETTINGS = (
 )
 _NOWHERE = "127.0.0.1:9"
 # Access key with which programs of the user sign requests to the emulated services.
-OPERATOR_KEY = "rehearsal"
+OPERATOR_KEY = OPERATOR_SECRET = "rehearsal"  # noqa: S105 - opens nothing but a rehearsal
 
 
 def without_credentials(variables: Mapping[str, str]) -> dict[str, str]:
@@ -49,7 +49,7 @@ def elsewhere(empty: Path) -> dict[str, str]:
     return {
         # botocore signs every request, so it needs a key.
         "AWS_ACCESS_KEY_ID": OPERATOR_KEY,
-        "AWS_SECRET_ACCESS_KEY": "rehearsal",
+        "AWS_SECRET_ACCESS_KEY": OPERATOR_SECRET,
         "AWS_EC2_METADATA_DISABLED": "true",
         "AWS_ENDPOINT_URL": f"http://{_NOWHERE}",
         "AWS_CONFIG_FILE": os.devnull,

@@ -16,6 +16,8 @@ from rehearsal.isolation import OPERATOR_KEY
 Cloud = Literal["aws", "gcp"]
 # Path at which the user's login gets its tokens.
 LOGIN_PATH = "/oauth2/token"
+# Address of all MLflow Apps: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py.
+MLFLOW = "SAGEMAKER_MLFLOW_CUSTOM_ENDPOINT"
 # Services as botocore names them in variables (`AWS_ENDPOINT_URL_<SERVICE>`).
 _SERVICES = ("SAGEMAKER", "S3", "CLOUDWATCH_LOGS", "STS", "LAMBDA", "BUDGETS", "SNS")
 # APIs as gcloud names them in variables (`CLOUDSDK_API_ENDPOINT_OVERRIDES_<API>`).
@@ -51,6 +53,7 @@ def environment(home: Path) -> dict[str, str]:
     google = url(home, "gcp")
     return {
         **{f"AWS_ENDPOINT_URL_{service}": url(home) for service in _SERVICES},
+        MLFLOW: url(home),
         **{f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{api}": f"{google}/" for api in _APIS},
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{google}/storage/v1/",  # gcloud needs the whole path
         "STORAGE_EMULATOR_HOST": google,  # read by Google's storage libraries

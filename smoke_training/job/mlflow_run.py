@@ -1,7 +1,7 @@
-"""The run of a job in MLflow, by the mlflow package where the image has it.
+"""The run of a job in MLflow, by requests of this package: images need no mlflow package for it.
 
 A tracking server that refuses or does not respond costs seconds and a line in the log, never the training:
-every call has a timeout, and failures are in `reason`.
+every call has a timeout, and failures are in `reason`. The package is used for samples of the machine alone.
 """
 
 import importlib
@@ -13,14 +13,22 @@ from typing import Any
 
 from smoke_training.record.fields import TEXT_LIMIT
 from smoke_training.record.gcp import api as gcp
-from smoke_training.record.mlflow import NOT_SET, TrackingError, within
+from smoke_training.record.mlflow import (
+    NOT_SET,
+    MetricPoint,
+    RecordedRun,
+    TrackingError,
+    TrackingServer,
+    connect,
+    within,
+)
 from smoke_training.runtime.imports import large
 
-OPEN_S = 45.0  # limit for opening the run before the script starts; importing mlflow takes over 2 s of it
+OPEN_S = 45.0  # limit for opening the run before the script starts
 CLOSE_S = 20.0  # of the 120 s between SIGTERM and SIGKILL
 NO_LIBRARY = "the image has no mlflow package; add it to requirements.txt"
-# For this process only: its few calls must not wait for minutes (the default is 7 times 120 s). A
-# script keeps the timeouts of its own environment.
+# mlflow's variables, for this process only: its requests must not wait for minutes (the default is 7 times
+# 120 s). A script keeps the timeouts of its own environment.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 _SAMPLES = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
 
@@ -33,13 +41,12 @@ class MlflowRun:
     """
 
     def __init__(self, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+        self._environment = environment
         self._uri = environment.get("MLFLOW_TRACKING_URI", "")
         self._experiment = environment.get("MLFLOW_EXPERIMENT_NAME") or "Default"
         # A server scaled to zero has to start first.
         self._wakes_s = gcp.WAKING_S if gcp.sleeps(environment) else 0.0
         self._say = say
-        self._mlflow: Any = None
-        self._client: Any = None
         self._monitor: Any = None
         self._opened = False
         self.run_id: str | None = None
@@ -86,71 +93,46 @@ class MlflowRun:
             self.problems.append(text)
             self._say(f"MLflow: {text}")
 
+    def _server(self, seconds: float) -> TrackingServer:
+        request_s, retries = ({**_PATIENCE, **self._environment}[name] for name in _PATIENCE)
+        return connect(self._environment, seconds, max(float(request_s), self._wakes_s), int(retries))
+
     def _open(
         self, earlier: str | None, name: str, tags: Mapping[str, str], params: Mapping[str, str]
     ) -> None:
-        for variable, value in _PATIENCE.items():
-            os.environ.setdefault(variable, value)
-        if self._wakes_s:
-            os.environ["MLFLOW_HTTP_REQUEST_TIMEOUT"] = f"{self._wakes_s:.0f}"
-        try:
-            self._mlflow = large("mlflow")
-        except ImportError as error:
-            raise TrackingError(NO_LIBRARY) from error
-        self._mlflow.set_tracking_uri(self._uri)
-        self._client = self._mlflow.MlflowClient()
-        run = self._again(earlier) if earlier else None
+        server = self._server(OPEN_S + self._wakes_s)
+        run = self._again(server, earlier) if earlier else None
         if run is None:
-            run = self._client.create_run(self._made(), run_name=name or None, tags=dict(tags))
+            experiment = server.experiment(self._experiment)
+            run = server.create_run(experiment, name, _now(), tags)
         else:
-            self._client.update_run(earlier, status="RUNNING")
-            self._log(str(earlier), tags=tags)
-        self.run_id = str(run.info.run_id)
-        known = run.data.params  # MLflow refuses to change one
-        self._log(self.run_id, params={key: value for key, value in params.items() if key not in known})
-        unlike = [key for key, value in params.items() if key in known and known[key] != value[:TEXT_LIMIT]]
+            server.update(run.id, "RUNNING")
+            server.log(run.id, tags=tags)
+        self.run_id, known = run.id, run.params  # MLflow refuses to change one
+        texts = {key: value[:TEXT_LIMIT] for key, value in params.items()}
+        server.log(run.id, params={key: value for key, value in texts.items() if key not in known})
+        unlike = [key for key, value in texts.items() if key in known and known[key] != value]
         if unlike:
             self._complain(f"parameters that differ from those of the first attempt: {', '.join(unlike)}")
 
-    def _again(self, earlier: str) -> Any:
+    def _again(self, server: TrackingServer, earlier: str) -> RecordedRun | None:
         """Return the run of earlier attempts, None if it was deleted."""
         try:
-            found = self._client.get_run(earlier)
-        except self._mlflow.exceptions.MlflowException as error:
-            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            found = server.run(earlier)
+        except TrackingError as error:
+            if error.status != 404:
                 raise
             return None
-        return None if found.info.lifecycle_stage == "deleted" else found
-
-    def _made(self) -> str:
-        """Return the id of the experiment; another process may create it at the same time."""
-        found = self._client.get_experiment_by_name(self._experiment)
-        if found is None:
-            try:
-                return str(self._client.create_experiment(self._experiment))
-            except self._mlflow.exceptions.MlflowException:
-                found = self._client.get_experiment_by_name(self._experiment)
-                if found is None:
-                    raise
-        return str(found.experiment_id)
-
-    def _log(
-        self,
-        run: str,
-        tags: Mapping[str, str] | None = None,
-        params: Mapping[str, str] | None = None,
-        metrics: Mapping[str, float] | None = None,
-    ) -> None:
-        entities, now = self._mlflow.entities, int(time.time() * 1000)
-        self._client.log_batch(
-            run,
-            metrics=[entities.Metric(key, value, now, 0) for key, value in (metrics or {}).items()],
-            params=[entities.Param(key, value[:TEXT_LIMIT]) for key, value in (params or {}).items()],
-            tags=[entities.RunTag(key, value) for key, value in (tags or {}).items()],
-        )
+        return None if found.deleted else found
 
     def _sample(self) -> None:
         """Record system metrics of this machine in the run, in mlflow's own thread."""
+        for variable, value in _PATIENCE.items():
+            os.environ.setdefault(variable, value)
+        try:
+            large("mlflow").set_tracking_uri(self._uri)
+        except ImportError as error:
+            raise TrackingError(NO_LIBRARY) from error
         logging.getLogger("mlflow.system_metrics").setLevel(logging.WARNING)  # the log is the script's
         module = importlib.import_module("mlflow.system_metrics.system_metrics_monitor")
         self._monitor = module.SystemMetricsMonitor(self.run_id, resume_logging=True)
@@ -163,8 +145,14 @@ class MlflowRun:
     def _close(self, status: str, tags: Mapping[str, str], metrics: Mapping[str, float]) -> None:
         if self._monitor is not None:
             self._monitor.finish()
-        self._log(str(self.run_id), tags=tags, metrics=metrics)
-        self._client.set_terminated(self.run_id, status)
+        server, now = self._server(CLOSE_S), _now()
+        points = [MetricPoint(key, value, 0, now) for key, value in metrics.items()]
+        server.log(str(self.run_id), points, tags=tags)
+        server.update(str(self.run_id), status, now)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def _text(error: Exception) -> str:

@@ -24,7 +24,15 @@ _DATA_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".typed"})
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 PLUGIN = {
     "METADATA": "Metadata-Version: 2.1\nName: smoke-training\nVersion: 0\n",
-    "entry_points.txt": "[mlflow.request_auth_provider]\niap = smoke_training.record.gcp.iap:IapAuth\n",
+    "entry_points.txt": """\
+[mlflow.request_auth_provider]
+iap = smoke_training.record.gcp.iap:IapAuth
+mlflow-app = smoke_training.record.aws.mlflow_plugin:AppAuth
+[mlflow.tracking_store]
+arn = smoke_training.record.aws.mlflow_plugin:tracking_store
+[mlflow.model_registry_store]
+arn = smoke_training.record.aws.mlflow_plugin:registry_store
+""",
 }
 """Read by `importlib.metadata`: mlflow finds its plug-ins by it."""
 

@@ -6,7 +6,6 @@ is used only where AWS itself runs the server, or stores its password; Google Cl
 
 import base64
 import configparser
-import http.client
 import importlib
 import json
 import threading
@@ -30,6 +29,9 @@ Sign = Callable[[str, str, bytes | None, Mapping[str, str]], dict[str, str]]
 # log-batch takes at most 1000 entries in all, of them at most 100 params and 100 tags.
 AT_MOST = {"metrics": 800, "params": 100, "tags": 100}
 REQUEST_TIMEOUT_S = 60.0  # a server may have to start first
+# Statuses after which mlflow repeats a request (mlflow 3.17, utils/request_utils.py), and no response at all.
+_TRANSIENT = frozenset({None, 408, 429, 500, 502, 503, 504})
+_PAUSE_S = 0.5
 LOGIN = ("MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD")
 NOT_SET = "MLFLOW_TRACKING_URI is not set"
 
@@ -59,22 +61,34 @@ class RecordedRun:
     id: str
     artifact_uri: str
     tags: Mapping[str, str]
+    params: Mapping[str, str]
+    deleted: bool
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds of all requests together and of one; a failed one is repeated `retries` times."""
+
+    seconds: float
+    request_s: float
+    retries: int
 
 
 class TrackingServer:
-    """One tracking server. `deadline` (monotonic seconds) bounds all requests together.
+    """One tracking server; `patience` counts from now on.
 
     `sign` returns the headers of a request (method, address, content, headers) for a guarded server.
     """
 
     def __init__(
-        self, uri: str, credentials: tuple[str, str] | None, deadline: float, sign: Sign | None = None
+        self, uri: str, credentials: tuple[str, str] | None, patience: Patience, sign: Sign | None = None
     ) -> None:
         scheme = urllib.parse.urlsplit(uri).scheme
         if scheme not in ("http", "https"):
             rule = "must be an http or https address, or the ARN of an MLflow App"
             raise TrackingError(f"MLFLOW_TRACKING_URI: got {uri!r}; {rule}")
-        self._uri, self._deadline, self._sign = uri.rstrip("/"), deadline, sign
+        self._uri, self._patience, self._sign = uri.rstrip("/"), patience, sign
+        self._deadline = time.monotonic() + patience.seconds
         self._headers = {"Content-Type": "application/json"}
         if credentials is not None:
             token = base64.b64encode(":".join(credentials).encode()).decode()
@@ -124,7 +138,7 @@ class TrackingServer:
         return _run(_inside(self._get("runs/get", run_id=run), "run"))
 
     def create_run(self, experiment: str, name: str, started_ms: int, tags: Mapping[str, str]) -> RecordedRun:
-        """Create a run with its tags."""
+        """Create a run with its tags; the server chooses a name for an empty one."""
         body = {"experiment_id": experiment, "run_name": name, "start_time": started_ms, "tags": _pairs(tags)}
         return _run(_inside(self._post("runs/create", body), "run"))
 
@@ -167,10 +181,10 @@ class TrackingServer:
         path = urllib.parse.quote(f"{folder}/{name}")
         self._send("PUT", f"mlflow-artifacts/artifacts/{path}", content, "application/octet-stream")
 
-    def finish(self, run: str, name: str, status: str, ended_ms: int) -> None:
-        """End the run as FINISHED, FAILED or KILLED, under its final name."""
+    def update(self, run: str, status: str, ended_ms: int | None = None, name: str = "") -> None:
+        """Set the status of the run, RUNNING, FINISHED, FAILED or KILLED, with its end, and rename it."""
         body = {"run_id": run, "run_name": name, "status": status, "end_time": ended_ms}
-        self._post("runs/update", body)
+        self._post("runs/update", {key: value for key, value in body.items() if value})
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
         # A space as %20: signatures of AWS require it.
@@ -189,6 +203,17 @@ class TrackingServer:
     def _send(
         self, method: str, path: str, content: bytes | None, content_type: str = "application/json"
     ) -> bytes:
+        for again in range(self._patience.retries):
+            try:
+                return self._sent(method, path, content, content_type)
+            except TrackingError as error:
+                pause = _PAUSE_S * 2**again
+                if error.status not in _TRANSIENT or time.monotonic() + pause > self._deadline:
+                    raise
+                time.sleep(pause)
+        return self._sent(method, path, content, content_type)
+
+    def _sent(self, method: str, path: str, content: bytes | None, content_type: str) -> bytes:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TrackingError(f"{method} {path}: no time left for the tracking server")
@@ -198,13 +223,13 @@ class TrackingServer:
             if self._sign is not None:
                 headers = self._sign(method, address, content, headers)
             request = urllib.request.Request(address, content, headers, method=method)  # noqa: S310 - http(s) checked above
-            with urllib.request.urlopen(request, timeout=min(REQUEST_TIMEOUT_S, left)) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(request, timeout=min(self._patience.request_s, left)) as answer:  # noqa: S310 - as above
                 raw: bytes = answer.read()
                 return raw
         except urllib.error.HTTPError as error:
             detail = error.read(500).decode(errors="replace")
             raise TrackingError(f"{method} {path}: status {error.code}: {detail}", error.code) from error
-        except (OSError, ValueError, KeyError, http.client.HTTPException) as error:
+        except Exception as error:  # boto3 creates its exception classes at run time
             reason = getattr(error, "reason", error)
             raise TrackingError(f"{method} {path}: {reason}") from error
 
@@ -222,12 +247,18 @@ def _inside(answer: Any, *path: str) -> Any:
 
 
 def _run(found: Any) -> RecordedRun:
-    tags = _inside(found, "data").get("tags", [])
+    data = _inside(found, "data")
     return RecordedRun(
         id=str(_inside(found, "info", "run_id")),
         artifact_uri=str(_inside(found, "info", "artifact_uri")),
-        tags={str(_inside(tag, "key")): str(_inside(tag, "value")) for tag in tags},
+        tags=_mapping(data.get("tags", [])),
+        params=_mapping(data.get("params", [])),
+        deleted=_inside(found, "info").get("lifecycle_stage") == "deleted",
     )
+
+
+def _mapping(pairs: Any) -> dict[str, str]:
+    return {str(_inside(pair, "key")): str(_inside(pair, "value")) for pair in pairs}
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
@@ -251,22 +282,24 @@ def within(seconds: float, work: Callable[[], T]) -> T:
         raise TrackingError(f"no response of the tracking server within {max(0.0, seconds):.0f} s") from error
 
 
-def connect(environment: Mapping[str, str], seconds: float) -> TrackingServer:
-    """Return the tracking server of the environment; TrackingError without one."""
+def connect(
+    environment: Mapping[str, str], seconds: float, request_s: float = REQUEST_TIMEOUT_S, retries: int = 0
+) -> TrackingServer:
+    """Return the tracking server of the environment; TrackingError without one. See `Patience`."""
+    patience = Patience(seconds, request_s, retries)
     uri = environment.get("MLFLOW_TRACKING_URI")
     if not uri:
         raise TrackingError(NOT_SET)
-    until = time.monotonic() + seconds
     if gcp.sleeps(environment):
         login = gcp.IapLogin(uri)
-        return TrackingServer(uri, None, until, lambda _, __, ___, known: {**known, **login.header()})
+        return TrackingServer(uri, None, patience, lambda _, __, ___, known: {**known, **login.header()})
     if not uri.startswith("arn:"):
-        return TrackingServer(uri, _credentials(environment), until)
+        return TrackingServer(uri, _credentials(environment), patience)
     try:
         app = aws.MlflowApp(uri, environment)
     except Exception as error:  # boto3 creates its exception classes at run time
         raise TrackingError(f"{uri}: {type(error).__name__}: {error}") from error
-    return TrackingServer(app.address, None, until, app.headers)
+    return TrackingServer(app.address, None, patience, app.headers)
 
 
 def _credentials(environment: Mapping[str, str]) -> tuple[str, str] | None:

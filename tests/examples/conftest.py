@@ -9,6 +9,7 @@ import pytest
 from mlflow import MlflowClient
 
 from tests.smoke_training.job.managed import Managed
+from tests.smoke_training.job.tracking import server
 from tests.smoke_training.jobs import bundle
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -36,15 +37,14 @@ def template(archive: Path, tmp_path: Path) -> Iterator[Make]:
         one.end()
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
-    """A store in files: one in a database takes seconds to begin with."""
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    return MlflowClient(f"file://{tmp_path}/mlruns")
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
+    with server(tmp_path_factory.mktemp("mlflow")) as (address, _):
+        yield MlflowClient(address)
 
 
 def variables(store: MlflowClient) -> dict[str, str]:
-    return {"MLFLOW_TRACKING_URI": store.tracking_uri, "MLFLOW_ALLOW_FILE_STORE": "true"}
+    return {"MLFLOW_TRACKING_URI": store.tracking_uri}
 
 
 def interrupt(job: Managed, step: int, how: signal.Signals, rank: int = 0) -> None:

@@ -19,12 +19,13 @@ SMALL = ("--base-steps", "10", "--steps", "40", "--save-every", "10", "--batch",
 
 
 @pytest.fixture(scope="module")
-def straight(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Managed, str]:
+def straight(
+    archive: Path, store: MlflowClient, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Managed, str]:
     """A job that nothing interrupted, recorded in MLflow, and what it said."""
     home = tmp_path_factory.mktemp("straight")
     shutil.copytree(EXAMPLES / "finetune", home / "code")
-    result = {"MLFLOW_TRACKING_URI": f"file://{home}/mlruns", "MLFLOW_ALLOW_FILE_STORE": "true"}
-    job = Managed(archive, home / "ml", "train.py", home / "code", **result)
+    job = Managed(archive, home / "ml", "train.py", home / "code", **variables(store))
     code, said = job.run(*SMALL)
     assert code == 0, said
     return job, said
@@ -36,9 +37,7 @@ def adapter(job: Managed) -> dict[str, torch.Tensor]:
     return found
 
 
-def test_it_trains_only_adapters_and_records_it(
-    straight: tuple[Managed, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_trains_only_adapters_and_records_it(straight: tuple[Managed, str], store: MlflowClient) -> None:
     job, said = straight
     held_out = losses(said, "held_out_loss")
     assert held_out[40] < held_out[0] - 0.3
@@ -46,8 +45,6 @@ def test_it_trains_only_adapters_and_records_it(
     assert len(adapter(job)) == 2 * 4 * 2, "two matrices beside four layers of two blocks"
     assert (job.base() / "model" / "base.pt").read_bytes() == (job.checkpoints / "base.pt").read_bytes()
 
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    store = MlflowClient(job.environment["MLFLOW_TRACKING_URI"])
     run = store.get_run(job.document()["mlflow"]["run_id"])
     assert run.info.status == "FINISHED" and run.data.params["steps"] == "40"
     assert run.data.metrics["held_out_loss_before"] == pytest.approx(held_out[0], abs=1e-5)

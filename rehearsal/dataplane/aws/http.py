@@ -39,6 +39,8 @@ class Request:
     body: Readable
     caller: Caller
     region: str
+    query_text: str = ""
+    """The query as it was sent."""
 
     @property
     def action(self) -> str:

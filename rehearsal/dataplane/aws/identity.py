@@ -12,7 +12,7 @@ from rehearsal.accounts import ACCOUNT
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws.iam_policies import role_record, trusts
-from rehearsal.isolation import OPERATOR_KEY
+from rehearsal.isolation import OPERATOR_KEY, OPERATOR_SECRET
 
 _ASSOCIATION = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 _ADDON = "aws:eks/addon:Addon"
@@ -67,6 +67,7 @@ class Identities:
         self._state = state
         self._tokens: dict[str, _Assumption] = {}
         self._keys: dict[str, tuple[str, Caller]] = {}
+        self._secrets = {OPERATOR_KEY: OPERATOR_SECRET}
         self._lock = threading.Lock()
 
     def association(self, cluster: str, namespace: str, account: str) -> Record | None:
@@ -114,13 +115,19 @@ class Identities:
         key, session_token = f"ASIA{secrets.token_hex(8).upper()}", secrets.token_urlsafe(64)
         with self._lock:
             self._keys[key] = (session_token, Caller(arn, session))
+            secret = self._secrets[key] = secrets.token_urlsafe(30)
         return {
             "AccessKeyId": key,
-            "SecretAccessKey": secrets.token_urlsafe(30),
+            "SecretAccessKey": secret,
             "Token": session_token,
             "AccountId": arn.split(":")[4],
             "Expiration": (datetime.now(UTC) + timedelta(hours=6)).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
+
+    def secret(self, access_key: str) -> str:
+        """The secret of an access key that was issued here; a random one for others."""
+        with self._lock:
+            return self._secrets.get(access_key) or secrets.token_urlsafe(30)
 
     def caller(self, access_key: str, session_token: str) -> Caller | None:
         """The caller with these credentials, or None."""

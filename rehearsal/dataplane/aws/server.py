@@ -1,8 +1,8 @@
 """A loopback HTTP server with the AWS services that boto3 calls in pods, in jobs and for an operator.
 
 Requests are routed to the service that their signature names. Secrets Manager, STS, S3 and the endpoint with
-the credentials of a role are built in; others are passed in. Signatures are not verified: a caller is
-identified by the access key and session token.
+the credentials of a role are built in; others are passed in. A caller is identified by the access key and
+session token; only requests to MLflow Apps have their signatures checked (`signatures`).
 """
 
 import logging
@@ -92,7 +92,7 @@ class _Handler(LoopbackHandler, BaseHTTPRequestHandler):
         try:
             caller, region, name = self._caller(headers, query)
             service = self.dataplane.service(name)
-            request = Request(self.command, parts.path, query, headers, body, caller, region)
+            request = Request(self.command, parts.path, query, headers, body, caller, region, parts.query)
             response = service.answer(request)
         except ServiceError as error:
             plain = json_response({"__type": error.code, "message": error.message}, error.status)

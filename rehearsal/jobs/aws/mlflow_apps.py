@@ -1,14 +1,16 @@
 """MLflow Apps: a local MLflow server for each app, started on first use.
 
-The service identifies an app by its ARN, with signed requests; here the server listens at an address of its
-own, behind a proxy that checks the caller's user with the kernel. The server itself writes artifacts, so the
-bucket rights of the caller are not checked. Source: SageMaker Developer Guide, "MLflow Apps" (the ARN is the
-tracking URI).
+The service identifies an app by its ARN, with signed requests (`mlflow_gateway`). For browsers the server
+also listens at an address of its own, behind a proxy that checks the caller's user with the kernel. Artifacts
+are in the app's bucket: clients write them with their own rights, the server reads them as its role. Source:
+SageMaker Developer Guide, "MLflow Apps" (the ARN is the tracking URI).
 """
 
+import http.client
 import re
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane import folders
-from rehearsal.dataplane.aws.s3.objects import uri
+from rehearsal.dataplane.aws.identity import TOKEN_VARIABLE, Identities
+from rehearsal.dataplane.aws.server import CREDENTIALS_PATH
 from rehearsal.jobs.rows import row
 from rehearsal.jobs.server_process import SOCKET, ServerProcess, ServerStartError
 from rehearsal.workloads.addresses import Addresses
@@ -25,6 +28,7 @@ from rehearsal.workloads.translate import ProcessPlan, clean_start
 
 TYPE = "aws:sagemaker/mlflowApp:MlflowApp"
 _ARN = re.compile(r"arn:aws:sagemaker:[a-z0-9-]+:\d{12}:mlflow-app/[A-Za-z0-9-]+")
+SERVICE = "sagemaker.amazonaws.com"
 _PORT = 5000
 _PATIENCE_S, _TICK_S = 120.0, 0.2
 
@@ -44,15 +48,28 @@ class MlflowApps:
     """The servers of a rehearsal's apps; a server ends when its app is deleted, all with `stop`."""
 
     def __init__(self, state: State) -> None:
+        self._identities, self._url = Identities(state), ""
         self._state, self._home, self._addresses = state, state.path.parent, Addresses(state)
         self._running: dict[str, _Running] = {}
         self._starting = threading.Lock()
         self._proxy: Proxy | None = None
         self._stopping = threading.Event()
 
-    def located(self, text: str) -> str:
-        """Replace ARNs of apps in a text by the URLs of their servers, which are started."""
-        return _ARN.sub(lambda found: self.url(found[0]) or found[0], text)
+    def open(self, identities: Identities, url: str) -> None:
+        """Let servers read their buckets at `url`, as roles known to `identities`."""
+        self._identities, self._url = identities, url
+
+    def start_named(self, text: str) -> None:
+        """Start the servers of the apps whose ARNs are in a text."""
+        for arn in _ARN.findall(text):
+            self.url(arn)
+
+    def connection(self, arn: str, timeout_s: float) -> http.client.HTTPConnection | None:
+        """An HTTP connection to an app's server; None without such an app. Raises ServerStartError."""
+        self.url(arn)
+        with self._starting:
+            running = self._running.get(arn)
+            return running.instance.connection(timeout_s) if running else None
 
     def url(self, arn: str) -> str | None:
         """The URL of an app's server once it responds; None without such an app.
@@ -105,10 +122,11 @@ class MlflowApps:
     def _start(self, record: Record) -> _Running:
         arn = str(record.outputs["arn"])
         folder = folders.runs(self._home, arn)
-        bucket, prefix = uri(str(record.inputs.get("artifactStoreUri")))
-        artifacts = folders.bucket(self._home, bucket) / prefix
         address = self._addresses.of(f"mlflow-app|{arn}")
-        instance = ServerProcess(folder, lambda place: _plan(place, artifacts, address))
+        artifacts = str(record.inputs.get("artifactStoreUri"))
+        instance = ServerProcess(
+            folder, lambda place: _plan(place, artifacts, address, self._reads(record, place))
+        )
         running = _Running(instance, address, folder)
         self._running[arn] = running
         try:
@@ -120,6 +138,19 @@ class MlflowApps:
         self._proxy.open(address, {_PORT: lambda: instance.socket})
         threading.Thread(target=self._watch, args=(arn,), name=f"mlflow {arn}", daemon=True).start()
         return running
+
+    def _reads(self, record: Record, folder: Path) -> dict[str, str]:
+        """Variables with which a server reads the app's bucket as the app's role."""
+        role, region = str(record.inputs.get("roleArn")), str(record.outputs["arn"]).split(":")[3]
+        token = self._identities.role_token(role, "SageMaker", SERVICE, folder)
+        return {
+            "AWS_REGION": region,
+            "AWS_DEFAULT_REGION": region,
+            "AWS_ENDPOINT_URL": self._url,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": self._url + CREDENTIALS_PATH,
+            TOKEN_VARIABLE: str(token),
+        }
 
     def _watch(self, arn: str) -> None:
         """End the server when its app is deleted."""
@@ -140,17 +171,18 @@ class MlflowApps:
         running.instance.end()
 
 
-def _plan(folder: Path, artifacts: Path, address: str) -> ProcessPlan:
+def _plan(folder: Path, artifacts: str, address: str, reads: Mapping[str, str]) -> ProcessPlan:
     """Command of a server with one worker; its socket is in a folder that only this user can open."""
     argv = (
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
         *("--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"),
-        *("--artifacts-destination", artifacts.as_uri(), "--serve-artifacts"),
+        *("--default-artifact-root", artifacts, "--no-serve-artifacts"),
         *("--allowed-hosts", f"localhost,{address}:{_PORT}"),  # refuse browser pages of other hosts
         *("--uvicorn-opts", f"--uds {SOCKET} --log-level warning"),
     )
     env = {
         **clean_start(folder, "mlflow"),
+        **reads,
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
     }

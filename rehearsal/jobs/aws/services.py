@@ -17,6 +17,7 @@ from rehearsal.jobs.aws.budgets import Budgets
 from rehearsal.jobs.aws.functions.invoke import Functions
 from rehearsal.jobs.aws.logs import LogsApi
 from rehearsal.jobs.aws.mlflow_apps import MlflowApps
+from rehearsal.jobs.aws.mlflow_gateway import MlflowGateway
 from rehearsal.jobs.aws.sagemaker.api import TYPE, SageMakerApi
 from rehearsal.jobs.aws.sagemaker.failures import INTERNAL
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord, TrainingJobStore
@@ -67,6 +68,9 @@ class AwsServices:
                 f"End that program, or remove {home / service_ports.FILES['aws']} to choose another port.",
             ) from error
         self._functions.open(self._plane.identities, self._plane.url)
+        self._apps.open(self._plane.identities, self._plane.url)
+        api = self._plane.services["sagemaker"]
+        self._plane.services["sagemaker"] = MlflowGateway(state, self._apps, api, self._plane.identities)
         self._region = TrainingContext(
             state=state,
             identities=self._plane.identities,
@@ -74,7 +78,7 @@ class AwsServices:
             logs=logs,
             url=self._plane.url,
             credentials=self._plane.url + CREDENTIALS_PATH,
-            located=self._apps.located,
+            named=self._apps.start_named,
             interruption=self._faults.interruption,
         )
 

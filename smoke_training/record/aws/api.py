@@ -31,9 +31,10 @@ def client(service: str, seconds: float, region: str | None = None) -> Any:
 class MlflowApp:
     """The tracking server that SageMaker runs, identified by its ARN.
 
-    Requests go to one address for all apps of a region; headers identify the app and the caller
-    (aws/sagemaker-mlflow `sagemaker_mlflow/mlflow_sagemaker_helpers.py`, `auth.py`). The role needs
-    `sagemaker:CallMlflowAppApi`.
+    Requests go to one address for all apps of a region; headers identify the app and the caller. They
+    are signed for `sagemaker`: `sagemaker-mlflow` is the name for the older tracking servers alone. The role
+    needs `sagemaker:CallMlflowAppApi`. Source: sagemaker-mlflow 0.5.0, mlflow_sagemaker_helpers.py,
+    auth_provider.py.
     """
 
     def __init__(self, arn: str, environment: Mapping[str, str]) -> None:
@@ -53,7 +54,7 @@ class MlflowApp:
             raise ValueError("there are no credentials of AWS")
         auth = importlib.import_module("botocore.auth")
         self._request = importlib.import_module("botocore.awsrequest").AWSRequest
-        self._signer = auth.SigV4Auth(credentials, "sagemaker-mlflow", region)
+        self._signer = auth.SigV4Auth(credentials, "sagemaker", region)
 
     def headers(
         self, method: str, url: str, content: bytes | None, known: Mapping[str, str]

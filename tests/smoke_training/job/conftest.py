@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
 from tests.smoke_training.job.managed import Managed
+from tests.smoke_training.job.tracking import server
 
 Make = Callable[..., Managed]
 
@@ -25,3 +27,9 @@ def job(archive: Path, tmp_path: Path) -> Iterator[Make]:
     yield make
     for one in made:
         one.end()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MlflowClient]:
+    with server(tmp_path_factory.mktemp("mlflow")) as (address, _):
+        yield MlflowClient(address)

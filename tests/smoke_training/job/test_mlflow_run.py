@@ -1,13 +1,9 @@
 """The run of a job in MLflow: a real store, a real server, and servers that do not answer."""
 
-import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +16,7 @@ from smoke_training.job import mlflow_run
 from smoke_training.job.mlflow_run import MlflowRun
 from tests.smoke_training.job.conftest import Make
 from tests.smoke_training.job.managed import SUBMITTED, Managed
+from tests.smoke_training.job.tracking import server
 
 # Logs by mlflow's own calls, which find the run by themselves; then waits for what the test wants to see.
 SCRIPT = """
@@ -33,39 +30,37 @@ if first == 0:
 """
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MlflowClient:
-    """A store in files: one in a database takes seconds to begin with."""
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    return MlflowClient(f"file://{tmp_path}/mlruns")
-
-
-def variables(store: MlflowClient) -> dict[str, str]:
+def variables(store: MlflowClient, experiment: str) -> dict[str, str]:
     return {
         "MLFLOW_TRACKING_URI": store.tracking_uri,
-        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "MLFLOW_EXPERIMENT_NAME": experiment,
         "MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL": "1",
     }
 
 
-def only_run(store: MlflowClient) -> Run:
-    experiment = store.get_experiment_by_name("research")
-    assert experiment is not None
-    (found,) = store.search_runs([experiment.experiment_id])
-    return found
+@pytest.fixture
+def experiment(request: pytest.FixtureRequest) -> str:
+    return str(request.node.name)
 
 
-def test_a_killed_run_goes_on_as_the_same_run(job: Make, store: MlflowClient) -> None:
-    made = job(SCRIPT, TRAINSTACK_IMAGE="image@sha256:1", **variables(store))
+def only_run(store: MlflowClient, experiment: str) -> Run:
+    found = store.get_experiment_by_name(experiment)
+    assert found is not None
+    (run,) = store.search_runs([found.experiment_id])
+    return run
+
+
+def test_a_killed_run_goes_on_as_the_same_run(job: Make, store: MlflowClient, experiment: str) -> None:
+    made = job(SCRIPT, TRAINSTACK_IMAGE="image@sha256:1", **variables(store, experiment))
     node = made.start(["0"])
     node.line("ready")
     node.kill()
-    run = only_run(store)
+    run = only_run(store, experiment)
     assert run.info.status == "RUNNING" and run.data.tags["trainstack.interruptions"] == "0"
 
     code, said = made.run("3")
     assert code == 0, said
-    again = only_run(store)
+    again = only_run(store, experiment)
     assert again.info.run_id == run.info.run_id == made.document()["mlflow"]["run_id"]
     assert again.info.status == "FINISHED" and again.data.tags["trainstack.interruptions"] == "1"
     history = store.get_metric_history(run.info.run_id, "loss")
@@ -75,20 +70,22 @@ def test_a_killed_run_goes_on_as_the_same_run(job: Make, store: MlflowClient) ->
     assert problem.endswith(": arguments")
 
 
-def test_a_deleted_run_begins_anew(job: Make, store: MlflowClient) -> None:
-    made = job("print('done')", **variables(store))
+def test_a_deleted_run_begins_anew(job: Make, store: MlflowClient, experiment: str) -> None:
+    made = job("print('done')", **variables(store, experiment))
     made.run()
-    first = only_run(store).info.run_id
+    first = only_run(store, experiment).info.run_id
     store.delete_run(first)
     assert made.run()[0] == 0
-    assert only_run(store).info.run_id != first and made.document()["mlflow"]["recorded"] is True
+    assert only_run(store, experiment).info.run_id != first and made.document()["mlflow"]["recorded"] is True
 
 
-def test_a_run_carries_what_it_takes_to_repeat_and_pay_it(job: Make, store: MlflowClient) -> None:
-    made = job("print('done')", TRAINSTACK_IMAGE="image@sha256:1", **variables(store))
+def test_a_run_carries_what_it_takes_to_repeat_and_pay_it(
+    job: Make, store: MlflowClient, experiment: str
+) -> None:
+    made = job("print('done')", TRAINSTACK_IMAGE="image@sha256:1", **variables(store, experiment))
     code, said = made.run("--lr", "3e-4")
     assert code == 0, said
-    run, document = only_run(store), made.document()
+    run, document = only_run(store, experiment), made.document()
     tags = run.data.tags
     for name in ("owner", "team", "task", "dataset"):
         assert tags[name] == SUBMITTED[f"TRAINSTACK_{name.upper()}"]
@@ -106,38 +103,41 @@ def test_a_run_carries_what_it_takes_to_repeat_and_pay_it(job: Make, store: Mlfl
 
 
 def test_a_run_without_owner_is_marked_and_the_machine_is_sampled(
-    job: Make, store: MlflowClient, tmp_path: Path
+    job: Make, store: MlflowClient, experiment: str
 ) -> None:
-    text = f"""
-import glob, os, time
-limit = time.monotonic() + 60
-while not glob.glob("{tmp_path}/mlruns/*/*/metrics/system/cpu_*"):
+    text = """
+import os, time
+from mlflow import MlflowClient
+client, limit = MlflowClient(), time.monotonic() + 60
+while "system/cpu_utilization_percentage" not in client.get_run(os.environ["MLFLOW_RUN_ID"]).data.metrics:
     assert time.monotonic() < limit
     time.sleep(0.05)
 """
-    made = job(text, TRAINSTACK_OWNER="", **variables(store))
+    made = job(text, TRAINSTACK_OWNER="", **variables(store, experiment))
     code, said = made.run()
     assert code == 0, said
-    run = only_run(store)
+    run = only_run(store, experiment)
     assert run.data.tags["trainstack.incomplete"] == "owner" and run.data.tags["owner"] == "unknown"
     assert run.data.metrics["system/cpu_utilization_percentage"] >= 0
 
 
 @pytest.mark.parametrize(("text", "status"), [("raise ValueError('no')", "FAILED"), ("", "FINISHED")])
-def test_the_status_is_how_the_script_ended(job: Make, store: MlflowClient, text: str, status: str) -> None:
-    job(text, **variables(store)).run()
-    run = only_run(store)
+def test_the_status_is_how_the_script_ended(
+    job: Make, store: MlflowClient, experiment: str, text: str, status: str
+) -> None:
+    job(text, **variables(store, experiment)).run()
+    run = only_run(store, experiment)
     assert run.info.status == run.data.tags["status"] == status
     assert ("ValueError: no" in run.data.tags["trainstack.reason"]) is (status == "FAILED")
 
 
-def test_a_stopped_run_is_killed(job: Make, store: MlflowClient) -> None:
-    made = job(SCRIPT, **variables(store))
+def test_a_stopped_run_is_killed(job: Make, store: MlflowClient, experiment: str) -> None:
+    made = job(SCRIPT, **variables(store, experiment))
     node = made.start(["0"])
     node.line("ready")
     node.terminate()
     assert node.finish()[0] == 128 + signal.SIGTERM
-    assert only_run(store).info.status == "KILLED"
+    assert only_run(store, experiment).info.status == "KILLED"
 
 
 @pytest.fixture
@@ -192,34 +192,6 @@ def test_no_call_lasts_longer_than_its_bound(silent: str, monkeypatch: pytest.Mo
     assert time.monotonic() - began < 5.0
     assert len(said) == 1 and "not begun" in said[0]
     assert record.run_id is None
-
-
-@contextlib.contextmanager
-def server(home: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A real server with a database."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [
-        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "1", "--backend-store-uri", f"sqlite:///{home}/mlflow.db",
-        "--artifacts-destination", str(home / "artifacts"),
-    ]  # fmt: skip
-    environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    with (home / "log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/health"):
-                break
-            assert process.poll() is None and time.monotonic() < deadline, (home / "log").read_text()
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}", process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def test_an_outage_in_the_middle_costs_the_end_of_the_record(job: Make, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from mlflow import MlflowClient
 
 from smoke_training.job import run as around
 from smoke_training.job.aws.folders import below
@@ -159,12 +160,15 @@ def test_requirements_that_cannot_be_installed_are_the_reason(job: Make) -> None
     assert made.document()["status"] == "FAILED"
 
 
-def test_an_image_without_mlflow_still_trains(job: Make) -> None:
-    made = job("print('trained')", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
-    code, said = made.run(python=["-S"])  # -S: nothing that was installed can be imported
+def test_an_image_without_mlflow_trains_and_has_a_record(job: Make, store: MlflowClient) -> None:
+    made = job("print('trained')", MLFLOW_TRACKING_URI=store.tracking_uri)
+    code, said = made.run("--lr", "3e-4", python=["-S"])  # -S: nothing that was installed can be imported
     assert code == 0 and "trained" in said
-    assert "no mlflow package" in said
-    assert made.document()["mlflow"]["recorded"] is False
+    found = made.document()["mlflow"]
+    assert len(found["problems"]) == 1 and "requirements.txt" in found["problems"][0]
+    run = store.get_run(found["run_id"])
+    assert run.info.status == "FINISHED" and run.data.tags["owner"] == "anna"
+    assert run.data.params["lr"] == "3e-4" and "job/cost_usd" in run.data.metrics
 
 
 def test_a_folder_of_its_own_can_be_named(archive: Path, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Source: SageMaker Developer Guide, "How Amazon SageMaker Provides Training Infor
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rehearsal.jobs.aws.sagemaker.channels import mode_of
 from rehearsal.jobs.aws.sagemaker.failures import TrainingJobError
 from rehearsal.jobs.aws.sagemaker.records import TrainingJobRecord
 from rehearsal.jobs.running.machine import MachineProcess, missing_hardware, program
+from rehearsal.service_ports import MLFLOW
 
 ML = "/opt/ml"
 CHECKPOINTS = "/opt/ml/checkpoints"  # source: botocore 1.44.5, CheckpointConfig$LocalPath
@@ -26,15 +27,11 @@ GRACE_S = 12.0
 
 @dataclass(frozen=True)
 class HostEnvironment:
-    """Address of the services and token of the job's role, for a machine.
-
-    `located` replaces ARNs of services that run here by their URLs.
-    """
+    """Address of the services and token of the job's role, for a machine."""
 
     url: str
     credentials: str
     token: Path
-    located: Callable[[str], str]
 
 
 class TrainingHost(MachineProcess):
@@ -88,7 +85,7 @@ class TrainingHost(MachineProcess):
     def start(self, around: HostEnvironment, cpus: Sequence[int]) -> None:
         """Start the container's command. Raises TrainingJobError when it cannot run here."""
         local = str((self.job.request.get("CheckpointConfig") or {}).get("LocalPath") or CHECKPOINTS)
-        here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints}, around.located)
+        here = self.translator({ML: self.ml, local.rstrip("/"): self.checkpoints})
         parts = toolkit.command(self.job.request, self.ml) if toolkit.starts(self.job.request) else None
         environment = {
             name: here(str(value)) for name, value in (self.job.request.get("Environment") or {}).items()
@@ -130,6 +127,7 @@ class TrainingHost(MachineProcess):
             "AWS_REGION": job.region,
             "AWS_DEFAULT_REGION": job.region,
             "AWS_ENDPOINT_URL": around.url,
+            MLFLOW: around.url,
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONTAINER_CREDENTIALS_FULL_URI": around.credentials,
             TOKEN_VARIABLE: str(around.token),

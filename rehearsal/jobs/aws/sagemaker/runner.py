@@ -61,7 +61,8 @@ class TrainingContext:
     logs: LogStore
     url: str
     credentials: str
-    located: Callable[[str], str]
+    named: Callable[[str], None]
+    """Starts the MLflow Apps whose ARNs are in a text."""
     interruption: Callable[[str], float | None]
     """Seconds of training until a spot job of this name is interrupted, once; None: never."""
 
@@ -134,7 +135,7 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
         command(self._job.request)
         images.pulled(self._shared.state, algorithm.get("TrainingImage"))
         for text in (self._job.request.get("Environment") or {}).values():
-            self._shared.located(str(text))  # starts the servers that it names, before anything is measured
+            self._shared.named(str(text))  # before anything is measured
         if not plans.begun(self._shared.state, self._job.request):
             self._change(lambda job: job.entered("Pending"))
             while not plans.begun(self._shared.state, self._job.request) and not self._stop.wait(_TICK_S):
@@ -243,7 +244,7 @@ class JobRunner(JobThread[TrainingJobRecord, TrainingHost]):
         role = str(job.request["RoleArn"])
         for host, cpus in zip(self._machines, shares(len(self._machines)), strict=True):
             token = shared.identities.role_token(role, "SageMaker", SERVICE, host.folder)
-            host.start(HostEnvironment(shared.url, shared.credentials, token, shared.located), cpus)
+            host.start(HostEnvironment(shared.url, shared.credentials, token), cpus)
         streams = [f"{job.name}/{host.name}-{now}" for host in self._machines]
         keep = functools.partial(shared.logs.append, job.account, job.region, GROUP)
         return Programs(self._machines, streams, keep)

@@ -34,7 +34,7 @@ class _Service(BaseHTTPRequestHandler):
         url = f"http://{self.headers['Host']}{self.path}"
         request = AWSRequest("GET", url, {name: self.headers[name] for name in names if name != "host"}, b"")
         request.context["timestamp"] = self.headers["X-Amz-Date"]
-        signer = auth.SigV4Auth(boto3.Session().get_credentials(), "sagemaker-mlflow", REGION)
+        signer = auth.SigV4Auth(boto3.Session().get_credentials(), "sagemaker", REGION)
         canonical = signer.canonical_request(request)
         expected = signer.signature(signer.string_to_sign(request, canonical), request)
         good = sent.endswith(f"Signature={expected}") and self.headers["x-sm-mlflow-app-arn"] == APP
