@@ -7,8 +7,10 @@ every call has a timeout, and failures are in `reason`. The package is used for 
 import importlib
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from smoke_training.record.fields import TEXT_LIMIT
@@ -30,6 +32,7 @@ NO_LIBRARY = "the image has no mlflow package; add it to requirements.txt"
 # mlflow's variables, for this process only: its requests must not wait for minutes (the default is 7 times
 # 120 s). A script keeps the timeouts of its own environment.
 _PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "10", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+_SETS = re.compile(r"mlflow\.set_experiment\([^)]*\)")
 _SAMPLES = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
 
 
@@ -64,10 +67,17 @@ class MlflowRun:
         if self._opened:
             self._try("the machine is not sampled", CLOSE_S, self._sample)
 
-    def variables(self, offline: str) -> dict[str, str]:
-        """Return mlflow's variables for the script: this run, or the database `offline` without one."""
+    def variables(self, offline: str, folder: Path) -> dict[str, str]:
+        """Return mlflow's variables for the script: this run, or the database `offline` without one.
+
+        mlflow refuses the run of a variable where a script has set another experiment (mlflow 3.17,
+        fluent.py, start_run), so a `folder` with such a script gets none: its runs are its own.
+        """
         if self._opened:
-            return {"MLFLOW_RUN_ID": str(self.run_id), _SAMPLES: "false"}  # this process samples already
+            run = {} if _sets_experiment(folder) else {"MLFLOW_RUN_ID": str(self.run_id)}
+            if not run:
+                self._say("MLflow: the script sets an experiment, so its runs are apart from the job's")
+            return {**run, _SAMPLES: "false"}  # this process samples already
         return {"MLFLOW_TRACKING_URI": offline, "MLFLOW_RUN_ID": ""} if self._uri else {}
 
     def refresh(self) -> None:
@@ -149,6 +159,13 @@ class MlflowRun:
         points = [MetricPoint(key, value, 0, now) for key, value in metrics.items()]
         server.log(str(self.run_id), points, tags=tags)
         server.update(str(self.run_id), status, now)
+
+
+def _sets_experiment(folder: Path) -> bool:
+    """Report whether a file of the code chooses an experiment other than the variable's."""
+    texts = (path.read_text(errors="replace") for path in folder.rglob("*.py") if path.is_file())
+    calls = (call for text in texts for call in _SETS.findall(text))
+    return any("MLFLOW_EXPERIMENT_NAME" not in call for call in calls)
 
 
 def _now() -> int:

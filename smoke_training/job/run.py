@@ -124,7 +124,7 @@ class _Job:
             self._meet()
         tracking = {}
         if self._place.index == 0:
-            tracking = self._tracked.variables(f"sqlite:///{self._folders.scratch / OFFLINE}")
+            tracking = self._tracked.variables(f"sqlite:///{self._folders.scratch / OFFLINE}", self._folder)
         code = facts.code_location()
         variables = command.environment(self._environment, self._place, self._folders, code, tracking)
         line = command.command(self._settings, self._place)

@@ -28,6 +28,8 @@ PLUGIN = {
 [mlflow.request_auth_provider]
 iap = smoke_training.record.gcp.iap:IapAuth
 mlflow-app = smoke_training.record.aws.mlflow_plugin:AppAuth
+[mlflow.run_context_provider]
+job = smoke_training.record.run_context:JobContext
 [mlflow.tracking_store]
 arn = smoke_training.record.aws.mlflow_plugin:tracking_store
 [mlflow.model_registry_store]

@@ -212,3 +212,36 @@ def test_an_outage_in_the_middle_costs_the_end_of_the_record(job: Make, tmp_path
     document = made.document()
     assert document["status"] == "FINISHED" and document["mlflow"]["recorded"] is False
     assert document["mlflow"]["run_id"] == run.info.run_id, "who wants to can end it by hand"
+
+
+def test_a_script_with_an_experiment_of_its_own_records_there(
+    job: Make, store: MlflowClient, experiment: str
+) -> None:
+    text = f"""
+import mlflow
+mlflow.set_experiment("{experiment} of the script")
+with mlflow.start_run():
+    mlflow.log_metric("loss", 0.5)
+"""
+    made = job(text, **variables(store, experiment))
+    code, said = made.run()
+    assert code == 0, said
+    run, own = only_run(store, experiment), only_run(store, f"{experiment} of the script")
+    assert (run.info.status, own.info.status) == ("FINISHED", "FINISHED")
+    assert own.data.metrics == {"loss": 0.5} and "loss" not in run.data.metrics
+    shared = ("owner", "team", "dataset", "trainstack.run", "trainstack.code_version")
+    assert {name: own.data.tags[name] for name in shared} == {name: run.data.tags[name] for name in shared}
+
+
+def test_a_script_that_sets_the_experiment_of_the_job_records_into_its_run(
+    job: Make, store: MlflowClient, experiment: str
+) -> None:
+    text = """
+import mlflow, os
+mlflow.set_experiment(os.environ["MLFLOW_EXPERIMENT_NAME"])
+with mlflow.start_run():
+    mlflow.log_metric("loss", 0.5)
+"""
+    code, said = job(text, **variables(store, experiment)).run()
+    assert code == 0, said
+    assert only_run(store, experiment).data.metrics["loss"] == 0.5

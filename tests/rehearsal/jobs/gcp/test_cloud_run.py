@@ -259,7 +259,7 @@ def test_mlflow_finds_its_login_in_the_zip_and_shows_it_to_the_server_alone(
         point
         for one in importlib.metadata.distributions(path=[str(code)])
         for point in one.entry_points
-        if point.group == "mlflow.request_auth_provider"
+        if (point.group, point.name) == ("mlflow.request_auth_provider", "iap")
     ]
     provider = found.load()()
     assert provider.get_name() == IAP
