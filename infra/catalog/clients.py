@@ -1,9 +1,9 @@
 """Checks of the client ranges that a service accepts, on every cloud."""
 
-import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from infra.catalog import ranges
 from infra.errors import Problem
 
 _WIDEST_ACCESS: Final = 8
@@ -20,11 +20,11 @@ def client_problems(path: str, cidrs: Sequence[str], too_wide: str, fix: str) ->
     """The ranges of clients are IPv4 and not too wide; `too_wide` is the consequence, for the message."""
     for index, cidr in enumerate(cidrs):
         try:
-            network = ipaddress.IPv4Network(cidr)
+            prefix = ranges.network(cidr).prefixlen
         except ValueError as error:
-            rule = f"not an IPv4 network ({error})"
-            yield Problem(f"{path}[{index}]", cidr, rule, fix, code="not-an-ipv4-network")
+            rule, near = f"not an IPv4 network ({error})", ranges.nearest(cidr, "203.0.113.0/24")
+            yield Problem(f"{path}[{index}]", cidr, rule, f"Write {near}.", code="not-an-ipv4-network")
             continue
-        if network.prefixlen < _WIDEST_ACCESS:
+        if prefix < _WIDEST_ACCESS:
             rule = f"wider than a /{_WIDEST_ACCESS}, {too_wide}"
             yield Problem(f"{path}[{index}]", cidr, rule, fix, code="client-range-too-wide")

@@ -18,17 +18,31 @@ conflicts, don't use this range when creating your VPC" (VPC user guide, "VPC CI
 range to Cloud SQL instances using private IP fail" (GoogleCloudPlatform/gcpdiag, read 2026-11-25)."""
 
 
+def network(cidr: str) -> ipaddress.IPv4Network:
+    """The network of `<address>/<prefix length>`, without host bits; raises ValueError for others.
+
+    `ipaddress` also takes an address alone or a netmask, which the providers refuse (net.ParseCIDR of Go).
+    """
+    if not cidr.rpartition("/")[2].isdecimal() or "/" not in cidr:
+        raise ValueError(f"{cidr!r} has no prefix length, such as /32")
+    return ipaddress.IPv4Network(cidr)
+
+
 def parsed(path: str, cidr: str) -> ipaddress.IPv4Network | Problem:
     """The network, or the problem that it is none."""
     try:
-        return ipaddress.IPv4Network(cidr)
+        return network(cidr)
     except ValueError as error:
         rule = f"not an IPv4 network ({error})"
+    return Problem(path, cidr, rule, f"Write {nearest(cidr, '10.0.0.0/16')}.", code="not-an-ipv4-network")
+
+
+def nearest(cidr: str, example: str) -> str:
+    """The network in which an address lies: /32 for an address alone; a network such as `example` if none."""
     try:
-        like = str(ipaddress.IPv4Network(cidr, strict=False))  # in which an address with host bits lies
+        return str(ipaddress.IPv4Network(cidr, strict=False))
     except ValueError:
-        like = "a network such as 10.0.0.0/16"
-    return Problem(path, cidr, rule, f"Write {like}.", code="not-an-ipv4-network")
+        return f"a network such as {example}"
 
 
 def space_problems(path: str, network: ipaddress.IPv4Network, rule: str, taken: str) -> Iterator[Problem]:

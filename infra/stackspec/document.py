@@ -1,14 +1,15 @@
 """YAML trees with line number and comment (the reason) of every value."""
 
-import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import ScalarNode
 
 from infra.errors import Problem, UserError
 
@@ -19,13 +20,60 @@ REMOVE = "remove"
 """`remove: true` in an item of a list removes the item of that name."""
 
 
+class WrittenInt(int):
+    """An integer of a file with its text, such as 0x1F."""
+
+    text: str
+
+
+class WrittenFloat(float):
+    """A number of a file with its text: 1.30 is 1.3 for YAML, and another version of Kubernetes."""
+
+    text: str
+
+
+class _Constructor(RoundTripConstructor):
+    """Keeps the text of numbers and dates, and takes a wrong value after a tag such as !!int for text."""
+
+    def written_int(self, node: ScalarNode) -> Any:
+        return self._written(WrittenInt, self.construct_yaml_int, node)
+
+    def written_float(self, node: ScalarNode) -> Any:
+        return self._written(WrittenFloat, self.construct_yaml_float, node)
+
+    def written_bool(self, node: ScalarNode) -> Any:
+        return self._written(bool, self.construct_yaml_bool, node)
+
+    def written_date(self, node: ScalarNode) -> str:
+        return str(self.construct_scalar(node))
+
+    def _written(self, kind: Callable[[Any], Any], construct: Callable[[Any], Any], node: ScalarNode) -> Any:
+        try:
+            value = kind(construct(node))
+        except (LookupError, ValueError):
+            return str(node.value)
+        if kind is not bool:
+            value.text = node.value
+        return value
+
+
+for _tag, _construct in (
+    ("int", _Constructor.written_int),
+    ("float", _Constructor.written_float),
+    ("bool", _Constructor.written_bool),
+    ("timestamp", _Constructor.written_date),
+):
+    _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _construct)
+
+
 @dataclass(frozen=True)
 class Origin:
-    """Origin of a value: file, line (from 1) and the comment beside it."""
+    """Origin of a value: file, line (from 1), the comment beside it, and its text where YAML changes that."""
 
     source: str
     line: int | None = None
     reason: str | None = None
+    text: str | None = None
 
     def __str__(self) -> str:
         return self.source if self.line is None else f"{self.source}:{self.line}"
@@ -51,9 +99,16 @@ class Branch:
 Node = Leaf | Branch
 
 
+def path_below(path: str, key: str) -> str:
+    """The path of a key of the mapping at `path`."""
+    named = key or '""'
+    return f"{path}.{named}" if path else named
+
+
 def read(path: Path, source: str) -> Any:
     """The content of a YAML file. Raises UserError when it is missing or is not YAML."""
     yaml = YAML()
+    yaml.Constructor = _Constructor
     yaml.preserve_quotes = False
     try:
         return yaml.load(path.read_text(encoding="utf-8"))
@@ -63,7 +118,7 @@ def read(path: Path, source: str) -> Any:
     except UnicodeDecodeError as error:
         rule, fix = f"not UTF-8 ({error.reason})", "Save the file as UTF-8."
         problem = Problem(source, None, rule, fix, code="file-not-utf8")
-    except YAMLError as error:
+    except (YAMLError, ValueError, RecursionError) as error:
         detail = " ".join(str(error).split())
         rule, fix = f"not valid YAML: {detail}", "Correct the syntax at that line."
         problem = Problem(source, None, rule, fix, code="invalid-yaml")
@@ -81,7 +136,9 @@ def node(content: Any, source: str, origin: Origin | None = None) -> Node:
             for index, item in enumerate(content)
         }
         return Branch(items, here, named=True)
-    return Leaf(_plain(content), here)
+    value = _plain(content)
+    text = getattr(content, "text", str(value).lower() if isinstance(value, bool) else None)
+    return Leaf(value, replace(here, text=text))
 
 
 def _is_named(content: Any) -> bool:
@@ -121,9 +178,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
-    if isinstance(value, datetime.date):
-        return value.isoformat()  # YAML parses 2027-03-31 as a date; a spec needs text
-    # ruamel's scalar types keep their format; a spec has plain ones.
+    # The types of a file keep their format; a spec has plain ones.
     for plain in (bool, int, float, str):
         if isinstance(value, plain):
             return plain(value)

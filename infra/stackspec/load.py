@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from infra.errors import Problem, UserError, did_you_mean
 from infra.stackspec import layers, merge
 from infra.stackspec.document import Branch, Leaf, Node, Origin, node, read
-from infra.stackspec.problems import from_validation, placed, steps_of
+from infra.stackspec.problems import booleans_for_numbers, from_validation, placed, steps_of
 from infra.stackspec.rules import broken_rules
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import description_in, tolerant
@@ -152,10 +152,13 @@ def _checked(folded: list[Node]) -> LoadedSpec:
     content, origins = merge.values(tree), merge.origins(tree)
     try:
         spec = StackSpec.model_validate(content)
-        wrong, broken = [], broken_rules(spec)
+        wrong = [*booleans_for_numbers(content, spec)]
+        broken = _apart_from(broken_rules(spec), wrong)
     except ValidationError as error:
-        wrong = _apart_from(from_validation(error), clashes)
-        broken = _apart_from(broken_rules(tolerant(StackSpec, content), tolerant_of_gaps=True), wrong)
+        checked = tolerant(StackSpec, content)
+        found = [*from_validation(error, origins), *booleans_for_numbers(content, checked)]
+        wrong = _apart_from(found, clashes)
+        broken = _apart_from(broken_rules(checked, tolerant_of_gaps=True), wrong)
     problems = [*clashes, *placed([*wrong, *_apart_from(broken, clashes)], origins)]
     if problems:
         raise UserError(problems)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from infra.errors import Problem
-from infra.stackspec.document import REMOVE, Branch, Leaf, Node, Origin
+from infra.stackspec.document import REMOVE, Branch, Leaf, Node, Origin, path_below
 
 KIND = "kind"
 
@@ -35,7 +35,7 @@ def contradictions(base: Node, over: Node, path: str = "") -> Iterator[Problem]:
         for key, child in over.children.items():
             if key in base.children:
                 index = [*base.children].index(key)
-                step = f"{path}[{index}]" if base.named else f"{path}.{key}" if path else key
+                step = f"{path}[{index}]" if base.named else path_below(path, key)
                 yield from contradictions(base.children[key], child, step)
         return
     ours, theirs = _shape(over), _shape(base)
@@ -88,7 +88,7 @@ def leaves(tree: Node, path: str = "") -> dict[str, Leaf | Branch]:
         return {path: tree}
     found: dict[str, Leaf | Branch] = {}
     for index, (key, child) in enumerate(tree.children.items()):
-        step = f"{path}[{index}]" if tree.named else f"{path}.{key}" if path else key
+        step = f"{path}[{index}]" if tree.named else path_below(path, key)
         found |= leaves(child, step)
     return found
 

@@ -151,7 +151,7 @@ Days = Annotated[int, Field(ge=1, le=3653)]
 class Model(BaseModel):
     """Frozen model without extra keys; docstrings under fields are their descriptions."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
 class CloudModel(Model):

@@ -1,26 +1,33 @@
 """Converts validation errors to problems: path, value, layer, rule, fix, code."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from infra.errors import Problem, did_you_mean
-from infra.stackspec.document import Origin
+from infra.stackspec.document import Origin, path_below
 from infra.stackspec.model import FORMS
 from infra.stackspec.stack import StackSpec
 from infra.stackspec.unions import Location, arms, describe, models_on
 
 _SEE_SCHEMA = "See stacks/spec.schema.json."
+_KINDS: dict[type, str] = {bool: "a boolean", int: "a number", float: "a number"}
+_TYPES = {
+    ("string_type",): "text",
+    ("tuple_type", "list_type"): "a list",
+    ("dict_type", "mapping_type", "model_type", "model_attributes_type"): "a mapping",
+}
+"""Words for the types of a file by kinds of pydantic's errors, which name those of Python."""
 
 
 def path_of(location: Location) -> str:
     """`("layout", "pools", 0, "rdma")` as `layout.pools[0].rdma`."""
     path = ""
     for step in location:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+        path = f"{path}[{step}]" if isinstance(step, int) else path_below(path, step)
     return path
 
 
@@ -29,16 +36,31 @@ def steps_of(path: str) -> list[int | str]:
     return [int(index) if index else name for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", path)]
 
 
-def from_validation(error: ValidationError) -> list[Problem]:
+def from_validation(error: ValidationError, origins: Mapping[str, Origin]) -> list[Problem]:
     """One problem per wrong value."""
     details = error.errors()
     wrong = [path_of(detail["loc"]) for detail in details]
     # Pydantic also reports a list as too short if its only item is wrong; only the item counts.
     return [
-        _problem(detail)
+        _problem(detail, origins)
         for detail, path in zip(details, wrong, strict=True)
         if detail["type"] != "too_short" or not any(other.startswith(f"{path}[") for other in wrong)
     ]
+
+
+def booleans_for_numbers(content: Any, checked: Any, path: str = "") -> Iterator[Problem]:
+    """A problem for each `true` or `false` of the content that has become a number of the spec."""
+    if isinstance(content, bool) and type(checked) in (int, float):
+        yield Problem(path, content, "must be a number", "Write a number.", code="boolean-for-number")
+    elif isinstance(content, Mapping):
+        values = (
+            checked if isinstance(checked, Mapping) else vars(checked) if hasattr(checked, "__dict__") else {}
+        )
+        for key in content.keys() & values.keys():
+            yield from booleans_for_numbers(content[key], values[key], path_below(path, key))
+    elif isinstance(content, list) and isinstance(checked, tuple):
+        for index, (value, one) in enumerate(zip(content, checked, strict=False)):
+            yield from booleans_for_numbers(value, one, f"{path}[{index}]")
 
 
 def placed(problems: Iterable[Problem], origins: Mapping[str, Origin]) -> list[Problem]:
@@ -60,7 +82,7 @@ def _origin(path: str, origins: Mapping[str, Origin]) -> str:
     return str(found) if found else ""
 
 
-def _problem(detail: ErrorDetails) -> Problem:
+def _problem(detail: ErrorDetails, origins: Mapping[str, Origin]) -> Problem:
     steps, models = models_on(StackSpec, detail["loc"])
     path, kind, value = path_of(steps), detail["type"], detail["input"]
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -71,7 +93,14 @@ def _problem(detail: ErrorDetails) -> Problem:
     if kind == "missing":
         rule, fix = "required key is missing", f"Add it: {describe(parent, key) or _SEE_SCHEMA}"
         return Problem(path, None, rule, fix, code="required-key-missing")
+    text = origins[path].text if path in origins else None
+    if kind == "string_type" and text is not None:
+        rule = f"must be text, and without quotes YAML takes it for {_KINDS[type(value)]}"
+        return Problem(path, text, rule, f'Put it in quotes: "{text}".', code="text-without-quotes")
     rule = detail["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    rule = next((f"must be {word}" for kinds, word in _TYPES.items() if kind in kinds), rule)
+    if kind == "too_short":
+        rule = f"must have at least {detail['ctx']['min_length']} item"
     if kind == "string_pattern_mismatch":
         rule = f"must be {FORMS[detail['ctx']['pattern']]}"
     meaning = describe(parent, key)

@@ -1,10 +1,11 @@
 """Traversal of the models of a spec, including unions: the model at a path."""
 
+import functools
 import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 Location = Sequence[int | str]
@@ -90,22 +91,44 @@ def describe(model: type[BaseModel] | None, key: str) -> str:
     return " ".join(text.split())
 
 
-def tolerant(kind: Any, value: Any, field: FieldInfo | None = None) -> Any:
-    """The value as models of the spec, without validation: missing and wrong values remain."""
-    kind = bare(kind)
-    if field is not None and isinstance(value, Mapping):
-        kind = arms(field).get(str(value.get(field.discriminator)), kind)
-    model = model_or_none(kind)
-    if model and isinstance(value, Mapping):
-        given = {
-            name: tolerant(each.annotation, value[name], each)
-            for name, each in model.model_fields.items()
-            if name in value
-        }
-        return model.model_construct(**given)
-    if isinstance(value, Mapping) and get_origin(kind) is dict:
-        return {name: tolerant(get_args(kind)[1], entry) for name, entry in value.items()}
-    if isinstance(value, list):
-        item = next(iter(get_args(kind)), None)
-        return tuple(tolerant(item, entry) for entry in value)
-    return value
+class Unusable:
+    """Stands for a value that is not of its type: every use of it raises TypeError or AttributeError."""
+
+    def _raise(self, *_: Any) -> Any:
+        raise TypeError("not of its type")
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __str__ = __format__ = _raise
+
+
+def tolerant(model: type[BaseModel], content: Any) -> Any:
+    """The content as a model of the spec: missing values stay missing, and Unusable stands for wrong ones."""
+    if not isinstance(content, Mapping):
+        return Unusable()
+    fields = {name: field for name, field in model.model_fields.items() if name in content}
+    return model.model_construct(
+        **{name: _tolerant_field(model, name, field, content[name]) for name, field in fields.items()}
+    )
+
+
+def _tolerant_field(model: type[BaseModel], name: str, field: FieldInfo, value: Any) -> Any:
+    kind, choices = bare(field.annotation), arms(field)
+    items = get_args(kind)
+    if choices and isinstance(value, Mapping):
+        kind = choices.get(str(value.get(field.discriminator)), kind)
+    if (one := model_or_none(kind)) and value is not None:
+        return tolerant(one, value)
+    if items and (one := model_or_none(items[0])) and isinstance(value, list):
+        return tuple(tolerant(one, item) for item in value)
+    if get_origin(kind) is dict and (one := model_or_none(items[1])) and isinstance(value, Mapping):
+        return {key: tolerant(one, item) for key, item in value.items()}
+    try:
+        return _adapter(model, name).validate_python(value)
+    except ValidationError:
+        return Unusable()
+
+
+@functools.cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    field = model.model_fields[name]
+    kind: Any = Annotated[field.annotation, field]
+    return TypeAdapter(kind)

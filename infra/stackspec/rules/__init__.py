@@ -44,13 +44,13 @@ _RULES: Final[Mapping[tuple[type, type], Rules]] = {
 def broken_rules(spec: StackSpec, *, tolerant_of_gaps: bool = False) -> list[Problem]:
     """Every problem of every rule.
 
-    With `tolerant_of_gaps`, values of the spec may be missing or of a wrong type: a rule that needs one of
-    them cannot be judged and is left out.
+    With `tolerant_of_gaps`, values of the spec may be missing or Unusable (infra.stackspec.unions): a rule
+    that needs one of them ends there.
     """
-    problems = []
+    problems: list[Problem] = []
     for check in _checks(spec):
         try:
-            problems += list(check())
+            problems.extend(check())
         except (AttributeError, TypeError):
             if not tolerant_of_gaps:
                 raise

@@ -20,7 +20,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 def parse(value: Any) -> Network | None:
     """A range in CIDR form with no host bits set, or None."""
     try:
-        return ipaddress.ip_network(value) if isinstance(value, str) else None
+        return ipaddress.ip_network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
         return None
 

@@ -87,5 +87,8 @@ def public_blocks_are_blocks(inputs: Properties) -> Iterator[Violation]:
     for path, value in each(inputs, "vpcConfig.publicAccessCidrs[]"):
         try:
             ipaddress.ip_network(str(value))
+            block = "/" in str(value)  # ip_network takes an address, too
         except ValueError:
+            block = False
+        if not block:
             yield Violation(path, f"{value} is not a CIDR block", "Write an address as 203.0.113.7/32.")

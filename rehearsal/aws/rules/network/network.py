@@ -22,7 +22,7 @@ _LARGEST, _SMALLEST = 16, 28
 
 def _block(value: object) -> ipaddress.IPv4Network | None:
     try:
-        return ipaddress.IPv4Network(value) if isinstance(value, str) else None
+        return ipaddress.IPv4Network(value) if isinstance(value, str) and "/" in value else None
     except ValueError:
         return None
 
