@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from infra.engine.golang import SetupError
 from rehearsal.control import ControlError, exclusive
 from rehearsal.controlplane import binaries
@@ -83,6 +85,8 @@ def _obey(message: dict[str, Any], site: StartContext, access: Access) -> None:
             remove_addon(ADDONS[message["remove"]], access, site)
     except (StartError, ApiError) as error:
         _print(error=str(error))
+    except requests.ConnectionError:
+        _print(error=f"{site.processes.ended() or 'the API server'} ended during the request")
     else:
         _print(ready=True)
 

@@ -31,7 +31,10 @@ Provider = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Change without confirmation.")]
 Now = Annotated[
-    bool, typer.Option("--now", help="Kill jobs that end, without the time to save that their pods ask for.")
+    bool,
+    typer.Option(
+        "--now", help="Kill jobs that end, without the time to save; wait for no interrupted release."
+    ),
 ]
 Verbose = Annotated[
     bool, typer.Option("--verbose", "-v", help="Also show old and missing prices, and the critical path.")

@@ -19,20 +19,20 @@ class ListRefusedError(Exception):
         self.answer = answer
 
 
-def listed(cluster: ClusterApi, path: str, accept: str = WHOLE) -> list[Any]:
+def listed(cluster: ClusterApi, path: str, accept: str = WHOLE, **query: str) -> list[Any]:
     """The items of all pages of a list; in one page if they expire. Raises ListRefusedError."""
     try:
-        return [item for page in _pages(cluster, path, accept) for item in page]
+        return [item for page in _pages(cluster, path, accept, query) for item in page]
     except ListRefusedError as error:
         if error.answer.status != _EXPIRED:
             raise
-    return list(_page(cluster.get(path, accept))["items"] or ())
+    return list(_page(cluster.get(path, accept, **query))["items"] or ())
 
 
-def _pages(cluster: ClusterApi, path: str, accept: str) -> Iterator[list[Any]]:
+def _pages(cluster: ClusterApi, path: str, accept: str, query: Mapping[str, str]) -> Iterator[list[Any]]:
     further: dict[str, str] = {}
     while True:
-        page = _page(cluster.get(path, accept, limit=_PAGE, **further))
+        page = _page(cluster.get(path, accept, limit=_PAGE, **query, **further))
         yield page["items"] or []
         token = (page.get("metadata") or {}).get("continue")
         if not token:

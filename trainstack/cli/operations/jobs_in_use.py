@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from components.kubernetes.charts import INSTALL_TIMEOUT_S, charts
 from infra.clouds.kubectl import ClusterApi, connected
 from infra.engine.plan import PlannedStep
 from infra.engine.stack import EngineStack
@@ -23,6 +24,7 @@ from stacks.queues import queue_objects
 from trainstack.plans.draining import Draining, resume
 from trainstack.plans.drains import drains
 from trainstack.plans.jobs import ENDS, STOPS, JobEffect, Removal, effects, on_ending_nodes, removal
+from trainstack.plans.releases import PendingRelease, pending, settle
 from trainstack.queues.reading import read
 from trainstack.queues.state import State
 
@@ -43,11 +45,13 @@ class JobsInUse:
     """Why the jobs are not known; empty: they are."""
     held: set[str] = field(default_factory=set)
     """What `drain` has stopped, as paths of the API server."""
+    pending: Sequence[PendingRelease] = ()
+    """Releases that an interrupted operation has left."""
 
     @property
     def drains(self) -> bool:
-        """Return whether `drain` stops anything."""
-        return self.cluster is not None and bool(self.removed)
+        """Return whether `drain` stops or settles anything."""
+        return self.cluster is not None and bool(self.removed or self.pending)
 
     def lines(self, steps: Iterable[PlannedStep] = ()) -> list[tuple[str, str]]:
         """Effects on jobs, with those on nodes that a plan ends: pairs of effect and job."""
@@ -76,8 +80,12 @@ class JobsInUse:
     def drain(self, *, now: bool) -> None:
         """Stop the jobs that end or stop, and wait for the end of their pods; `now`: without grace period.
 
-        Raises UserError where the cluster does not allow it.
+        Releases that an interrupted operation has left pending are settled first: the engine could upgrade
+        none of them. Raises UserError where the cluster does not allow it.
         """
+        if self.cluster is not None:
+            limit_s = 0 if now else INSTALL_TIMEOUT_S
+            settle(self.cluster, self.pending, lambda line: typer.echo(f"  {line}"), limit_s=limit_s)
         if self.cluster is not None and self.removed:
             draining = Draining(
                 self.cluster, self.removed, now, lambda line: typer.echo(f"  {line}"), held=self.held
@@ -126,7 +134,9 @@ def _found(
     wanted: Sequence[Any] = queue_objects(spec) if spec else ()
     state = read(cluster, None)
     removed = removal(state, wanted)
-    return JobsInUse(cluster, state, removed, [*effects(state, removed, wanted)])
+    releases = {(chart.namespace, name) for name, chart in charts().items()}
+    left = pending(cluster, releases) if spec else ()  # Helm uninstalls pending ones too
+    return JobsInUse(cluster, state, removed, [*effects(state, removed, wanted)], pending=left)
 
 
 def _connected(
