@@ -6,14 +6,11 @@ from datetime import datetime
 from agents.shared.api_server import ApiServer, ApiServerError, Object, say
 from agents.shared.events import event
 from agents.shared.jobs import controller, path
+from agents.shared.kueue import API, AWAY_NOTE, VERSION
 from agents.shared.times import stamp
 
 PENDING, READY = "Pending", "Ready"  # states of a check (apis/kueue/v1beta2/workload_types.go)
-# On a deactivated Workload: the check and the reason. Workloads that others deactivated have none.
-AWAY_NOTE = "trainstack.dev/capacity-window"
-_VERSION = "kueue.x-k8s.io/v1beta2"
-_KUEUE = f"/apis/{_VERSION}"
-_ALL = f"{_KUEUE}/workloads"
+_ALL = f"{API}/workloads"
 _GONE, _CONFLICT = 404, 409
 
 
@@ -64,7 +61,7 @@ class Workloads:
 
     def activate_check(self, name: str, now: datetime) -> None:
         """Mark an AdmissionCheck as active; its queues are inactive until then."""
-        place = f"{_KUEUE}/admissionchecks/{name}"
+        place = f"{API}/admissionchecks/{name}"
         found = self._server.must("GET", place)
         rows = (found.get("status") or {}).get("conditions") or ()
         if not any(row["type"] == "Active" and row["status"] == "True" for row in rows):
@@ -111,7 +108,7 @@ class Workloads:
 
     def _patch(self, workload: Object, part: str, change: Object) -> bool:
         metadata = workload["metadata"]
-        place = f"{_KUEUE}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
+        place = f"{API}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
         # Applies to the version that was read only.
         known = {**change.get("metadata", {}), "resourceVersion": metadata["resourceVersion"]}
         try:
@@ -125,7 +122,7 @@ class Workloads:
     def _report(self, workload: Object, words: str, now: datetime) -> None:
         """Report the reason as an event of the Job."""
         metadata = workload["metadata"]
-        about = controller(metadata) or {"apiVersion": _VERSION, "kind": "Workload", **metadata}
+        about = controller(metadata) or {"apiVersion": VERSION, "kind": "Workload", **metadata}
         body = event(
             about,
             metadata["namespace"],

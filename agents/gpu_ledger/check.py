@@ -8,14 +8,12 @@ Retry nor Rejected does that (docs/adr/0031). A running job's check is always Re
 from collections.abc import Mapping
 from typing import Any
 
+from agents.shared.kueue import OVER_BUDGET
 from agents.shared.times import stamp
 
 CHECK = "gpu-budget"
 CONTROLLER = "trainstack.dev/gpu-budget"
 READY, PENDING = "Ready", "Pending"
-# Prefix of the message in a check that deactivated a job; Kueue keeps it (pkg/workload/evict/evict.go,
-# `resetChecksOnEviction`, leaves Pending checks as they are).
-OVER = "over budget: "
 # Limit of a check's message (apis/kueue/v1beta2/workload_types.go, `AdmissionCheckState.Message`).
 _MOST_LETTERS = 32_768
 
@@ -49,14 +47,13 @@ def promised(workload: Object) -> bool:
 def waits(workload: Object) -> bool:
     """Return whether this check deactivated it, and it waits for activation."""
     inactive = (workload.get("spec") or {}).get("active") is False
-    return (
-        inactive and str(_state(workload).get("message")).startswith(OVER) and not _is(workload, "Finished")
-    )
+    over = str(_state(workload).get("message")).startswith(OVER_BUDGET)
+    return inactive and over and not _is(workload, "Finished")
 
 
 def answer(workload: Object, *, starts: bool, why: str, now: int) -> Object:
     """The patch of the Workload's status: a merge patch with all checks, for this version of it."""
-    message = why if starts else OVER + why
+    message = why if starts else OVER_BUDGET + why
     state = {"name": CHECK, "state": READY if starts else PENDING, "message": message[:_MOST_LETTERS]}
     checks = [
         {**state, "lastTransitionTime": stamp(now)} if row["name"] == CHECK else row

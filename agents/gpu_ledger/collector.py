@@ -1,7 +1,8 @@
 """Controller of the ledger: keeps the books of all teams and decides on job starts; runs in a pod.
 
-All booked times are from objects of the API: this pod's clock is used only for the age of the book. Standard
-library only.
+It watches the Workloads of all teams, so it also writes the reasons why jobs do not start on the jobs, and
+starts those again whose members ask for it (`agents.queued_jobs`, docs/adr/0050). All booked times are from
+objects of the API: this pod's clock is used only for the age of the book. Standard library only.
 """
 
 import argparse
@@ -18,12 +19,15 @@ from agents.gpu_ledger import check, metrics
 from agents.gpu_ledger.attempts import Seen, seen
 from agents.gpu_ledger.books import UNREADABLE, Books, terms
 from agents.gpu_ledger.budget import GpuBudget
-from agents.gpu_ledger.decisions import WORKLOADS, BudgetTeam, Decisions
+from agents.gpu_ledger.decisions import BudgetTeam, Decisions
 from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import Prices
 from agents.gpu_ledger.usage import GpuUsage
+from agents.queued_jobs.reports import Reports
+from agents.queued_jobs.retries import Retries
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.health import Health
+from agents.shared.kueue import API
 from agents.shared.prometheus import PrometheusError
 from agents.shared.times import seconds, stamp
 
@@ -58,6 +62,7 @@ class Collector:
             if name in config["teams"]
         }
         self._usage = GpuUsage(server, config["prometheus"])
+        self._reports, self._retries = Reports(server, log), Retries(server, log)
         self._beat: Callable[[], None] = lambda: None
         self._at = ""
         """Version of the last observed change of a Workload."""
@@ -73,7 +78,7 @@ class Collector:
             beat()
             try:
                 # Before the first list, so that no change is missed.
-                self._at = self._at or self._server.version(f"{WORKLOADS}/workloads")
+                self._at = self._at or self._server.version(f"{API}/workloads")
                 if self.load():
                     # What was read is shown, and jobs are activated, before the first watch is over.
                     self.settle()
@@ -132,6 +137,9 @@ class Collector:
                 self._books.keep(namespace, now)
         finally:
             self.text = metrics.text([*self._counters.samples(), *samples, *self._books.samples()])
+        # Last: the books do not wait for them.
+        self._reports.send(now, time.monotonic())
+        self._retries.obey(time.monotonic())
 
     # --------------------------------------------------------------------------------------------------
 
@@ -151,19 +159,22 @@ class Collector:
             decisions.forget()
         existing, undecided, latest = set[str](), [], 0
         # Finished Workloads may be many: only one page of them is in memory.
-        for page, at in self._server.paged(f"{WORKLOADS}/namespaces/{namespace}/workloads"):
+        for page, at in self._server.paged(f"{API}/namespaces/{namespace}/workloads"):
             now = self._now()
             if not latest and at.isdecimal():
                 latest = int(at)
                 book.bound(latest, now)
             for workload in page:
                 existing.add(workload["metadata"]["uid"])
+                self._queued("ADDED", workload)
                 with self._books.apart(namespace, waits=False):
                     state = self._observe(book, workload, now, watched=False)
                     if decisions and state and state.finished is None:
                         undecided.append(workload)
         now = self._now()
         self._usage.only(namespace, existing, book.seen)
+        self._reports.only(namespace, existing)
+        self._retries.only(namespace, existing)
         for uid in set(book.open) - existing:
             book.vanished(uid, now)
         book.forget(existing)
@@ -176,10 +187,12 @@ class Collector:
     def _follow(self) -> bool:
         """Observe changes for a while; returns whether all until now are observed."""
         began = time.monotonic()
-        for change in self._server.watched(f"{WORKLOADS}/workloads", self._at, WATCH_S):
+        for change in self._server.watched(f"{API}/workloads", self._at, WATCH_S):
             workload = change["object"]
             at = self._at = str(workload["metadata"]["resourceVersion"])
             namespace = workload["metadata"].get("namespace", "")
+            if namespace in self._config["teams"] and change["type"] != "BOOKMARK":
+                self._queued(change["type"], workload)
             book = self._books.loaded.get(namespace)
             # A book that was read meanwhile has some of the changes.
             if book is not None and change["type"] != "BOOKMARK" and not 0 < int(at) <= book.version:
@@ -189,6 +202,17 @@ class Collector:
                 # Under load, changes come faster than they are observed.
                 return False
         return True
+
+    def _queued(self, kind: str, workload: Object) -> None:
+        """Take the state of a Workload for Events of its job, and for retries."""
+        head = workload["metadata"]
+        if kind == "DELETED":
+            self._reports.gone(head["uid"])
+            self._retries.gone(head["uid"])
+            return
+        with self._books.apart(head["namespace"], waits=False):
+            self._reports.observe(workload, self._now(), time.monotonic())
+            self._retries.observe(workload)
 
     def _changed(self, book: TeamBook, kind: str, workload: Object) -> None:
         if kind == "DELETED":
@@ -239,7 +263,7 @@ class Collector:
     def _activate_check(self, now: int) -> None:
         """Activate the admission check, once: queues with the check admit no job before."""
         if not self._answers:
-            path = f"{WORKLOADS}/admissionchecks/{check.CHECK}/status"
+            path = f"{API}/admissionchecks/{check.CHECK}/status"
             status, state = self._server.ask("PATCH", path, check.active(now))
             self._answers = status < 300
             if not self._answers:

@@ -16,11 +16,11 @@ from agents.gpu_ledger.ledger import TeamBook
 from agents.gpu_ledger.price import Prices
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.events import event
+from agents.shared.kueue import API, VERSION
 from agents.shared.times import stamp
 
 Object = Mapping[str, Any]
 
-WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2"
 # Percentages of a budget at which a warning is sent, once a month each.
 WARNINGS = (50, 80, 100)
 # The Workload changed or is gone: its own change is handled next.
@@ -139,13 +139,13 @@ class Decisions:
         book.note(Note(now, what, state.name, verdict.why))
         metadata = workload["metadata"]
         on = {key: metadata[key] for key in ("name", "uid")}
-        on |= {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}
+        on |= {"apiVersion": VERSION, "kind": "Workload"}
         self._event(on, reason, verdict.why, kind, now)
 
     def _patch(self, workload: Object, patch: Object, part: str) -> bool:
         """Change a Workload or its status; False when it changed meanwhile, which is handled next."""
         metadata = workload["metadata"]
-        path = f"{WORKLOADS}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
+        path = f"{API}/namespaces/{metadata['namespace']}/workloads/{metadata['name']}{part}"
         try:
             self._workloads[metadata["uid"]] = self._server.must("PATCH", path, patch)
         except ApiServerError as error:

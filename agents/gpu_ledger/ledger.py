@@ -47,8 +47,7 @@ class TeamBook:
         """Device-seconds by day, pool and resource that were possibly held, beside the rows."""
         self.open: dict[str, Open] = {}
         self.booked: dict[str, tuple[int, int]] = {}
-        """By Workload: the admission of its last booked attempt, and the seconds of all its past ones."""
-        """Of Workloads that are not finished."""
+        """Of unfinished Workloads: the admission of the last booked attempt, and the seconds of past ones."""
         self.done: dict[str, None] = {}
         """The latest finished Workloads, which are booked; oldest first."""
         self.unread: dict[str, None] = {}

@@ -4,9 +4,10 @@ from typing import Any
 
 from agents.idle_gpus.decisions import ANNOUNCE, STOP, TAKE_BACK, IdleVerdict
 from agents.idle_gpus.holders import JOBS, NEVER, STOP_AT, GpuPod, Holder
-from agents.idle_gpus.jobs import RETRY_LABEL, Jobs
+from agents.idle_gpus.jobs import Jobs
 from agents.shared.api_server import ApiServer, ApiServerError, say
 from agents.shared.events import event
+from agents.shared.kueue import RETRY_LABEL
 from agents.shared.times import stamp
 
 _SOURCE = "trainstack-idle"
@@ -34,11 +35,6 @@ class Actions:
             again = f"; to start it again, give it the label {RETRY_LABEL}" if holder.kind in JOBS else ""
             words = f"stopped: its GPUs were idle, as announced{again}"
             self._report(holder, "GpusIdleStopped", words, now)
-
-    def retry(self, namespace: str) -> None:
-        """Start jobs again whose members ask for it. Raises as `take`."""
-        for name in self._jobs.retry(namespace):
-            say(f"{namespace}/{name}: starts again, as its label {RETRY_LABEL} asks")
 
     def _announce(self, holder: Holder, stop_at: float, now: float) -> None:
         when = NEVER if stop_at == float("inf") else stamp(stop_at)

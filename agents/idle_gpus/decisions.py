@@ -38,6 +38,15 @@ class IdlePolicy:
     startup_s: float
     """A holder that started more recently is protected: it may be loading weights."""
 
+    @property
+    def bound_s(self) -> float:
+        """Time without any activity after which neither a start nor a checkpoint protects a holder.
+
+        A member controls both: a program can announce checkpoints that it does not write, and end again and
+        again. No training writes a checkpoint of new work, or starts, without using a GPU for so long.
+        """
+        return self.window_s + max(self.interval_s, self.startup_s)
+
 
 @dataclass(frozen=True)
 class IdleVerdict:
@@ -49,9 +58,20 @@ class IdleVerdict:
     """Of an announcement: time of the stop; infinite: never."""
 
 
-def judge(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePolicy, now: float) -> IdleVerdict:
-    """The verdict on a holder, from the activity of its GPUs until `now`."""
+def judge(
+    holder: Holder,
+    activity: Mapping[PodKey, Activity],
+    policy: IdlePolicy,
+    now: float,
+    long_activity: Mapping[PodKey, Activity] | None = None,
+) -> IdleVerdict:
+    """The verdict on a holder, from the activity of its GPUs until `now`.
+
+    `long_activity`: of the last `policy.bound_s`, where that was queried (`is_doubtful`).
+    """
     state = _state(holder, activity, policy, now)
+    if long_activity is not None and is_doubtful(holder, state, policy, now):
+        state = IDLE if _is_proven(holder, long_activity) else state
     stops = holder.interactive or policy.stop_jobs
     announced = _announced(holder)
     if state == IDLE:
@@ -64,6 +84,12 @@ def judge(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePolic
     return IdleVerdict(state, NOTHING)
 
 
+def is_doubtful(holder: Holder, state: str, policy: IdlePolicy, now: float) -> bool:
+    """Return whether a holder is protected that is old enough for a proof that it does not work."""
+    aged = all(pod.began is not None and now - pod.began >= COVERAGE * policy.bound_s for pod in holder.pods)
+    return state in (STARTING, CHECKPOINTED) and aged
+
+
 def last_checkpoint(holder: Holder, now: float) -> float | None:
     """The newest checkpoint that any of its pods reported; None without a plausible one."""
     reported = [pod.last_checkpoint for pod in holder.pods if pod.last_checkpoint is not None]
@@ -71,7 +97,7 @@ def last_checkpoint(holder: Holder, now: float) -> float | None:
 
 
 def _state(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePolicy, now: float) -> str:
-    measured = [activity.get((pod.namespace, pod.name)) for pod in holder.pods]
+    measured = (activity.get((pod.namespace, pod.name)) for pod in holder.pods)
     if any(each is not None and each.busiest > BUSY_SHARE for each in measured):
         return BUSY
     if any(pod.started is None or now - pod.started < policy.startup_s for pod in holder.pods):
@@ -79,10 +105,16 @@ def _state(holder: Holder, activity: Mapping[PodKey, Activity], policy: IdlePoli
     checkpoint = last_checkpoint(holder, now)
     if checkpoint is not None and now - checkpoint < policy.interval_s:
         return CHECKPOINTED
-    for pod, each in zip(holder.pods, measured, strict=True):
-        if each is None or each.gpus < pod.gpus or each.coverage < COVERAGE:
-            return UNKNOWN
-    return IDLE
+    return IDLE if _is_proven(holder, activity) else UNKNOWN
+
+
+def _is_proven(holder: Holder, activity: Mapping[PodKey, Activity]) -> bool:
+    """Return whether there are enough figures of all GPUs, and all show idleness."""
+    for pod in holder.pods:
+        each = activity.get((pod.namespace, pod.name))
+        if each is None or each.gpus < pod.gpus or each.coverage < COVERAGE or each.busiest > BUSY_SHARE:
+            return False
+    return True
 
 
 def _announced(holder: Holder) -> float | None:

@@ -33,8 +33,10 @@ class GpuPod:
     owner: str
     gpus: int
     interactive: bool
+    began: float | None
+    """Start of the pod, which no restart of its containers changes; None before."""
     started: float | None
-    """Time at which all of its containers had started; None before."""
+    """Time at which all of its containers had started, anew after a restart; None before."""
     last_checkpoint: float | None
     """Time of the last checkpoint that its run reported."""
     stop_at: float | None
@@ -104,6 +106,7 @@ def _pod(body: Mapping[str, Any], interactive_pools: Sequence[str]) -> GpuPod | 
         owner=labels.get(OWNER_LABEL) or head["namespace"],
         gpus=gpus,
         interactive=labels.get(PURPOSE_LABEL) == INTERACTIVE or pool in interactive_pools,
+        began=seconds(status.get("startTime")),
         started=_started(status),
         last_checkpoint=seconds(notes.get(LAST)),
         stop_at=float("inf") if stop_at == NEVER else seconds(stop_at),

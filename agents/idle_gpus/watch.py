@@ -14,7 +14,7 @@ from typing import Any
 
 from agents.idle_gpus import decisions
 from agents.idle_gpus.actions import Actions
-from agents.idle_gpus.decisions import IdlePolicy, IdleVerdict, judge, last_checkpoint
+from agents.idle_gpus.decisions import IdlePolicy, IdleVerdict, is_doubtful, judge, last_checkpoint
 from agents.idle_gpus.holders import Holder, bare, holders
 from agents.idle_gpus.measures import QUERIES, Activity, activities
 from agents.shared.api_server import ApiServer, ApiServerError, say
@@ -93,10 +93,14 @@ class IdleWatch:
         except PrometheusError as error:
             blind = True
             say(f"no data, so nothing is stopped: {error}")
-        if self._policy.stop_jobs:
-            for namespace in self._given.namespaces:
-                self._apart(namespace, functools.partial(self._actions.retry, namespace))
         judged = [(holder, judge(holder, activity, self._policy, now)) for holder in found]
+        if any(is_doubtful(holder, verdict.state, self._policy, now) for holder, verdict in judged):
+            try:
+                longer = asked(self._given.prometheus, self._policy.bound_s, now)
+            except PrometheusError as error:
+                say(f"protected holders stay protected: {error}")
+            else:
+                judged = [(one, judge(one, activity, self._policy, now, longer)) for one in found]
         for holder, verdict in judged:
             what = f"{holder.namespace}/{holder.name}: {verdict.action}"
             self._apart(what, functools.partial(self._actions.take, holder, verdict, now))

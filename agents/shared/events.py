@@ -6,7 +6,7 @@ from typing import Any
 from agents.shared.times import stamp
 
 # Of an Event's message (Kubernetes, pkg/apis/core/validation/events.go, `NoteLengthLimit`).
-_MOST_LETTERS = 1024
+MOST_LETTERS = 1024
 _REFERS = ("apiVersion", "kind", "name", "uid")
 
 
@@ -20,19 +20,21 @@ def event(
     by: str,
     at: float,
     prefix: str = "",
+    name: str = "",
 ) -> dict[str, Any]:
     """The Event about an object, given by its apiVersion, kind, name and, where it is known, uid.
 
-    `kind` is Normal or Warning, `by` the program; the Event's name begins with `prefix`, by default with the
-    object's.
+    `kind` is Normal or Warning, `by` the program. `name`: of the Event; default: a new one that begins with
+    `prefix`, by default with the object's name.
     """
+    called = {"name": name} if name else {"generateName": prefix or f"{about['name']}."}
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"generateName": prefix or f"{about['name']}.", "namespace": namespace},
+        "metadata": {**called, "namespace": namespace},
         "involvedObject": {**{key: about[key] for key in _REFERS if key in about}, "namespace": namespace},
         "reason": reason,
-        "message": words[:_MOST_LETTERS],
+        "message": words[:MOST_LETTERS],
         "type": kind,
         "source": {"component": by},
         "firstTimestamp": stamp(at),

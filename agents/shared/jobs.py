@@ -1,4 +1,4 @@
-"""The objects with which users start runs, of which Kueue makes Workloads; standard library only."""
+"""Kinds of jobs for which Kueue creates Workloads: their paths and references; standard library only."""
 
 import urllib.parse
 from collections.abc import Mapping

@@ -16,13 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agents.shared.api_server import FORBIDDEN_S, ApiServer, Object, say
+from agents.shared.kueue import API, AWAY_NOTE, JOB_UID_LABEL
 from smoke_training.launchers.verdict_record import VerdictRecord, records
 
 POLL_S = 2.0
-_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-# The reason why a pool deactivated the run (`agents.capacity_windows.workloads`).
-_AWAY = "trainstack.dev/capacity-window"
-
 
 End = tuple[bool, VerdictRecord]
 """Whether the validation passed, and its record."""
@@ -49,8 +46,8 @@ class Reader:
 
     def workloads(self, uid: str) -> Sequence[Object]:
         """The Workloads of Kueue for the Job with this uid."""
-        labels = urllib.parse.quote(f"kueue.x-k8s.io/job-uid={uid}")
-        return list((self._get(_KUEUE, f"workloads?labelSelector={labels}") or {}).get("items") or ())
+        labels = urllib.parse.quote(f"{JOB_UID_LABEL}={uid}")
+        return list((self._get(API, f"workloads?labelSelector={labels}") or {}).get("items") or ())
 
     def _get(self, group: str, path: str) -> Object | None:
         """Raises OSError when the server is unreachable or fails, ReadDeniedError when it denies access."""
@@ -192,7 +189,7 @@ def _why_queued(workloads: Sequence[Object]) -> str:
     """The reason of Kueue: no quota, evicted, or no Workload."""
     if not workloads:
         return "Kueue has made no Workload for it; is its controller running, and does the queue exist?"
-    if away := ((workloads[0].get("metadata") or {}).get("annotations") or {}).get(_AWAY):
+    if away := ((workloads[0].get("metadata") or {}).get("annotations") or {}).get(AWAY_NOTE):
         return f"its pool takes no jobs now: {away}"
     conditions = {row["type"]: row for row in (workloads[0].get("status") or {}).get("conditions") or ()}
     for kind, bad in (("QuotaReserved", "False"), ("Admitted", "False"), ("Evicted", "True")):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.shared.kueue import API
 from infra.clouds.kubectl import ApiResponse, ClusterApi
 from infra.errors import Problem, UserError
 from trainstack.collect.object_lists import ListRefusedError, listed
@@ -17,7 +18,6 @@ HELD = "trainstack.dev/held"
 LIMIT_S = 900
 """Longest wait for pods that end: kubelets kill them earlier, after `terminationGracePeriodSeconds`."""
 _MARGIN_S, _POLL_S = 30, 1.0
-_KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 _ENDED = ("Succeeded", "Failed")
 _GONE, _OK = 404, (200, 202)
 
@@ -58,7 +58,7 @@ class Draining:
             release_foreign(self.cluster, namespace, self.report, now=self.now)
 
     def _hold(self, queue: str, policy: str) -> None:
-        path = f"{_KUEUE}/clusterqueues/{queue}"
+        path = f"{API}/clusterqueues/{queue}"
         found = self.cluster.get(path)
         if found.status == _GONE:
             return
@@ -140,7 +140,7 @@ class Draining:
 
 
 def _workload(job: Job) -> str:
-    return f"{_KUEUE}/namespaces/{job.namespace}/workloads/{job.workload}"
+    return f"{API}/namespaces/{job.namespace}/workloads/{job.workload}"
 
 
 def resume(cluster: ClusterApi, only: Collection[str] | None = None) -> list[str]:
@@ -150,13 +150,13 @@ def resume(cluster: ClusterApi, only: Collection[str] | None = None) -> list[str
     """
     for workload in _held(cluster, "workloads"):
         about = workload["metadata"]
-        path = f"{_KUEUE}/namespaces/{about['namespace']}/workloads/{about['name']}"
+        path = f"{API}/namespaces/{about['namespace']}/workloads/{about['name']}"
         if only is None or path in only:
             cluster.send("PATCH", path, _activity(active=True))
     resumed = []
     for queue in _held(cluster, "clusterqueues"):
         name, before = queue["metadata"]["name"], queue["metadata"]["annotations"][HELD]
-        path = f"{_KUEUE}/clusterqueues/{name}"
+        path = f"{API}/clusterqueues/{name}"
         body = {"metadata": {"annotations": {HELD: None}}, "spec": {"stopPolicy": before}}
         if (only is None or path in only) and cluster.send("PATCH", path, body).status in _OK:
             resumed.append(name)
@@ -166,7 +166,7 @@ def resume(cluster: ClusterApi, only: Collection[str] | None = None) -> list[str
 def _held(cluster: ClusterApi, plural: str) -> list[Any]:
     """Objects that a change has stopped and that are not being deleted."""
     try:
-        found = listed(cluster, f"{_KUEUE}/{plural}")
+        found = listed(cluster, f"{API}/{plural}")
     except ListRefusedError:
         return []
     return [

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from agents.idle_gpus.jobs import IDLE, STOPPED_LABEL
+from agents.shared.kueue import AWAY_NOTE, IDLE, PRIORITY_LABEL, QUEUE_NAME_LABEL, STOPPED_LABEL
 from components.kubernetes.queueing.job_limits import DEADLINE_LABEL
 from infra.quantity import parse
 from trainstack.queues.state import (
@@ -31,7 +31,6 @@ Object = Mapping[str, Any]
 WORKLOAD = "kueue.x-k8s.io/workload"
 """The annotation of a pod with the name of its Workload."""
 _ENDED = ("Succeeded", "Failed")
-_QUEUE_LABEL, _PRIORITY_LABEL = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/priority-class"
 MISSING_CLAIM = "MissingClaim"
 _LONGEST_S = 100 * 365 * 86_400
 # A container waits for these while its pod starts (kubernetes v1.36.2 pkg/kubelet/kubelet_pods.go).
@@ -79,6 +78,7 @@ def job(workload: Object, queues: Mapping[tuple[str, str], str], runs: Mapping[s
         evictions=sum(int(row.get("count") or 0) for row in evictions),
         active=spec.get("active", True),
         idle=labels.get(STOPPED_LABEL) == IDLE,
+        away=str((about.get("annotations") or {}).get(AWAY_NOTE) or ""),
         default_deadline=_by_default(labels, run),
     )
 
@@ -261,8 +261,8 @@ def unprocessed(runs: Iterable[Object], workloads: Iterable[Object]) -> Iterator
         labels = about.get("labels") or {}
         if not spec.get("suspend") or about.get("ownerReferences") or about["uid"] in known:
             continue
-        if queue := labels.get(_QUEUE_LABEL):
+        if queue := labels.get(QUEUE_NAME_LABEL):
             gpus = int(pod_requests(spec["template"]["spec"]).get(GPU, 0)) * int(spec.get("parallelism") or 1)
-            priority = str(labels.get(_PRIORITY_LABEL) or "")
+            priority = str(labels.get(PRIORITY_LABEL) or "")
             created = moment(about["creationTimestamp"])
             yield Unprocessed(about["namespace"], about["name"], queue, priority, gpus, created)

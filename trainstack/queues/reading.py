@@ -4,13 +4,13 @@ import datetime
 from collections.abc import Iterable
 from typing import Any
 
+from agents.shared.kueue import VERSION
 from infra.clouds.kubectl import ClusterApi, unanswered
 from infra.errors import Problem, UserError
 from trainstack.collect.object_lists import ListRefusedError, listed
 from trainstack.queues import objects
 from trainstack.queues.state import Job, LocalQueue, Refusal, State
 
-_KUEUE = "kueue.x-k8s.io/v1beta2"
 _VISIBILITY = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 _MOST_PENDING = "100000"
 """Places per response (kubernetes-sigs/kueue v0.19.2 pkg/constants, `MaxPendingWorkloadsLimit`)."""
@@ -25,11 +25,11 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
     workloads = asking.workloads()
     runs = {one["metadata"]["uid"]: one for one in asking.of_namespaces("batch/v1", "jobs")}
     unprocessed = objects.unprocessed(runs.values(), workloads)
-    local_queues = [objects.local_queue(one) for one in asking.of_namespaces(_KUEUE, "localqueues")]
+    local_queues = [objects.local_queue(one) for one in asking.of_namespaces(VERSION, "localqueues")]
     cluster_queues = {(one.namespace, one.name): one.cluster_queue for one in local_queues}
     jobs = tuple(objects.job(one, cluster_queues, runs) for one in workloads)
-    queues = asking.of_cluster(_KUEUE, "clusterqueues")
-    flavors = asking.of_cluster(_KUEUE, "resourceflavors")
+    queues = asking.of_cluster(VERSION, "clusterqueues")
+    flavors = asking.of_cluster(VERSION, "resourceflavors")
     nodes = asking.of_cluster("v1", "nodes")
     pods = asking.of_namespaces("v1", "pods")
     return State(
@@ -39,9 +39,9 @@ def read(cluster: ClusterApi, namespace: str | None) -> State:
         whole=asking.whole,
         cluster_queues=_named(queues, objects.cluster_queue),
         local_queues=tuple(local_queues),
-        shared=_named(asking.of_cluster(_KUEUE, "cohorts"), objects.shared) or {},
+        shared=_named(asking.of_cluster(VERSION, "cohorts"), objects.shared) or {},
         flavors=_named(flavors, objects.flavor),
-        topologies=_named(asking.of_cluster(_KUEUE, "topologies"), _levels) or {},
+        topologies=_named(asking.of_cluster(VERSION, "topologies"), _levels) or {},
         nodes=None if nodes is None else tuple(objects.node(one) for one in nodes),
         pods=tuple(one for one in map(objects.pod, pods) if one),
         places=asking.places(jobs, local_queues),
@@ -61,7 +61,7 @@ class _Asking:
 
     def workloads(self) -> list[Any]:
         try:
-            return self._everywhere(_KUEUE, "workloads")
+            return self._everywhere(VERSION, "workloads")
         except ListRefusedError as error:
             raise self._unusable(error) from None
 
@@ -118,7 +118,7 @@ class _Asking:
         response, server = error.answer, self._cluster.server
         if response.status == 404:
             fix = "Name a stack with queues; Kueue 0.19 serves this version."
-            rule = f"does not serve {_KUEUE}"
+            rule = f"does not serve {VERSION}"
             return UserError([Problem("cluster", server, rule, fix, code="kueue-missing")])
         if response.status == 403:
             fix = "Add --team TEAM as a member of a team, or log in as an administrator."

@@ -1,14 +1,11 @@
 """Reasons why a job does not run yet, from messages of Kueue and the state of nodes."""
 
 import datetime
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
 
-from agents.idle_gpus.jobs import RETRY_LABEL
+from agents.queued_jobs.reasons import TOPOLOGY, Kind, Reason, of_checks, of_inactive, of_message
 from components.kubernetes.queueing.kueue import PRIORITIES as CLASSES
-from components.kubernetes.queueing.kueue import PRIORITY_LABEL, QUEUE_NAME_LABEL
+from components.kubernetes.queueing.kueue import PRIORITY_LABEL
 from infra.catalog.kubernetes.kueue import PRIORITIES
 from trainstack.queues import fragmentation
 from trainstack.queues.matching import candidates
@@ -17,44 +14,6 @@ from trainstack.queues.pools import Capacity
 from trainstack.queues.positions import Place
 from trainstack.queues.state import GPU, ClusterQueue, Job, Unprocessed
 
-Kind = Literal[
-    "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",
-    "admission check", "nodes booting", "starting", "preempting", "retry later", "deactivated",
-    "behind others", "no such queue", "no such priority", "unknown resource", "image", "configuration",
-    "volume claim", "crash loop", "stopped idle", "pods refused", "not processed", "other",
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Reason:
-    """The reason why a job waits: its kind and a sentence."""
-
-    kind: Kind
-    text: str
-
-    @property
-    def fix(self) -> str:
-        """The action of the job's owner; empty where waiting is enough."""
-        return _FIXES.get(self.kind, "")
-
-
-_AGAIN = "delete the job and submit it again: kubectl replace --force -f FILE"
-_FIXES: dict[Kind, str] = {
-    "never fits": "request no more than one pool has",
-    "borrowing limit": "request less, or ask an administrator for a larger guarantee",
-    "no matching pool": "remove the nodeSelector or affinity, or name the queue of the pool",
-    "deactivated": _AGAIN,
-    "stopped idle": f"kubectl label job NAME {RETRY_LABEL}=1 --overwrite, a new value each time",
-    "no such queue": f"name one of `kubectl get localqueues` in label {QUEUE_NAME_LABEL}; {_AGAIN}",
-    "no such priority": f"use one of {', '.join(PRIORITIES)} in label {PRIORITY_LABEL}; {_AGAIN}",
-    "unknown resource": f"request GPUs as {GPU} in resources.limits; {_AGAIN}",
-    "image": f"correct the name of the image, or its pull secret; {_AGAIN}",
-    "configuration": "create the Secret or ConfigMap that the message names: the pod then starts",
-    "volume claim": "create the claim that the message names, or use one of `kubectl get pvc`",
-    "crash loop": f"read kubectl logs --previous, correct the program; {_AGAIN}",
-    "pods refused": f"read the refusal in kubectl describe job; {_AGAIN}",
-    "not processed": "wait for a minute; then an administrator checks Kueue (runbook KueueDown)",
-}
 # Kubernetes' words for what keeps a container from starting (pkg/kubelet/images/types.go,
 # pkg/kubelet/kuberuntime/kuberuntime_container.go).
 _OF_PODS: dict[str, Kind] = {
@@ -66,45 +25,20 @@ _OF_PODS: dict[str, Kind] = {
 # Pods of an admitted job exist after this time.
 _CREATION = datetime.timedelta(minutes=1)
 
-
-# Messages of Kueue's conditions. Their reasons are only `Pending` without the feature
-# UnadmittedWorkloadsObservability, which is off by default (kubernetes-sigs/kueue v0.19.2:
-# pkg/features/kube_features.go). Sources: pkg/scheduler/scheduler.go, `nominate` and `processEntry`;
-# pkg/scheduler/flavorassigner/flavorassigner.go; pkg/cache/scheduler/tas_flavor_snapshot.go, `notFitMessage`;
-# pkg/controller/core/workload_controller.go, `getQueueBlocker`.
 _CLASSES = [one.name for one in CLASSES]
-_TOPOLOGY = re.compile(r'topology "[^"]*" (doesn\'t allow|allows) to fit[^;]*')
-_UNUSED, _EXCEEDS = "insufficient unused quota", "insufficient quota for"
-# The first match decides.
-_MESSAGES: tuple[tuple[str, Kind], ...] = (
-    (r"LocalQueue \S+ doesn't exist", "no such queue"),
-    (r"is (stopped|inactive)\b", "stopped"),
-    (r"resource \S+ unavailable in ClusterQueue|is not mapped in DRA configuration", "unknown resource"),
-    (r"Pending the preemption|overlapping preemption targets", "preempting"),
-    (_TOPOLOGY.pattern, "topology"),
-    (_UNUSED, "quota"),
-    (_EXCEEDS, "never fits"),
-    (
-        r"untolerated taint|doesn't match node affinity|unavailable in ClusterQueue|flavor \S+ not found",
-        "no matching pool",
-    ),
-)
 
 
 def reason(job: Job, capacity: Capacity, places: Mapping[tuple[str, str], Place]) -> Reason:
     """The reason that an unfinished job does not run yet."""
-    if not job.active and job.idle:
-        return Reason("stopped idle", "its GPUs were idle")
+    checks = {one.name: (one.state, one.message) for one in job.checks}
     if not job.active:
-        # The budget check deactivates jobs (agents/gpu_ledger/check.py).
-        if any(one.state != "Ready" and one.message for one in job.checks):
-            return _checked(job)
         last = job.conditions.get("Evicted") or job.conditions.get("QuotaReserved")
-        return Reason("deactivated", last.message if last else "it was deactivated")
+        words = (last.reason, last.message) if last else ("", "")
+        return of_inactive(idle=job.idle, away=job.away, checks=checks, reason=words[0], message=words[1])
     if job.admitted:
         return _starting(job, capacity)
     if job.holding:
-        return _checked(job)
+        return of_checks(checks) or Reason("other", "its quota is reserved")
     return _queued(job, capacity, places)
 
 
@@ -114,7 +48,11 @@ def unprocessed(job: Unprocessed) -> Reason:
     Source: kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/reconciler.go, `prepareWorkload`.
     """
     if job.priority_class and job.priority_class not in _CLASSES:
-        return Reason("no such priority", f"there is no priority class {job.priority_class}")
+        fix = (
+            f"use one of {', '.join(PRIORITIES)} in label {PRIORITY_LABEL}; delete the job and submit it "
+            "again: kubectl replace --force -f FILE"
+        )
+        return Reason("no such priority", f"there is no priority class {job.priority_class}", fix)
     return Reason("not processed", "Kueue has not processed it")
 
 
@@ -154,12 +92,10 @@ def _asks(job: Job) -> tuple[object, ...]:
 
 
 def _of_message(job: Job, message: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
-    kinds: Iterator[Kind] = (kind for pattern, kind in _MESSAGES if re.search(pattern, message))
-    kind: Kind = next(kinds, "other")
-    if kind == "topology":
+    found = of_message(message)
+    if found.kind == "topology":
         return _topology(job, message, queue, capacity)
-    found = Reason(kind, message)
-    if kind in ("quota", "never fits") and queue is not None and job.gpus:
+    if found.kind in ("quota", "never fits") and queue is not None and job.gpus:
         return _quota(job, found, queue, capacity)
     return found
 
@@ -197,7 +133,7 @@ def _listed(amounts: Mapping[str, int], of: Mapping[str, int] | None = None) -> 
 
 def _topology(job: Job, message: str, queue: ClusterQueue | None, capacity: Capacity) -> Reason:
     """The reason in a pool with a topology, where Kueue itself places pods on nodes."""
-    found = _TOPOLOGY.search(message)
+    found = TOPOLOGY.search(message)
     text = found.group() if found else message
     free = capacity.free
     if queue is None or free is None:
@@ -215,16 +151,6 @@ def _topology(job: Job, message: str, queue: ClusterQueue | None, capacity: Capa
 def _fragmented(pool: str, free: list[int], gpus: int) -> Reason:
     message = f"{sum(free)} GPUs are free in {pool}, at most {max(free)} on one node; a pod needs {gpus}"
     return Reason("fragmentation", message)
-
-
-def _checked(job: Job) -> Reason:
-    waiting = [one for one in job.checks if one.state != "Ready"]
-    if not waiting:
-        return Reason("other", "its quota is reserved")
-    message = "; ".join(
-        f"{one.name} is {one.state}{': ' if one.message else ''}{one.message}" for one in waiting
-    )
-    return Reason("admission check", message)
 
 
 def _starting(job: Job, capacity: Capacity) -> Reason:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agents.queued_jobs.reasons import Reason
 from trainstack.queues.estimates import Estimate, estimates
 from trainstack.queues.pools import Capacity, Pool
 from trainstack.queues.positions import Place, places
-from trainstack.queues.reasons import Reason, reason, unprocessed
+from trainstack.queues.reasons import reason, unprocessed
 from trainstack.queues.state import Job, Moment, State, Unprocessed
 
 SCHEMA = "trainstack.queue/1"

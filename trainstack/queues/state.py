@@ -85,6 +85,8 @@ class Job:
     """False where it cannot be admitted."""
     idle: bool = False
     """It was stopped because its GPUs were idle (`agents.idle_gpus`)."""
+    away: str = ""
+    """Check and reason of a pool with windows that does not admit it (`agents.capacity_windows`)."""
 
     @property
     def key(self) -> tuple[str, str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from trainstack.queues.bound import fewest
 from trainstack.queues.estimates import Estimate
-from trainstack.queues.reasons import Reason
 from trainstack.queues.report import Report, Running, Waiting
 from trainstack.queues.state import Moment
 
@@ -33,7 +32,7 @@ def tables(found: Report) -> Iterator[Table]:
         ("place", "job", "team", "GPUs", "queue", "since", "starts", "why"),
         [
             (_place(one), one.job, one.team, str(one.gpus), one.queue, _when(one.since, now),
-             _starts(one.estimate, now), _why(one.reason))
+             _starts(one.estimate, now), one.reason.words())
             for one in found.waiting
         ],
     )  # fmt: skip
@@ -47,10 +46,6 @@ def tables(found: Report) -> Iterator[Table]:
             for one in found.pools
         ],
     )  # fmt: skip
-
-
-def _why(reason: Reason) -> str:
-    return f"{reason.kind}: {reason.text}{f'. Fix: {reason.fix}' if reason.fix else ''}"
 
 
 def _place(one: Waiting) -> str:

@@ -33,11 +33,13 @@ _PARTS = (
     "row",
     "usage",
 )
-_SHARED = ("dcgm", "events", "exposition", "health", "prometheus", "times")
+_QUEUED = ("reasons", "reports", "retries")
+_SHARED = ("dcgm", "events", "exposition", "health", "jobs", "kueue", "prometheus", "times")
 PROGRAM = Program(
     f"{_HERE}.collector",
     imports=[
         *(f"{_HERE}.{part}" for part in _PARTS),
+        *(f"agents.queued_jobs.{part}" for part in _QUEUED),
         *(f"agents.shared.{part}" for part in _SHARED),
         "infra.quantity",
     ],
@@ -103,7 +105,7 @@ class GpuLedger(Component):
 
     Each team's book is the ConfigMap `gpu-ledger` of its namespace, which members read and cannot change. The
     pod reads Workloads of all namespaces, writes books and Events in those of teams, and of Workloads only
-    the state of one admission check.
+    the state of one admission check and whether they are active.
 
     While it is down, no hour is lost that a Workload shows afterwards, and jobs of teams with an enforced
     budget wait with their quota reserved (docs/explanation/ledger.md).
@@ -152,7 +154,12 @@ _IN_QUEUES = (
 # Names cannot be fixed: a month's archive has the month in its name.
 _IN_BOOKS = (
     AccessRule("", ["configmaps"], ["get", "create", "update"]),
-    AccessRule("", ["events"], ["create"]),
+    # A repeated Event is patched.
+    AccessRule("", ["events"], ["create", "patch"]),
+    # Labels with which members start stopped jobs again.
+    AccessRule("batch", ["jobs"], ["list"]),
+    AccessRule("jobset.x-k8s.io", ["jobsets"], ["list"]),
+    AccessRule("trainer.kubeflow.org", ["trainjobs"], ["list"]),
 )
 
 

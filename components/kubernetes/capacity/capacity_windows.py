@@ -25,6 +25,7 @@ PROGRAM = Program(
         "agents.shared.exposition",
         "agents.shared.health",
         "agents.shared.jobs",
+        "agents.shared.kueue",
         "agents.shared.times",
     ],
 )

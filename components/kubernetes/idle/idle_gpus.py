@@ -27,6 +27,7 @@ PROGRAM = Program(
         "agents.shared.exposition",
         "agents.shared.health",
         "agents.shared.jobs",
+        "agents.shared.kueue",
         "agents.shared.prometheus",
         "agents.shared.times",
         "infra.quantity",
@@ -43,10 +44,10 @@ RULES = (
     AccessRule("", ("pods",), ("list", "patch", "delete")),
     AccessRule("", ("events",), ("create",)),
     AccessRule("kueue.x-k8s.io", ("workloads",), ("list", "patch")),
-    # The jobs that it stops, with the label by which members start them again.
-    AccessRule("batch", ("jobs",), ("get", "list")),
-    AccessRule("jobset.x-k8s.io", ("jobsets",), ("get", "list")),
-    AccessRule("trainer.kubeflow.org", ("trainjobs",), ("get", "list")),
+    # The jobs that it stops.
+    AccessRule("batch", ("jobs",), ("get",)),
+    AccessRule("jobset.x-k8s.io", ("jobsets",), ("get",)),
+    AccessRule("trainer.kubeflow.org", ("trainjobs",), ("get",)),
     AccessRule("apps", ("replicasets",), ("get",)),
     AccessRule("apps", ("statefulsets/scale", "deployments/scale"), ("patch",)),
 )

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agents.gpu_ledger.check import CHECK, CONTROLLER
+from agents.shared.kueue import VERSION
 from components.kubernetes.capacity.args import window_check
 from components.kubernetes.queueing.quotas import GPU, FlavorArgs, TeamArgs
 from infra.naming import flavor_name
 
 # Controller of the windows of pools: `agents.capacity_windows.controller`.
 KEEPER = "trainstack.dev/capacity-window"
-_API_VERSION = "kueue.x-k8s.io/v1beta2"
 
 Body = dict[str, Any]
 
@@ -76,4 +76,4 @@ def _classes(args: Sequence[FlavorArgs]) -> Mapping[str, str]:
 
 
 def _head(kind: str, name: str) -> Body:
-    return {"apiVersion": _API_VERSION, "kind": kind, "metadata": {"name": name}}
+    return {"apiVersion": VERSION, "kind": kind, "metadata": {"name": name}}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agents.shared import kueue
 from components.kubernetes.offers import counted
 from components.kubernetes.queueing.checks import checks, is_budgeted, strategy
 from components.kubernetes.queueing.quotas import (
@@ -22,7 +23,7 @@ from components.kubernetes.queueing.quotas import (
 from infra.catalog.kubernetes.kueue import DEFAULT_QUEUE, SAMPLES_QUEUE
 from infra.naming import flavor_name, gate_queue, pool_queue, team_namespace
 
-API_VERSION = "kueue.x-k8s.io/v1beta2"
+API_VERSION = kueue.VERSION
 COHORT = "trainstack"
 # Scheduled validations: in the gate's namespace, in a queue that owns nothing.
 SCHEDULE_QUEUE = "smoke-schedule"
@@ -30,8 +31,7 @@ GATE_NAMESPACE = "trainstack-smoke"
 TEAM_LABEL = "trainstack.dev/team"
 # Annotation of a team's namespace: the team's own name, which members read there, and cannot change.
 TEAM_NAME = "trainstack.dev/team-name"
-QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
-PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+QUEUE_NAME_LABEL, PRIORITY_LABEL = kueue.QUEUE_NAME_LABEL, kueue.PRIORITY_LABEL
 # The taint of every node with GPUs.
 GPU_TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 # Kueue tries flavors in their order and stops at the first usable one (pkg/scheduler/flavorassigner,

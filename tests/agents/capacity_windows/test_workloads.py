@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from agents.capacity_windows.workloads import AWAY_NOTE, is_away, is_reserved, sent_away_by
+from agents.capacity_windows.workloads import is_away, is_reserved, sent_away_by
+from agents.shared.kueue import AWAY_NOTE
 
 
 def workload(*conditions: str, active: bool = True, note: str | None = None) -> dict[str, Any]:

@@ -36,6 +36,7 @@ POD = GpuPod(
     owner="ada",
     gpus=2,
     interactive=True,
+    began=NOW - 7200,
     started=NOW - 7200,
     last_checkpoint=None,
     stop_at=None,
@@ -85,6 +86,28 @@ def test_what_protects_a_holder(pod: GpuPod, activity: Activity | None, state: s
     assert found.state == state
     expected = {BUSY: TAKE_BACK, CHECKPOINTED: TAKE_BACK, IDLE: STOP}
     assert found.action == expected.get(state, NOTHING)
+
+
+@pytest.mark.parametrize("forged", [{"last_checkpoint": NOW - 1}, {"started": NOW - 60}])
+def test_a_member_who_forges_checkpoints_or_restarts_holds_gpus_up_to_a_bound(
+    forged: dict[str, float],
+) -> None:
+    """A program that announces checkpoints it does not write, or ends and restarts within the hour."""
+    assert POLICY.bound_s == 2700 + 3600
+    pod = changed(**forged)
+    for long_activity, state in (
+        (None, "protected"),
+        (of(pod), IDLE),
+        # It worked in the meantime, or there is no proof that it did not.
+        (of(pod, activity=dataclasses.replace(SILENT, busiest=0.5)), "protected"),
+        (of(pod, activity=dataclasses.replace(SILENT, coverage=0.5)), "protected"),
+        ({}, "protected"),
+    ):
+        found = judge(holder(pod), of(pod), POLICY, NOW, long_activity).state
+        assert (found if found == IDLE else "protected") == state
+    # A pod that is too young for a proof is not asked about.
+    young = dataclasses.replace(pod, began=NOW - 3600)
+    assert judge(holder(young), of(young), POLICY, NOW, of(young)).state != IDLE
 
 
 def test_a_job_is_announced_and_not_stopped_unless_the_spec_says_otherwise() -> None:

@@ -2,15 +2,21 @@
 
 import argparse
 import copy
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+from agents.idle_gpus import watch
 from agents.idle_gpus.holders import Holder, holders
-from agents.idle_gpus.jobs import RETRY_LABEL, STOPPED_LABEL, Jobs
+from agents.idle_gpus.jobs import Jobs
 from agents.idle_gpus.watch import IdleWatch
 from agents.shared.api_server import ApiServerError
+from agents.shared.kueue import IDLE, RETRIED_NOTE, RETRY_LABEL, STOPPED_LABEL
+from agents.shared.times import stamp
+from smoke_training.launchers.checkpoint_policy import LAST
+from tests.agents.idle_gpus.recorded import answer, series
 from tests.agents.idle_gpus.test_holders import pod
 
 SPACE = "team-vision"
@@ -41,11 +47,8 @@ class Server:
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
         self.requests.append((method, path))
         found = self.objects.get("/".join(path.split("/")[-2:]))
-        return (200, found) if found else (404, {})
-
-    def must(self, method: str, path: str, body: Any) -> Mapping[str, Any]:
-        self.requests.append((method, path))
-        found = self.objects["/".join(path.split("/")[-2:])]
+        if found is None or method == "GET":
+            return (200, found) if found else (404, {})
         assert body["metadata"]["uid"] == found["metadata"]["uid"]
         found["spec"] |= body["spec"]
         for part in ("labels", "annotations"):
@@ -53,7 +56,13 @@ class Server:
                 found["metadata"][part].pop(key, None)
                 if value is not None:
                     found["metadata"][part][key] = value
-        return copy.deepcopy(found)
+        return 200, copy.deepcopy(found)
+
+    def must(self, method: str, path: str, body: Any) -> Mapping[str, Any]:
+        status, found = self.ask(method, path, body)
+        if status >= 300:
+            raise ApiServerError(status, "no such object")
+        return found
 
     def every(self, path: str, **selectors: str) -> Iterator[Mapping[str, Any]]:
         self.requests.append(("LIST", path))
@@ -83,40 +92,26 @@ def stack(kind: str, owner: str = "") -> tuple[Any, dict[str, Any], dict[str, An
 
 
 @pytest.mark.parametrize(("kind", "owner"), [("Job", ""), ("JobSet", ""), ("JobSet", "TrainJob")])
-def test_a_stopped_job_starts_again_once_for_each_new_value_of_its_label(kind: str, owner: str) -> None:
+def test_the_workload_of_a_stopped_job_has_the_value_of_its_label(kind: str, owner: str) -> None:
     server, job, workload = stack(kind, owner)
     job["metadata"]["labels"][RETRY_LABEL] = "of-last-week"
     jobs = Jobs(server)
     assert jobs.stop(Holder(kind, SPACE, "train", ()))
-    assert not workload["spec"]["active"] and STOPPED_LABEL in workload["metadata"]["labels"]
-    # The label that it has already asks for nothing, beside this process and after it.
-    assert jobs.retry(SPACE) == [] and Jobs(server).retry(SPACE) == []
-    job["metadata"]["labels"][RETRY_LABEL] = "1"
-    again = Jobs(server)
-    assert again.retry(SPACE) == ["train"] and workload["spec"]["active"]
-    assert workload["metadata"]["labels"].keys() == {"kueue.x-k8s.io/job-uid"}
-    assert again.retry(SPACE) == [] and again.stop(Holder(kind, SPACE, "train", ()))
-    assert again.retry(SPACE) == [] and not workload["spec"]["active"]
-
-
-def test_a_job_that_others_deactivated_or_that_is_gone_is_left_alone() -> None:
-    server, job, workload = stack("Job")
-    workload["spec"]["active"] = False
-    jobs = Jobs(server)
-    assert not jobs.stop(Holder("Job", SPACE, "train", ())) and not jobs.stop(
-        Holder("Job", SPACE, "none", ())
-    )
-    job["metadata"]["labels"][RETRY_LABEL] = "1"
-    assert jobs.retry(SPACE) == [] and workload["spec"]["active"] is False
+    assert not workload["spec"]["active"]
+    assert workload["metadata"]["labels"][STOPPED_LABEL] == IDLE
+    # The label that it has already asks for nothing (`agents.queued_jobs.retries`).
+    assert workload["metadata"]["annotations"][RETRIED_NOTE] == "of-last-week"
+    assert not jobs.stop(Holder(kind, SPACE, "train", ()))
+    assert not jobs.stop(Holder("Job", SPACE, "none", ()))
 
 
 def test_a_round_without_stopped_jobs_is_one_list_for_each_namespace() -> None:
     server: Any = Server()
     server.pods = {SPACE: [pod()], "team-b": []}
-    watch = IdleWatch(server, given([SPACE, "team-b"]))
-    watch.round()
+    program = IdleWatch(server, given([SPACE, "team-b"]))
+    program.round()
     server.requests.clear()
-    watch.round()
+    program.round()
     assert server.requests == [("LIST", f"/api/v1/namespaces/{name}/pods") for name in (SPACE, "team-b")]
 
 
@@ -125,10 +120,35 @@ def test_a_namespace_that_cannot_be_read_and_a_strange_amount_stop_nothing() -> 
     server: Any = Server()
     limits = {"resources": {"limits": {"nvidia.com/gpu": "1k"}}}
     server.pods = {SPACE: [pod(), pod("strange", spec={"containers": [limits]})]}
-    watch = IdleWatch(server, given(["team-gone", SPACE]))
-    watch.round()
-    assert "trainstack_idle_blind 1" in watch.text and "trainstack_idle_unknown 2" in watch.text
+    program = IdleWatch(server, given(["team-gone", SPACE]))
+    program.round()
+    assert "trainstack_idle_blind 1" in program.text and "trainstack_idle_unknown 2" in program.text
     assert [holder.pods[0].gpus for holder in holders(server.pods[SPACE], [])] == [2, 1000]
+
+
+def test_a_program_that_announces_checkpoints_without_work_is_found_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A hostile member: the annotation is always new, and the last work was two hours ago."""
+    now = time.time()
+    body = pod()
+    body["metadata"]["annotations"] = {LAST: stamp(now)}
+    body["status"] |= {"startTime": stamp(now - 86_400)}
+    ranges: list[float] = []
+
+    def over(prometheus: str, query: str, begin: float, end: float, step_s: int) -> dict[str, Any]:
+        ranges.append(end - begin)
+        shares = [0.0] * (int((end - begin) // step_s) + 1)
+        rows = (series(body["metadata"]["name"], shares, end=end, namespace=SPACE, gpu=gpu) for gpu in (0, 1))
+        return answer(*rows)
+
+    monkeypatch.setattr(watch, "over", over)
+    server: Any = Server()
+    server.pods = {SPACE: [body]}
+    found = IdleWatch(server, given([SPACE]))
+    found.round()
+    assert f'trainstack_idle_gpus{{namespace="{SPACE}"' in found.text
+    assert {*ranges} == {45 * 60.0, 45 * 60.0 + 1800}
 
 
 def given(namespaces: list[str]) -> argparse.Namespace:

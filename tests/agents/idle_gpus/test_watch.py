@@ -13,6 +13,7 @@ POD = GpuPod(
     owner="ada",
     gpus=8,
     interactive=False,
+    began=0.0,
     started=0.0,
     last_checkpoint=NOW - 5400,
     stop_at=None,

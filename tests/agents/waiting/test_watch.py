@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agents.capacity_windows.workloads import AWAY_NOTE
 from agents.shared.api_server import FORBIDDEN_S, ApiServer
+from agents.shared.kueue import AWAY_NOTE
 from agents.waiting import watch as program
 from agents.waiting.watch import End, Reader, RunWatch, WaitLimits
 from smoke_training.launchers.verdict_record import VerdictRecord

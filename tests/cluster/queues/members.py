@@ -10,6 +10,8 @@ from tests.cluster.queues.tenants import RBAC
 def member(plane: ControlPlane, api: KubernetesApi, namespace: str) -> Access:
     """The access of a member of the team with this namespace."""
     assert api.get("v1", "Namespace", namespace)["metadata"]["labels"][TEAM_LABEL] == namespace
-    (subject,) = api.list(RBAC, "RoleBinding", namespace)[0]["subjects"]
+    # Programs have bindings there, too.
+    subjects = [each for row in api.list(RBAC, "RoleBinding", namespace) for each in row["subjects"]]
+    subject = next(each for each in subjects if each["kind"] == "Group")
     pair = Authority(plane.home / "certificates").sign("ada", (subject["name"],))
     return Access(plane.access.server, plane.access.authority, pair.certificate, pair.key)

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from agents.idle_gpus.holders import INTERACTIVE, PURPOSE_LABEL, STOP_AT
-from agents.idle_gpus.jobs import RETRY_LABEL, STOPPED_LABEL
+from agents.shared.kueue import STOPPED_LABEL
 from components.kubernetes.idle.idle_gpus import PROGRAM, IdleGpus, IdleGpusArgs
 from components.kubernetes.teams.checkpoints import TeamCheckpoints
 from rehearsal.controlplane.api import KubernetesApi, Object
@@ -315,12 +315,7 @@ def test_idle_gpus_get_a_warning_then_a_stop_and_nothing_without_metrics(
     for name in ("works", "fresh"):
         assert running(api, space, name) and STOP_AT not in notes(api, space, name)
     text = eventually(lambda: (now := metrics()) and 'stopped_total{kind="Job"} 1' in now and now, metrics)
-    # A member cannot activate the Workload, and starts the job again by a label.
-    prometheus.busy |= {pods}
-    labelled = {"metadata": {"labels": {RETRY_LABEL: "1"}}}
-    api.patch("batch/v1", "Job", "forgotten", labelled, namespace=space)
-    eventually(lambda: lab.job("forgotten")["spec"]["suspend"] is False, "the job runs again")
-    assert STOPPED_LABEL not in (lab.workload("forgotten")["metadata"].get("labels") or {})
+    assert STOPPED_LABEL in lab.workload("forgotten")["metadata"]["labels"]
     assert 'trainstack_idle_stopped_total{kind="Pod"} 1' in text and "trainstack_idle_blind 0" in text
     assert f'trainstack_checkpoint_age_seconds{{namespace="{space}",holder="fresh"}}' in text
 

@@ -147,7 +147,7 @@ def test_a_job_that_never_starts_stops_holding_quota(seen: Seen) -> None:
     assert lab.workload("endless")["spec"]["active"] is False
     assert lab.job("endless")["spec"]["suspend"] is True
     row = _waiting(seen)["endless"]
-    assert row["kind"] == "deactivated" and row["fix"]
+    assert row["kind"] == "requeue limit" and row["fix"]
     namespace = lab.namespaces["Research"]
 
     def reported() -> bool:

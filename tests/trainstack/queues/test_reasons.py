@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from agents.queued_jobs.reasons import Reason
 from tests.trainstack.queues.samples import NOW, POOL, condition, hours, job, queue, refused, running, state
 from trainstack.queues.pools import Capacity
 from trainstack.queues.positions import places
-from trainstack.queues.reasons import Reason, reason
+from trainstack.queues.reasons import reason
 from trainstack.queues.state import AdmissionCheck, Job, LocalQueue, Node, Pod, State
 
 UNUSED = (
@@ -114,8 +115,14 @@ def test_reasons_without_a_condition() -> None:
     assert why(job("a", requeued_at=NOW + hours(0.5))).text.endswith("at 12:30 UTC")
     assert why(job("a", active=False)).kind == "deactivated"
     over = (AdmissionCheck("gpu-budget", "Pending", "over budget: 80 of 100 hours are left"),)
-    budget = "gpu-budget is Pending: over budget: 80 of 100 hours are left"
-    assert why(job("a", active=False, checks=over)) == Reason("admission check", budget)
+    assert why(job("a", active=False, checks=over)) == Reason("over budget", "80 of 100 hours are left")
+    away = "window-a100: the pool opens at 2026-12-01 11:30 UTC"
+    closed = Reason("pool closed", "the pool opens at 2026-12-01 11:30 UTC")
+    assert why(job("a", active=False, away=away)) == closed
+    # A message of an earlier attempt is no reason of this one.
+    reset = (AdmissionCheck("gpu-budget", "Pending", "Reset to Pending after eviction. Previously: Ready"),)
+    limit = {"Evicted": replace(condition(), reason="DeactivatedDueToRequeuingLimitExceeded")}
+    assert why(job("a", active=False, checks=reset, conditions=limit)).kind == "requeue limit"
     held = replace(running("a"), conditions={"QuotaReserved": condition()})
     checked = replace(
         held, checks=(AdmissionCheck("nodes", "Pending", "no capacity"), AdmissionCheck("x", "Ready", ""))

@@ -57,7 +57,8 @@ def test_it_reads_workloads_and_writes_only_what_it_answers_and_books_of_teams(g
     }
     assert rules(graph, "gpu-ledger-books") == {
         "configmaps": {"get", "create", "update"},
-        "events": {"create"},
+        "events": {"create", "patch"},
+        **{kind: {"list"} for kind in ("jobs", "jobsets", "trainjobs")},
     }
     bound = {
         one.properties["metadata"]["namespace"]

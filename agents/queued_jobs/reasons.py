@@ -1,0 +1,188 @@
+"""Reasons why a job does not start, from its Workload, and the fix of each (pure); standard library only.
+
+Events of jobs and `trainstack queue` have the same words.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agents.shared.kueue import AWAY_NOTE, IDLE, OVER_BUDGET, QUEUE_NAME_LABEL, RETRY_LABEL, STOPPED_LABEL
+from agents.shared.times import seconds
+
+Object = Mapping[str, Any]
+Kind = Literal[
+    "quota", "never fits", "borrowing limit", "topology", "fragmentation", "no matching pool", "stopped",
+    "admission check", "over budget", "pool closed", "nodes booting", "starting", "preempting", "retry later",
+    "requeue limit", "time limit", "deactivated", "behind others", "no such queue", "no such priority",
+    "unknown resource", "image", "configuration", "volume claim", "crash loop", "stopped idle",
+    "pods refused", "not processed", "other",
+]  # fmt: skip
+UNKNOWN_NAME = "NAME"
+
+_AGAIN = "delete the job and submit it again: kubectl replace --force -f FILE"
+_RETRY = f"kubectl label {{kind}} {{name}} {RETRY_LABEL}=$(date +%s) --overwrite"
+_FIXES: dict[Kind, str] = {
+    "never fits": "request no more than one pool has",
+    "borrowing limit": "request less, or ask an administrator for a larger guarantee",
+    "no matching pool": "remove the nodeSelector or affinity, or name the queue of the pool",
+    "requeue limit": f"read why its pods did not start (kubectl get events), correct that, then {_RETRY}",
+    "time limit": f"allow more time, or continue from its last checkpoint with {_RETRY}",
+    "deactivated": f"ask an administrator, or {_AGAIN}",
+    "stopped idle": _RETRY,
+    "no such queue": f"name one of `kubectl get localqueues` in label {QUEUE_NAME_LABEL}; {_AGAIN}",
+    "unknown resource": f"request GPUs as nvidia.com/gpu in resources.limits; {_AGAIN}",
+    "image": f"correct the name of the image, or its pull secret; {_AGAIN}",
+    "configuration": "create the Secret or ConfigMap that the message names: the pod then starts",
+    "volume claim": "create the claim that the message names, or use one of `kubectl get pvc`",
+    "crash loop": f"read kubectl logs --previous, correct the program; {_AGAIN}",
+    "pods refused": f"read the refusal in kubectl describe job; {_AGAIN}",
+    "not processed": "wait for a minute; then an administrator checks Kueue (runbook KueueDown)",
+}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """The reason why a job waits: its kind and a sentence."""
+
+    kind: Kind
+    text: str
+    remedy: str = ""
+    """A fix for this case; default: that of its kind."""
+
+    @property
+    def fix(self) -> str:
+        """The action of the job's owner; empty where waiting is enough."""
+        return self.fix_of("job", UNKNOWN_NAME)
+
+    def fix_of(self, kind: str, name: str) -> str:
+        """The fix for an object of some kind."""
+        return (self.remedy or _FIXES.get(self.kind, "")).format(kind=kind.lower(), name=name)
+
+    def words(self, kind: str = "job", name: str = UNKNOWN_NAME) -> str:
+        """Kind, sentence and fix in one line."""
+        fix = self.fix_of(kind, name)
+        return f"{self.kind}: {self.text}{f'. Fix: {fix}' if fix else ''}"
+
+
+# Messages of Kueue's conditions. Their reasons are only `Pending` without the feature
+# UnadmittedWorkloadsObservability, which is off by default (kubernetes-sigs/kueue v0.19.2:
+# pkg/features/kube_features.go). Sources: pkg/scheduler/scheduler.go, `nominate` and `processEntry`;
+# pkg/scheduler/flavorassigner/flavorassigner.go; pkg/cache/scheduler/tas_flavor_snapshot.go, `notFitMessage`;
+# pkg/controller/core/workload_controller.go, `getQueueBlocker`.
+TOPOLOGY = re.compile(r'topology "[^"]*" (doesn\'t allow|allows) to fit[^;]*')
+# The first match decides.
+_MESSAGES: tuple[tuple[str, Kind], ...] = (
+    (r"LocalQueue \S+ doesn't exist", "no such queue"),
+    (r"is (stopped|inactive)\b", "stopped"),
+    (r"resource \S+ unavailable in ClusterQueue|is not mapped in DRA configuration", "unknown resource"),
+    (r"Pending the preemption|overlapping preemption targets", "preempting"),
+    (TOPOLOGY.pattern, "topology"),
+    ("insufficient unused quota", "quota"),
+    ("insufficient quota for", "never fits"),
+    (
+        r"untolerated taint|doesn't match node affinity|unavailable in ClusterQueue|flavor \S+ not found",
+        "no matching pool",
+    ),
+)
+# Reasons of the condition Evicted of Workloads that Kueue deactivated (apis/kueue/v1beta2/workload_types.go,
+# `EvictionUnderlyingCause`; pkg/workload/patching/patching.go, `ReasonWithCause`).
+DEACTIVATED: Mapping[str, Kind] = {
+    "DeactivatedDueToRequeuingLimitExceeded": "requeue limit",
+    "DeactivatedDueToMaximumExecutionTimeExceeded": "time limit",
+}
+
+
+def of_message(message: str) -> Reason:
+    """The reason in a message of Kueue about a job that waits for quota."""
+    kinds = (kind for pattern, kind in _MESSAGES if re.search(pattern, message))
+    return Reason(next(kinds, "other"), message)
+
+
+def of_workload(workload: Object, now: int) -> Reason | None:
+    """The reason why a job does not start, as far as its Workload has it.
+
+    None for one that Kueue admitted, that is finished, or that Kueue has not evaluated yet.
+    """
+    status = workload.get("status") or {}
+    rows = {str(row["type"]): row for row in status.get("conditions") or ()}
+    if _true(rows, "Finished") or workload["metadata"].get("deletionTimestamp"):
+        return None
+    if not workload["spec"].get("active", True):
+        return _inactive(workload, rows)
+    if _true(rows, "Admitted"):
+        return None
+    if _true(rows, "QuotaReserved"):
+        return of_checks(_checks(workload))
+    retried = (status.get("requeueState") or {}).get("requeueAt")
+    if retried and seconds(str(retried)) > now:
+        return Reason("retry later", f"it was stopped; Kueue retries it at {retried[11:16]} UTC")
+    message = str((rows.get("QuotaReserved") or {}).get("message") or "")
+    return of_message(message) if message else None
+
+
+def deactivated_by_kueue(workload: Object) -> bool:
+    """Return whether Kueue deactivated a job that may be activated again.
+
+    Its pods have ended by then, and the number of its attempts is reset: one that is active before is
+    deactivated again at once (kubernetes-sigs/kueue#2174).
+    """
+    status = workload.get("status") or {}
+    rows = {str(row["type"]): row for row in status.get("conditions") or ()}
+    known = _true(rows, "Evicted") and rows["Evicted"].get("reason") in DEACTIVATED
+    settled = not _true(rows, "QuotaReserved") and not status.get("requeueState")
+    return known and settled and not workload["spec"].get("active", True)
+
+
+def of_checks(checks: Mapping[str, tuple[str, str]]) -> Reason | None:
+    """The reason in checks of a job, by name their state and message; None where all admit it."""
+    waiting = {name: row for name, row in checks.items() if row[0] != "Ready"}
+    if not waiting:
+        return None
+    for _, message in waiting.values():
+        if message.startswith(OVER_BUDGET):
+            return Reason("over budget", message.removeprefix(OVER_BUDGET))
+    words = (f"{name} is {state}{f': {text}' if text else ''}" for name, (state, text) in waiting.items())
+    return Reason("admission check", "; ".join(words))
+
+
+def of_inactive(
+    *, idle: bool, away: str, checks: Mapping[str, tuple[str, str]], reason: str, message: str
+) -> Reason:
+    """The reason why a Workload is inactive.
+
+    `idle`: it has the label `STOPPED_LABEL`; `away`: its annotation `AWAY_NOTE`; `reason`, `message`: of its
+    last eviction.
+    """
+    if idle:
+        return Reason("stopped idle", "its GPUs were idle")
+    if away:
+        return Reason("pool closed", away.partition(": ")[2])
+    if kind := DEACTIVATED.get(reason):
+        return Reason(kind, message)
+    held = of_checks(checks)
+    # Other messages are of an earlier attempt.
+    if held and held.kind == "over budget":
+        return held
+    return Reason("deactivated", message or "it was deactivated")
+
+
+def _inactive(workload: Object, rows: Mapping[str, Object]) -> Reason:
+    head, last = workload["metadata"], rows.get("Evicted") or rows.get("QuotaReserved") or {}
+    return of_inactive(
+        idle=(head.get("labels") or {}).get(STOPPED_LABEL) == IDLE,
+        away=str((head.get("annotations") or {}).get(AWAY_NOTE) or ""),
+        checks=_checks(workload),
+        reason=str(last.get("reason") or ""),
+        message=str(last.get("message") or ""),
+    )
+
+
+def _checks(workload: Object) -> dict[str, tuple[str, str]]:
+    rows = (workload.get("status") or {}).get("admissionChecks") or ()
+    return {str(row["name"]): (str(row.get("state")), str(row.get("message") or "")) for row in rows}
+
+
+def _true(rows: Mapping[str, Object], kind: str) -> bool:
+    return bool(rows.get(kind)) and rows[kind]["status"] == "True"

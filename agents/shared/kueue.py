@@ -1,0 +1,21 @@
+"""Names of Kueue's API, and the marks of programs on jobs and their Workloads; standard library only."""
+
+VERSION = "kueue.x-k8s.io/v1beta2"
+API = f"/apis/{VERSION}"
+"""Path of the API, before `/namespaces/...` or the plural of a kind."""
+QUEUE_NAME_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
+"""Label of a Workload: the UID of its job (kueue v0.19.2 pkg/controller/constants)."""
+
+RETRY_LABEL = "trainstack.dev/retry"
+"""Label of a job: a new value starts the job again that was stopped. Members cannot change Workloads."""
+RETRIED_NOTE = "trainstack.dev/retried"
+"""Annotation of a Workload: the value of that label which is obeyed already."""
+STOPPED_LABEL, IDLE = "trainstack.dev/stopped", "idle"
+"""Label of the Workload of a job that was stopped because its GPUs were idle."""
+AWAY_NOTE = "trainstack.dev/capacity-window"
+"""Annotation of a Workload that a pool with windows does not admit: its check and the reason."""
+OVER_BUDGET = "over budget: "
+"""Beginning of the message in a check that deactivated a job. Kueue keeps it (pkg/workload/evict/evict.go,
+`resetChecksOnEviction`, leaves Pending checks as they are)."""

@@ -1,0 +1,120 @@
+"""The reason why a job does not start is an Event of the job; a label starts one that Kueue gave up.
+
+Real Kueue, JobSet and Trainer; the ledger's program runs with the rights that its component gives it.
+"""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from agents.shared.kueue import RETRY_LABEL
+from components.kubernetes.queueing.kueue import QUEUE_NAME_LABEL
+from components.kubernetes.queueing.kueue_values import MOST_REQUEUES
+from rehearsal.controlplane.api import KubernetesApi, Object
+from rehearsal.controlplane.control_plane import ControlPlane
+from tests.cluster.accounting.ledger_program import Standing, ledger
+from tests.cluster.queues.lab import Lab
+from tests.cluster.queues.members import member
+from tests.cluster.queues.test_train_jobs import JOB_SET, TRAIN_JOB, short, trainer
+from tests.cluster.waiting import eventually
+
+JOB, POD = ("batch/v1", "Job"), ("v1", "Pod")
+# No node has this name: admitted, and its pods never start.
+NOWHERE = {"nodeSelector": {"kubernetes.io/hostname": "none"}}
+
+
+@pytest.fixture(scope="module")
+def lab(api: KubernetesApi) -> Iterator[Lab]:
+    with trainer(api) as lab:
+        yield lab
+        api.delete(*POD, "alone", lab.namespaces["Research"])
+
+
+@pytest.fixture(scope="module")
+def standing(api: KubernetesApi, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standing]:
+    with ledger(api, tmp_path_factory.mktemp("ledger"), [*lab.namespaces.values()]) as standing:
+        standing.start()
+        yield standing
+
+
+def events(api: KubernetesApi, found: Object) -> Mapping[str, Object]:
+    """The Events that `kubectl describe` shows of an object, by their reason (kubectl searches by UID)."""
+    head = found["metadata"]
+    fields = f"involvedObject.uid={head['uid']},involvedObject.name={head['name']}"
+    rows = api.list("v1", "Event", head["namespace"], fields=f"{fields},involvedObject.kind={found['kind']}")
+    return {row["reason"]: row for row in rows}
+
+
+def pod_spec() -> Object:
+    """A pod with more GPUs than the three nodes have."""
+    resources = {"limits": {"nvidia.com/gpu": "25"}}
+    container = {"name": "main", "image": "example.com/none:1", "resources": resources}
+    return {"restartPolicy": "Never", "containers": [container]}
+
+
+def job_set(name: str, namespace: str) -> Object:
+    spec = {"backoffLimit": 0, "template": {"spec": pod_spec()}}
+    row = {"name": "workers", "replicas": 1, "template": {"spec": spec}}
+    return {
+        "apiVersion": JOB_SET[0], "kind": "JobSet", "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicatedJobs": [row]},
+    }  # fmt: skip
+
+
+def test_each_kind_of_job_has_an_event_with_reason_and_fix(
+    api: KubernetesApi, lab: Lab, standing: Standing
+) -> None:
+    (namespace,) = standing.namespaces
+    api.create(job_set("set", namespace))
+    lab.create(namespace, short("trained", 9))
+    lab.submit("Research", "large", gpus=8, pods=9)
+    lab.submit("Research", "queue", gpus=1, labels={QUEUE_NAME_LABEL: "training-queue"})
+    head = {"name": "alone", "namespace": namespace}
+    api.create({"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": pod_spec()})
+    lab.submit("Research", "runs", gpus=1)
+    expected = {
+        (*JOB_SET, "set"): "NeverFits", (*TRAIN_JOB, "trained"): "NeverFits", (*JOB, "large"): "NeverFits",
+        (*JOB, "queue"): "NoSuchQueue", (*POD, "alone"): "NeverFits",
+    }  # fmt: skip
+    for (version, kind, name), reason in expected.items():
+        found = api.get(version, kind, name, namespace)
+        row = eventually(
+            lambda found=found, reason=reason: events(api, found).get(reason),  # type: ignore[misc]
+            lambda found=found: [*events(api, found)],  # type: ignore[misc]
+        )
+        assert row["type"] == "Warning" and row["count"] == 1 and "Fix: " in row["message"], name
+    # Kueue's own message, and no Event of a job that runs.
+    assert "nvidia.com/gpu" in events(api, lab.job("large"))["NeverFits"]["message"]
+    ours = api.list("v1", "Event", namespace, fields="source=trainstack-queue")
+    assert {row["involvedObject"]["name"] for row in ours} == {name for _, _, name in expected}
+    for version, kind, name in expected:
+        api.delete(version, kind, name, namespace, propagation="Background")
+    lab.finish("runs")
+
+
+def test_a_job_at_the_requeue_limit_starts_again_with_all_its_attempts(
+    plane: ControlPlane, api: KubernetesApi, lab: Lab, standing: Standing
+) -> None:
+    (namespace,) = standing.namespaces
+    lab.submit("Research", "stuck", gpus=1, pod=NOWHERE)
+    lab.runs("stuck")
+
+    # As after so many attempts.
+    def tried(status: Object) -> None:
+        status["requeueState"] = {"count": MOST_REQUEUES}
+
+    eventually(lambda: lab.change("stuck", tried), "it was tried so often")
+    lab.age("stuck", "Admitted", 20 * 60)
+    row = eventually(lambda: events(api, lab.job("stuck")).get("RequeueLimit"), lambda: lab.workload("stuck"))
+    assert f"kubectl label job stuck {RETRY_LABEL}=" in row["message"]
+    assert lab.workload("stuck")["spec"]["active"] is False
+    with KubernetesApi(member(plane, api, namespace)) as ada:
+        ada.patch(*JOB, "stuck", {"metadata": {"labels": {RETRY_LABEL: "1"}}}, namespace)
+    lab.runs("stuck")
+    workload = lab.workload("stuck")
+    assert workload["spec"]["active"] is True and "requeueState" not in workload["status"]
+    # It is queued again, and not deactivated at once.
+    lab.age("stuck", "Admitted", 20 * 60)
+    eventually(lambda: lab.evictions("stuck").get("PodsReadyTimeout"), lambda: lab.workload("stuck"))
+    workload = lab.workload("stuck")
+    assert workload["spec"]["active"] is True and workload["status"]["requeueState"]["count"] == 1
