@@ -1,10 +1,12 @@
 """List and stop a stack's SageMaker workloads."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agents.budget_stop.decisions import PREFIX, BillableWorkload
 
+_PERSON = f"{PREFIX}:person"
 # Error codes for a workload that ended between the listing and the stop.
 _ENDED = ("ValidationException", "ResourceNotFound")
 
@@ -12,10 +14,12 @@ _ENDED = ("ValidationException", "ResourceNotFound")
 def everything(sagemaker: Any, stack: str, teams: Mapping[str, str]) -> list[BillableWorkload]:
     """Tuning and training jobs, apps and endpoints with the stack's tag; `teams` is the team of each person.
 
+    A workload without the tag of a team belongs to the team of its person.
     Tuning jobs come first: one that goes on starts another training job for each that is stopped.
     """
     found = [*_searches(sagemaker), *_jobs(sagemaker), *_apps(sagemaker, teams), *_endpoints(sagemaker)]
-    return [one for one in found if one.tags.get(f"{PREFIX}:stack") == stack]
+    ours = [one for one in found if one.tags.get(f"{PREFIX}:stack") == stack]
+    return [replace(one, tags={**_owned(one.tags.get(_PERSON, ""), teams), **one.tags}) for one in ours]
 
 
 def end(sagemaker: Any, one: BillableWorkload) -> bool:
@@ -84,8 +88,10 @@ def _owner(sagemaker: Any, row: Mapping[str, Any]) -> str:
 
 
 def _owned(owner: str, teams: Mapping[str, str]) -> dict[str, str]:
-    tags = {f"{PREFIX}:person": owner}
-    return tags | {f"{PREFIX}:team": teams[owner]} if owner in teams else tags
+    """The tags of a person's workload; none without a person."""
+    if not owner:
+        return {}
+    return {_PERSON: owner} | ({f"{PREFIX}:team": teams[owner]} if owner in teams else {})
 
 
 def _stack(sagemaker: Any, domain: str) -> str:

@@ -11,10 +11,12 @@ from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.job_rights import RIGHTS
 from components.aws.jobs.person_rights import PersonResources, Who, rights
-from components.aws.jobs.running_rights import running_rights
+from components.aws.jobs.running_rights import RunningPlace, running_rights
 from components.base import Component, Options
 from components.ordering import after
 from infra.job_roles import JobClass
+
+NOTEBOOKS = "notebooks"
 
 
 class PersonArgs(TypedDict):
@@ -119,7 +121,9 @@ class AwsPeopleRights(Component):
                 place=place, job_roles=pulumi.Output.all(*(role.arn for role in roles.values()))
             )
             documents = known.apply(functools.partial(_documents, args, one))
-            self.role_arns[who] = self._given(f"{name}-{who}", args["roles"][who], documents["notebook"])
+            self.role_arns[who] = self._given(
+                f"{name}-{who}", args["roles"][who], documents["notebook"], managed=[NOTEBOOKS]
+            )
             self.job_role_arns[who] = {
                 kind: self._given(f"{name}-{kind}-{who}", role, documents[kind])
                 for kind, role in roles.items()
@@ -127,28 +131,44 @@ class AwsPeopleRights(Component):
         self.register_declared()
 
     def _given(
-        self, name: str, role: aws.iam.Role, documents: pulumi.Output[list[str]]
+        self,
+        name: str,
+        role: aws.iam.Role,
+        documents: pulumi.Output[dict[str, str]],
+        managed: Sequence[str] = (),
     ) -> pulumi.Output[str]:
-        policies = [
-            aws.iam.RolePolicy(f"{name}-{what}", role=role.id, policy=documents[index], opts=self.child())
-            for index, what in enumerate(("data", "work", "running"))
+        """The role, after its policies; `managed` ones do not count for its 10,240 inline characters."""
+        policies: list[pulumi.Resource] = [
+            aws.iam.RolePolicy(f"{name}-{what}", role=role.id, policy=documents[what], opts=self.child())
+            for what in ("data", "work", "running")
         ]
+        for what in managed:
+            policy = aws.iam.Policy(f"{name}-{what}", policy=documents[what], opts=self.child())
+            policies.append(
+                aws.iam.RolePolicyAttachment(
+                    f"{name}-{what}", role=role.name, policy_arn=policy.arn, opts=self.child()
+                )
+            )
         return after(role.arn, policies)
 
 
-def _documents(args: AwsPeopleRightsArgs, one: PersonArgs, known: Mapping[str, Any]) -> dict[str, list[str]]:
+def _documents(
+    args: AwsPeopleRightsArgs, one: PersonArgs, known: Mapping[str, Any]
+) -> dict[str, dict[str, str]]:
     """The policies of each role of a person: `notebook`, and the classes of jobs."""
     place, who = known["place"], _who(args, one, known["job_roles"])
     running = functools.partial(
         running_rights,
-        region=place.region,
-        account=place.account,
-        partition=place.partition,
-        key=place.key,
-        image=args["image"],
+        RunningPlace(place.region, place.account, place.partition, place.key, place.subnets, place.groups),
+        args["image"],
     )
-    found = {str(kind): [*made(place, who), running()] for kind, made in RIGHTS.items()}
-    return {"notebook": [*rights(place, who), running(notebook=True)], **found}
+    parts = ("data", "work", NOTEBOOKS)
+    notebook = {**dict(zip(parts, rights(place, who), strict=True)), "running": running(domain=place.domain)}
+    jobs = {
+        str(kind): {**dict(zip(parts, made(place, who), strict=False)), "running": running()}
+        for kind, made in RIGHTS.items()
+    }
+    return {"notebook": notebook, **jobs}
 
 
 def sagemaker_trust(owner: AwsAccount, region: str) -> str:
@@ -177,6 +197,7 @@ def _place(args: AwsPeopleRightsArgs, known: Mapping[str, object]) -> PersonReso
 def _who(args: AwsPeopleRightsArgs, one: PersonArgs, job_roles: Sequence[str]) -> Who:
     return Who(
         name=one["name"],
+        team=one["team"],
         folder=one["folder"],
         job_machines=sorted(set(args["job_machines"])),
         notebook_machines=list(args["notebook_machines"]),

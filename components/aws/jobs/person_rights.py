@@ -5,7 +5,7 @@ Permissions of the jobs themselves: `job_rights.py`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from components.aws import iam
 from components.aws.teams.team_data import team_rights
@@ -16,6 +16,8 @@ EXEMPT_TAG: Final = f"{TAG_PREFIX}:budget-exempt"
 CODE: Final = "code"
 RUNS: Final = "runs"
 MLFLOW: Final = "mlflow"
+_TRAINING = ("sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob")
+_TUNING = ("sagemaker:DescribeHyperParameterTuningJob", "sagemaker:StopHyperParameterTuningJob")
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Who:
     """One person."""
 
     name: str
+    team: str
     folder: str
     """The team's folder in the buckets."""
     job_machines: Sequence[str]
@@ -60,7 +63,7 @@ class Who:
 
 
 def rights(place: PersonResources, who: Who) -> list[str]:
-    """The policies of the role of the notebooks: data, and what it runs.
+    """The policies of the role of the notebooks: data, jobs, and the rest, for which those have no room.
 
     Actions and condition keys: SageMaker developer guide, "SageMaker Roles" (execution role of
     CreateTrainingJob, with a VPC) and "Condition keys" of the service authorization reference. A job without
@@ -75,7 +78,9 @@ def rights(place: PersonResources, who: Who) -> list[str]:
         datasets=place.datasets,
         key_arn=place.key,
     )
-    return [data, iam.document(*_artifacts(place), *_jobs(place, who), *_notebooks(place, who))]
+    jobs = iam.document(*_artifacts(place), *_jobs(place, who))
+    rest = (*_notebooks(place, who), *_plans(place, who), _tagging(place, who), _lists())
+    return [data, jobs, iam.document(*rest)]
 
 
 def _artifacts(place: PersonResources) -> list[Mapping[str, object]]:
@@ -85,17 +90,29 @@ def _artifacts(place: PersonResources) -> list[Mapping[str, object]]:
     return [
         iam.allow(["s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload"], folders),
         {**iam.allow(["s3:ListBucket"], [place.artifacts]), "Condition": listed},
-        iam.allow(["sagemaker:CallMlflowAppApi", "sagemaker:DescribeMlflowApp"], [place.mlflow]),
-        iam.allow(["sagemaker:CreatePresignedMlflowAppUrl"], [place.mlflow]),
+        iam.allow(
+            [
+                "sagemaker:CallMlflowAppApi",
+                "sagemaker:CreatePresignedMlflowAppUrl",
+                "sagemaker:DescribeMlflowApp",
+            ],
+            [place.mlflow],
+        ),
     ]
+
+
+def _tags(place: PersonResources, who: Who) -> dict[str, str]:
+    """The tags by which budgets count what the person runs, and by which they stop it."""
+    return {
+        f"{TAG_PREFIX}:stack": place.stack,
+        f"{TAG_PREFIX}:team": who.team,
+        f"{TAG_PREFIX}:person": who.name,
+    }
 
 
 def _jobs(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
     mine = place.arn("sagemaker", f"training-job/{place.stack}-{who.name}-*")
-    tagged = {
-        f"aws:RequestTag/{TAG_PREFIX}:stack": place.stack,
-        f"aws:RequestTag/{TAG_PREFIX}:person": who.name,
-    }
+    tagged = {f"aws:RequestTag/{key}": value for key, value in _tags(place, who).items()}
     limits = {
         "StringEquals": tagged,
         "ForAllValues:StringEquals": {
@@ -109,51 +126,31 @@ def _jobs(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
             "sagemaker:VpcSecurityGroupIds": "false",
         },
     }
-    create = {**iam.allow(["sagemaker:CreateTrainingJob"], [mine]), "Condition": limits}
+    # The limits of a search are those of its trials; neither action is about the other's type of resource.
+    created = ["sagemaker:CreateHyperParameterTuningJob", "sagemaker:CreateTrainingJob"]
+    search = place.arn("sagemaker", "hyper-parameter-tuning-job/*")
     handed = {"StringEquals": {"iam:PassedToService": "sagemaker.amazonaws.com"}}
-    created = {"StringEquals": {"sagemaker:TaggingAction": "CreateTrainingJob"}}
     return [
-        create,
-        iam.allow(
-            ["sagemaker:DescribeTrainingJob", "sagemaker:StopTrainingJob", "sagemaker:ListTags"], [mine]
-        ),
-        {**iam.allow(["sagemaker:AddTags"], [mine]), "Condition": created},
-        # Lists have no resource to name; they contain names and times.
-        iam.allow(["sagemaker:ListTrainingJobs"], ["*"]),
+        {**iam.allow(created, [mine, search]), "Condition": limits},
+        # By name also jobs that do not exist: a new name is looked for first.
+        iam.allow([*_TRAINING, "sagemaker:ListTags"], [mine]),
+        _trials(place, who, search),
         {**iam.allow(["iam:PassRole"], list(who.job_roles)), "Condition": handed},
-        *_plans(place, who),
-        *_searches(place, limits),
         _no_exemption(),
     ]
 
 
-def _searches(place: PersonResources, limits: Mapping[str, Any]) -> list[Mapping[str, object]]:
-    """Searches within the same limits, and their trials: their names are too short to name the person.
+def _trials(place: PersonResources, who: Who, search: str) -> Mapping[str, object]:
+    """Own searches and their trials by their tags: their names are too short to name the person.
 
     The service gives trials the tags of their search (botocore 1.44.5, CreateHyperParameterTuningJobRequest
-    Tags). Condition keys: service authorization reference, CreateHyperParameterTuningJob.
+    Tags). Not by the tag of the team, which a person may leave.
     """
-    search, trial = (
-        place.arn("sagemaker", f"{kind}/*") for kind in ("hyper-parameter-tuning-job", "training-job")
-    )
-    hers = {key.replace("RequestTag", "ResourceTag"): value for key, value in limits["StringEquals"].items()}
-    seen = [f"sagemaker:{verb}HyperParameterTuningJob" for verb in ("Describe", "Stop")]
-    trials = [f"sagemaker:{verb}TrainingJob" for verb in ("Describe", "Stop")]
-    made = {"StringEquals": {"sagemaker:TaggingAction": "CreateHyperParameterTuningJob"}}
-    listed = [
-        "sagemaker:ListHyperParameterTuningJobs",
-        "sagemaker:ListTrainingJobsForHyperParameterTuningJob",
-    ]
-    return [
-        {**iam.allow(["sagemaker:CreateHyperParameterTuningJob"], [search]), "Condition": limits},
-        {
-            **iam.allow([*seen, *trials, "sagemaker:ListTags"], [search, trial]),
-            "Condition": {"StringEquals": hers},
-        },
-        {**iam.allow(["sagemaker:AddTags"], [search]), "Condition": made},
-        # Lists of jobs have no resource to name; trials are described by a tag that requests do not carry.
-        iam.allow(listed, ["*"]),
-    ]
+    kinds = [search, place.arn("sagemaker", "training-job/*")]
+    names = (("stack", place.stack), ("person", who.name))
+    hers = {f"aws:ResourceTag/{TAG_PREFIX}:{key}": value for key, value in names}
+    seen = iam.allow([*_TUNING, *_TRAINING, "sagemaker:ListTags"], kinds)
+    return {**seen, "Condition": {"StringEquals": hers}}
 
 
 def _plans(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
@@ -165,10 +162,8 @@ def _plans(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
     if not who.training_plans:
         return []
     capacity = place.arn("sagemaker", "reserved-capacity/*")
-    return [
-        iam.allow(["sagemaker:CreateTrainingJob"], [*who.training_plans, capacity]),
-        iam.allow(["sagemaker:DescribeTrainingPlan"], list(who.training_plans)),
-    ]
+    used = ["sagemaker:CreateTrainingJob", "sagemaker:DescribeTrainingPlan"]
+    return [iam.allow(used, [*who.training_plans, capacity])]
 
 
 def _no_exemption() -> Mapping[str, object]:
@@ -179,10 +174,11 @@ def _no_exemption() -> Mapping[str, object]:
 
 
 def _notebooks(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
-    """Spaces and apps whose owner the person is, on the machines for notebooks.
+    """Spaces and apps whose owner the person is, on the machines for notebooks; a URL for the own profile.
 
-    Source: SageMaker developer guide, "Amazon SageMaker Studio: space permissions" (keys
-    sagemaker:OwnerUserProfileArn and sagemaker:SpaceSharingType).
+    A tag of the stack has the person's own value or is absent: with another one, budgets would neither count
+    nor stop the app. Source: SageMaker developer guide, "Give your users access to spaces"
+    (studio-updated-jl-admin-guide-permissions) and "Provide permissions for tagging SageMaker AI resources".
     """
     profile = place.arn("sagemaker", f"user-profile/{place.domain}/{who.name}")
     space, app = (place.arn("sagemaker", f"{kind}/{place.domain}/*") for kind in ("space", "app"))
@@ -190,17 +186,51 @@ def _notebooks(place: PersonResources, who: Who) -> list[Mapping[str, object]]:
         "ArnLike": {"sagemaker:OwnerUserProfileArn": profile},
         "StringEquals": {"sagemaker:SpaceSharingType": "Private"},
     }
+    tags = {f"aws:RequestTag/{key}": value for key, value in _tags(place, who).items()}
+    made = {**own, "StringEqualsIfExists": tags}
     # The default app of a space has the machine `system`.
     machines = {"sagemaker:InstanceTypes": [*who.notebook_machines, "system"]}
-    started = {**own, "ForAnyValue:StringEquals": machines}
-    changes = ["sagemaker:CreateSpace", "sagemaker:UpdateSpace", "sagemaker:DeleteSpace"]
+    started = {**made, "ForAnyValue:StringEquals": machines}
+    changes = ["sagemaker:DeleteApp", "sagemaker:DeleteSpace", "sagemaker:UpdateSpace"]
     seen = ["sagemaker:DescribeApp", "sagemaker:DescribeSpace", "sagemaker:ListTags"]
-    domain = [place.arn("sagemaker", f"domain/{place.domain}"), profile]
+    domain = place.arn("sagemaker", f"domain/{place.domain}")
     return [
         {**iam.allow(["sagemaker:CreateApp"], [app]), "Condition": started},
-        {**iam.allow(changes, [space]), "Condition": own},
-        {**iam.allow(["sagemaker:DeleteApp"], [app]), "Condition": own},
+        {**iam.allow(["sagemaker:CreateSpace"], [space]), "Condition": made},
+        {**iam.allow(changes, [space, app]), "Condition": own},
         iam.allow(seen, [space, app]),
-        iam.allow(["sagemaker:DescribeDomain", "sagemaker:DescribeUserProfile"], domain),
-        iam.allow(["sagemaker:ListApps", "sagemaker:ListSpaces"], ["*"]),
+        iam.allow(["sagemaker:CreatePresignedDomainUrl", "sagemaker:DescribeUserProfile"], [profile]),
+        iam.allow(["sagemaker:DescribeDomain"], [domain]),
     ]
+
+
+def _tagging(place: PersonResources, who: Who) -> Mapping[str, object]:
+    """Tags of what is created, at the creation only: those of a running job stay.
+
+    Source: service authorization reference, AddTags (sagemaker:TaggingAction); the value is the name of the
+    creating operation (AmazonSageMakerNotebooksServiceRolePolicy, version 10).
+    """
+    kinds = {
+        f"training-job/{place.stack}-{who.name}-*": "CreateTrainingJob",
+        "hyper-parameter-tuning-job/*": "CreateHyperParameterTuningJob",
+        f"space/{place.domain}/*": "CreateSpace",
+        f"app/{place.domain}/*": "CreateApp",
+    }
+    created = {"StringEquals": {"sagemaker:TaggingAction": list(kinds.values())}}
+    arns = [place.arn("sagemaker", kind) for kind in kinds]
+    return {**iam.allow(["sagemaker:AddTags"], arns), "Condition": created}
+
+
+def _lists() -> Mapping[str, object]:
+    """Lists have no resource to name; they contain names and times of everybody's."""
+    listed = (
+        "Apps",
+        "Domains",
+        "HyperParameterTuningJobs",
+        "MlflowApps",
+        "Spaces",
+        "TrainingJobs",
+        "TrainingJobsForHyperParameterTuningJob",
+        "UserProfiles",
+    )
+    return iam.allow([f"sagemaker:List{what}" for what in listed], ["*"])

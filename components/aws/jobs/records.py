@@ -1,4 +1,4 @@
-"""The key of a stack's own records without a cluster, and the log of its training jobs."""
+"""The key of a stack's own records without a cluster, and the logs of its training jobs and notebooks."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
@@ -7,7 +7,7 @@ import pulumi
 
 from components.aws.account import AwsAccount, current_account
 from components.aws.encryption import encryption_key
-from components.aws.jobs.running_rights import JOB_LOGS
+from components.aws.jobs.running_rights import JOB_LOGS, NOTEBOOK_LOGS
 from components.aws.logs import log_group, logs_may_use
 from components.aws.money.stopper import budgets_may_use_the_key
 from components.base import Component, Options
@@ -24,11 +24,11 @@ class AwsRecordsArgs(TypedDict):
 
 
 class AwsRecords(Component):
-    """A key for logs and for messages of budgets, and the group in which every training job logs.
+    """A key for logs and for messages of budgets, and the groups in which training jobs and notebooks log.
 
-    The group is one for the whole account in a region, and its name is SageMaker's: a second stack without a
-    cluster needs another account or region. Without it the service creates one, unencrypted, without
-    retention.
+    Each group is one for the whole account in a region, and its name is SageMaker's: a second stack without a
+    cluster needs another account or region. Without that of jobs the service creates one, unencrypted,
+    without retention; without that of notebooks nothing is logged, as their roles may not create it.
     """
 
     kms_key_arn: pulumi.Output[str]
@@ -39,7 +39,7 @@ class AwsRecords(Component):
         super().__init__(name, opts)
 
         def statements(owner: AwsAccount) -> list[Mapping[str, object]]:
-            groups = [JOB_LOGS, *args["log_groups"]]
+            groups = [JOB_LOGS, NOTEBOOK_LOGS, *args["log_groups"]]
             used = [one for group in groups for one in logs_may_use(args["region"], group)(owner)]
             # A key policy has each statement once.
             numbered = [{**one, "Sid": f"{one['Sid']}{index}"} for index, one in enumerate(used)]
@@ -53,12 +53,15 @@ class AwsRecords(Component):
             statements=statements,
         )
         self.kms_key_arn = after(key.arn, [key])
-        group = log_group(
-            self,
-            f"{name}-jobs",
-            log_group_name=JOB_LOGS,
-            retention_days=args["log_retention_days"],
-            key_arn=key.arn,
+        jobs, _ = (
+            log_group(
+                self,
+                f"{name}-{what}",
+                log_group_name=group,
+                retention_days=args["log_retention_days"],
+                key_arn=key.arn,
+            )
+            for what, group in (("jobs", JOB_LOGS), ("notebooks", NOTEBOOK_LOGS))
         )
-        self.job_log_group = group.name
+        self.job_log_group = jobs.name
         self.register_declared()

@@ -1,6 +1,7 @@
 """Permissions that SageMaker needs to run something as a role: image, logs, network interfaces, disks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from components.aws import iam
@@ -8,22 +9,42 @@ from components.aws import iam
 JOB_LOGS: Final = "/aws/sagemaker/TrainingJobs"
 """The log group of every training job of an account in a region; the service supports no other."""
 NOTEBOOK_LOGS: Final = "/aws/sagemaker/studio"
-_WRITES = ("logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents")
-_READS = ("logs:DescribeLogStreams", "logs:GetLogEvents")
+_STREAMS = "logs:DescribeLogStreams"
+_WRITES = ("logs:CreateLogStream", "logs:PutLogEvents")
 
 
-def running_rights(
-    *, region: str, account: str, partition: str, key: str, image: str, notebook: bool = False
-) -> str:
-    """A policy for jobs of one image, or for notebooks; `key` is the ARN of the key of their disks.
+@dataclass(frozen=True)
+class RunningPlace:
+    """Network, account and key of jobs and notebooks."""
 
-    Jobs write their log. Notebooks write another one, and read the logs of jobs.
+    region: str
+    account: str
+    partition: str
+    key: str
+    """ARN of the key of their disks."""
+    subnets: Sequence[str]
+    groups: Sequence[str]
+    """Ids of the security groups of their machines."""
+
+    def arns(self, service: str, kind: str, *names: str) -> list[str]:
+        """ARNs of things of one kind, such as `log-group:` or `subnet/`, in this account and region."""
+        return [f"arn:{self.partition}:{service}:{self.region}:{self.account}:{kind}{name}" for name in names]
+
+
+def running_rights(place: RunningPlace, image: str, *, domain: str = "") -> str:
+    """A policy for jobs of one image; with `domain`, the id of a Studio domain, for its notebooks.
+
+    Jobs write their log. Notebooks write streams of their domain in another one, and read the logs of jobs.
+    Names of streams: whitepaper "SageMaker Studio Administration Best Practices", Logging and monitoring.
     """
-    logs = f"arn:{partition}:logs:{region}:{account}:log-group"
-    written = iam.allow(_WRITES, [f"{logs}:{NOTEBOOK_LOGS if notebook else JOB_LOGS}:*"])
-    shown = [iam.allow(_READS, [f"{logs}:{JOB_LOGS}:*"])] if notebook else []
-    images = _images(partition, region, image)
-    return iam.document(*images, written, *shown, _measures(), *_network(), *_disks(key))
+    jobs, notebooks = place.arns("logs", "log-group:", f"{JOB_LOGS}:*", f"{NOTEBOOK_LOGS}:*")
+    logs = [iam.allow([_STREAMS, *_WRITES], [jobs])]
+    if domain:
+        own = place.arns("logs", "log-group:", f"{NOTEBOOK_LOGS}:log-stream:{domain}/*")
+        logs = [iam.allow(_WRITES, own), iam.allow([_STREAMS], [notebooks, jobs])]
+        logs += [iam.allow(["logs:GetLogEvents"], [jobs])]
+    images = _images(place.partition, place.region, image)
+    return iam.document(*images, *logs, _measures(), *_network(place), *_disks(place.key))
 
 
 def _images(partition: str, here: str, image: str) -> list[Mapping[str, object]]:
@@ -41,13 +62,17 @@ def _measures() -> Mapping[str, object]:
     return {**iam.allow(["cloudwatch:PutMetricData"], ["*"]), "Condition": measured}
 
 
-def _network() -> list[Mapping[str, object]]:
-    """Interfaces in the subnets of a job. The service creates and deletes them as the role, without names.
+def _network(place: RunningPlace) -> list[Mapping[str, object]]:
+    """Interfaces in the subnets of the stack, with its groups; the service makes them as the role.
 
-    Source: SageMaker developer guide, "SageMaker Roles" (CreateTrainingJob with a VPC).
+    Actions: SageMaker developer guide, "SageMaker Roles" (CreateTrainingJob with a VPC). Types and condition
+    keys: service authorization reference, Amazon EC2. That a condition on the interface holds for the calls
+    of SageMaker: AWS limits its own AmazonSageMakerNotebooksServiceRolePolicy (version 10) in this way.
     """
+    interfaces = place.arns("ec2", "network-interface/", "*")
+    subnets = place.arns("ec2", "subnet/", *place.subnets)
+    groups = place.arns("ec2", "security-group/", *place.groups)
     changes = [
-        "ec2:CreateNetworkInterface",
         "ec2:CreateNetworkInterfacePermission",
         "ec2:DeleteNetworkInterface",
         "ec2:DeleteNetworkInterfacePermission",
@@ -59,13 +84,22 @@ def _network() -> list[Mapping[str, object]]:
         "ec2:DescribeSubnets",
         "ec2:DescribeVpcs",
     ]
-    return [iam.allow(changes, ["*"]), iam.allow(looks, ["*"])]
+    return [
+        iam.allow(["ec2:CreateNetworkInterface"], [*interfaces, *subnets, *groups]),
+        {**iam.allow(changes, interfaces), "Condition": {"ArnEquals": {"ec2:Subnet": subnets}}},
+        iam.allow(looks, ["*"]),
+    ]
 
 
 def _disks(key: str) -> list[Mapping[str, object]]:
-    """Disks of notebooks and of machines without local ones are encrypted with the stack's key."""
+    """Disks of notebooks and of machines without local ones are encrypted with the stack's key.
+
+    The service may also ask for `kms:Encrypt` where a job names the key of its results (botocore 1.44.5
+    sagemaker/2017-07-24 OutputDataConfig KmsKeyId: required with an id or an alias; re:Post,
+    sagemaker-s3-accessdenied-training). It discloses nothing.
+    """
     for_aws = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
     return [
         {**iam.allow(["kms:CreateGrant"], [key]), "Condition": for_aws},
-        iam.allow(["kms:DescribeKey"], [key]),
+        iam.allow(["kms:DescribeKey", "kms:Encrypt"], [key]),
     ]

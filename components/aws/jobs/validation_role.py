@@ -1,7 +1,7 @@
 """The role of the job that validates a stack."""
 
-from collections.abc import Mapping
-from typing import NotRequired, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 import pulumi_aws as aws
@@ -10,7 +10,7 @@ from components.aws import iam
 from components.aws.account import AwsAccount, current_account
 from components.aws.jobs.people import sagemaker_trust
 from components.aws.jobs.person_rights import CODE, MLFLOW, RUNS
-from components.aws.jobs.running_rights import running_rights
+from components.aws.jobs.running_rights import RunningPlace, running_rights
 from components.base import Component, Options
 from components.ordering import after
 
@@ -25,6 +25,9 @@ class AwsValidationRoleArgs(TypedDict):
     artifact_bucket_arn: pulumi.Input[str]
     kms_key_arn: pulumi.Input[str]
     mlflow_arn: pulumi.Input[str]
+    subnet_ids: pulumi.Input[Sequence[str]]
+    security_group_ids: Sequence[pulumi.Input[str]]
+    """Network of the job."""
     results: str
     """The folder of results in the bucket of checkpoints, such as `/smoke`."""
     alert_topic_arn: NotRequired[pulumi.Input[str]]
@@ -47,6 +50,8 @@ class AwsValidationRole(Component):
             artifacts=args["artifact_bucket_arn"],
             key=args["kms_key_arn"],
             mlflow=args["mlflow_arn"],
+            subnets=args["subnet_ids"],
+            groups=pulumi.Output.all(*args["security_group_ids"]),
             topic=args.get("alert_topic_arn"),
         )
         policies = [
@@ -76,13 +81,9 @@ def _data(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
     )
 
 
-def _running(args: AwsValidationRoleArgs, known: Mapping[str, object]) -> str:
+def _running(args: AwsValidationRoleArgs, known: Mapping[str, Any]) -> str:
     account = known["account"]
     assert isinstance(account, AwsAccount)
-    return running_rights(
-        region=args["region"],
-        account=account.id,
-        partition=account.partition,
-        key=str(known["key"]),
-        image=args["image"],
-    )
+    network = (sorted(known["subnets"]), known["groups"])
+    place = RunningPlace(args["region"], account.id, account.partition, str(known["key"]), *network)
+    return running_rights(place, args["image"])

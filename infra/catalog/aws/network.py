@@ -29,17 +29,20 @@ def range_problems(path: str, cidr: str) -> Iterator[Problem]:
 
 
 def zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
-    """Zones of the region, at least two different ones: EKS places its control plane in two.
-
-    A few zones, known by id, have no EKS. Accounts name zones differently, so the check can only detect that
-    too many are named.
-    """
+    """Zones of the region, at least two different ones: EKS places its control plane in two."""
     yield from zone_name_problems(path, region, zones)
-    row = facts.regions.get(region)
     if len(set(zones)) < 2:
         fix = f"Add another zone of {region}, such as {region}b."
         rule = "EKS needs subnets in at least two zones"
         yield Problem(path, list(zones), rule, fix, code="needs-two-zones")
+
+
+def eks_zone_problems(path: str, region: str, zones: Sequence[str]) -> Iterator[Problem]:
+    """A few zones, known by id, have no EKS.
+
+    Accounts name zones differently, so the check can only detect that too many are named.
+    """
+    row = facts.regions.get(region)
     without = set(row.zone_ids) & set(facts.eks.zones_without) if row else set()
     if row and len(set(zones)) > len(row.zone_ids) - len(without) > 0:
         fix = "Leave that zone out; `aws ec2 describe-availability-zones` shows the ids of your zones."

@@ -1,6 +1,6 @@
 """Authorization of callers for actions on resources and their KMS keys, with the errors of the services."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws.http import ServiceError
@@ -35,6 +35,26 @@ def _denial(caller: Caller, denied: AccessCheck) -> str:
         f"User: {caller.arn} is not authorized to perform: {denied.action} on resource: {denied.resource} "
         f"because no identity-based policy allows the {denied.action} action"
     )
+
+
+def tagging(region: str, arn: str, tags: Mapping[str, str], action: str = "") -> list[AccessCheck]:
+    """The check of `sagemaker:AddTags` for tags, if there are any; `action` is the operation that creates.
+
+    Source: SageMaker developer guide, "Provide permissions for tagging SageMaker AI resources"; service
+    authorization reference, AddTags (sagemaker:TaggingAction).
+    """
+    if not tags:
+        return []
+    known: dict[str, str | tuple[str, ...]] = {**context_of(region), **request_tags(tags)}
+    if action:
+        known["sagemaker:TaggingAction"] = action
+    return [AccessCheck("sagemaker:AddTags", arn, known)]
+
+
+def request_tags(tags: Mapping[str, str]) -> dict[str, str | tuple[str, ...]]:
+    """Condition keys of the tags of a request."""
+    named = {f"aws:RequestTag/{key}": value for key, value in tags.items()}
+    return {**named, "aws:TagKeys": tuple(tags)} if tags else {}
 
 
 def key_arn(state: State, key: str) -> str:

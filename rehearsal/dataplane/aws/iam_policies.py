@@ -39,8 +39,8 @@ def allowed(state: State, role: Record, request: AccessCheck) -> bool:
     """Return whether the role's inline and attached customer policies allow a request; an explicit Deny wins.
 
     Not evaluated: permissions boundaries, session and organisation policies, and AWS-managed policies other
-    than AdministratorAccess (their documents are not known here, so they allow nothing). A statement with a
-    condition that cannot be evaluated does not allow.
+    than AdministratorAccess (their documents are not known here, so they allow nothing). A condition that
+    cannot be evaluated holds in a Deny, and does not in an Allow.
     """
     return permits(_documents(state, role), request)
 
@@ -141,53 +141,65 @@ def _applies(statement: Mapping[str, Any], request: AccessCheck) -> bool:
     else:
         acts = not any(_like(request.action, pattern) for pattern in _list(statement.get("NotAction")))
     if "Resource" in statement:
-        hits = any(fnmatch.fnmatchcase(request.resource, str(p)) for p in _list(statement["Resource"]))
+        hits = any(_matches(request.resource, str(p)) for p in _list(statement["Resource"]))
     else:
-        hits = not any(
-            fnmatch.fnmatchcase(request.resource, str(p)) for p in _list(statement.get("NotResource"))
-        )
-    return acts and hits and _conditions_hold(statement.get("Condition") or {}, request.context)
+        hits = not any(_matches(request.resource, str(p)) for p in _list(statement.get("NotResource")))
+    denies = statement.get("Effect") == "Deny"
+    return acts and hits and _conditions_hold(statement.get("Condition") or {}, request.context, denies)
 
 
-def _conditions_hold(conditions: Mapping[str, Any], context: Mapping[str, str | tuple[str, ...]]) -> bool:
+def _conditions_hold(
+    conditions: Mapping[str, Any], context: Mapping[str, str | tuple[str, ...]], unknown: bool = False
+) -> bool:
     known = {key.lower(): value for key, value in context.items()}
     return all(
-        _holds(operator, known.get(key.lower()), [str(item) for item in _list(expected)])
+        _holds(operator, known.get(key.lower()), [str(item) for item in _list(expected)], unknown)
         for operator, rows in conditions.items()
         for key, expected in rows.items()
     )
 
 
-def _holds(operator: str, value: str | tuple[str, ...] | None, values: list[str]) -> bool:
-    """Evaluate one row of a condition; False for an unknown operator.
+def _holds(operator: str, value: str | tuple[str, ...] | None, values: list[str], unknown: bool) -> bool:
+    """Evaluate one row of a condition; `unknown` is the result for an operator that is not known here.
 
     Source: IAM User Guide, "IAM JSON policy elements: Condition operators" and "Set operators for
     multi-valued context keys". A key with several values without such an operator counts as ForAnyValue.
     """
     scope, _, plain = operator.rpartition(":")
     if isinstance(value, tuple) and value and plain != "Null":
-        each = [_holds(plain, one, values) for one in value]
+        each = [_holds(plain, one, values, unknown) for one in value]
         return all(each) if scope == "ForAllValues" else any(each)
     value = None if value == () else value
     bare = plain.removesuffix("IfExists")
-    if value is None and (bare != plain or scope == "ForAllValues"):
-        return True
     if bare == "Null":
-        return (value is None) == (values == ["true"])
+        return (value is None) == (values[:1] == ["true"])
+    if value is None and (bare != plain or scope):
+        return bare != plain or scope == "ForAllValues"
     compare = _OPERATORS.get(bare.replace("Not", "", 1))
     if compare is None:
-        return False
+        return unknown
     found = isinstance(value, str) and any(compare(value, one) for one in values)
     return found != ("Not" in bare)
+
+
+def _matches(text: str, pattern: str) -> bool:
+    """Return whether a text matches a pattern of IAM, in which only `*` and `?` are special."""
+    return fnmatch.fnmatchcase(text, pattern.replace("[", "[[]"))
+
+
+def _same_arn(arn: str, pattern: str) -> bool:
+    """Compare the six parts of two ARNs one by one: `*` does not reach into the next."""
+    given, wanted = arn.split(":", 5), pattern.split(":", 5)
+    return len(given) == len(wanted) and all(map(_matches, given, wanted))
 
 
 _OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
     "StringEquals": lambda value, one: value == one,
     "StringEqualsIgnoreCase": lambda value, one: value.lower() == one.lower(),
-    "StringLike": fnmatch.fnmatchcase,
-    "ArnEquals": fnmatch.fnmatchcase,
-    "ArnLike": fnmatch.fnmatchcase,
-    "Bool": lambda value, one: value == one.lower(),
+    "StringLike": _matches,
+    "ArnEquals": _same_arn,
+    "ArnLike": _same_arn,
+    "Bool": lambda value, one: value.lower() == one.lower(),
 }
 
 

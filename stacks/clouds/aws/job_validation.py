@@ -38,6 +38,8 @@ def job_validation_on_aws(
         "artifact_bucket_arn": tiers.artifact_bucket_arn,
         "kms_key_arn": tiers.kms_key_arn,
         "mlflow_arn": tracking,
+        "subnet_ids": pulumi.Output.all(*place.subnets),
+        "security_group_ids": list(place.security_groups),
         "results": RESULTS,
     }
     if topic is not None:

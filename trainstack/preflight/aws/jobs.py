@@ -8,7 +8,8 @@ from trainstack.preflight.answers import Answer, State
 from trainstack.preflight.aws.account import Account
 
 _SERVICE = "sagemaker"
-_LOGS = "/aws/sagemaker/TrainingJobs"
+# Groups of SageMaker, and who wrote to them before the stack.
+_LOGS = {"/aws/sagemaker/TrainingJobs": "earlier jobs", "/aws/sagemaker/studio": "an earlier Studio"}
 
 
 def zones(account: Account) -> Iterator[Answer]:
@@ -66,12 +67,13 @@ def _unusable(one: JobMachineSpec, found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def log_group(account: Account) -> Iterator[Answer]:
-    """The log group of training jobs does not exist, or has a key and so belongs to the stack.
+    """The log groups of jobs and notebooks do not exist, or have a key and so belong to the stack.
 
-    An account has one per region. The service creates it with the first job, without a key and kept forever;
-    `up` then fails with ResourceAlreadyExistsException.
+    An account has one of each per region. The service creates it with the first job or notebook, without a
+    key and kept forever; `up` then fails with ResourceAlreadyExistsException.
     """
-    yield account.keyless_log_group("job-logs", _LOGS, "earlier jobs")
+    for name, writer in _LOGS.items():
+        yield account.keyless_log_group("job-logs", name, writer)
 
 
 def _values(account: Account) -> Mapping[str, float]:

@@ -18,11 +18,10 @@ _OF_CLUSTERS = (
     "aws:ec2/launchTemplate:",
     "aws:ec2/placementGroup:",
     "aws:eks/",
-    "aws:iam/rolePolicyAttachment:",
     "aws:rds/",
     "aws:secretsmanager/",
 )
-_OF_JOBS = ("aws:cloudwatch/event", "aws:lambda/", "aws:sagemaker/")
+_OF_JOBS = ("aws:cloudwatch/event", "aws:iam/policy:", "aws:lambda/", "aws:sagemaker/")
 
 
 def deploying(account: Account) -> Iterator[Answer]:

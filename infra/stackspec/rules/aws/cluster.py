@@ -83,6 +83,7 @@ def budget(spec: StackSpec, _: AwsSpec) -> Iterator[Problem]:
 def zones(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
     """Zones are zones of the region, at least two of them."""
     yield from network.zone_problems("layout.zones", spec.region, layout.zones)
+    yield from network.eks_zone_problems("layout.zones", spec.region, layout.zones)
 
 
 def network_range(_: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:

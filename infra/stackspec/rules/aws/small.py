@@ -15,6 +15,9 @@ from infra.stackspec.stack import StackSpec
 
 Rule = Callable[[StackSpec, SmallLayout], Iterator[Problem]]
 
+# What fits into a policy of a person beside all machine types for notebooks (held by tests/stacks/iam).
+_MOST_PLANS = 6
+
 
 def schedule(spec: StackSpec, _: SmallLayout) -> Iterator[Problem]:
     """EventBridge accepts a day of the month or of the week, not both."""
@@ -38,6 +41,7 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
         path = f"layout.machines[{index}]"
         yield from jobs.machine_problems(f"{path}.machine", one.machine)
         yield from _planned(spec, path, one)
+    yield from _plans(layout)
     for index, machine in enumerate(layout.notebooks.machines):
         path = f"layout.notebooks.machines[{index}]"
         yield from jobs.machine_problems(path, machine, notebook=True)
@@ -48,6 +52,17 @@ def on_aws(spec: StackSpec, layout: SmallLayout) -> Iterator[Problem]:
     for index, team in enumerate(spec.teams):
         if team.monthly_usd is not None:
             yield from money.amount_problems(f"teams[{index}].monthly_usd", team.monthly_usd)
+
+
+def _plans(layout: SmallLayout) -> Iterator[Problem]:
+    """A policy of each person names every plan, and has at most 6,144 characters."""
+    plans = list(dict.fromkeys(one.reservation for one in layout.machines if one.reservation))
+    for index, one in enumerate(layout.machines):
+        if one.reservation in plans[_MOST_PLANS:]:
+            rule = f"a stack uses at most {_MOST_PLANS} training plans: a policy of each person names them"
+            fix = "Remove plans that ended, or divide the people between two stacks."
+            at = f"layout.machines[{index}].purchase.arn"
+            yield Problem(at, one.reservation, rule, fix, code="too-many-training-plans")
 
 
 def _planned(spec: StackSpec, path: str, one: JobMachineSpec) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws import shapes
-from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of, tagging
 from rehearsal.dataplane.aws.http import JsonService, Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.jobs.aws.sagemaker import job_requests, quotas
@@ -87,7 +87,8 @@ class SageMakerApi(JsonService):
         plan = (body.get("ResourceConfig") or {}).get("TrainingPlanArn")
         named = [job.arn, *([str(plan)] if plan else [])]
         created = [AccessCheck("sagemaker:CreateTrainingJob", arn, known) for arn in named]
-        authorise(self._state, request.caller, [*created, passed])
+        tagged = tagging(request.region, job.arn, tags, request.action)
+        authorise(self._state, request.caller, [*created, *tagged, passed])
         job_requests.check(self._state, body, self._store.get(account, request.region, name))
         running = [one for one in self._store.all(request.region) if one.account == account and not one.over]
         local = job_requests.local_storage_gb(str(body["ResourceConfig"]["InstanceType"]))
@@ -150,7 +151,9 @@ class SageMakerApi(JsonService):
             raise ServiceError(
                 "ValidationException", f"A rehearsal adds tags to training jobs only, not {arn}"
             )
-        tags = {**job.tags, **{str(one["Key"]): str(one["Value"]) for one in body["Tags"]}}
+        given = {str(one["Key"]): str(one["Value"]) for one in body["Tags"]}
+        authorise(self._state, request.caller, tagging(request.region, arn, given))
+        tags = {**job.tags, **given}
         self._jobs.retag(job, tags)
         return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rehearsal.aws import facts
 from rehearsal.core.state import State
+from rehearsal.dataplane.aws.authorization import request_tags
 from rehearsal.dataplane.aws.http import ServiceError
 from rehearsal.dataplane.aws.iam_policies import role_record, trusts
 from rehearsal.jobs.aws.sagemaker import plans
@@ -125,7 +126,6 @@ def condition_keys(request: Mapping[str, Any], tags: Mapping[str, str]) -> dict[
         "sagemaker:VolumeKmsKey": resources.get("VolumeKmsKeyId"),
         "sagemaker:VpcSubnets": tuple(network.get("Subnets") or ()),
         "sagemaker:VpcSecurityGroupIds": tuple(network.get("SecurityGroupIds") or ()),
-        "aws:TagKeys": tuple(tags),
-        **{f"aws:RequestTag/{key}": value for key, value in tags.items()},
+        **request_tags(tags),
     }
     return {key: value for key, value in found.items() if value}

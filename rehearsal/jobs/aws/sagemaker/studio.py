@@ -1,11 +1,12 @@
 """SageMaker Studio for boto3: spaces and apps, which users create outside of programs, and their domain.
 
-Spaces and apps are records of the emulated AWS that belong to no program and block the deletion of their
-domain and its profiles. With tag propagation they have the tags of these. Apps are InService at once. Source:
-botocore 1.44.5 sagemaker/2017-07-24 (members, forms of ARNs, AppStatus, SpaceStatus); SageMaker developer
-guide, "Domain resource isolation" and "Tag propagation"; service authorization reference
-(OwnerUserProfileArn, SpaceSharingType); aws/amazon-sagemaker-feedback issue 113 (text of ResourceInUse, there
-for a profile) and 157 (the quota of apps on a machine type).
+Their creator must be allowed to tag them, also with the tags that the domain propagates (developer guide,
+"Give your users access to private spaces"). Spaces and apps are records of the emulated AWS that belong to no
+program and block the deletion of their domain and its profiles. With tag propagation they have the tags of
+these. Apps are InService at once. Source: botocore 1.44.5 sagemaker/2017-07-24 (members, forms of ARNs,
+AppStatus, SpaceStatus); SageMaker developer guide, "Domain resource isolation" and "Tag propagation"; service
+authorization reference (OwnerUserProfileArn, SpaceSharingType); aws/amazon-sagemaker-feedback issue 113 (text
+of ResourceInUse, there for a profile) and 157 (the quota of apps on a machine type).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from typing import Any
 from rehearsal.core.model import Record
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws import shapes
-from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of, request_tags, tagging
 from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.dataplane.aws.identity import OPERATOR
@@ -50,6 +51,7 @@ class Studio:
             "ListApps": lambda request, body: self._list(request, body, _APP, "Apps"),
             "DeleteApp": lambda request, body: self._delete(request, body, _APP),
             "DescribeDomain": self._describe_domain,
+            "CreatePresignedDomainUrl": self._presigned,
         }
 
     def _create_space(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -81,8 +83,10 @@ class Studio:
         kind = "app" if token == _APP else "space"
         arn = f"arn:aws:sagemaker:{region}:{account}:{kind}/{'/'.join(parts)}"
         given = {str(tag["Key"]): str(tag["Value"]) for tag in body.get("Tags") or ()}
-        outputs = {**names, **more, "arn": arn, "tagsAll": {**_spread(domain, profile), **given}}
-        self._authorise(request, arn, {**_context(domain, outputs, owner), **_asked(given)})
+        tags = {**_spread(domain, profile), **given}
+        outputs = {**names, **more, "arn": arn, "tagsAll": tags}
+        self._authorise(request, arn, {**_context(domain, outputs, owner), **request_tags(given)})
+        authorise(self._state, request.caller, tagging(request.region, arn, tags, request.action))
         if self._state.issued(arn):
             raise ServiceError("ResourceInUse", f"{kind} {arn} already exists.")
         self._check_quotas(request, token, outputs)
@@ -149,6 +153,17 @@ class Studio:
         self._authorise(request, arn, {})
         return {"DomainArn": arn, "DomainId": domain.id, "Status": "InService"}
 
+    def _presigned(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        """The address of a domain for a profile; it has no server behind it."""
+        shapes.check("sagemaker", request.action, body)
+        domain, name = self._domain(request, body), str(body["UserProfileName"])
+        account, _, region = domain.scope.partition("/")
+        arn = f"arn:aws:sagemaker:{region}:{account}:user-profile/{domain.id}/{name}"
+        self._authorise(request, arn, {})
+        if not any(_is(one, domain.id, name) for one in self._all(request, _PROFILE)):
+            raise ServiceError("ResourceNotFound", f"UserProfile [{name}] does not exist.")
+        return {"AuthorizedUrl": f"https://{domain.id}.studio.{region}.sagemaker.aws/auth?token={name}"}
+
     def _domain(self, request: Request, body: Mapping[str, Any]) -> Record:
         wanted = str(body["DomainId"])
         for record in self._all(request, _DOMAIN):
@@ -178,7 +193,9 @@ class Studio:
     def _all(self, request: Request, token: str) -> list[Record]:
         return [record for record in self._state.find(type=token) if sees(request, record)]
 
-    def _authorise(self, request: Request, resource: str, context: Mapping[str, str]) -> None:
+    def _authorise(
+        self, request: Request, resource: str, context: Mapping[str, str | tuple[str, ...]]
+    ) -> None:
         known = {**context_of(request.region), **context}
         authorise(self._state, request.caller, [AccessCheck(f"sagemaker:{request.action}", resource, known)])
 
@@ -215,10 +232,6 @@ def _context(domain: Record, outputs: Mapping[str, Any], owner: str) -> dict[str
         "sagemaker:InstanceTypes": str(outputs.get("instanceType") or ""),
     }
     return {key: value for key, value in found.items() if value}
-
-
-def _asked(tags: Mapping[str, str]) -> dict[str, str]:
-    return {f"aws:RequestTag/{key}": value for key, value in tags.items()}
 
 
 def _row(record: Record) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rehearsal.core.state import State
 from rehearsal.dataplane.aws import shapes
-from rehearsal.dataplane.aws.authorization import authorise, context_of
+from rehearsal.dataplane.aws.authorization import authorise, context_of, tagging
 from rehearsal.dataplane.aws.http import Operation, Request, ServiceError
 from rehearsal.dataplane.aws.iam_policies import AccessCheck
 from rehearsal.jobs.aws.sagemaker import job_requests, quotas
@@ -64,11 +64,9 @@ class TuningApi:
             role,
             {**context_of(request.region), "iam:PassedToService": "sagemaker.amazonaws.com"},
         )
-        authorise(
-            self._state,
-            request.caller,
-            [AccessCheck(f"sagemaker:{request.action}", search.arn, context), passed],
-        )
+        created = AccessCheck(f"sagemaker:{request.action}", search.arn, context)
+        tagged = tagging(request.region, search.arn, tags, request.action)
+        authorise(self._state, request.caller, [created, *tagged, passed])
         job_requests.check(self._state, {**definition, "TrainingJobName": name}, None)
         parallel = int(body["HyperParameterTuningJobConfig"]["ResourceLimits"]["MaxParallelTrainingJobs"])
         quotas.check_request(self._limits(), quotas.TRIALS_AT_ONCE, parallel, "Jobs")

@@ -107,6 +107,24 @@ def services() -> Iterator[Services]:
         stub.assert_no_pending_responses()
 
 
+@pytest.mark.parametrize(
+    ("tags", "stopped"), [({}, True), ({"team": "language"}, True), ({"team": "x"}, False)]
+)
+def test_a_job_without_a_team_counts_for_the_team_of_its_person(
+    services: Services, tags: Mapping[str, str], stopped: bool
+) -> None:
+    name = "small-team-language-monthly"
+    team = {"name": name, "scope": "team", "value": "language", "over_budget": "stop"}
+    services.spent(name, "600.5")
+    services.runs({"stack": "small", "person": "eve", **tags})
+    if stopped:
+        services.says("sagemaker", "stop_training_job", {}, TrainingJobName=JOB.rpartition("/")[2])
+        services.records()
+        services.says("sns", "publish", {}, TopicArn=SETTINGS["topic"], Subject=ANY, Message=ANY)
+    event = {"Records": [{"Sns": {"Message": f"Budget Name: {name}\n"}}]}
+    function.act(event, {**SETTINGS, "budgets": [team]}, services.clients, NOW)
+
+
 def test_a_job_of_the_person_is_stopped_recorded_and_reported(services: Services) -> None:
     services.spent("small-person-eve-monthly", "600.5")
     services.runs({"stack": "small", "person": "eve"})

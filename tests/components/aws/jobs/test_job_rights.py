@@ -28,7 +28,12 @@ PLACE = PersonResources(
     mlflow=f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:mlflow-app/app-1",
 )
 EVE = Who(
-    name="eve", folder="language", job_machines=["ml.g6.xlarge"], notebook_machines=[], job_roles=[ROLE]
+    name="eve",
+    team="language",
+    folder="language",
+    job_machines=["ml.g6.xlarge"],
+    notebook_machines=[],
+    job_roles=[ROLE],
 )
 JOB = "dev-eve-probe-1"
 PROBE = f"""
@@ -130,7 +135,8 @@ import copy, json
 import boto3
 from botocore.exceptions import ClientError
 jobs, s3 = boto3.client("sagemaker"), boto3.client("s3")
-tags = [dict(Key="trainstack:stack", Value="dev"), dict(Key="trainstack:person", Value="eve")]
+tags = [dict(Key="trainstack:" + key, Value=value) for key, value in dict(
+    stack="dev", person="eve", team="language").items()]
 common = dict(
     RoleArn="{TRAINER}", OutputDataConfig=dict(S3OutputPath="s3://code-bucket/runs"),
     ResourceConfig=dict(InstanceType="ml.g6.xlarge", InstanceCount=1, VolumeSizeInGB=10),
@@ -155,6 +161,11 @@ tries = dict(
     starts_as_itself=lambda: job("dev-eve-x-4", RoleArn="{ROLE}"),
     starts_exempt=lambda: job("dev-eve-x-5", tags + [dict(Key="trainstack:budget-exempt", Value="x")]),
     starts_for_another=lambda: job("dev-ada-x-1"), starts_untagged=lambda: job("dev-eve-x-6", tags[:1]),
+    starts_without_a_team=lambda: job("dev-eve-x-7", tags[:2]),
+    starts_for_another_team=lambda: job(
+        "dev-eve-x-8", [*tags[:2], dict(Key="trainstack:team", Value="vision")]),
+    tags_a_job=lambda: jobs.add_tags(
+        ResourceArn="arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-job/dev-eve-x-1", Tags=tags[:1]),
     searches_untagged=lambda: search(tags[:1]), searches=search,
     sees_search=lambda: jobs.describe_hyper_parameter_tuning_job(HyperParameterTuningJobName="dev-eve-0"),
     stops_another=lambda: jobs.stop_training_job(TrainingJobName="dev-ada-y-1"),

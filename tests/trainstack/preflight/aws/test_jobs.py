@@ -27,11 +27,12 @@ def account(cloud: Any, schedule: str | None = None, **layout: Any) -> Account:
 
 
 @pytest.mark.parametrize(("key", "state"), [(None, State.SHORT), ("arn:aws:kms:::key/1", State.READY)])
-def test_a_log_group_of_former_jobs_stands_in_the_way(key: str | None, state: State) -> None:
-    group = {"logGroupName": "/aws/sagemaker/TrainingJobs", **({"kmsKeyId": key} if key else {})}
-    cloud = Cloud().answers("logs", "describe_log_groups", {"logGroups": [group]})
-    (answer,) = asked(jobs.log_group, account(cloud))
-    assert answer.state is state
+def test_log_groups_of_former_jobs_and_notebooks_stand_in_the_way(key: str | None, state: State) -> None:
+    cloud = Cloud()
+    for name in ("TrainingJobs", "studio"):
+        group = {"logGroupName": f"/aws/sagemaker/{name}", **({"kmsKeyId": key} if key else {})}
+        cloud.answers("logs", "describe_log_groups", {"logGroups": [group]})
+    assert states(asked(jobs.log_group, account(cloud))) == [state, state]
 
 
 def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
