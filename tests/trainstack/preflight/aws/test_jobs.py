@@ -32,7 +32,8 @@ def test_log_groups_of_former_jobs_and_notebooks_stand_in_the_way(key: str | Non
     for name in ("TrainingJobs", "studio"):
         group = {"logGroupName": f"/aws/sagemaker/{name}", **({"kmsKeyId": key} if key else {})}
         cloud.answers("logs", "describe_log_groups", {"logGroups": [group]})
-    assert states(asked(jobs.log_group, account(cloud))) == [state, state]
+    found = asked(jobs.log_group, account(cloud))
+    assert [answer.state for answer in found] == [state, state]
 
 
 def planned(found: dict[str, Any] | None, max_nodes: int = 2) -> Answer:
