@@ -11,11 +11,11 @@ OF_CLOUDS: Final = (LUSTRE, BUCKET, HOMES)
 """Alerts about storage without a metric in the cluster, or without monitoring in it."""
 
 
-def page(layer: str, alert: str) -> str:
-    """The path of an alert's page."""
-    return f"{ROOT}/{layer}/{alert}.md"
+def page(layer: str, alert: str, root: str = ROOT) -> str:
+    """The path of an alert's page, or its address where `root` is one of the folder."""
+    return f"{root.rstrip('/')}/{layer}/{alert}.md"
 
 
-def page_of_storage(alert: str) -> str:
-    """The path of the page of one of `OF_CLOUDS`."""
-    return page("storage", alert)
+def page_of_storage(alert: str, root: str = ROOT) -> str:
+    """The page of one of `OF_CLOUDS`."""
+    return page("storage", alert, root)

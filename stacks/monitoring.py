@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import RouteArgs
 from components.kubernetes.monitoring.scrapes import own_exporter
 from components.kubernetes.monitoring.stack import Monitoring, MonitoringArgs
@@ -9,6 +10,7 @@ from infra.catalog.kubernetes import prometheus
 from infra.naming import team_namespace
 from infra.stackspec import StackSpec
 from infra.stackspec.layouts import ClusterLayout, InClusterMonitoring
+from infra.stackspec.receivers import ReceiverSpec
 from stacks.parts import Alerting, Cluster, Pools, Tracking
 
 
@@ -38,12 +40,28 @@ def monitored(
         "agents": tracking.grants["agents"],
         "image": tracking.image,
         "alert_log": alerting.from_log,
+        "receivers": [_receiver(one) for one in wanted.receivers],
     }
+    if wanted.runbooks_url:
+        args["runbooks_url"] = wanted.runbooks_url
     if any(pool.offer["gpus"] for pool in pools.by_name.values()):
         args["gpu_exporter"] = alerting.gpu_exporter or own_exporter()
     if any("fabric" in pool.offer for pool in pools.by_name.values()):
         args["rdma"] = True
     return Monitoring(f"{spec.name}-monitoring", args, cluster.after(*alerting.ready))
+
+
+def _receiver(wanted: ReceiverSpec) -> ReceiverArgs:
+    made: ReceiverArgs = {
+        "name": wanted.name,
+        "kind": wanted.kind,
+        "key": wanted.key or wanted.name,
+        "severities": wanted.severities,
+        "europe": wanted.region == "eu",
+    }
+    if wanted.team is not None:
+        made["team"] = {"name": wanted.team, "namespace": team_namespace(wanted.team)}
+    return made
 
 
 def _nodes(layout: ClusterLayout, pools: Pools) -> Iterator[prometheus.Nodes]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from infra.checkpoints import checkpoints, in_bucket
+from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
 
 LEAST_FREE: Final = 0.15
@@ -26,6 +27,12 @@ def bucket_limits_gb(spec: StackSpec) -> Mapping[int, float]:
     for held in in_bucket(spec):
         limits[held.where] = limits.get(held.where, 0.0) + MARGIN * held.count * size
     return limits
+
+
+def runbooks_url(spec: StackSpec) -> str | None:
+    """Address of the folder of runbook pages; None without one."""
+    monitoring = spec.layout.monitoring if isinstance(spec.layout, ClusterLayout) else None
+    return None if monitoring is None or monitoring.kind == "none" else monitoring.runbooks_url
 
 
 def on_aws(spec: StackSpec) -> bool:

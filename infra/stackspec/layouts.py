@@ -7,8 +7,9 @@ from pydantic import Field
 
 from infra.stackspec.aws.purchases import TrainingPlan
 from infra.stackspec.idle import IdleGpusSpec
-from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Name, TimeOfDay
+from infra.stackspec.model import Cidr, Days, Email, KubernetesVersion, Model, Name, TimeOfDay, WebAddress
 from infra.stackspec.purchases import OnDemand, Purchase, Reserved, Spot
+from infra.stackspec.receivers import ReceiverSpec
 from infra.stackspec.team_budgets import MonthlyUsd, OverBudget
 
 Nodes = Annotated[int, Field(ge=0)]
@@ -108,6 +109,13 @@ class InClusterMonitoring(Model):
 
     memory_gib: Annotated[int, Field(ge=2, le=512)] | None = None
     """Memory limit of Prometheus, in GiB; null: estimated from nodes, processors and GPUs."""
+
+    runbooks_url: WebAddress | None = None
+    """Address of the folder `docs/runbooks` of your copy of this repository, for links in alerts; null:
+    alerts have the path of the page in the repository."""
+
+    receivers: tuple[ReceiverSpec, ...] = ()
+    """Paging services and chats, besides mail."""
 
 
 class NoMonitoring(Model):

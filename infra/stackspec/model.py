@@ -41,6 +41,24 @@ Image = Annotated[
 Email = Annotated[str, _form(r"^[^@\s]+@[^@\s]+\.[^@\s]+$", "an e-mail address such as ml@example.com")]
 """An e-mail address."""
 
+SecretKey = Annotated[
+    str,
+    _form(
+        r"^[a-z][a-z0-9._-]{0,29}$",
+        "the name of a key of a Secret, 1 to 30 characters such as pagerduty; never the credential itself",
+    ),
+]
+"""A key of a Secret: shorter than the credentials of paging services, which would be stored in a file."""
+
+WebAddress = Annotated[
+    str,
+    _form(
+        r"^https?://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~%/-]*)?$",
+        "an address such as https://git.example.com/ml/trainstack/docs/runbooks, without login or query",
+    ),
+]
+"""The address of a folder of web pages."""
+
 KubernetesVersion = Annotated[str, _form(r"^1\.\d+$", "a minor version of Kubernetes such as 1.36")]
 """A minor version of Kubernetes."""
 

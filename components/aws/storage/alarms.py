@@ -7,7 +7,7 @@ import pulumi
 import pulumi_aws as aws
 
 from components.base import Component, Options
-from components.runbooks import BUCKET, LUSTRE, page_of_storage
+from components.runbooks import BUCKET, LUSTRE, ROOT, page_of_storage
 
 _GIB, _GB = 2**30, 10**9
 # Lustre: one sample per target (OST) and minute, whose sum is the free space of the file system. In a
@@ -50,6 +50,8 @@ class AwsStorageAlarmsArgs(TypedDict):
     checkpoint_bucket: pulumi.Input[str]
     checkpoint_classes: Sequence[WatchedClassArgs]
     """Empty where the size of checkpoints is unknown."""
+    runbooks_url: NotRequired[str]
+    """Address of the folder of runbook pages. Default: alarms have the path of a page in this repository."""
     lustre: NotRequired[LustreAlarmArgs]
     """Default: there is none."""
 
@@ -58,7 +60,7 @@ class AwsStorageAlarms(Component):
     """Alarms that need no cluster: Lustre nearly full, and more checkpoints than the policy allows.
 
     Drivers of Lustre report no volumes to the kubelet, and a cluster has no metrics of buckets. EFS grows
-    automatically, so it cannot fill up. The text of each alarm has the path of its runbook page.
+    automatically, so it cannot fill up. The text of each alarm names its runbook page.
     """
 
     alarm_arns: pulumi.Output[Sequence[str]]
@@ -68,18 +70,18 @@ class AwsStorageAlarms(Component):
         super().__init__(name, opts)
         alarms = [self._class(name, args, one) for one in args["checkpoint_classes"]]
         if "lustre" in args:
-            alarms.append(self._lustre(name, args["topic_arn"], args["lustre"]))
+            alarms.append(self._lustre(name, args, args["lustre"]))
         self.alarm_arns = pulumi.Output.all(*(alarm.arn for alarm in alarms))
         self.register_declared()
 
     def _lustre(
-        self, name: str, topic_arn: pulumi.Input[str], wanted: LustreAlarmArgs
+        self, name: str, args: AwsStorageAlarmsArgs, wanted: LustreAlarmArgs
     ) -> aws.cloudwatch.MetricAlarm:
         least = wanted["least_free_gib"]
         return aws.cloudwatch.MetricAlarm(
             f"{name}-lustre",
             alarm_description=_description(
-                LUSTRE, f"The fast file system has less than {least:,.0f} GiB left."
+                args, LUSTRE, f"The fast file system has less than {least:,.0f} GiB left."
             ),
             namespace="AWS/FSx",
             metric_name="FreeDataStorageCapacity",
@@ -89,8 +91,8 @@ class AwsStorageAlarms(Component):
             evaluation_periods=_MINUTES,
             comparison_operator="LessThanThreshold",
             threshold=least * _GIB,
-            alarm_actions=[topic_arn],
-            ok_actions=[topic_arn],
+            alarm_actions=[args["topic_arn"]],
+            ok_actions=[args["topic_arn"]],
             opts=self.child(),
         )
 
@@ -101,7 +103,7 @@ class AwsStorageAlarms(Component):
         return aws.cloudwatch.MetricAlarm(
             f"{name}-checkpoints-{where.lower().replace('_', '-')}",
             alarm_description=_description(
-                BUCKET, f"Checkpoints take more than {limit:,.0f} GB of the class {where}."
+                args, BUCKET, f"Checkpoints take more than {limit:,.0f} GB of the class {where}."
             ),
             namespace="AWS/S3",
             metric_name="BucketSizeBytes",
@@ -119,5 +121,5 @@ class AwsStorageAlarms(Component):
         )
 
 
-def _description(alert: str, text: str) -> str:
-    return f"{alert}: {text} What to do first: {page_of_storage(alert)}"
+def _description(args: AwsStorageAlarmsArgs, alert: str, text: str) -> str:
+    return f"{alert}: {text} What to do first: {page_of_storage(alert, args.get('runbooks_url', ROOT))}"

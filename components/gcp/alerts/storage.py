@@ -9,7 +9,7 @@ import pulumi_gcp as gcp
 
 from components.base import Component, Options
 from components.gcp.alerts.policies import PolicyArgs, channels_of, mail_policy
-from components.runbooks import BUCKET, HOMES, LUSTRE, page_of_storage
+from components.runbooks import BUCKET, HOMES, LUSTRE, ROOT, page_of_storage
 
 _GIB, _GB = 2**30, 10**9
 # Samples come every minute, of the bucket's size once a day, repeated. Source of the metrics: Google Cloud
@@ -45,6 +45,8 @@ class GcpStorageAlertsArgs(TypedDict):
 
     emails: Sequence[str]
     """Addresses that get the alerts, one to sixteen."""
+    runbooks_url: NotRequired[str]
+    """Address of the folder of runbook pages. Default: alerts have the path of a page in this repository."""
     lustre: NotRequired[WatchedLustreArgs]
     """Default: there is none."""
     homes: NotRequired[WatchedHomesArgs]
@@ -69,24 +71,26 @@ class GcpStorageAlerts(Component):
     def __init__(self, name: str, args: GcpStorageAlertsArgs, opts: Options = None) -> None:
         super().__init__(name, opts)
         people = channels_of(self, name, args["emails"], f"{name}.emails")
+        runbooks = args.get("runbooks_url", ROOT)
         made: list[gcp.monitoring.AlertPolicy] = []
         if "lustre" in args:
-            made.append(self._policy(f"{name}-lustre", LUSTRE, _lustre(args["lustre"]), people))
+            made.append(self._policy(f"{name}-lustre", LUSTRE, _lustre(args["lustre"]), people, runbooks))
         if "homes" in args:
-            made.append(self._policy(f"{name}-homes", HOMES, _homes(args["homes"]), people))
+            made.append(self._policy(f"{name}-homes", HOMES, _homes(args["homes"]), people, runbooks))
         if "checkpoint_limit_gb" in args:
             bucket = _bucket(args["checkpoint_bucket"], args["checkpoint_limit_gb"])
-            made.append(self._policy(f"{name}-checkpoints", BUCKET, bucket, people))
+            made.append(self._policy(f"{name}-checkpoints", BUCKET, bucket, people, runbooks))
         self.policies = pulumi.Output.all(*(policy.name for policy in made))
         self.register_declared()
 
     def _policy(
-        self, name: str, alert: str, threshold: Any, people: Sequence[pulumi.Input[str]]
+        self, name: str, alert: str, threshold: Any, people: Sequence[pulumi.Input[str]], runbooks: str
     ) -> gcp.monitoring.AlertPolicy:
+        page = page_of_storage(alert, runbooks)
         asked: PolicyArgs = {
             "title": f"{name}: {alert}",
             "condition": {"display_name": alert, "condition_threshold": threshold},
-            "documentation": DOCUMENTATION[alert],
+            "documentation": f"{_WHAT[alert]}\n\nWhat it means and what to do first: {page}\n",
         }
         return mail_policy(self, name, asked, people)
 
@@ -159,8 +163,4 @@ _WHAT = {
     LUSTRE: "The fast file system is nearly full: the next checkpoint may not fit.",
     HOMES: "The home folders are nearly full: files cannot be saved when they are.",
     BUCKET: "The bucket of checkpoints holds more than the policy of the stack allows.",
-}
-DOCUMENTATION = {
-    alert: f"{text}\n\nWhat it means and what to do first: {page_of_storage(alert)}\n"
-    for alert, text in _WHAT.items()
 }

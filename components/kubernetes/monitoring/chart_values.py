@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from components.kubernetes.monitoring import node_series, rdma_counters, workload_metrics
+from components.kubernetes.monitoring import node_series, rdma_counters, receivers, workload_metrics
 from components.kubernetes.monitoring.names import FULL_NAME, GRAFANA, LOGIN, NAMESPACE
 
 # Share of the volume for blocks of Prometheus; its write-ahead log needs the rest.
@@ -59,11 +59,13 @@ def values(
     memory_gib: int,
     alertmanager: Mapping[str, Any],
     rdma: bool = False,
+    pages: bool = False,
 ) -> dict[str, Any]:
     """The values. `alertmanager` is its configuration; it contains no secret, or the state would.
 
     `memory_gib`: memory limit of Prometheus (infra/catalog/kubernetes/prometheus.py).
     `rdma`: nodes have devices whose counters the node exporter must read.
+    `pages`: Alertmanager reads credentials of receivers (`receivers.volume`).
     """
     return {
         "fullnameOverride": FULL_NAME,
@@ -89,6 +91,7 @@ def values(
                 "resources": _SMALL,
                 "storage": {"volumeClaimTemplate": _claim(_ALERTMANAGER_GIB)},
                 "alertmanagerConfigNamespaceSelector": _OURS,
+                **(receivers.volume() if pages else {}),
             },
         },
         "grafana": _grafana(),

@@ -6,6 +6,8 @@ from typing import Any, TypedDict
 
 import pulumi
 
+from components.kubernetes.monitoring.receivers import ReceiverArgs, body, page_name
+
 PLATFORM = "platform"
 """The receiver of alerts without a team, and of teams without a receiver."""
 UNSENT = "unsent"
@@ -23,13 +25,25 @@ class RouteArgs(TypedDict):
     """A receiver of Alertmanager without its name."""
 
 
-def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str, Any]:
+def config(
+    platform: Mapping[str, Any], teams: Sequence[RouteArgs], pages: Sequence[ReceiverArgs] = ()
+) -> dict[str, Any]:
     """The configuration (Alertmanager 0.34).
 
     One message contains what a team's alerts of one kind have in common. A firing alert is repeated twice a
     day, `Watchdog` once. Critical alerts of a team are sent to the platform, too. Of the chart's own alerts,
-    those of severity `info` or `none` are for dashboards.
+    those of severity `info` or `none` are for dashboards. `pages` get alerts of their severities in addition.
     """
+    mailed: list[dict[str, Any]] = [
+        {"receiver": PLATFORM, "matchers": ['severity="critical"', 'team!=""'], "continue": True},
+        *(
+            {"receiver": _receiver(team), "matchers": [_of(team["namespace"], team["name"])]}
+            for team in teams
+        ),
+    ]
+    if pages:
+        # One route for all mail: routes that go on leave the default receiver out.
+        mailed = [*(_paged(one) for one in pages), {"receiver": PLATFORM, "routes": mailed}]
     return {
         "route": {
             "receiver": PLATFORM,
@@ -40,8 +54,7 @@ def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str,
             "routes": [
                 {"receiver": PLATFORM, "matchers": ['alertname="Watchdog"'], "repeat_interval": "1d"},
                 {"receiver": UNSENT, "matchers": ['severity=~"info|none"', 'layer=""']},
-                {"receiver": PLATFORM, "matchers": ['severity="critical"', 'team!=""'], "continue": True},
-                *({"receiver": _receiver(team), "matchers": [_of(team)]} for team in teams),
+                *mailed,
             ],
         },
         # A critical alert makes the warning before it redundant.
@@ -60,6 +73,7 @@ def config(platform: Mapping[str, Any], teams: Sequence[RouteArgs]) -> dict[str,
             {"name": PLATFORM, **platform},
             {"name": UNSENT},
             *({"name": _receiver(team), **team["receiver"]} for team in teams),
+            *(body(one) for one in pages),
         ],
     }
 
@@ -68,9 +82,17 @@ def _receiver(team: RouteArgs) -> str:
     return team["namespace"]
 
 
-def _of(team: RouteArgs) -> str:
-    short = team["namespace"].removeprefix("team-")
-    names = dict.fromkeys((short, team["namespace"], team["name"]))
+def _paged(receiver: ReceiverArgs) -> dict[str, Any]:
+    """Alerts of the receiver's severities, which are mailed, too."""
+    matchers = [f'severity=~"{"|".join(receiver["severities"])}"']
+    if "team" in receiver:
+        matchers.append(_of(receiver["team"]["namespace"], receiver["team"]["name"]))
+    return {"receiver": page_name(receiver), "matchers": matchers, "continue": True}
+
+
+def _of(namespace: str, name: str) -> str:
+    """The matcher of the alerts of a team."""
+    names = dict.fromkeys((namespace.removeprefix("team-"), namespace, name))
     # Quoted twice: for the expression, then for the matcher's string.
     expression = "|".join(re.escape(name) for name in names).replace("\\", "\\\\").replace('"', '\\"')
     return f'team=~"{expression}"'

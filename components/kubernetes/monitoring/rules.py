@@ -14,7 +14,7 @@ import yaml
 
 from components.kubernetes.monitoring import xid
 from components.kubernetes.monitoring.names import NAMESPACE
-from components.runbooks import page
+from components.runbooks import ROOT, page
 
 _RULES = resources.files("components.kubernetes.monitoring").joinpath("rules")
 _SLOT = re.compile(r"\$\{(\w+):([^{}|]*(?:\{[^}]*\})?)(?:\|(\w+))?\}")
@@ -25,10 +25,11 @@ def layers() -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in _RULES.iterdir() if file.name.endswith(".yaml"))
 
 
-def groups(layer: str) -> list[dict[str, Any]]:
-    """The rule groups of a layer in Prometheus' format; every alert with the path of its runbook page."""
+def groups(layer: str, runbooks: str = ROOT) -> list[dict[str, Any]]:
+    """The rule groups of a layer in Prometheus' format; every alert with its page below `runbooks`."""
     return [
-        {**group, "rules": [_with_page(layer, rule) for rule in group["rules"]]} for group in _written(layer)
+        {**group, "rules": [_with_page(layer, rule, runbooks) for rule in group["rules"]]}
+        for group in _written(layer)
     ]
 
 
@@ -68,18 +69,21 @@ def _slot(kind: str, given: str, window: str | None) -> str:
     return grown(given, window)
 
 
-def _with_page(layer: str, rule: Mapping[str, Any]) -> dict[str, Any]:
+def _with_page(layer: str, rule: Mapping[str, Any], runbooks: str) -> dict[str, Any]:
     if "alert" not in rule:
         return dict(rule)
-    return {**rule, "annotations": {**rule["annotations"], "runbook_url": page(layer, rule["alert"])}}
+    return {
+        **rule,
+        "annotations": {**rule["annotations"], "runbook_url": page(layer, rule["alert"], runbooks)},
+    }
 
 
-def objects() -> Iterator[dict[str, Any]]:
+def objects(runbooks: str = ROOT) -> Iterator[dict[str, Any]]:
     """The PrometheusRules."""
     for layer in layers():
         yield {
             "apiVersion": "monitoring.coreos.com/v1",
             "kind": "PrometheusRule",
             "metadata": {"name": f"trainstack-{layer}", "namespace": NAMESPACE},
-            "spec": {"groups": groups(layer)},
+            "spec": {"groups": groups(layer, runbooks)},
         }

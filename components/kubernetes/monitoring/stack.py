@@ -17,12 +17,14 @@ from components.kubernetes.monitoring.chart_values import values
 from components.kubernetes.monitoring.dashboards import dashboards, grafana_json
 from components.kubernetes.monitoring.names import LOGIN, NAMESPACE, PROMETHEUS_URL
 from components.kubernetes.monitoring.namespace import home
+from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import RouteArgs, config
 from components.kubernetes.programs.deployment import PORT, ProgramDeployment, program_deployment
 from components.kubernetes.programs.program import Program, digest
 from components.kubernetes.tracking.pod import AgentArgs
 from components.kubernetes.waiting.job import WaitingProgram, waiting_job
 from components.ordering import after
+from components.runbooks import ROOT
 
 CHART = "kube-prometheus-stack"
 ALERT_LOG = "alert-log"
@@ -53,6 +55,10 @@ class MonitoringArgs(TypedDict):
     """The exporter of GPU metrics. Default: there are no GPUs."""
     rdma: NotRequired[bool]
     """Whether nodes have RDMA devices, whose counters are read. Default: no."""
+    receivers: NotRequired[Sequence[ReceiverArgs]]
+    """Paging services and chats. Default: none."""
+    runbooks_url: NotRequired[str]
+    """Address of the folder of runbook pages. Default: alerts have the paths of pages in this repository."""
     image: pulumi.Input[str]
     """Image with Python, by digest, that the platform's own nodes run."""
     alert_log: NotRequired[bool]
@@ -64,7 +70,8 @@ class Monitoring(Component):
 
     Prometheus and Alertmanager have disks of the default storage class; Grafana stores nothing. Its one login
     is created by a Job (`waiting/grafana_login.py`). Alertmanager's configuration has no secret, because the
-    cloud authenticates its pod: readers of the state cannot use it.
+    cloud authenticates its pod: readers of the state cannot use it. Credentials of `receivers` are files of a
+    Secret that an administrator creates.
     """
 
     prometheus_url: pulumi.Output[str]
@@ -75,13 +82,14 @@ class Monitoring(Component):
         fence = home(name, args["agents"], self.child)
         inside = self.child(pulumi.ResourceOptions(depends_on=fence))
         login = self._login(name, args["image"], inside)
-        alertmanager = config(args["platform"], args["teams"])
+        alertmanager = config(args["platform"], args["teams"], args.get("receivers", ()))
         chosen = values(
             retention_days=args["retention_days"],
             storage_gib=args["storage_gib"],
             memory_gib=args["memory_gib"],
             alertmanager=alertmanager,
             rdma=args.get("rdma", False),
+            pages=bool(args.get("receivers")),
         )
         defined = definitions(f"{name}-definitions", CHART, args["image"], inside, self.child)
         ready = self.child(pulumi.ResourceOptions(depends_on=[*fence, login, defined]))
@@ -90,7 +98,7 @@ class Monitoring(Component):
         if args.get("alert_log", False):
             self._alert_log(name, args["image"], fence, inside)
         after_chart = self.child(pulumi.ResourceOptions(depends_on=[installed]))
-        bodies = [*rules.objects(), *scrapes.objects(args.get("gpu_exporter"))]
+        bodies = [*rules.objects(args.get("runbooks_url", ROOT)), *scrapes.objects(args.get("gpu_exporter"))]
         for body in bodies:
             called = f"{name}-{body['kind'].lower()}-{body['metadata']['name']}"
             Manifest(called, body, after_chart)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from infra.catalog import pools
 from infra.catalog.kubernetes import kueue, limits, prometheus
-from infra.errors import Problem
+from infra.errors import Problem, did_you_mean
 from infra.naming import flavor_name
 from infra.stackspec.layouts import ClusterLayout
 from infra.stackspec.stack import StackSpec
@@ -117,6 +117,35 @@ def alert_routes(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
             yield Problem(path, addresses, rule, fix, code="address-named-twice")
 
 
+def receivers(spec: StackSpec, layout: ClusterLayout) -> Iterator[Problem]:
+    """Names of receivers are unique, teams exist, and only services with regions have one."""
+    wanted = () if layout.monitoring.kind == "none" else layout.monitoring.receivers
+    teams = [team.name for team in spec.teams]
+    for index, one in enumerate(wanted):
+        path = f"layout.monitoring.receivers[{index}]"
+        if one.name in (other.name for other in wanted[:index]):
+            rule, fix = "two receivers have this name", "Name each receiver differently."
+            yield Problem(f"{path}.name", one.name, rule, fix, code="receiver-named-twice")
+        if one.team is not None and one.team not in teams:
+            fix = did_you_mean(one.team, teams, f"Teams are {', '.join(teams)}.")
+            rule = "is not a team of the stack"
+            yield Problem(f"{path}.team", one.team, rule, fix, against="teams", code="unknown-team")
+        if one.region != "us" and one.kind not in ("pagerduty", "opsgenie"):
+            rule = f"{one.kind} has no region"
+            fix = "Leave it out: the URL in the Secret names the server."
+            yield Problem(
+                f"{path}.region",
+                one.region,
+                rule,
+                fix,
+                against=f"{path}.kind",
+                code="receiver-without-region",
+            )
+        if len(set(one.severities)) < len(one.severities):
+            rule, fix = "a severity is named twice", "Remove the repeated one."
+            yield Problem(f"{path}.severities", [*one.severities], rule, fix, code="severity-named-twice")
+
+
 def monitoring_problems(
     spec: StackSpec, layout: ClusterLayout, pools_nodes: Iterable[prometheus.Nodes], system_gib: float | None
 ) -> Iterator[Problem]:
@@ -172,5 +201,6 @@ RULES: tuple[Rule, ...] = (
     guarantees,
     validated_pools,
     alert_routes,
+    receivers,
     idle_gpus,
 )

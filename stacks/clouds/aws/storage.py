@@ -111,6 +111,8 @@ def alarms_on_aws(
             "file_system_id": tiers.lustre.file_system_id,
             "least_free_gib": storage_alarms.LEAST_FREE * shared.capacity_gib,
         }
+    if address := storage_alarms.runbooks_url(spec):
+        args["runbooks_url"] = address
     return AwsStorageAlarms(f"{spec.name}-storage-alarms", args, opts)
 
 

@@ -92,6 +92,8 @@ def alerts_on_gcp(spec: StackSpec, tiers: GcpStorage, opts: pulumi.ResourceOptio
             "location": tiers.homes.location,
             "limit_gib": (1 - storage_alarms.LEAST_FREE) * HOMES_GIB,
         }
+    if address := storage_alarms.runbooks_url(spec):
+        args["runbooks_url"] = address
     return GcpStorageAlerts(f"{spec.name}-storage-alerts", args, opts)
 
 

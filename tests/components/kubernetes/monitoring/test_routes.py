@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 import yaml
 
+from components.kubernetes.monitoring.receivers import ReceiverArgs
 from components.kubernetes.monitoring.routes import PLATFORM, UNSENT, RouteArgs, config
 from tests.components.kubernetes.monitoring.prometheus import run
 
+PAGES: list[ReceiverArgs] = [
+    {"name": "oncall", "kind": "pagerduty", "key": "oncall", "severities": ("critical",), "europe": True},
+    {"name": "duty", "kind": "opsgenie", "key": "duty", "severities": ("critical",), "europe": True},
+    {"name": "chat", "kind": "slack", "key": "chat", "severities": ("critical", "warning"), "europe": False},
+    {"name": "own", "kind": "webhook", "key": "own", "severities": ("warning", "info"), "europe": False,
+     "team": {"name": "Applied ML (R&D)", "namespace": "team-applied-ml-r-d"}},
+]  # fmt: skip
 TEAM: RouteArgs = {
     "name": "Applied ML (R&D)",
     "namespace": "team-applied-ml-r-d",
@@ -76,3 +84,60 @@ def test_the_watchdog_is_sent_once_a_day(path: Path) -> None:
     assert receivers(path, alertname="Watchdog", severity="none", layer="telemetry") == [PLATFORM]
     (route,) = [one for one in config(SNS, [])["route"]["routes"] if "Watchdog" in one["matchers"][0]]
     assert route["repeat_interval"] == "1d"
+
+
+@pytest.fixture
+def paging(tmp_path: Path) -> Path:
+    made = tmp_path / "paging.yml"
+    made.write_text(yaml.safe_dump(config(SNS, [TEAM], PAGES)), encoding="utf-8")
+    return made
+
+
+def test_alertmanager_reads_pagers_and_chats_whose_credentials_are_files(paging: Path) -> None:
+    assert "SUCCESS" in run("amtool", "check-config", paging)
+    found = [one for one in config(SNS, [TEAM], PAGES)["receivers"] if one["name"].startswith("page-")]
+    for receiver in found:
+        (settings,) = (rows[0] for key, rows in receiver.items() if key.endswith("_configs"))
+        assert [value for key, value in settings.items() if key.endswith("_file")] == [
+            f"/etc/alertmanager/alert-receivers/{receiver['name'].removeprefix('page-')}"
+        ]
+        assert settings["send_resolved"] is True
+
+
+@pytest.mark.parametrize(
+    ("labels", "paged"),
+    [
+        (
+            {"alertname": "GpuXidError", "severity": "critical", "layer": "execution"},
+            ["oncall", "duty", "chat"],
+        ),
+        (
+            {
+                "alertname": "GpuXidError",
+                "severity": "critical",
+                "team": "applied-ml-r-d",
+                "layer": "execution",
+            },
+            ["oncall", "duty", "chat"],
+        ),
+        (
+            {
+                "alertname": "VolumeFillingUp",
+                "severity": "warning",
+                "team": "applied-ml-r-d",
+                "layer": "storage",
+            },
+            ["chat", "own"],
+        ),
+        ({"alertname": "TargetDown", "severity": "warning", "team": "other"}, ["chat"]),
+        ({"alertname": "BudgetHalfUsed", "severity": "info", "layer": "telemetry", "team": "other"}, []),
+        ({"alertname": "Watchdog", "severity": "none", "layer": "telemetry"}, []),
+        ({"alertname": "CPUThrottlingHigh", "severity": "info"}, []),
+    ],
+)
+def test_pagers_get_their_severities_and_mail_is_as_without_them(
+    path: Path, paging: Path, labels: dict[str, str], paged: list[str]
+) -> None:
+    found = receivers(paging, **labels)
+    assert found[: len(paged)] == [f"page-{name}" for name in paged]
+    assert found[len(paged) :] == receivers(path, **labels)

@@ -138,6 +138,21 @@ def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
     assert set(pages().values()) == written
 
 
+def test_pages_are_addresses_where_the_repository_has_one() -> None:
+    base = "https://git.example.com/ml/trainstack/blob/main/docs/runbooks"
+    for layer in rules.layers():
+        written, linked = (
+            [
+                rule["annotations"]["runbook_url"]
+                for group in groups
+                for rule in group["rules"]
+                if "alert" in rule
+            ]
+            for groups in (rules.groups(layer), rules.groups(layer, f"{base}/"))
+        )
+        assert linked == [page.replace(RUNBOOKS, base, 1) for page in written]
+
+
 def test_a_page_says_what_it_means_three_commands_and_causes() -> None:
     for name, page in pages().items():
         text = (ROOT / page).read_text()

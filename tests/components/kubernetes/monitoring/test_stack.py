@@ -95,6 +95,21 @@ def test_no_password_is_in_what_pulumi_sees(made: Graph) -> None:
     assert (rule["resources"], rule["verbs"]) == (["secrets"], ["create"])
 
 
+def test_credentials_of_pagers_are_files_of_a_secret_that_the_stack_does_not_have() -> None:
+    pager = {"name": "oncall", "kind": "pagerduty", "key": "pd", "severities": ["critical"], "europe": False}
+    graph = monitoring(receivers=[pager], runbooks_url="https://example.com/runbooks")
+    alertmanager = graph.find("Release")["values"]["alertmanager"]
+    # Without the Secret its pod starts all the same: mail is sent.
+    (volume,) = alertmanager["alertmanagerSpec"]["volumes"]
+    (mount,) = alertmanager["alertmanagerSpec"]["volumeMounts"]
+    assert volume == {"name": mount["name"], "secret": {"secretName": "alert-receivers", "optional": True}}
+    (settings,) = alertmanager["config"]["receivers"][-1]["pagerduty_configs"]
+    assert settings["routing_key_file"] == f"{mount['mountPath']}/pd"
+    assert graph.all("Secret") == {}
+    urls = json.dumps([graph.all("PrometheusRule")])
+    assert "https://example.com/runbooks/telemetry/Watchdog.md" in urls and "docs/runbooks/" not in urls
+
+
 def test_dashboards_lie_where_the_sidecar_of_grafana_looks(made: Graph) -> None:
     sidecar = made.find("Release")["values"]["grafana"]["sidecar"]
     assert sidecar["dashboards"]["searchNamespace"] == "monitoring"
