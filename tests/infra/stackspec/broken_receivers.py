@@ -7,7 +7,7 @@ _LINK = "https://hooks.slack.com/services/T0/B0/x"
 _CHAT = {"name": "chat", "kind": "slack"}
 _PAGER = {"name": "oncall", "kind": "pagerduty"}
 _RECEIVERS: dict[str, tuple[list[dict[str, Any]], str, str]] = {
-    "a credential of a pager in the file": ([{**_PAGER, "key": "a" * 32}], "[0].key", "string-pattern-mismatch"),
+    "a credential of a pager": ([{**_PAGER, "key": "a" * 32}], "[0].key", "string-pattern-mismatch"),
     "a chat's address in the file": ([{**_CHAT, "url": _LINK}], "[0].url", "unknown-key"),
     "a chat's address as a key": ([{**_CHAT, "key": _LINK}], "[0].key", "string-pattern-mismatch"),
     "a pager that no alert reaches": ([{**_PAGER, "severities": []}], "[0].severities", "too-short"),
