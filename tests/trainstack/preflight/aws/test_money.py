@@ -3,6 +3,7 @@
 import pytest
 
 from tests.trainstack.preflight.aws.asking import ACCOUNT, Cloud, account, asked
+from tests.trainstack.preflight.aws.test_jobs import account as small_account
 from trainstack.preflight.answers import State
 from trainstack.preflight.aws import money
 
@@ -18,6 +19,28 @@ def test_budgets_need_the_tag_of_the_stack(status: str | None, state: State) -> 
     (answer,) = asked(money.tags, account(cloud))
     assert answer.state is state
     assert state is State.READY or "update-cost-allocation-tags-status" in answer.fix
+
+
+@pytest.mark.parametrize(
+    ("listed", "states", "keys"),
+    [
+        ({"stack": "Active"}, [State.NOTE], ["team", "person"]),
+        ({"stack": "Active", "team": "Inactive"}, [State.SHORT, State.NOTE], ["team", "person"]),
+        ({"stack": "Active", "team": "Active", "person": "Active"}, [State.READY], []),
+    ],
+)
+def test_budgets_of_teams_and_people_need_the_tags_that_they_filter_by(
+    listed: dict[str, str], states: list[State], keys: list[str]
+) -> None:
+    rows = [
+        {"TagKey": f"trainstack:{key}", "Type": "UserDefined", "Status": status}
+        for key, status in listed.items()
+    ]
+    cloud = Cloud().answers("ce", LIST, {"CostAllocationTags": rows})
+    answers = asked(money.tags, small_account(cloud))
+    assert [answer.state for answer in answers] == states
+    activated = " ".join(answer.fix for answer in answers)
+    assert [key for key in ("stack", "team", "person") if f"TagKey=trainstack:{key}," in activated] == keys
 
 
 def test_a_member_of_an_organization_cannot_see_the_tag() -> None:
