@@ -47,6 +47,7 @@ PACKAGE = Package(
             "ServiceUnavailable",
             "StatusCode: 503, the service is temporarily unable to handle the request",
         ),
+        expired=("ExpiredTokenException", "The security token included in the request is expired"),
         no_capacity=no_capacity,
         over_quota=_over_quota,
     ),

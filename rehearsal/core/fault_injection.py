@@ -36,6 +36,7 @@ class FaultPlan:
         self._interruptions: list[Any] = []  # not used yet
         self._met: Counter[int] = Counter()
         self._hidden: dict[str, float] = {}  # identifier -> monotonic time of its appearance
+        self._expired: set[str] = set()  # packages whose login has ended
 
     def hitting(self, operation: str, call: Call) -> list[Any]:
         """The faults (`faults.CloudFault`) that hit this operation; call it once for each operation."""
@@ -60,6 +61,15 @@ class FaultPlan:
         """Hide a resource from other resources for a while."""
         with self._lock:
             self._hidden.update(dict.fromkeys(values, time.monotonic() + seconds))
+
+    def expire(self, package: str) -> None:
+        """End the login of a cloud until the faults change."""
+        with self._lock:
+            self._expired.add(package)
+
+    def expired(self, package: str) -> bool:
+        """Return whether the login of a cloud has ended."""
+        return package in self._expired
 
     def unseen(self, inputs: Properties) -> tuple[str, float] | None:
         """An identifier in `inputs` that is still hidden and the remaining seconds, or None."""
@@ -89,6 +99,7 @@ class FaultPlan:
             status = self._path.stat()
         except FileNotFoundError:
             self._seen, self._faults, self._interruptions = None, (), []
+            self._expired.clear()
             return
         seen = (status.st_mtime_ns, status.st_ino, status.st_size)
         if seen == self._seen:
@@ -99,6 +110,7 @@ class FaultPlan:
         self._seed, self._faults, self._interruptions = found.seed, found.faults, list(found.interruptions)
         self._seen = seen
         self._met.clear()
+        self._expired.clear()
         self._hidden.clear()
 
 
@@ -160,8 +172,12 @@ class FaultInjector(Wrapper):
                 raise self._responses.no_capacity(call.type, call.name)
             elif fault.kind == "quota":
                 raise self._responses.over_quota(call.type, call.name)
+            elif fault.kind == "expired":
+                self._plan.expire(self.package)
             elif fault.kind == "crash-before":
                 kill(fault.victim, self._engine, self.package)
+        if self._plan.expired(self.package):
+            raise RefusalError(*self._responses.expired)
 
     def _after(self, call: Call, faults: list[Any]) -> None:
         for fault in faults:

@@ -16,7 +16,15 @@ from infra.errors import Problem, UserError
 
 Operation = Literal["create", "update", "delete"]
 Kind = Literal[
-    "throttling", "transient", "slow", "capacity", "quota", "eventual", "crash-before", "crash-after"
+    "throttling",
+    "transient",
+    "slow",
+    "capacity",
+    "quota",
+    "eventual",
+    "expired",
+    "crash-before",
+    "crash-after",
 ]
 OrgPolicy = Literal[
     "compute.requireShieldedVm",
@@ -42,6 +50,7 @@ FORMS = (
     "TYPE:capacity",
     "TYPE:quota",
     "TYPE:eventual[=SECONDS]",
+    "TYPE:expired",
     "TYPE:crash-before[=VICTIM]",
     "TYPE:crash-after[=VICTIM]",
 )
@@ -204,7 +213,7 @@ def _cloud_fault(text: str) -> CloudFault:
     if which is not None:
         fields["nth" if which.isdigit() else "name"] = which
     if value is not None:
-        if kind in ("capacity", "quota"):
+        if kind in ("capacity", "quota", "expired"):
             raise ValueError(f"{kind} takes no value")
         victim, lasting = kind.startswith("crash"), kind in _SECONDS
         fields["victim" if victim else "seconds" if lasting else "times"] = value

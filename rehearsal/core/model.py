@@ -127,6 +127,8 @@ class FaultResponses:
     """Code and message of the service for too many requests."""
     transient: tuple[str, str]
     """Code and message of the service for a 5xx error."""
+    expired: tuple[str, str]
+    """Code and message of the service for a login that has ended."""
     no_capacity: Callable[[str, str], RefusalError]
     """Type token and name of a resource -> refusal for want of machines."""
     over_quota: Callable[[str, str], RefusalError]

@@ -27,6 +27,7 @@ PACKAGE = Package(
         retries=25,  # stands for the provider's retries until the operation times out
         throttled=("rateLimitExceeded", "Error 429: Quota exceeded for quota metric of this API"),
         transient=("backendError", "Error 503: the service is currently unavailable"),
+        expired=("invalid_grant", "oauth2: Token has been expired or revoked."),
         no_capacity=_no_capacity,
         over_quota=_over_quota,
     ),

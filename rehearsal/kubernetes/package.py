@@ -28,6 +28,7 @@ PACKAGE = Package(
             "TooManyRequests",
             "the server has received too many requests and has asked us to try again later",
         ),
+        expired=("Unauthorized", "the server has asked for the client to provide credentials"),
         transient=("InternalError", "Internal error occurred: etcdserver: request timed out"),
         no_capacity=_no_capacity,
         over_quota=_over_quota,

@@ -8,6 +8,8 @@ import boto3
 from botocore import exceptions
 from botocore.config import Config
 
+from infra.clouds.sessions import AWS_LOG_IN
+
 Clients = Callable[[str, str], Any]
 """A client of a service in a region."""
 
@@ -30,7 +32,7 @@ _REJECTED = {
     "UnrecognizedClientException",
 }
 DENIED = {"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"}
-LOG_IN = "Log in (aws sso login, or aws configure), and set AWS_PROFILE if you have several."
+LOG_IN = AWS_LOG_IN
 
 
 class LoggedOutError(Exception):

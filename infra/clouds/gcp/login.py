@@ -12,10 +12,12 @@ from google.oauth2.credentials import Credentials
 from requests.adapters import HTTPAdapter
 from urllib3.util.retry import Retry
 
+from infra.clouds.sessions import GCP_LOG_IN
+
 # It warns about logins without a project; callers here pass the project themselves.
 logging.getLogger("google.auth._default").setLevel(logging.ERROR)
 
-LOG_IN = "Log in (gcloud auth application-default login), or set GOOGLE_APPLICATION_CREDENTIALS."
+LOG_IN = GCP_LOG_IN
 # IAM limits the rights; some methods accept no narrower scope (discovery documents, `scopes`).
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _LATER = (429, 500, 502, 503, 504)

@@ -38,6 +38,30 @@ def test_the_service_refuses_vcpus_beyond_the_quota(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("token", "quota", "said"),
+    [
+        # hashicorp/terraform-provider-aws issue 17402.
+        (
+            "aws:sagemaker/domain:Domain",
+            "sagemaker_domains",
+            "ResourceLimitExceeded: The account-level service limit 'Total domains' is 0 Domains, with "
+            "current utilization of 0 Domains and a request delta of 1 Domains.",
+        ),
+        ("aws:ec2/vpc:Vpc", "vpcs", "VpcLimitExceeded: The maximum number of VPCs has been reached."),
+        ("aws:eks/cluster:Cluster", "eks_clusters", "ResourceLimitExceededException: "),
+        ("aws:rds/cluster:Cluster", "db_clusters", "DBClusterQuotaExceededFault: "),
+    ],
+)
+def test_the_service_refuses_what_the_account_may_not_have_one_more_of(
+    tmp_path: Path, token: str, quota: str, said: str
+) -> None:
+    (tmp_path / "faults.json").write_text(json.dumps({"quotas": {quota: 0}}))
+    with pytest.raises(RefusalError) as refused:
+        AccountLimits(tmp_path / "faults.json").refuse(token, "one", {}, [], [])
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
     ("inputs", "zones", "refused"),
     [
         (group("p5.48xlarge", 2, "SPOT"), ["us-east-1a"], True),

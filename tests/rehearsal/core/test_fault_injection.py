@@ -61,6 +61,7 @@ class Run:
     cloud: FaultInjector
     state: State
     messages: list[str]
+    home: Path
     engine: int = 0
 
     def call(self, token: str, name: str) -> Call:
@@ -93,7 +94,8 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
         Rehearsal(tmp_path / "home").set_faults(read.model_dump(mode="json", exclude_defaults=True))
         state = State(tmp_path / "state.sqlite")
         inside = Journaled(Plain(state), Journal(state))
-        return Run(FaultInjector(inside, FaultPlan(tmp_path / "home" / "faults.json"), 0), state, [])
+        plan = FaultPlan(tmp_path / "home" / "faults.json")
+        return Run(FaultInjector(inside, plan, 0), state, [], tmp_path / "home")
 
     return start
 
@@ -116,6 +118,19 @@ def test_a_fault_may_hit_a_name_or_a_deletion(start: Start) -> None:
     before = time.monotonic()
     run.cloud.delete(run.call(GROUP, "a"), "a-1", {})
     assert time.monotonic() - before > 0.19
+
+
+def test_a_login_that_ends_refuses_all_that_follows_until_the_next_command(start: Start) -> None:
+    run = start("aws:eks/nodeGroup:expired@2")
+    run.create("a")
+    for token in (GROUP, ROLE):
+        refused("security token included in the request is expired", run.create, "b", token)
+    with pytest.raises(RefusalError, match="ExpiredTokenException"):
+        run.cloud.delete(run.call(GROUP, "a"), "a-1", {})
+    assert run.ids() == ["a-1"]
+    Rehearsal(run.home).set_faults({})
+    run.create("b")
+    assert run.ids() == ["a-1", "b-2"]
 
 
 @pytest.mark.parametrize("kind", ["throttling", "transient"])

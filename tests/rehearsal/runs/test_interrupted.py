@@ -32,6 +32,22 @@ def test_an_interrupted_up_ends_cleanly_and_the_next_one_continues(tmp_path: Pat
         assert destroyed.processes == []
 
 
+@pytest.mark.more
+def test_a_login_that_ends_in_the_middle_is_named_and_the_next_command_continues(tmp_path: Path) -> None:
+    stack = "small-aws"
+    for home in life.home(tmp_path):
+        failed = seen(home, do(home, "up", "--yes", "--fault", "aws:sagemaker/domain:expired", stack=stack))
+        assert failed.done.returncode == 1, failed.output
+        assert "ExpiredTokenException" in failed.output and failed.output.count("aws sso login") == 1
+        assert failed.resources["aws"] >= 20, "what was created before is kept"
+        preview = seen(home, do(home, "preview", stack=stack))
+        assert preview.done.returncode == 0, preview.output
+        assert "unchanged" in preview.done.stdout and "created" in preview.done.stdout
+        assert preview.resources == failed.resources
+        destroyed = seen(home, do(home, "destroy", "--yes", stack=stack))
+        assert destroyed.done.returncode == 0 and destroyed.resources == NOTHING, destroyed.output
+
+
 def _interrupted(home: Path) -> Seen:
     """An `up` that was interrupted at 20 resources of AWS."""
     command = [str(ROOT / ".venv" / "bin" / "trainstack"), "up", "-s", STACK, "--rehearse", "--yes"]

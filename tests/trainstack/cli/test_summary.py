@@ -125,6 +125,32 @@ def test_the_arn_of_a_secret_is_shown_unchanged(capsys: pytest.CaptureFixture[st
     assert arn in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("error", "program"),
+    [
+        # hashicorp/aws-sdk-go-base and aws-sdk-go-v2, in the errors of terraform-provider-aws.
+        ("operation error EC2: CreateVpc, api error RequestExpired: Request has expired.", "aws sso login"),
+        (
+            "operation error EKS: CreateCluster, api error ExpiredTokenException: The security token "
+            "included in the request is expired",
+            "aws sso login",
+        ),
+        ("failed to refresh cached credentials, refresh cached SSO token failed", "aws sso login"),
+        (
+            'oauth2: "invalid_grant" "reauth related error (invalid_rapt)"',
+            "gcloud auth",
+        ),
+        ("AccessDenied: no", ""),
+    ],
+)
+def test_a_login_that_ended_is_named_once_with_the_way_to_log_in(
+    capsys: pytest.CaptureFixture[str], error: str, program: str
+) -> None:
+    summary.of_changes("up", OperationOutcome(succeeded=False, errors=[error, error]))
+    said = capsys.readouterr().out
+    assert said.count("Log in (") == bool(program) and program in said
+
+
 def test_equal_findings_of_policies_are_shown_once_and_mandatory_ones_last(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

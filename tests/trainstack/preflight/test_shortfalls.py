@@ -1,8 +1,14 @@
 """Quotas of a scenario end a rehearsed deployment in the words of its cloud."""
 
+from typer.testing import CliRunner
+
 from infra import stackspec
+from infra.engine.golang import ROOT
+from infra.errors import UserError
 from tests.trainstack.preflight.gcp.asking import ID, spec
+from trainstack.cli.app import app
 from trainstack.preflight.aws.deployment import beyond as beyond_aws
+from trainstack.preflight.aws.needs import needs
 from trainstack.preflight.gcp.deployment import beyond
 
 
@@ -28,6 +34,30 @@ def test_the_worst_comes_first() -> None:
 
 def test_quotas_that_no_scenario_names_refuse_nothing() -> None:
     assert beyond(spec(), {}, largest=True) == []
+
+
+def test_an_account_without_any_quota_names_all_of_a_small_stack_and_creates_nothing() -> None:
+    """The scenario that ships, at the door of the command: nothing runs, not even an engine."""
+    file = str(ROOT / "rehearsal" / "scenarios" / "new-account.yaml")
+    done = CliRunner().invoke(app, ["up", "-s", "small-aws", "--rehearse", "--yes", "--faults", file])
+    assert isinstance(done.exception, UserError)
+    found = {problem.path.removeprefix("quota "): problem for problem in done.exception.problems}
+    gate = "ml.g6.xlarge for training job usage"
+    assert set(found) == {"sagemaker_domains", "sagemaker_user_profiles", gate}
+    assert found[gate].rule.startswith(
+        f"ResourceLimitExceeded: The account-level service limit '{gate}' is 0 Instances, with current "
+        "utilization of 0 Instances and a request delta of 2 Instances"
+    )
+    assert all("--desired-value" in problem.fix for problem in found.values())
+
+
+def test_quotas_of_nothing_refuse_everything_that_a_stack_takes() -> None:
+    for name in ("small-aws", "dev-aws", "small-eks-aws"):
+        loaded = stackspec.load_file(name).spec
+        taken = {one.key for one in needs(loaded).now}
+        found = beyond_aws(loaded, dict.fromkeys(taken, 0), largest=False)
+        assert {one.key for one in found} == taken
+        assert all("request-service-quota-increase" in one.fix for one in found)
 
 
 def test_aws_speaks_in_its_own_words() -> None:

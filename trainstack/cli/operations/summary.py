@@ -8,6 +8,7 @@ from rich.console import Console
 
 from infra import cost, stackspec
 from infra.catalog.durations import durations
+from infra.clouds import sessions
 from infra.engine import recovery
 from infra.engine.console import new_console
 from infra.engine.progress import short
@@ -79,6 +80,8 @@ def of_changes(operation: str, outcome: OperationOutcome) -> None:
     if is_planned:
         console.print("  Nothing was changed.")
     else:
+        for fix in sessions.ended(outcome.errors):
+            console.print(f"  The login ended. {fix}", markup=False, highlight=False, soft_wrap=True)
         console.print("  The state is consistent; run the same command again to go on from here.")
 
 
